@@ -1,0 +1,107 @@
+// Package mechanisms draws differentially private statistics of one window's values.
+//
+// Everything lives on a public [Grid] of points lower + i·step, 0 ≤ i ≤ N; a value is its index i. A [Sample] is the
+// multiset of the indices of one window and group, one value a user. A [Query] says which statistic is wanted, by
+// which mechanism and for which ε; [New] checks it and returns the [Mechanism], which states its [Promise] and draws.
+//
+// Neighbouring samples differ by one user's value, added or removed; the number of users is private. Nothing here
+// knows of Kafka, time or configuration files.
+package mechanisms
+
+import (
+	"io"
+
+	"github.com/shopspring/decimal"
+)
+
+// Statistic names what is asked of a sample.
+type Statistic string
+
+// The statistics.
+const (
+	Median      Statistic = "median"
+	Quantile    Statistic = "quantile"
+	Quantiles   Statistic = "quantiles"
+	Mode        Statistic = "mode"
+	Mean        Statistic = "mean"
+	TrimmedMean Statistic = "trimmed_mean"
+	Count       Statistic = "count"
+	Outside     Statistic = "outside"
+)
+
+// Query is one release as it is asked for. Numbers are exact decimals: the law that is drawn is that of their text.
+type Query struct {
+	Statistic Statistic
+	// P is the probability of a quantile, in (0, 1); several, ascending, for [Quantiles]; absent otherwise.
+	P []decimal.Decimal
+	// Trim is the fraction cut from each end by [TrimmedMean], in [0, ½).
+	Trim decimal.Decimal
+	// Above and Below restrict [Count] to values strictly above and strictly below; nil: no restriction.
+	Above, Below *decimal.Decimal
+	// Mechanism names the mechanism; "" is the statistic's default.
+	Mechanism string
+	// Calibration of a smooth_* mechanism: "" (tight) or "published".
+	Calibration string
+	// Tilt weighs the two sides of margin; the zero value chooses by p.
+	Tilt [2]int64
+	// Epsilon > 0 is the ε of the release, for one user in one group. Delta is 0 unless the mechanism needs it.
+	Epsilon, Delta decimal.Decimal
+	// Beta of a smooth_* mechanism; zero: the mechanism's own choice.
+	Beta decimal.Decimal
+	// Interval is the level in (0, 1) of a paid value interval; nil: none.
+	Interval *decimal.Decimal
+	// Prior is the base measure: "uniform", "cells" or "adaptive"; "" is "cells".
+	Prior string
+	// ExpectedUsers is a public forecast of the users in a window and group; 0: unknown.
+	ExpectedUsers int64
+	Grid          *Grid
+}
+
+// Promise is what one draw costs the user whose value it saw.
+type Promise struct {
+	Epsilon, Delta decimal.Decimal
+	// BoundedRange: the mechanism is ε-bounded-range, so its zCDP ρ is less than ε²/2.
+	BoundedRange bool
+	// Rho is the zCDP parameter ρ, rounded up; 0 where the mechanism has none (δ > 0).
+	Rho float64
+}
+
+// Public is what a draw may use beside the sample: figures that have been released already.
+type Public struct {
+	// Users is the noisy count released for the same window and group; nil: none.
+	Users *NoisyCount
+	// Measure replaces the query's own base measure (the adaptive one, learnt from earlier releases); nil: its own.
+	Measure *Measure
+}
+
+// NoisyCount is a released count and the ε of its discrete Laplace noise.
+type NoisyCount struct {
+	Value   int64
+	Epsilon float64
+}
+
+// Draw is the outcome of one draw. Values are grid indices, or plain numbers of users where Mechanism.Counts is true.
+type Draw struct {
+	// Values holds one value; for [Quantiles] one for each P.
+	Values []int64
+	// RankError95 bounds each value's distance from the true quantile in ranks, with probability 95 %, from public
+	// figures alone. NaN: the mechanism has no such bound.
+	RankError95 []float64
+	// PLow and PHigh say between which percentiles each value lies, with 95 % confidence; nil without a noisy count.
+	PLow, PHigh []float64
+	// Low and High are the paid value interval; present if the query asked for one.
+	Low, High int64
+}
+
+// Mechanism is a checked query. It is immutable and safe for concurrent use.
+type Mechanism interface {
+	// Name is the mechanism's name as in the configuration, such as "margin".
+	Name() string
+	// Promise is what every draw costs.
+	Promise() Promise
+	// Counts says that the values drawn are numbers of users instead of grid indices.
+	Counts() bool
+	// Draw makes one private draw; random must be a cryptographic source, read by nobody else meanwhile.
+	// It fails only if random does.
+	Draw(s *Sample, public Public, random io.Reader) (Draw, error)
+}
