@@ -1,4 +1,79 @@
 package mechanisms
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Point is a grid index and how many users hold it. Index −1 is a value below the grid, N+1 one above.
 type Point struct{ Index, Count int64 }
+
+// Sample is the multiset of one window's values, one value a user, ready to be drawn from. Values beyond the grid count
+// at its ends, and apart from that for [Outside]. It is immutable and safe for concurrent use.
+type Sample struct {
+	values  []int64 // distinct indices in 0..N, ascending
+	upTo    []int64 // upTo[j] users hold values[:j+1]
+	n       int64
+	outside int64
+}
+
+// NewSample builds a sample of the points, which it copies. Points that hold nobody are dropped; those out of order or
+// repeated are put right.
+func NewSample(g *Grid, points []Point) *Sample {
+	if !slices.IsSortedFunc(points, byIndex) {
+		points = slices.Clone(points)
+		slices.SortStableFunc(points, byIndex)
+	}
+	s := &Sample{values: make([]int64, 0, len(points)), upTo: make([]int64, 0, len(points))}
+	for _, p := range points {
+		if p.Count <= 0 {
+			continue
+		}
+		if p.Index < 0 || p.Index > g.last {
+			s.outside += p.Count
+		}
+		s.n += p.Count
+		value := min(max(p.Index, 0), g.last)
+		if last := len(s.values) - 1; last >= 0 && s.values[last] == value {
+			s.upTo[last] = s.n
+			continue
+		}
+		s.values = append(s.values, value)
+		s.upTo = append(s.upTo, s.n)
+	}
+	return s
+}
+
+func byIndex(a, b Point) int { return cmp.Compare(a.Index, b.Index) }
+
+// Users returns the exact number of users. It is private.
+func (s *Sample) Users() int64 { return s.n }
+
+// below returns how many users hold a value less than x.
+func (s *Sample) below(x int64) int64 {
+	j, _ := slices.BinarySearch(s.values, x)
+	return s.before(j)
+}
+
+// atMost returns how many users hold a value of at most x.
+func (s *Sample) atMost(x int64) int64 {
+	j, found := slices.BinarySearch(s.values, x)
+	if found {
+		j++
+	}
+	return s.before(j)
+}
+
+// before returns how many users hold the j smallest distinct values.
+func (s *Sample) before(j int) int64 {
+	if j == 0 {
+		return 0
+	}
+	return s.upTo[j-1]
+}
+
+// at returns the position among the distinct values of the i-th smallest value, 1 ≤ i ≤ n, ties counted.
+func (s *Sample) at(i int64) int {
+	j, _ := slices.BinarySearch(s.upTo, i)
+	return j
+}

@@ -1,0 +1,213 @@
+package mechanisms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+
+	"github.com/shopspring/decimal"
+)
+
+// MaxPoints is the largest number of steps of a grid: every index is exact as a float64.
+const MaxPoints = 1 << 53
+
+// Grid is the public set of values lower + i·step, 0 ≤ i ≤ N, that a statistic can take. It is immutable and safe for
+// concurrent use.
+type Grid struct {
+	lower, upper, step decimal.Decimal
+	// The same three as whole multiples of 10^−digits. One digit more than needed is kept, so that a point halfway
+	// between two grid points is a whole multiple too and rounding needs no fractions.
+	lo, hi, width int64
+	digits        int
+	last, anchor  int64
+}
+
+// NewGrid returns the grid from lower to upper. It refuses bounds with lower ≥ upper, a step that is not positive or
+// does not divide upper − lower exactly, more than [MaxPoints] steps, and numbers of more than 17 digits at the
+// grid's precision.
+func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
+	g := &Grid{lower: lower, upper: upper, step: step}
+	for _, d := range []decimal.Decimal{lower, upper, step} {
+		if d.Exponent() > 18 || d.Exponent() < -1000 || d.NumDigits() > 1000 {
+			return nil, fmt.Errorf("grid: a bound or step has too many digits: at most 17 at the grid's precision")
+		}
+	}
+	for _, d := range []decimal.Decimal{lower, upper, step} {
+		g.digits = max(g.digits, fractionDigits(d)+1)
+	}
+	for _, f := range []struct {
+		name  string
+		value decimal.Decimal
+		units *int64
+	}{{"lower", lower, &g.lo}, {"upper", upper, &g.hi}, {"step", step, &g.width}} {
+		units := f.value.Shift(int32(g.digits)).BigInt()
+		if units.CmpAbs(big.NewInt(1<<60)) > 0 {
+			return nil, fmt.Errorf("grid: %s %s has too many digits for a grid with %d decimal places: at most 17 in all", f.name, f.value, g.digits-1)
+		}
+		*f.units = units.Int64()
+	}
+	switch {
+	case g.lo >= g.hi:
+		return nil, fmt.Errorf("grid: lower %s must be less than upper %s", lower, upper)
+	case g.width <= 0:
+		return nil, fmt.Errorf("grid: step %s must be greater than 0", step)
+	case (g.hi-g.lo)%g.width != 0:
+		return nil, fmt.Errorf("grid: step %s must divide upper − lower = %s exactly", step, upper.Sub(lower))
+	case (g.hi-g.lo)/g.width > MaxPoints:
+		return nil, fmt.Errorf("grid: step %s is too fine: upper − lower = %s may have at most 2^53 steps", step, upper.Sub(lower))
+	}
+	g.last = (g.hi - g.lo) / g.width
+	g.anchor = min(max(g.nearest(0), 0), g.last)
+	return g, nil
+}
+
+// fractionDigits is the number of decimal places that d needs.
+func fractionDigits(d decimal.Decimal) int {
+	n := 0
+	for !d.IsInteger() {
+		d = d.Shift(1)
+		n++
+	}
+	return n
+}
+
+// Lower returns the lower bound.
+func (g *Grid) Lower() decimal.Decimal { return g.lower }
+
+// Upper returns the upper bound.
+func (g *Grid) Upper() decimal.Decimal { return g.upper }
+
+// Step returns the distance between neighbouring points.
+func (g *Grid) Step() decimal.Decimal { return g.step }
+
+// Last returns N, the index of the upper bound.
+func (g *Grid) Last() int64 { return g.last }
+
+// Anchor returns the index of the point nearest to the value 0: an end of the grid if 0 lies beyond it.
+func (g *Grid) Anchor() int64 { return g.anchor }
+
+// nearest rounds a number of units to the index of the nearest point, ties upward, beyond the bounds too.
+func (g *Grid) nearest(units int64) int64 {
+	q, r := (units-g.lo+g.width/2)/g.width, (units-g.lo+g.width/2)%g.width
+	if r < 0 {
+		q--
+	}
+	return q
+}
+
+var errNotNumber = errors.New("not a number in JSON's notation")
+
+// Parse returns the index of the grid point nearest to a number, ties upward; −1 for a number below the lower bound
+// and N+1 for one above the upper bound. The text is a number of JSON's grammar and is taken exactly, however many
+// digits it has. The error does not repeat the text, which is personal. Parse does not allocate.
+func (g *Grid) Parse(number []byte) (int64, error) {
+	i := 0
+	negative := len(number) > 0 && number[0] == '-'
+	if negative {
+		i = 1
+	}
+	whole, i := digitsFrom(number, i)
+	if len(whole) == 0 || len(whole) > 1 && whole[0] == '0' {
+		return 0, errNotNumber
+	}
+	var fraction []byte
+	if i < len(number) && number[i] == '.' {
+		if fraction, i = digitsFrom(number, i+1); len(fraction) == 0 {
+			return 0, errNotNumber
+		}
+	}
+	exponent := 0
+	if i < len(number) && (number[i] == 'e' || number[i] == 'E') {
+		i++
+		down := i < len(number) && number[i] == '-'
+		if i < len(number) && (number[i] == '-' || number[i] == '+') {
+			i++
+		}
+		var digits []byte
+		if digits, i = digitsFrom(number, i); len(digits) == 0 {
+			return 0, errNotNumber
+		}
+		for _, c := range digits {
+			if exponent = exponent*10 + int(c-'0'); exponent > 1<<40 {
+				exponent = 1 << 40
+			}
+		}
+		if down {
+			exponent = -exponent
+		}
+	}
+	if i != len(number) {
+		return 0, errNotNumber
+	}
+	units, inexact := scaled(whole, fraction, len(whole)+exponent+g.digits)
+	if negative {
+		units = -units
+		if inexact {
+			units-- // the floor
+		}
+	}
+	switch {
+	case units < g.lo:
+		return -1, nil
+	case units > g.hi || units == g.hi && inexact:
+		return g.last + 1, nil
+	}
+	return g.nearest(units), nil
+}
+
+// digitsFrom returns the run of decimal digits of b from i on and the position after it.
+func digitsFrom(b []byte, i int) ([]byte, int) {
+	start := i
+	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
+		i++
+	}
+	return b[start:i], i
+}
+
+// scaled returns the number that the first n digits of whole and fraction make, padded with zeros, at most 2^61,
+// which is beyond every grid; inexact says that digits other than 0 follow.
+func scaled(whole, fraction []byte, n int) (units int64, inexact bool) {
+	for _, part := range [2][]byte{whole, fraction} {
+		for _, c := range part {
+			if n > 0 {
+				units = appendDigit(units, c)
+			} else if c != '0' {
+				return units, true
+			}
+			n--
+		}
+	}
+	for ; n > 0 && units > 0 && units < 1<<61; n-- {
+		units = appendDigit(units, '0')
+	}
+	return units, false
+}
+
+func appendDigit(units int64, c byte) int64 {
+	if units > 1<<57 {
+		return 1 << 61
+	}
+	return units*10 + int64(c-'0')
+}
+
+// Index returns the index of the grid point nearest to v, as [Grid.Parse] does for the shortest decimal text that
+// stands for v. NaN and infinities are refused.
+func (g *Grid) Index(v float64) (int64, error) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, errNotNumber
+	}
+	var buf [32]byte
+	return g.Parse(strconv.AppendFloat(buf[:0], v, 'e', -1, 64))
+}
+
+// Text returns the exact decimal of point i, without exponent and without trailing zeros, such as "12.3".
+func (g *Grid) Text(i int64) string {
+	return decimal.New(g.lo+i*g.width, int32(-g.digits)).String()
+}
+
+// Float returns point i as the nearest float64.
+func (g *Grid) Float(i int64) float64 {
+	return decimal.New(g.lo+i*g.width, int32(-g.digits)).InexactFloat64()
+}

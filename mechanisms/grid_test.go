@@ -1,0 +1,203 @@
+package mechanisms
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+)
+
+func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
+
+func grid(t testing.TB, lower, upper, step string) *Grid {
+	t.Helper()
+	g, err := NewGrid(dec(lower), dec(upper), dec(step))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestNewGridRefuses(t *testing.T) {
+	for _, c := range []struct{ lower, upper, step, want string }{
+		{"1", "1", "1", "lower 1 must be less than upper 1"},
+		{"2", "1", "1", "lower 2 must be less than upper 1"},
+		{"0", "1", "0", "step 0 must be greater than 0"},
+		{"0", "1", "-1", "step -1 must be greater than 0"},
+		{"0", "1", "0.3", "step 0.3 must divide upper − lower = 1 exactly"},
+		{"0", "100000000", "0.000000001", "at most 2^53 steps"},
+		{"0", "1e30", "1", "too many digits"},
+		{"0", "1e9000", "1", "too many digits"},
+		{"0", "1", "1e-9000", "too many digits"},
+		{"0", "1", "0.00000000000000000000001", "too many digits"},
+	} {
+		_, err := NewGrid(dec(c.lower), dec(c.upper), dec(c.step))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("NewGrid(%s, %s, %s) = %v, want %q", c.lower, c.upper, c.step, err, c.want)
+		}
+	}
+}
+
+func TestGridPoints(t *testing.T) {
+	f := func(lower, upper, step string, last, anchor int64) {
+		t.Helper()
+		g := grid(t, lower, upper, step)
+		if g.Last() != last || g.Anchor() != anchor {
+			t.Errorf("[%s, %s] by %s: last %d, anchor %d, want %d, %d", lower, upper, step, g.Last(), g.Anchor(), last, anchor)
+		}
+		if g.Text(0) != dec(lower).String() || g.Text(last) != dec(upper).String() {
+			t.Errorf("[%s, %s] by %s: ends print as %s, %s", lower, upper, step, g.Text(0), g.Text(last))
+		}
+		if g.Float(last) != dec(upper).InexactFloat64() {
+			t.Errorf("Float(%d) = %v, want %s", last, g.Float(last), upper)
+		}
+	}
+	f("0", "60000", "1", 60000, 0)
+	f("-10", "10", "0.001", 20000, 10000)
+	f("-10", "-5", "0.5", 10, 10)
+	f("3", "9", "3", 2, 0)
+	f("-1.5", "1.5", "1", 3, 2) // 0 lies halfway: upward
+	f("0", "9007199254740992", "1", 1<<53, 0)
+	f("0", "1e9", "1e3", 1e6, 0)
+}
+
+func TestParse(t *testing.T) {
+	f := func(g *Grid, text string, want int64) {
+		t.Helper()
+		if got, err := g.Parse([]byte(text)); err != nil || got != want {
+			t.Errorf("Parse(%s) = %d, %v, want %d", text, got, err, want)
+		}
+	}
+	tenths := grid(t, "-1", "12.3", "0.1")
+	f(tenths, "-1", 0)
+	f(tenths, "-1.0000000000000000000000000000001", -1)
+	f(tenths, "12.3", 133)
+	f(tenths, "12.30000000000000000000000000001", 134)
+	f(tenths, "0.05", 11)
+	f(tenths, "0.04999999999999999999999999999999", 10)
+	f(tenths, "-0.05", 10)
+	f(tenths, "-0.050000000000000000000000000001", 9)
+	f(tenths, "-0", 10)
+	f(tenths, "1.23e1", 133)
+	f(tenths, "123E-1", 133)
+	f(tenths, "1e400", 134)
+	f(tenths, "-1e+400", -1)
+	f(tenths, "1e-99999999999999999999999", 10)
+	f(tenths, "0e99999999999999999999999", 10)
+	f(tenths, "1e99999999999999999999999", 134)
+	f(tenths, "0."+strings.Repeat("0", 300)+"5e300", 15)
+	f(tenths, "5"+strings.Repeat("0", 300)+"e-301", 15)
+	f(grid(t, "1", "7", "3"), "2.5", 1)
+	f(grid(t, "1", "7", "3"), "2.4999", 0)
+	f(grid(t, "0", "9007199254740992", "1"), "9007199254740991.5", 1<<53)
+
+	for _, bad := range []string{"", "-", "+1", "01", "-01", ".5", "5.", "1e", "1e+", "1.2.3", "NaN", "Infinity", "0x1", "1 ", " 1", "1e5.0", "\"1\"", "1_0", "١"} {
+		if got, err := tenths.Parse([]byte(bad)); err == nil {
+			t.Errorf("Parse(%q) = %d, want an error", bad, got)
+		}
+	}
+}
+
+// The index found is that of exact rational arithmetic.
+func TestParseIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		digits := rapid.IntRange(0, 4).Draw(t, "digits")
+		width := rapid.Int64Range(1, 300).Draw(t, "width")
+		lower := rapid.Int64Range(-100000, 100000).Draw(t, "lower")
+		last := rapid.Int64Range(1, 1000).Draw(t, "last")
+		at := func(units int64) decimal.Decimal { return decimal.New(units, int32(-digits)) }
+		g, err := NewGrid(at(lower), at(lower+last*width), at(width))
+		if err != nil {
+			t.Fatal(err)
+		}
+		exponent := rapid.IntRange(-8, 8).Draw(t, "exponent")
+		text := fmt.Sprintf("%d.%se%d", rapid.Int64Range(-400000, 400000).Draw(t, "whole"),
+			rapid.StringMatching(`[0-9]{1,7}`).Draw(t, "fraction"), exponent)
+		got, err := g.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, _ := new(big.Rat).SetString(text)
+		var want int64
+		switch {
+		case v.Cmp(g.Lower().Rat()) < 0:
+			want = -1
+		case v.Cmp(g.Upper().Rat()) > 0:
+			want = g.Last() + 1
+		default: // ⌊(v − lower)/step + ½⌋
+			v.Sub(v, g.Lower().Rat()).Quo(v, g.Step().Rat()).Add(v, big.NewRat(1, 2))
+			want = new(big.Int).Div(v.Num(), v.Denom()).Int64()
+		}
+		if got != want {
+			t.Fatalf("Parse(%s) on [%s, %s] by %s = %d, want %d", text, g.Lower(), g.Upper(), g.Step(), got, want)
+		}
+		i := rapid.Int64Range(0, last).Draw(t, "i")
+		if got, err := g.Parse([]byte(g.Text(i))); err != nil || got != i {
+			t.Fatalf("Parse(Text(%d)) = %d, %v", i, got, err)
+		}
+		if got, err := g.Index(g.Float(i)); err != nil || got != i {
+			t.Fatalf("Index(Float(%d)) = %d, %v", i, got, err)
+		}
+	})
+}
+
+func TestIndexRefusesNonNumbers(t *testing.T) {
+	g := grid(t, "0", "1", "0.1")
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if got, err := g.Index(v); err == nil {
+			t.Errorf("Index(%v) = %d, want an error", v, got)
+		}
+	}
+	if got, _ := g.Index(0.25); got != 3 { // a tie of the decimal text
+		t.Errorf("Index(0.25) = %d, want 3", got)
+	}
+}
+
+func TestParseDoesNotAllocate(t *testing.T) {
+	g := grid(t, "0", "60000", "0.1")
+	text := []byte("12345.678e-1")
+	if n := testing.AllocsPerRun(100, func() { _, _ = g.Parse(text) }); n != 0 {
+		t.Errorf("Parse allocates %v times", n)
+	}
+}
+
+func TestSample(t *testing.T) {
+	g := grid(t, "0", "4", "1")
+	f := func(points []Point, values, upTo []int64, outside int64) {
+		t.Helper()
+		s := NewSample(g, points)
+		if fmt.Sprint(s.values, s.upTo, s.outside) != fmt.Sprint(values, upTo, outside) {
+			t.Errorf("NewSample(%v) = %v %v outside %d", points, s.values, s.upTo, s.outside)
+		}
+	}
+	f(nil, nil, nil, 0)
+	f([]Point{{-1, 2}, {0, 1}, {3, 4}, {4, 1}, {5, 1}}, []int64{0, 3, 4}, []int64{3, 7, 9}, 3)
+	f([]Point{{3, 1}, {1, 2}, {3, 1}, {2, 0}}, []int64{1, 3}, []int64{2, 4}, 0)
+
+	s := NewSample(g, []Point{{1, 2}, {3, 3}})
+	for x, want := range [][2]int64{{0, 0}, {0, 2}, {2, 2}, {2, 5}, {5, 5}} {
+		if got := [2]int64{s.below(int64(x)), s.atMost(int64(x))}; got != want {
+			t.Errorf("below, atMost %d = %v, want %v", x, got, want)
+		}
+	}
+	for i, want := range []int64{1, 1, 3, 3, 3} {
+		if got := s.values[s.at(int64(i+1))]; got != want {
+			t.Errorf("value %d = %d, want %d", i+1, got, want)
+		}
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	g := grid(b, "0", "60000", "0.1")
+	text := []byte("12345.678")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := g.Parse(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
