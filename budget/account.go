@@ -1,0 +1,256 @@
+package budget
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/shopspring/decimal"
+)
+
+// Account is the fold of the charges of one budget. Charges may come in any order of their windows' ends.
+//
+// Charges of one stream that cost the same are one class, which holds nothing but its sorted window ends: sums are
+// counts times prices, exact, and a million charges take eight megabytes.
+//
+// An Account is not safe for concurrent use.
+type Account struct {
+	limit   Limit
+	classes []*class
+	index   map[classKey]*class
+}
+
+type classKey struct{ stream, price string }
+
+type class struct {
+	stream string
+	unit   sum
+	ends   []int64 // sorted
+}
+
+// NewAccount opens an account under a limit.
+func NewAccount(limit Limit) *Account {
+	return &Account{limit: limit, index: map[classKey]*class{}}
+}
+
+// Limit is the limit in force.
+func (a *Account) Limit() Limit { return a.limit }
+
+// SetLimit puts another limit in force; what was charged stays charged.
+func (a *Account) SetLimit(limit Limit) { a.limit = limit }
+
+// Add charges the account, whether or not the charge fits.
+func (a *Account) Add(c Charge) {
+	if len(c.Items) == 0 {
+		return
+	}
+	k := a.class(classKey{c.Stream, price(c.Items)}, func() sum { return sumOf(c.Items) })
+	k.insert(c.End)
+}
+
+func (a *Account) class(key classKey, unit func() sum) *class {
+	k := a.index[key]
+	if k == nil {
+		k = &class{stream: key.stream, unit: unit()}
+		a.index[key] = k
+		a.classes = append(a.classes, k)
+	}
+	return k
+}
+
+func (k *class) insert(end int64) {
+	if n := len(k.ends); n == 0 || k.ends[n-1] <= end {
+		k.ends = append(k.ends, end)
+		return
+	}
+	k.ends = slices.Insert(k.ends, k.upTo(end), end)
+}
+
+// upTo counts the ends ≤ t.
+func (k *class) upTo(t int64) int {
+	n := len(k.ends)
+	if n == 0 || k.ends[n-1] <= t {
+		return n
+	}
+	return sort.Search(n, func(i int) bool { return k.ends[i] > t })
+}
+
+// Include adds every charge of another account, as a budget does that continues another.
+func (a *Account) Include(other *Account) {
+	for key, k := range other.index {
+		into := a.class(key, func() sum { return k.unit })
+		into.ends = append(into.ends, k.ends...)
+		slices.Sort(into.ends)
+	}
+}
+
+// Clone is a copy that can be charged on its own.
+func (a *Account) Clone() *Account {
+	b := NewAccount(a.limit)
+	for key, k := range a.index {
+		c := &class{stream: k.stream, unit: k.unit, ends: slices.Clone(k.ends)}
+		b.index[key] = c
+		b.classes = append(b.classes, c)
+	}
+	return b
+}
+
+// before is at − d without overflow.
+func before(at, d int64) int64 {
+	if at < math.MinInt64+d {
+		return math.MinInt64
+	}
+	return at - d
+}
+
+// after is at + d without overflow.
+func after(at, d int64) int64 {
+	if at > math.MaxInt64-d {
+		return math.MaxInt64
+	}
+	return at + d
+}
+
+// period sums the charges that count at a moment: those with an end in (at − per, at], or all of them for ever.
+// stream "" is all streams.
+func (a *Account) period(at int64, stream string) sum {
+	if a.limit.Per == 0 {
+		return a.lifetime(stream)
+	}
+	from := before(at, int64(a.limit.Per))
+	var s sum
+	for _, k := range a.classes {
+		if stream == "" || k.stream == stream {
+			s.add(k.unit, int64(k.upTo(at)-k.upTo(from)))
+		}
+	}
+	return s
+}
+
+func (a *Account) lifetime(stream string) sum {
+	var s sum
+	for _, k := range a.classes {
+		if stream == "" || k.stream == stream {
+			s.add(k.unit, int64(len(k.ends)))
+		}
+	}
+	return s
+}
+
+// Fits tells whether the limit would still hold, in every period, if c were added. What equals the limit fits.
+//
+// A period (e − per, e] holds the charge if e lies in [end, end + per); over these e the sum can grow only where another
+// charge comes in, so its own end and the later ends within reach are all there is to check.
+func (a *Account) Fits(c Charge) bool {
+	unit := sumOf(c.Items)
+	if !a.fitsAt(c.End, unit, 1) {
+		return false
+	}
+	if a.limit.Per == 0 {
+		return true
+	}
+	to := after(c.End, int64(a.limit.Per))
+	for _, k := range a.classes {
+		for _, end := range k.ends[k.upTo(c.End):] {
+			if end >= to {
+				break
+			}
+			if !a.fitsAt(end, unit, 1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (a *Account) fitsAt(at int64, unit sum, times int64) bool {
+	s := a.period(at, "")
+	s.add(unit, times)
+	return a.limit.within(a.limit.bound(s))
+}
+
+// Spent bounds what counts at a moment, in Unix nanoseconds: the charges with an end in (at − per, at], or all of them
+// if the budget is for ever.
+func (a *Account) Spent(at int64) Spending { return a.limit.bound(a.period(at, "")) }
+
+// StreamSpent is Spent of one stream's charges alone.
+func (a *Account) StreamSpent(stream string, at int64) Spending {
+	return a.limit.bound(a.period(at, stream))
+}
+
+// Total bounds what was charged in the account's whole life, at the δ of one period.
+func (a *Account) Total() Spending { return a.limit.bound(a.lifetime("")) }
+
+// StreamTotal is Total of one stream's charges alone.
+func (a *Account) StreamTotal(stream string) Spending { return a.limit.bound(a.lifetime(stream)) }
+
+// MostWindows is what WindowsLeft answers where nothing is charged.
+const MostWindows = 1 << 53
+
+// WindowsLeft says how many more windows at this price the period ending at a moment could pay, with nothing returned
+// meanwhile: what is left, divided by the price.
+func (a *Account) WindowsLeft(items []Item, at int64) int64 {
+	spent, unit := a.period(at, ""), sumOf(items)
+	fits := func(n int64) bool {
+		s := spent
+		s.add(unit, n)
+		return a.limit.within(a.limit.bound(s))
+	}
+	high := int64(1)
+	for fits(high) {
+		if high *= 2; high > MostWindows {
+			return MostWindows
+		}
+	}
+	low := high / 2 // 0, or a number that fits
+	for high-low > 1 {
+		if middle := low + (high-low)/2; fits(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// Return says how much of what is spent returns, and when.
+type Return struct {
+	At      int64 // Unix nanoseconds
+	Epsilon decimal.Decimal
+}
+
+// Returns lists, by time, what comes back to a rolling budget after a moment if nothing else is charged.
+// A charge returns when its window's end is one period old. Stream "" is all streams.
+func (a *Account) Returns(at int64, stream string) []Return {
+	if a.limit.Per == 0 {
+		return nil
+	}
+	per := int64(a.limit.Per)
+	var ends []int64
+	for _, k := range a.classes {
+		if stream == "" || k.stream == stream {
+			ends = append(ends, k.ends[k.upTo(before(at, per)):k.upTo(at)]...)
+		}
+	}
+	slices.Sort(ends)
+	ends = slices.Compact(ends)
+	var out []Return
+	counted := func(from int64) decimal.Decimal {
+		var s sum
+		for _, k := range a.classes {
+			if stream == "" || k.stream == stream {
+				s.add(k.unit, int64(k.upTo(at)-k.upTo(from)))
+			}
+		}
+		return a.limit.bound(s).Epsilon
+	}
+	last := counted(before(at, per))
+	for _, end := range ends {
+		now := counted(end)
+		if now.Cmp(last) < 0 {
+			out = append(out, Return{At: after(end, per), Epsilon: last.Sub(now)})
+			last = now
+		}
+	}
+	return out
+}

@@ -1,0 +1,70 @@
+package budget
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
+
+// Charge is what one window of one stream costs a user who was in it: the sum of its releases, each as many times as
+// there are groups that one user may count in. Make one with [NewCharge].
+type Charge struct {
+	Stream, Budget string
+	// Start and End of the window, in Unix nanoseconds. A period counts the charge if it holds End.
+	Start, End int64
+	// Epsilon and Delta are the plain sums over Items. Where Items holds a ZCDP cost, Epsilon is only nominal.
+	Epsilon, Delta decimal.Decimal
+	// Items are the costs in canonical order: equal costs are one item. Empty: the window charges nothing.
+	Items []Item
+}
+
+// NewCharge sums items. It fails where an item is not a cost: ε ≤ 0, a δ or ρ that its kind has not, and the like.
+func NewCharge(stream, budget string, start, end int64, items []Item) (Charge, error) {
+	if end <= start {
+		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d, not after its start at %d", stream, end, start)
+	}
+	c := Charge{Stream: stream, Budget: budget, Start: start, End: end}
+	var err error
+	if c.Items, err = Canonical(items); err != nil {
+		return Charge{}, fmt.Errorf("charge of stream %q: %w", stream, err)
+	}
+	for _, i := range c.Items {
+		times := decimal.NewFromInt(i.Times)
+		c.Epsilon = c.Epsilon.Add(i.Epsilon.Mul(times))
+		c.Delta = c.Delta.Add(i.Delta.Mul(times))
+	}
+	return c, nil
+}
+
+// Canonical checks items and puts them in order, equal costs merged into one, so that equal charges are equal lists.
+func Canonical(items []Item) ([]Item, error) {
+	out := make([]Item, 0, len(items))
+	for _, i := range items {
+		if err := i.check(); err != nil {
+			return nil, err
+		}
+		at, found := slices.BinarySearchFunc(out, i, func(a, b Item) int { return compareCosts(a.Cost, b.Cost) })
+		if found {
+			out[at].Times += i.Times
+			continue
+		}
+		out = slices.Insert(out, at, i)
+	}
+	return out, nil
+}
+
+func compareCosts(a, b Cost) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), a.Epsilon.Cmp(b.Epsilon), a.Delta.Cmp(b.Delta), a.Rho.Cmp(b.Rho))
+}
+
+// price names a list of items: equal text, equal charge.
+func price(items []Item) string {
+	var b strings.Builder
+	for _, i := range items {
+		fmt.Fprintf(&b, "%d×%d:%s,%s,%s;", i.Times, i.Kind, i.Epsilon, i.Delta, i.Rho)
+	}
+	return b.String()
+}

@@ -1,0 +1,164 @@
+package budget
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+)
+
+// Limit is what a budget may spend on one user.
+type Limit struct {
+	// Epsilon > 0 is the ε of a period.
+	Epsilon decimal.Decimal
+	// Delta in [0, 1) is the δ of a period. Above 0 it admits approximate and zCDP charges and sharper sums.
+	Delta decimal.Decimal
+	// Per is the length of the rolling period; 0 is forever.
+	Per time.Duration
+}
+
+// Check says what is wrong with a limit.
+func (l Limit) Check() error {
+	switch {
+	case l.Epsilon.Sign() <= 0:
+		return fmt.Errorf("epsilon %s of a budget, want more than 0", l.Epsilon)
+	case l.Delta.Sign() < 0 || l.Delta.Cmp(decimal.NewFromInt(1)) >= 0:
+		return fmt.Errorf("delta %s of a budget, want it in [0, 1)", l.Delta)
+	case l.Per < 0:
+		return fmt.Errorf("period %s of a budget, want a positive duration or forever", l.Per)
+	}
+	if err := checkDecimal("epsilon", l.Epsilon); err != nil {
+		return err
+	}
+	return checkDecimal("delta", l.Delta)
+}
+
+// Equal tells whether two limits are the same.
+func (l Limit) Equal(m Limit) bool {
+	return l.Per == m.Per && l.Epsilon.Equal(m.Epsilon) && l.Delta.Equal(m.Delta)
+}
+
+const forever = "forever"
+
+// FormatPer writes a period as it stands in a configuration: "24h", or "forever" for 0.
+func FormatPer(per time.Duration) string {
+	if per == 0 {
+		return forever
+	}
+	s := per.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// ParsePer reads what FormatPer wrote: a positive duration, or "forever", which is 0.
+func ParsePer(s string) (time.Duration, error) {
+	if s == forever {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("period %q, want a positive duration such as 24h, or forever", s)
+	}
+	return d, nil
+}
+
+// Spending is a bound on what a set of charges costs a user: together they are (Epsilon, Delta)-DP.
+type Spending struct {
+	Epsilon, Delta decimal.Decimal
+	// Unbounded: zCDP charges under a limit whose δ leaves nothing to convert them with. Epsilon is then the rest's.
+	Unbounded bool
+}
+
+// within tells whether the limit admits s. What equals the limit is admitted.
+func (l Limit) within(s Spending) bool {
+	return !s.Unbounded && s.Epsilon.Cmp(l.Epsilon) <= 0 && s.Delta.Cmp(l.Delta) <= 0
+}
+
+// Left is what remains of the limit's ε, never below 0.
+func (l Limit) Left(s Spending) decimal.Decimal {
+	if left := l.Epsilon.Sub(s.Epsilon); !s.Unbounded && left.Sign() > 0 {
+		return left
+	}
+	return decimal.Decimal{}
+}
+
+// Compose bounds what items cost together, with the least bound that is valid for them at the limit's δ.
+func (l Limit) Compose(items []Item) Spending {
+	return l.bound(sumOf(items))
+}
+
+// sum is all that a bound needs to know of a set of costs. Sums are exact; the ρ in it were rounded up.
+type sum struct {
+	pure        decimal.Decimal // Σ ε of Pure and BoundedRange costs …
+	pureRho     decimal.Decimal // … and Σ ρ of the same
+	rho         decimal.Decimal // Σ ρ of ZCDP costs
+	approximate decimal.Decimal // Σ ε of Approximate costs …
+	delta       decimal.Decimal // … and Σ δ of the same
+}
+
+func sumOf(items []Item) sum {
+	var s sum
+	for _, i := range items {
+		one := sum{}
+		rho, _ := i.zcdp()
+		switch i.Kind {
+		case Pure, BoundedRange:
+			one.pure, one.pureRho = i.Epsilon, rho
+		case ZCDP:
+			one.rho = rho
+		case Approximate:
+			one.approximate, one.delta = i.Epsilon, i.Delta
+		}
+		s.add(one, i.Times)
+	}
+	return s
+}
+
+// add adds times copies of t.
+func (s *sum) add(t sum, times int64) {
+	if times == 0 {
+		return
+	}
+	n := decimal.NewFromInt(times)
+	add := func(to *decimal.Decimal, d decimal.Decimal) {
+		if !d.IsZero() {
+			*to = to.Add(d.Mul(n))
+		}
+	}
+	add(&s.pure, t.pure)
+	add(&s.pureRho, t.pureRho)
+	add(&s.rho, t.rho)
+	add(&s.approximate, t.approximate)
+	add(&s.delta, t.delta)
+}
+
+// bound is the least of the bounds that hold for s:
+//
+//   - basic: the ε and δ add up; only without ZCDP costs;
+//   - all by ρ: the ρ of everything but the approximate costs adds up and is converted with the δ that these leave;
+//   - mixed: the same for the ZCDP costs alone, while pure ε add up.
+//
+// Converted and plain parts may be interleaved adaptively: outside the events of the δ, a part that is ε-DP adds at
+// most ε to every Rényi divergence, which moves the converted ε by as much.
+func (l Limit) bound(s sum) Spending {
+	plain := s.pure.Add(s.approximate)
+	if l.Delta.IsZero() || l.Delta.Cmp(s.delta) <= 0 {
+		return Spending{Epsilon: plain, Delta: s.delta, Unbounded: !s.rho.IsZero()}
+	}
+	spare := l.Delta.Sub(s.delta)
+	best := Spending{Epsilon: s.approximate.Add(convert(s.rho.Add(s.pureRho), spare)), Delta: l.Delta}
+	other := Spending{Epsilon: plain, Delta: s.delta}
+	if !s.rho.IsZero() {
+		other = Spending{Epsilon: plain.Add(convert(s.rho, spare)), Delta: l.Delta}
+	}
+	if other.Epsilon.Cmp(best.Epsilon) <= 0 {
+		return other
+	}
+	return best
+}
