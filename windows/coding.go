@@ -1,0 +1,80 @@
+package windows
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// reader takes an encoded form apart. Its first error sticks, and after it every call returns zero.
+type reader struct {
+	rest []byte
+	err  error
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+		r.rest = nil
+	}
+}
+
+func (r *reader) bytes(n int, what string) []byte {
+	if n < 0 || n > len(r.rest) {
+		r.fail("%s: %d bytes wanted, %d left", what, n, len(r.rest))
+		return nil
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *reader) uint8(what string) uint8 {
+	if b := r.bytes(1, what); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uint32(what string) uint32 {
+	if b := r.bytes(4, what); b != nil {
+		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) uint64(what string) uint64 {
+	if b := r.bytes(8, what); b != nil {
+		return binary.BigEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *reader) uvarint(what string) uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.fail("%s: not a number", what)
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+func (r *reader) varint(what string) int64 {
+	v, n := binary.Varint(r.rest)
+	if n <= 0 {
+		r.fail("%s: not a number", what)
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+// count reads a number of elements of which each takes at least size bytes, so that a corrupt one reserves no memory.
+func (r *reader) count(size int, what string) int {
+	n := r.uvarint(what)
+	if n > uint64(len(r.rest)/size) {
+		r.fail("%s: %d do not fit into %d bytes", what, n, len(r.rest))
+		return 0
+	}
+	return int(n)
+}

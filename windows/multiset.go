@@ -1,0 +1,83 @@
+package windows
+
+import "github.com/google/btree"
+
+// Point is a value of a sample with the number of users that have it: Index on the stream's grid, −1 below and N+1
+// beyond the bounds; Count ≥ 1.
+type Point struct{ Index, Count int64 }
+
+// multiset is an ordered multiset of values. Its items are pointers, so that whoever holds one takes a value away
+// without a search, unless it was the last of its kind.
+type multiset struct {
+	tree *btree.BTreeG[*Point]
+	pool *pool
+}
+
+// degree of the trees: a node has up to 2·degree−1 items.
+const degree = 32
+
+func newMultiset(p *pool) multiset {
+	return multiset{btree.NewWithFreeListG(degree, lessPoint, p.nodes), p}
+}
+
+func lessPoint(a, b *Point) bool { return a.Index < b.Index }
+
+// add puts n of the value in and returns its item, which is valid until the last of them is taken out.
+func (m multiset) add(value, n int64) *Point {
+	m.pool.probe.Index = value
+	p, found := m.tree.Get(&m.pool.probe)
+	if !found {
+		p = m.pool.take()
+		p.Index, p.Count = value, 0
+		m.tree.ReplaceOrInsert(p)
+	}
+	p.Count += n
+	return p
+}
+
+// remove takes one of p's value out.
+func (m multiset) remove(p *Point) {
+	if p.Count--; p.Count == 0 {
+		m.tree.Delete(p)
+		m.pool.free = append(m.pool.free, p)
+	}
+}
+
+// points returns all values ascending, nil if there are none.
+func (m multiset) points() []Point {
+	if m.tree.Len() == 0 {
+		return nil
+	}
+	points := make([]Point, 0, m.tree.Len())
+	m.tree.Ascend(func(p *Point) bool {
+		points = append(points, *p)
+		return true
+	})
+	return points
+}
+
+// pool recycles the items and nodes of a bag's multisets, so that values that come and go allocate nothing.
+type pool struct {
+	nodes *btree.FreeListG[*Point]
+	free  []*Point
+	block []Point // not yet handed out
+	made  int     // points in all blocks
+	probe Point   // what is searched for; here so that it does not escape at every search
+}
+
+func newPool() *pool { return &pool{nodes: btree.NewFreeListG[*Point](btree.DefaultFreeListSize)} }
+
+func (p *pool) take() *Point {
+	if n := len(p.free); n > 0 {
+		point := p.free[n-1]
+		p.free = p.free[:n-1]
+		return point
+	}
+	if len(p.block) == 0 {
+		p.block = make([]Point, min(max(p.made, 8), 512)) // as many again: cheap for few values, few blocks for many
+		p.made += len(p.block)
+	}
+	point := &p.block[0]
+	p.block = p.block[1:]
+	return point
+}

@@ -1,0 +1,147 @@
+package windows
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"time"
+)
+
+const (
+	// horizon bounds the windows of every schedule, 146 years either side of 1970, so that no sum of a time and
+	// a duration overflows.
+	horizon int64 = 1 << 62
+	// longest is the upper limit of a schedule's durations.
+	longest = 10 * 366 * 24 * time.Hour
+)
+
+// Schedule is the public timetable of a stream's windows: those that begin at a multiple of Every since 1970 (UTC),
+// not before Start, and end not after End. Every < Size makes hopping windows, which overlap.
+//
+// The other methods need a schedule that [Schedule.Validate] accepts. A Schedule is a value; its methods are safe for
+// concurrent use.
+type Schedule struct {
+	Size  time.Duration // length of a window, a multiple of Every
+	Every time.Duration // from the start of a window to the start of the next, whole seconds
+	Grace time.Duration // from the end of a window to its closing, whole seconds, may be 0
+	Start int64         // start of the first window, Unix nanoseconds, a multiple of Every
+	End   int64         // end of the last window, Unix nanoseconds; 0: there is no last window
+}
+
+// Window is the half-open interval [Start, End) of event time, in Unix nanoseconds.
+type Window struct{ Start, End int64 }
+
+// Validate returns an error that names the field, its value and the rule that it breaks.
+func (s Schedule) Validate() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+		least time.Duration
+	}{{"size", s.Size, time.Second}, {"every", s.Every, time.Second}, {"grace", s.Grace, 0}} {
+		if d.value < d.least || d.value > longest {
+			return fmt.Errorf("window %s=%s must be between %s and %s", d.name, d.value, d.least, longest)
+		}
+		if d.value%time.Second != 0 {
+			return fmt.Errorf("window %s=%s must be whole seconds", d.name, d.value)
+		}
+	}
+	if s.Every > s.Size {
+		return fmt.Errorf("window every=%s must not exceed size=%s: events between windows would be lost", s.Every, s.Size)
+	}
+	if s.Size%s.Every != 0 {
+		return fmt.Errorf("window size=%s must be a multiple of every=%s", s.Size, s.Every)
+	}
+	if s.Start < -horizon || s.Start > horizon-int64(s.Size) {
+		return fmt.Errorf("window start=%s must be between %s and %s", format(s.Start), format(-horizon), format(horizon-int64(s.Size)))
+	}
+	if floor(s.Start, s.Every) != s.Start {
+		return fmt.Errorf("window start=%s must be a multiple of every=%s since 1970, such as %s",
+			format(s.Start), s.Every, format(NextBoundary(s.Start, s.Every)))
+	}
+	if s.End == 0 {
+		return nil
+	}
+	if s.End > horizon || s.End < s.Start+int64(s.Size) {
+		return fmt.Errorf("window end=%s must be between %s, the end of the first window, and %s",
+			format(s.End), format(s.Start+int64(s.Size)), format(horizon))
+	}
+	if floor(s.End, s.Every) != s.End {
+		return fmt.Errorf("window end=%s must be a multiple of every=%s since 1970, such as %s",
+			format(s.End), s.Every, format(floor(s.End, s.Every)))
+	}
+	return nil
+}
+
+// Due returns the first moment at which w may be closed: its end and the grace, in Unix nanoseconds.
+func (s Schedule) Due(w Window) int64 { return w.End + int64(s.Grace) }
+
+// Containing returns the windows of the schedule that contain the event time t, the earliest first. t may be any
+// number. Ranging over it does not allocate.
+func (s Schedule) Containing(t int64) iter.Seq[Window] {
+	return func(yield func(Window) bool) { s.containing(t, yield) }
+}
+
+func (s Schedule) containing(t int64, yield func(Window) bool) {
+	if t < s.Start || t >= s.last() {
+		return
+	}
+	latest := floor(t, s.Every)
+	for start := max(s.Start, latest-int64(s.Size)+int64(s.Every)); start <= latest; start += int64(s.Every) {
+		if w := s.at(start); w.End > s.last() || !yield(w) {
+			return
+		}
+	}
+}
+
+// First returns the first window of the schedule.
+func (s Schedule) First() Window { return s.at(s.Start) }
+
+// Next returns the window that follows w, and false if w is the last.
+func (s Schedule) Next(w Window) (Window, bool) { return s.After(w.End) }
+
+// After returns the first window of the schedule that ends after end, a time in Unix nanoseconds that need not be
+// aligned, and false if there is none.
+func (s Schedule) After(end int64) (Window, bool) {
+	if first := s.First(); end < first.End {
+		return first, true
+	}
+	if end >= s.last() {
+		return Window{}, false
+	}
+	w := s.at(floor(end, s.Every) + int64(s.Every) - int64(s.Size))
+	return w, w.End <= s.last()
+}
+
+func (s Schedule) at(start int64) Window { return Window{start, start + int64(s.Size)} }
+
+// last returns the time after which no window ends.
+func (s Schedule) last() int64 {
+	if s.End != 0 {
+		return s.End
+	}
+	return horizon
+}
+
+// NextBoundary returns the first multiple of every since 1970 at or after t, in Unix nanoseconds; every > 0. A window
+// that begins there lies wholly ahead of t.
+func NextBoundary(t int64, every time.Duration) int64 {
+	if f := floor(t, every); f < t {
+		return f + int64(every)
+	}
+	return t
+}
+
+// floor returns the greatest multiple of every at or before t, also for t before 1970, where Go's division would
+// round up.
+func floor(t int64, every time.Duration) int64 {
+	r := t % int64(every)
+	if r < 0 {
+		r += int64(every)
+	}
+	if t < math.MinInt64+r {
+		return t - r + int64(every) // the multiple below is not representable
+	}
+	return t - r
+}
+
+func format(t int64) string { return time.Unix(0, t).UTC().Format(time.RFC3339Nano) }
