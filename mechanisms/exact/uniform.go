@@ -1,0 +1,90 @@
+package exact
+
+import (
+	"math"
+	"math/big"
+)
+
+// firstPrec is the precision at which refinement begins, in bits; it doubles until the answer is certain.
+const firstPrec = 128
+
+// Uniform is a uniform real number in [0, 1] of which 64 bits are known at first and more as they are asked for.
+type Uniform struct {
+	source *Source
+	first  uint64
+	digits *big.Int // all bits known, once there are more than the first 64
+	known  uint
+}
+
+// Uniform returns a new uniform number.
+func (s *Source) Uniform() Uniform {
+	return Uniform{source: s, first: s.Uint64(), known: 64}
+}
+
+// Float returns the number to within 2^−63.
+func (u *Uniform) Float() float64 { return float64(u.first) * 0x1p-64 }
+
+// Interval returns an enclosure of at least prec known bits, with Lo > 0.
+func (u *Uniform) Interval(prec uint) Interval {
+	if u.digits == nil {
+		u.digits = new(big.Int).SetUint64(u.first)
+	}
+	for u.known < prec || u.digits.Sign() == 0 {
+		u.digits.Lsh(u.digits, 64).Or(u.digits, new(big.Int).SetUint64(u.source.Uint64()))
+		u.known += 64
+	}
+	lo := down(prec).SetInt(u.digits)
+	hi := up(prec).SetInt(new(big.Int).Add(u.digits, big.NewInt(1)))
+	return Interval{lo.SetMantExp(lo, -int(u.known)), hi.SetMantExp(hi, -int(u.known))}
+}
+
+// Rate is the κ > 0 of weights e^{−κ·k}: a rational number and its float64. It is immutable.
+type Rate struct {
+	exact  *big.Rat
+	approx float64
+}
+
+// NewRate returns the rate κ.
+func NewRate(kappa *big.Rat) Rate {
+	approx, _ := kappa.Float64()
+	return Rate{exact: new(big.Rat).Set(kappa), approx: approx}
+}
+
+// Float returns the rate to within half a unit in the last place.
+func (r Rate) Float() float64 { return r.approx }
+
+// weight returns e^{−κ·k} for k ≥ 0 with a relative error below [weightError], plus 10^−300.
+func (r Rate) weight(k int64) float64 { return math.Exp(-r.approx * float64(k)) }
+
+// weightError bounds the relative error of a weight. The exponent y = κ·k has three roundings, so that it is off by at
+// most y·3.01·2^−53, which is less than 2^−41.9 while e^{−y} > 10^−300 (y < 691). math.Exp is documented with an error
+// below one unit in the last place; 2^−48 is allowed here.
+const weightError = 0x1p-41
+
+// Interval encloses e^{−κ·k}.
+func (r Rate) Interval(k int64, prec uint) Interval {
+	y := new(big.Rat).SetInt64(k)
+	return FromRat(y.Mul(y, r.exact), prec).Neg().Exp()
+}
+
+// ExpCoin returns true with probability e^{−κ·k}, for k ≥ 0.
+func (s *Source) ExpCoin(r Rate, k int64) bool {
+	if k == 0 {
+		return true
+	}
+	u, w := s.Uniform(), r.weight(k)
+	slack := w*(2*weightError) + 0x1p-62
+	if d := u.Float() - w; d > slack || d < -slack {
+		return d < 0
+	}
+	s.refined++
+	for prec := uint(firstPrec); ; prec *= 2 {
+		x, e := u.Interval(prec), r.Interval(k, prec)
+		if x.Before(e) {
+			return true
+		}
+		if e.Before(x) {
+			return false
+		}
+	}
+}

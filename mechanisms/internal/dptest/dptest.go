@@ -1,0 +1,205 @@
+// Package dptest checks mechanisms on domains small enough to try everything: the privacy of a law over every pair of
+// neighbours, a utility against a search over all edits, and a sampler against its law.
+//
+// A sample is a histogram here: h[i] users hold grid index i.
+package dptest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Law is the exact distribution of a mechanism's outcomes 0, 1, 2 … on one sample.
+type Law func(h []int64) []float64
+
+// Samples calls f with every histogram of at most users users on the given number of grid points. f must not keep h.
+func Samples(points, users int, f func(h []int64)) {
+	h := make([]int64, points)
+	var fill func(i int, left int64)
+	fill = func(i int, left int64) {
+		if i == points {
+			f(h)
+			return
+		}
+		for h[i] = 0; h[i] <= left; h[i]++ {
+			fill(i+1, left-h[i])
+		}
+		h[i] = 0
+	}
+	fill(0, int64(users))
+}
+
+// MaxLogRatio returns the largest |ln(P(x|h)/P(x|h'))| over all samples h of at most users users, all h' with one user
+// more and all outcomes x. A law that is ε-DP has at most ε. It is +Inf if an outcome has probability 0 on one side only.
+func MaxLogRatio(points, users int, law Law) float64 {
+	worst := 0.0
+	Neighbours(points, users, law, func(p, q []float64) {
+		for x := range p {
+			if p[x] == 0 && q[x] == 0 {
+				continue
+			}
+			worst = max(worst, math.Abs(math.Log(p[x]/q[x])))
+		}
+	})
+	return worst
+}
+
+// MaxRange returns the largest spread, over outcomes, of ln(P(x|h)/P(x|h')): an ε-bounded-range law has at most ε.
+func MaxRange(points, users int, law Law) float64 {
+	worst := 0.0
+	Neighbours(points, users, law, func(p, q []float64) {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for x := range p {
+			if p[x] == 0 && q[x] == 0 {
+				continue
+			}
+			r := math.Log(p[x] / q[x])
+			lo, hi = min(lo, r), max(hi, r)
+		}
+		worst = max(worst, hi-lo)
+	})
+	return worst
+}
+
+// Neighbours calls f with the laws of every sample of at most users users and of every sample of one user more.
+func Neighbours(points, users int, law Law, f func(p, q []float64)) {
+	known := map[string][]float64{}
+	lookUp := func(h []int64) []float64 {
+		key := fmt.Sprint(h)
+		p, ok := known[key]
+		if !ok {
+			p = law(h)
+			known[key] = p
+		}
+		return p
+	}
+	Samples(points, users, func(h []int64) {
+		p := lookUp(h)
+		for i := range h {
+			h[i]++
+			f(p, lookUp(h))
+			h[i]--
+		}
+	})
+}
+
+// CheckPrivacy fails the test unless law(ε), for samples of at most users users, costs at most ε, and at least tight·ε
+// (a mechanism that wastes its ε is a defect too). As a negative control, law(2ε) must be found to cost more than ε.
+func CheckPrivacy(t testing.TB, name string, points, users int, epsilon, tight float64, law func(epsilon float64) Law) {
+	t.Helper()
+	got := MaxLogRatio(points, users, law(epsilon))
+	t.Logf("%s: ε = %v, largest log ratio %.9f ε", name, epsilon, got/epsilon)
+	if got > epsilon*(1+1e-9) {
+		t.Errorf("%s: ε = %v is promised, %v is lost", name, epsilon, got)
+	}
+	if got < tight*epsilon {
+		t.Errorf("%s: ε = %v is spent, only %v is used", name, epsilon, got)
+	}
+	if doubled := MaxLogRatio(points, users, law(2*epsilon)); doubled <= epsilon*(1+1e-9) {
+		t.Errorf("%s: the check does not notice a doubled ε: %v", name, doubled)
+	}
+}
+
+// Distances returns the utility that a statistic defines: for each sample and outcome, the fewest users to add and
+// remove until the statistic is that outcome. It searches all samples of at most users users, which must be enough for
+// the nearest ones; statistic returns a negative outcome where it is not defined.
+func Distances(points, users int, statistic func(h []int64) int) func(h []int64) []int64 {
+	var reachable [][]int64
+	var outcome []int
+	outcomes := 0
+	Samples(points, users, func(h []int64) {
+		if x := statistic(h); x >= 0 {
+			reachable = append(reachable, append([]int64(nil), h...))
+			outcome = append(outcome, x)
+			outcomes = max(outcomes, x+1)
+		}
+	})
+	return func(h []int64) []int64 {
+		d := make([]int64, outcomes)
+		for i := range d {
+			d[i] = math.MaxInt64
+		}
+		for i, other := range reachable {
+			edits := int64(0)
+			for j := range h {
+				edits += max(h[j]-other[j], other[j]-h[j])
+			}
+			d[outcome[i]] = min(d[outcome[i]], edits)
+		}
+		return d
+	}
+}
+
+// Normalise returns the law proportional to the weights.
+func Normalise(weights []float64) []float64 {
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	p := make([]float64, len(weights))
+	for i, w := range weights {
+		p[i] = w / sum
+	}
+	return p
+}
+
+// Counts tallies n draws, each one of k outcomes.
+func Counts(n, k int, draw func() int) []int64 {
+	counts := make([]int64, k)
+	for range n {
+		counts[draw()]++
+	}
+	return counts
+}
+
+// ChiSquare returns Pearson's statistic of the counts against the law, and the value that it exceeds with probability
+// 10⁻⁷ if the counts come from the law. Outcomes expected fewer than 25 times are taken together, so that the
+// asymptotic quantile is safe: true false-alarm rates stay below 10⁻⁶.
+func ChiSquare(counts []int64, law []float64) (statistic, threshold float64) {
+	n := 0.0
+	for _, c := range counts {
+		n += float64(c)
+	}
+	add := func(observed, expected float64) {
+		statistic += (observed - expected) * (observed - expected) / expected
+	}
+	cells, rareObserved, rareExpected := 0, 0.0, 0.0
+	for x, c := range counts {
+		if expected := n * law[x]; expected >= 25 {
+			add(float64(c), expected)
+			cells++
+		} else {
+			rareObserved += float64(c)
+			rareExpected += expected
+		}
+	}
+	if rareExpected >= 25 {
+		add(rareObserved, rareExpected)
+		cells++
+	} else if rareObserved > rareExpected+40+6*math.Sqrt(rareExpected) { // Poisson with mean below 25: 10⁻⁹
+		statistic = math.Inf(1)
+	}
+	if cells < 2 {
+		return statistic, 25
+	}
+	return statistic, distuv.ChiSquared{K: float64(cells - 1)}.Quantile(1 - 1e-7)
+}
+
+// CheckSampler fails the test if the counts do not fit law(1), or if they fit law(0.7) or law(1.3) as well: law(f) is
+// the mechanism's law at f times the ε that was drawn with. One sample must be chosen on which ε matters.
+func CheckSampler(t testing.TB, name string, counts []int64, law func(factor float64) []float64) {
+	t.Helper()
+	statistic, threshold := ChiSquare(counts, law(1))
+	t.Logf("%s: χ² %.1f, threshold %.1f", name, statistic, threshold)
+	if statistic > threshold {
+		t.Errorf("%s: the draws do not follow the law: χ² = %.1f > %.1f", name, statistic, threshold)
+	}
+	for _, factor := range []float64{0.7, 1.3} {
+		if statistic, threshold := ChiSquare(counts, law(factor)); statistic <= threshold {
+			t.Errorf("%s: the check does not notice %v ε: χ² = %.1f ≤ %.1f", name, factor, statistic, threshold)
+		}
+	}
+}
