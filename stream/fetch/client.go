@@ -1,0 +1,80 @@
+package fetch
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/segmentio/kafka-go"
+)
+
+// Options of a Client. The zero value is fine.
+type Options struct {
+	// ReadUncommitted also delivers the records of open and aborted
+	// transactions. Defaults to false: read committed.
+	ReadUncommitted bool
+	// MaxWait is how long the broker waits for a first record before it
+	// answers with none. Defaults to 500 ms, at most 5 s.
+	MaxWait time.Duration
+	// MaxBytes is how much one fetch asks for. A batch larger than that is
+	// still delivered, whole. Defaults to 1 MiB.
+	MaxBytes int
+	// MaxBatchBytes limits what one batch may grow to when it is decompressed;
+	// a batch that grows beyond is a BatchError. Defaults to 128 MiB.
+	MaxBatchBytes int
+	// ClientID is the name that brokers see in quotas and logs.
+	ClientID string
+	// OnRetry, if not nil, hears of each failure that is about to be tried
+	// again. It is called on the goroutine that polls.
+	OnRetry func(topic string, partition int, err error)
+}
+
+// maxWait keeps a fetch well inside the time limit of one request.
+const maxWait = 5 * time.Second
+
+func (o Options) withDefaults() Options {
+	if o.MaxWait <= 0 {
+		o.MaxWait = 500 * time.Millisecond
+	}
+	o.MaxWait = min(o.MaxWait, maxWait)
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 1 << 20
+	}
+	if o.MaxBatchBytes <= 0 {
+		o.MaxBatchBytes = 128 << 20
+	}
+	return o
+}
+
+// Client makes Readers and answers questions about offsets. It is safe for
+// concurrent use.
+type Client struct {
+	transport kafka.RoundTripper
+	addr      net.Addr
+	options   Options
+	// zstd is made at first use and shared: a decoder is large, and
+	// DecodeAll is safe for concurrent use.
+	zstd func() (*zstd.Decoder, error)
+}
+
+// New makes a client of the cluster at addr. transport is a *kafka.Transport,
+// or something that wraps one and passes its requests on unchanged.
+func New(transport kafka.RoundTripper, addr net.Addr, o Options) *Client {
+	o = o.withDefaults()
+	return &Client{
+		transport: transport,
+		addr:      addr,
+		options:   o,
+		zstd: sync.OnceValues(func() (*zstd.Decoder, error) {
+			return zstd.NewReader(nil, zstd.WithDecoderMaxMemory(uint64(o.MaxBatchBytes)))
+		}),
+	}
+}
+
+func (c *Client) notify(topic string, partition int) func(error) {
+	if c.options.OnRetry == nil {
+		return nil
+	}
+	return func(err error) { c.options.OnRetry(topic, partition, err) }
+}

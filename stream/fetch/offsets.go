@@ -1,0 +1,149 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/listoffsets"
+
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+// Ends returns the offset after the last record of each partition, open
+// transactions included. A new leader answers only when it knows its high
+// watermark, hence nothing that was acknowledged before the call is missing.
+// Failures that pass are tried again until ctx ends.
+func (c *Client) Ends(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
+	return c.offsets(ctx, topic, partitions, kafka.LastOffset)
+}
+
+// Starts returns the lowest offset that each partition still holds; its end if
+// it is empty. Failures that pass are tried again until ctx ends.
+func (c *Client) Starts(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
+	return c.offsets(ctx, topic, partitions, kafka.FirstOffset)
+}
+
+// OffsetAt returns the lowest offset whose record has a timestamp of at least
+// unixMs (milliseconds since 1970). If there is none it is the partition's end
+// as it was before the question, so that no later record is missed.
+func (c *Client) OffsetAt(ctx context.Context, topic string, partition int, unixMs int64) (int64, error) {
+	one := []int{partition}
+	ends, err := c.Ends(ctx, topic, one)
+	if err != nil {
+		return 0, err
+	}
+	// Negative times are commands to the broker (−1 is latest).
+	at, err := c.offsets(ctx, topic, one, max(unixMs, 0))
+	if err != nil {
+		return 0, err
+	}
+	if at[partition] < 0 {
+		return ends[partition], nil
+	}
+	return at[partition], nil
+}
+
+// offsets asks for the offset at a time, or at kafka.FirstOffset or
+// kafka.LastOffset; only the partitions that failed are asked again.
+func (c *Client) offsets(ctx context.Context, topic string, partitions []int, time int64) (map[int]int64, error) {
+	found := make(map[int]int64, len(partitions))
+	missing := partitions
+	first := 0
+	if len(partitions) > 0 {
+		first = partitions[0]
+	}
+	_, err := kafkaconn.Retry(ctx, c.notify(topic, first), func(ctx context.Context) (struct{}, error) {
+		got, err := c.list(ctx, topic, missing, time)
+		var left []int
+		for _, p := range missing {
+			if at, ok := got[p]; ok {
+				found[p] = at
+			} else {
+				left = append(left, p)
+			}
+		}
+		missing = left
+		return struct{}{}, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("offsets of %s: %w", topic, err)
+	}
+	return found, nil
+}
+
+// list asks once. With an error it returns those partitions that did answer.
+func (c *Client) list(ctx context.Context, topic string, partitions []int, time int64) (map[int]int64, error) {
+	if len(partitions) == 0 {
+		return nil, nil
+	}
+	q := listoffsets.RequestTopic{Topic: topic}
+	for _, p := range partitions {
+		q.Partitions = append(q.Partitions, listoffsets.RequestPartition{
+			Partition: int32(p), CurrentLeaderEpoch: -1, Timestamp: time,
+		})
+	}
+	m, err := c.transport.RoundTrip(ctx, c.addr, &listoffsets.Request{
+		ReplicaID: -1, IsolationLevel: int8(kafka.ReadUncommitted), Topics: []listoffsets.RequestTopic{q},
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int]int64, len(partitions))
+	for _, t := range m.(*listoffsets.Response).Topics {
+		for _, p := range t.Partitions {
+			switch code := kafka.Error(p.ErrorCode); {
+			case code == 0:
+				found[int(p.Partition)] = p.Offset
+			case code == kafka.Unknown:
+				// kafka-go puts this where one of several partitions' brokers
+				// could not be asked.
+				err = fmt.Errorf("partition %d: %w", p.Partition, kafka.LeaderNotAvailable)
+			default:
+				err = fmt.Errorf("partition %d: %w", p.Partition, code)
+			}
+		}
+	}
+	if err == nil && len(found) < len(partitions) {
+		err = fmt.Errorf("%d of %d partitions answered: %w", len(found), len(partitions), kafka.LeaderNotAvailable)
+	}
+	return found, err
+}
+
+// ReadAll calls f for every record from the offset from (or kafka.FirstOffset)
+// at least to the end of the partition as it is when ReadAll begins, and returns the
+// offset to go on from. Under read committed it waits for the transactions that
+// are open there: after it, nothing below next is undecided. It is a *LostError
+// if the broker has deleted records from from on. f's error stops it, and is
+// returned with that record's offset.
+func (c *Client) ReadAll(ctx context.Context, topic string, partition int, from int64, f func(*Record) error) (next int64, err error) {
+	ends, err := c.Ends(ctx, topic, []int{partition})
+	if err != nil {
+		return from, err
+	}
+	end := ends[partition]
+	if from == kafka.FirstOffset {
+		starts, err := c.Starts(ctx, topic, []int{partition})
+		if err != nil {
+			return from, err
+		}
+		from = starts[partition]
+	}
+	if from > end {
+		return from, &TruncatedError{Topic: topic, Partition: partition, Position: from, End: end}
+	}
+	r := c.Partition(topic, partition, from)
+	for r.Position() < end {
+		page, err := r.Poll(ctx)
+		if err != nil {
+			return r.Position(), err
+		}
+		if page.Lost > 0 {
+			return page.from - page.Lost, &LostError{Topic: topic, Partition: partition, From: page.from - page.Lost, Start: page.from}
+		}
+		if err := page.Each(f); err != nil {
+			return r.Position(), err
+		}
+	}
+	return r.Position(), nil
+}

@@ -1,0 +1,274 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+// Reader reads one partition. It is not safe for concurrent use.
+type Reader struct {
+	client    *Client
+	topic     string
+	partition int
+	position  int64
+	lost      int64 // not yet told by a page
+
+	highWatermark, lastStable, logStart int64
+
+	buffer  []byte // of the page that is out, reused by the next
+	unpack  decompressor
+	record  Record
+	skipped map[int64]struct{} // producers in an aborted transaction
+}
+
+// Partition makes a reader of one partition that begins at offset, or at
+// kafka.FirstOffset or kafka.LastOffset as they are at the first Poll.
+func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
+	return &Reader{
+		client: c, topic: topic, partition: partition, position: offset,
+		highWatermark: -1, lastStable: -1, logStart: -1,
+		unpack:  decompressor{limit: c.options.MaxBatchBytes, zstd: c.zstd},
+		skipped: make(map[int64]struct{}),
+	}
+}
+
+// Position is the offset that the next Poll begins at: everything below it was
+// delivered, need not be, or is lost. It is negative (kafka.FirstOffset,
+// kafka.LastOffset) until the first Poll has found out.
+func (r *Reader) Position() int64 { return r.position }
+
+// HighWatermark is the end of the partition as of the last Poll: the offset
+// after its last replicated record. −1 before the first. A leader that has
+// just been elected may answer an older one; Client.Ends asks for the true one.
+func (r *Reader) HighWatermark() int64 { return r.highWatermark }
+
+// LastStable is the lowest offset of an open transaction, or else the high
+// watermark, as of the last Poll; −1 before the first. Under read committed
+// the position stops there.
+func (r *Reader) LastStable() int64 { return r.lastStable }
+
+// LogStart is the lowest offset that the partition still holds, as of the last
+// Poll; −1 before the first.
+func (r *Reader) LogStart() int64 { return r.logStart }
+
+// Page is what one Poll fetched, possibly nothing. It is valid until the next
+// Poll of its reader.
+type Page struct {
+	// Lost is how many offsets the position had to jump because the broker had
+	// deleted them before they were read.
+	Lost int64
+
+	reader  *Reader
+	from    int64 // lowest offset to deliver
+	set     []byte
+	aborted []aborted
+}
+
+// Bytes is the size of the page's batches as fetched.
+func (p *Page) Bytes() int { return len(p.set) }
+
+// Poll fetches once from the position on and moves the position past what came.
+// If there is nothing it waits up to Options.MaxWait and returns an empty page.
+//
+// Failures that pass (a leader that moves, a lost connection, a topic that is
+// missing) are tried again until ctx ends, and reported to Options.OnRetry.
+// Other errors are a *BatchError, a *TruncatedError, a kafka.Error such as
+// kafka.TopicAuthorizationFailed, or ctx's. Poll may be called again after any
+// of them and begins at the position.
+func (r *Reader) Poll(ctx context.Context) (Page, error) {
+	page, err := kafkaconn.Retry(ctx, r.client.notify(r.topic, r.partition), r.poll)
+	if err != nil {
+		var batch *BatchError
+		var truncated *TruncatedError
+		if errors.As(err, &batch) || errors.As(err, &truncated) {
+			return Page{}, err
+		}
+		return Page{}, fmt.Errorf("fetch from offset %d of %s/%d: %w", r.position, r.topic, r.partition, err)
+	}
+	return page, nil
+}
+
+func (r *Reader) poll(ctx context.Context) (Page, error) {
+	if r.position < 0 {
+		if err := r.resolve(ctx); err != nil {
+			return Page{}, err
+		}
+	}
+	res, err := r.fetch(ctx)
+	if errors.Is(err, kafka.OffsetOutOfRange) {
+		if err = r.relocate(ctx); err == nil {
+			// In range now, or by the next try.
+			return Page{}, kafka.OffsetNotAvailable
+		}
+	}
+	if err != nil {
+		return Page{}, err
+	}
+	r.highWatermark, r.lastStable, r.logStart = res.highWatermark, res.lastStable, res.logStart
+	return r.page(res)
+}
+
+func (r *Reader) fetch(ctx context.Context) (*response, error) {
+	q := r.request(r.buffer)
+	// If the exchange is given up, kafka-go may still be reading into the
+	// buffer: it is ours again only when the response is here.
+	r.buffer = nil
+	m, err := r.client.transport.RoundTrip(ctx, r.client.addr, q)
+	if err != nil {
+		return nil, err
+	}
+	res, ok := m.(*response)
+	if !ok {
+		return nil, fmt.Errorf("fetch response of type %T: the transport must pass requests on unchanged", m)
+	}
+	// A buffer that one large batch has blown up is not kept for ever.
+	limit := 4 * r.client.options.MaxBytes
+	if cap(res.records) <= limit {
+		r.buffer = res.records[:0]
+	}
+	if cap(r.unpack.buffer) > 4*limit {
+		r.unpack.buffer = nil
+	}
+	if res.code != 0 {
+		return nil, kafka.Error(res.code)
+	}
+	return res, nil
+}
+
+// resolve replaces kafka.FirstOffset or kafka.LastOffset by what it stands for.
+func (r *Reader) resolve(ctx context.Context) error {
+	if r.position != kafka.FirstOffset && r.position != kafka.LastOffset {
+		return fmt.Errorf("offset %d: want at least 0, kafka.FirstOffset or kafka.LastOffset", r.position)
+	}
+	at, err := r.client.list(ctx, r.topic, []int{r.partition}, r.position)
+	if err == nil {
+		r.position = at[r.partition]
+	}
+	return err
+}
+
+// relocate answers an offset that is out of range: below the log's start the
+// position moves there, and what lay between is lost.
+func (r *Reader) relocate(ctx context.Context) error {
+	starts, err := r.client.list(ctx, r.topic, []int{r.partition}, kafka.FirstOffset)
+	if err != nil {
+		return err
+	}
+	if start := starts[r.partition]; r.position < start {
+		r.lost += start - r.position
+		r.position = start
+		return nil
+	}
+	ends, err := r.client.list(ctx, r.topic, []int{r.partition}, kafka.LastOffset)
+	if err != nil {
+		return err
+	}
+	if end := ends[r.partition]; r.position > end {
+		return &TruncatedError{Topic: r.topic, Partition: r.partition, Position: r.position, End: end}
+	}
+	return nil
+}
+
+// page cuts the response to its whole batches and moves the position past them.
+func (r *Reader) page(res *response) (Page, error) {
+	p := Page{reader: r, from: r.position, aborted: res.aborted}
+	slices.SortFunc(p.aborted, func(a, b aborted) int { return cmp.Compare(a.first, b.first) })
+	rest := res.records
+	for len(rest) > 0 {
+		b, behind, whole, reason := nextBatch(rest)
+		if !whole {
+			if p.set == nil && reason == "" {
+				reason = fmt.Sprintf("only its first %d bytes came", len(rest))
+			}
+			if p.set == nil {
+				return Page{}, r.broken(r.position, 0, reason)
+			}
+			break // the next fetch begins there and tells, or brings it whole
+		}
+		rest = behind
+		p.set = res.records[:len(res.records)-len(rest)]
+		r.position = max(r.position, b.next)
+	}
+	p.Lost, r.lost = r.lost, 0
+	return p, nil
+}
+
+// Each calls f for every record of the page, in the order of their offsets. It
+// stops at f's first error and returns it; the reader's position is then that
+// record's offset. For a batch that can't be read it returns a *BatchError and
+// the position is the first offset that was not delivered. Call it once.
+func (p *Page) Each(f func(*Record) error) error {
+	r := p.reader
+	if len(p.set) == 0 {
+		return nil
+	}
+	clear(r.skipped)
+	r.record.Offset = p.from - 1
+	from, aborted := p.from, p.aborted
+	for rest := p.set; len(rest) > 0; {
+		var b batch
+		b, rest, _, _ = nextBatch(rest) // Poll has seen that they are whole
+		if !b.intact() {
+			r.position = from
+			return r.broken(from, 0, "its CRC does not fit")
+		}
+		for len(aborted) > 0 && aborted[0].first < b.next {
+			r.skipped[aborted[0].producer] = struct{}{}
+			aborted = aborted[1:]
+		}
+		if b.attributes&controlBit != 0 {
+			if b.aborts() {
+				delete(r.skipped, b.producer())
+			}
+			from = max(from, b.next)
+			continue
+		}
+		if _, skip := r.skipped[b.producer()]; skip && b.attributes&transactionalBit != 0 {
+			from = max(from, b.next)
+			continue
+		}
+		if b.next <= from {
+			continue
+		}
+		body, err := r.unpack.unpack(kafka.Compression(b.attributes&compressionBits), b.raw[headerSize:])
+		if err != nil {
+			r.position = from
+			return r.broken(from, b.next, err.Error())
+		}
+		r.record.Offset = from - 1
+		reason, err := b.each(body, from, &r.record, f)
+		if err != nil {
+			r.position = r.record.Offset
+			return err
+		}
+		if reason != "" {
+			r.position = r.record.Offset + 1
+			return r.broken(r.position, b.next, reason)
+		}
+		from = b.next
+	}
+	return nil
+}
+
+// aborts tells whether a control batch is an abort marker: its only record's
+// key holds a version and a type, of which 0 is abort.
+func (b *batch) aborts() bool {
+	abort := false
+	_, _ = b.each(b.raw[headerSize:], 0, new(Record), func(r *Record) error {
+		abort = len(r.Key) >= 4 && binary.BigEndian.Uint16(r.Key[2:]) == 0
+		return nil
+	})
+	return abort
+}
+
+func (r *Reader) broken(offset, next int64, reason string) error {
+	return &BatchError{Topic: r.topic, Partition: r.partition, Offset: offset, Next: next, Reason: reason}
+}

@@ -1,0 +1,251 @@
+package fetch
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	wire "github.com/segmentio/kafka-go/protocol/fetch"
+)
+
+// Versions of the Fetch API that are spoken. v4 brought transactions; v12 and
+// later are encoded in another way and bring nothing that is needed here.
+const (
+	minVersion = 4
+	maxVersion = 11
+)
+
+// maxResponse bounds a response's size field: a larger one is not Kafka talking.
+const maxResponse = 1 << 30
+
+// request is a Fetch of one partition. kafka-go routes it to the leader and
+// then, through RawExchange, leaves the connection to it.
+type request struct {
+	wire     wire.Request
+	clientID string
+	version  int16
+	// buffer is reused for the records of the response if it is large enough.
+	buffer []byte
+}
+
+// response is what one partition answered.
+type response struct {
+	code          int16
+	highWatermark int64
+	lastStable    int64
+	logStart      int64
+	aborted       []aborted
+	// records are the raw batches; they own the request's buffer.
+	records []byte
+}
+
+// aborted is an aborted transaction: of producer, from the offset first on,
+// until the producer's abort marker.
+type aborted struct{ producer, first int64 }
+
+var (
+	_ protocol.BrokerMessage = (*request)(nil)
+	_ protocol.RawExchanger  = (*request)(nil)
+)
+
+func (r *Reader) request(buffer []byte) *request {
+	o := r.client.options
+	isolation := kafka.ReadCommitted
+	if o.ReadUncommitted {
+		isolation = kafka.ReadUncommitted
+	}
+	return &request{
+		clientID: o.ClientID,
+		buffer:   buffer,
+		wire: wire.Request{
+			ReplicaID:      -1,
+			MaxWaitTime:    int32(o.MaxWait.Milliseconds()),
+			MinBytes:       1,
+			MaxBytes:       int32(o.MaxBytes),
+			IsolationLevel: int8(isolation),
+			SessionEpoch:   -1, // no fetch session
+			Topics: []wire.RequestTopic{{
+				Topic: r.topic,
+				Partitions: []wire.RequestPartition{{
+					Partition:          int32(r.partition),
+					CurrentLeaderEpoch: -1,
+					FetchOffset:        r.position,
+					LogStartOffset:     -1,
+					PartitionMaxBytes:  int32(o.MaxBytes),
+				}},
+			}},
+		},
+	}
+}
+
+func (*request) ApiKey() protocol.ApiKey  { return protocol.Fetch } //nolint:revive // kafka-go's interface names it so
+func (*response) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:revive // kafka-go's interface names it so
+
+// Broker routes the request to the partition's leader.
+func (q *request) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
+	return q.wire.Broker(cluster)
+}
+
+// Required takes the exchange over, always, at the version agreed upon.
+func (q *request) Required(versions map[protocol.ApiKey]int16) bool {
+	q.version = versions[protocol.Fetch]
+	return true
+}
+
+// RawExchange writes the request and reads its response.
+func (q *request) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
+	if q.version < minVersion || q.version > maxVersion {
+		return nil, fmt.Errorf("the broker speaks Fetch v%d, want v%d to v%d: %w", q.version, minVersion, maxVersion, kafka.UnsupportedVersion)
+	}
+	// The connection carries one request at a time, so that any correlation
+	// id serves; it is only compared with what comes back.
+	const correlation = 1
+	if err := protocol.WriteRequest(rw, q.version, correlation, q.clientID, &q.wire); err != nil {
+		return nil, err
+	}
+	var size [4]byte
+	if _, err := io.ReadFull(rw, size[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > maxResponse {
+		return nil, fmt.Errorf("fetch response of %d bytes, want at most %d", n, maxResponse)
+	}
+	d := &decoder{r: rw, left: int(n)}
+	if id := d.int32(); d.err == nil && id != correlation {
+		return nil, fmt.Errorf("fetch response to request %d, want %d", id, correlation)
+	}
+	res, err := d.response(q)
+	if err != nil {
+		return nil, fmt.Errorf("fetch response: %w", err)
+	}
+	return res, nil
+}
+
+var errShape = errors.New("it is not about the one partition asked for")
+
+func (d *decoder) response(q *request) (*response, error) {
+	d.int32() // throttle time: the broker holds back by itself
+	if q.version >= 7 {
+		code := d.int16()
+		d.int32() // session id
+		if d.err == nil && code != 0 {
+			d.skip(d.left)
+			return &response{code: code}, d.err
+		}
+	}
+	topic := &q.wire.Topics[0]
+	if n := d.int32(); d.err == nil && n != 1 {
+		return nil, errShape
+	}
+	if name := d.string(); d.err == nil && name != topic.Topic {
+		return nil, errShape
+	}
+	if n := d.int32(); d.err == nil && n != 1 {
+		return nil, errShape
+	}
+	if p := d.int32(); d.err == nil && p != topic.Partitions[0].Partition {
+		return nil, errShape
+	}
+	res := &response{code: d.int16(), highWatermark: d.int64(), lastStable: d.int64(), logStart: -1}
+	if q.version >= 5 {
+		res.logStart = d.int64()
+	}
+	n := d.int32()
+	const size = 16 // bytes of one aborted transaction
+	if d.err == nil && int64(n)*size > int64(d.left) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	for ; n > 0 && d.err == nil; n-- { // -1 is null
+		res.aborted = append(res.aborted, aborted{producer: d.int64(), first: d.int64()})
+	}
+	if q.version >= 11 {
+		d.int32() // preferred read replica: none without a rack
+	}
+	res.records = d.bytes(q.buffer)
+	d.skip(d.left)
+	return res, d.err
+}
+
+// decoder reads the fields of one response of a known size. After an error
+// every further field is zero.
+type decoder struct {
+	r    io.Reader
+	left int
+	err  error
+	word [8]byte
+}
+
+func (d *decoder) read(b []byte) {
+	if d.err == nil && len(b) > d.left {
+		d.err = io.ErrUnexpectedEOF
+	}
+	if d.err == nil {
+		_, d.err = io.ReadFull(d.r, b)
+		d.left -= len(b)
+	}
+	if d.err != nil {
+		clear(b)
+	}
+}
+
+func (d *decoder) int16() int16 {
+	d.read(d.word[:2])
+	return int16(binary.BigEndian.Uint16(d.word[:]))
+}
+
+func (d *decoder) int32() int32 {
+	d.read(d.word[:4])
+	return int32(binary.BigEndian.Uint32(d.word[:]))
+}
+
+func (d *decoder) int64() int64 {
+	d.read(d.word[:8])
+	return int64(binary.BigEndian.Uint64(d.word[:]))
+}
+
+func (d *decoder) string() string {
+	n := int(d.int16())
+	if n < 0 || n > d.left {
+		d.skip(n)
+		return ""
+	}
+	b := make([]byte, n)
+	d.read(b)
+	return string(b)
+}
+
+// bytes reads a length and that many bytes, into buffer if they fit.
+func (d *decoder) bytes(buffer []byte) []byte {
+	n := int(d.int32())
+	if d.err == nil && n > d.left {
+		d.err = io.ErrUnexpectedEOF
+	}
+	if n <= 0 || d.err != nil {
+		return buffer[:0]
+	}
+	buffer = grow(buffer, n)
+	d.read(buffer)
+	return buffer
+}
+
+func (d *decoder) skip(n int) {
+	if d.err == nil && (n < 0 || n > d.left) {
+		d.err = io.ErrUnexpectedEOF
+	}
+	if d.err == nil {
+		_, d.err = io.CopyN(io.Discard, d.r, int64(n))
+		d.left -= n
+	}
+}
+
+// grow returns buffer with length n, or a new one with some room to spare.
+func grow(buffer []byte, n int) []byte {
+	if n <= cap(buffer) {
+		return buffer[:n]
+	}
+	return make([]byte, n, n+n/4)
+}

@@ -1,0 +1,118 @@
+// Package kafkaconn holds how one reaches a Kafka cluster: brokers, TLS, SASL
+// and the client id, built once and shared by everything that talks to Kafka,
+// and the one answer to "is this error worth another try?" (Retry).
+package kafkaconn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+)
+
+// Config says how to reach a cluster.
+type Config struct {
+	// Brokers are host:port addresses to begin with; the rest of the cluster
+	// is found through them. Required.
+	Brokers []string
+	// TLS switches on TLS when it is not nil. An empty ServerName means: the
+	// host that is dialled.
+	TLS *tls.Config
+	// SASL authenticates every connection when it is not nil.
+	SASL sasl.Mechanism
+	// ClientID is the name that brokers see in quotas and logs.
+	ClientID string
+}
+
+// Limits of a connection. An attempt that takes longer than requestTimeout is
+// given up and, where it can be, made again: a broker that accepts and then
+// says nothing must not stop a stream.
+const (
+	dialTimeout    = 5 * time.Second
+	requestTimeout = 10 * time.Second
+	// metadataTTL bounds how long a moved leader goes unnoticed: kafka-go
+	// refreshes at a random moment below it.
+	metadataTTL = 2 * time.Second
+	keepAlive   = 30 * time.Second
+)
+
+// Conn is a way to a cluster, shared by all who use it and safe for concurrent
+// use. Nothing is dialled until the first request.
+type Conn struct {
+	Brokers  []string
+	ClientID string
+	// Addr stands for all brokers in kafka-go's requests.
+	Addr net.Addr
+	// Transport pools connections and routes requests to leaders and
+	// coordinators.
+	Transport *kafka.Transport
+	// Client sends requests over Transport, each limited to ten seconds.
+	Client *kafka.Client
+	// Dialer opens the connections of consumer groups, which kafka-go keeps
+	// outside of Transport.
+	Dialer *kafka.Dialer
+}
+
+// New builds the way to a cluster. It fails when an address is not host:port.
+func New(c Config) (*Conn, error) {
+	if len(c.Brokers) == 0 {
+		return nil, errors.New("no broker address is given: want at least one host:port")
+	}
+	for _, b := range c.Brokers {
+		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {
+			return nil, fmt.Errorf("broker address %q: want host:port, such as kafka:9092", b)
+		}
+	}
+	dial := (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+	transport := &kafka.Transport{
+		Dial:        dial,
+		DialTimeout: dialTimeout,
+		MetadataTTL: metadataTTL,
+		ClientID:    c.ClientID,
+		TLS:         c.TLS,
+		SASL:        c.SASL,
+	}
+	addr := kafka.TCP(c.Brokers...)
+	return &Conn{
+		Brokers:   c.Brokers,
+		ClientID:  c.ClientID,
+		Addr:      addr,
+		Transport: transport,
+		Client:    &kafka.Client{Addr: addr, Timeout: requestTimeout, Transport: transport},
+		Dialer: &kafka.Dialer{
+			ClientID:      c.ClientID,
+			DialFunc:      dial,
+			Timeout:       dialTimeout,
+			TLS:           c.TLS,
+			SASLMechanism: c.SASL,
+		},
+	}, nil
+}
+
+// Check asks the cluster for its metadata until it answers or ctx ends. An
+// error that another try cannot mend (refused credentials, a certificate that
+// does not fit) is returned at once: see Refused.
+func (c *Conn) Check(ctx context.Context) error {
+	_, err := Retry(ctx, nil, func(ctx context.Context) (*kafka.MetadataResponse, error) {
+		// A fresh transport each time: a pool remembers its first failure
+		// until its own timer, up to metadataTTL later.
+		t := &kafka.Transport{Dial: c.Transport.Dial, DialTimeout: dialTimeout, ClientID: c.ClientID,
+			TLS: c.Transport.TLS, SASL: c.Transport.SASL}
+		defer t.CloseIdleConnections()
+		return (&kafka.Client{Addr: c.Addr, Timeout: requestTimeout, Transport: t}).
+			Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})
+	})
+	if err != nil {
+		return fmt.Errorf("brokers %s: %w", strings.Join(c.Brokers, ","), err)
+	}
+	return nil
+}
+
+// Close drops the pooled connections. Requests that are under way end first.
+func (c *Conn) Close() { c.Transport.CloseIdleConnections() }

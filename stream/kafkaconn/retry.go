@@ -1,0 +1,123 @@
+package kafkaconn
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// Retry calls f until it succeeds, fails with an error that is not Retriable,
+// or ctx ends; between tries it waits, from 10 ms growing to 2 s, with jitter.
+// Each try has its own time limit of ten seconds. notify, if not nil, hears of
+// each failure that is going to be tried again. When ctx ends, the error wraps
+// both ctx's and the last failure.
+func Retry[T any](ctx context.Context, notify func(error), f func(context.Context) (T, error)) (T, error) {
+	var last error
+	res, err := backoff.Retry(ctx, func() (T, error) {
+		try, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		res, err := f(try)
+		if err == nil {
+			return res, nil
+		}
+		if ctx.Err() != nil {
+			return res, err
+		}
+		last = err
+		if !Retriable(err) {
+			return res, backoff.Permanent(err)
+		}
+		return res, err
+	}, backoff.WithBackOff(NewBackOff()), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, _ time.Duration) {
+			if notify != nil {
+				notify(err)
+			}
+		}))
+	if err != nil && ctx.Err() != nil && last != nil && !errors.Is(err, last) {
+		return res, fmt.Errorf("%w (the last failure: %w)", err, last)
+	}
+	return res, err
+}
+
+// NewBackOff is the schedule of waits that Retry uses, for loops of another form.
+func NewBackOff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = 10 * time.Millisecond
+	b.Multiplier = 2
+	b.MaxInterval = 2 * time.Second
+	return b
+}
+
+// Retriable tells whether the same request may succeed later: the broker asks
+// for patience (a moved leader or coordinator, a transaction still ending),
+// or the connection failed before an answer came. In the second case the
+// request may have been carried out.
+func Retriable(err error) bool {
+	if Refused(err) {
+		return false
+	}
+	var code kafka.Error
+	if errors.As(err, &code) {
+		switch code {
+		case kafka.ConcurrentTransactions, // kafka-go's Temporary lacks these two
+			kafka.BrokerNotAvailable:
+			return true
+		}
+		return code.Temporary()
+	}
+	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) || errors.Is(err, protocol.ErrNoLeader) ||
+		ConnectionLost(err)
+}
+
+// ConnectionLost tells whether err came from the connection, not from a
+// broker's answer: whether the request was carried out is unknown.
+func ConnectionLost(err error) bool {
+	var network net.Error
+	var refused syscall.Errno
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &network) || errors.As(err, &refused)
+}
+
+// Refused tells whether the cluster refuses this client as such: wrong
+// credentials, a SASL mechanism that it does not offer, or certificates that
+// do not fit.
+func Refused(err error) bool {
+	for _, code := range []kafka.Error{kafka.SASLAuthenticationFailed, kafka.UnsupportedSASLMechanism,
+		kafka.IllegalSASLState, kafka.SecurityDisabled} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var verify *tls.CertificateVerificationError
+	var alert tls.AlertError
+	var record tls.RecordHeaderError
+	return errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid) ||
+		errors.As(err, &verify) || errors.As(err, &alert) || errors.As(err, &record)
+}
+
+// Unauthorized tells whether err is a missing right on a topic, group,
+// transactional id or the cluster.
+func Unauthorized(err error) bool {
+	for _, code := range []kafka.Error{kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed,
+		kafka.ClusterAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package txn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+// What a failed Open, Commit or Send means; match with errors.Is. The broker's
+// own kafka.Error is wrapped beside it.
+var (
+	// ErrFenced: someone else owns the transactional id, the transaction ran
+	// into its timeout, or the group's generation is over. The transaction is
+	// not committed, unless the error also is an ErrUnknownOutcome.
+	ErrFenced = errors.New("fenced: another worker has taken over, or the transaction timed out")
+	// ErrUnknownOutcome: the end of the transaction was asked for and not
+	// answered. It may be committed.
+	ErrUnknownOutcome = errors.New("the transaction's outcome is unknown")
+	// ErrTooLarge: a record is larger than the topic's max.message.bytes.
+	ErrTooLarge = errors.New("a record is larger than the broker accepts: check max.message.bytes")
+	// ErrUnauthorized: a right on a topic, group or transactional id is missing.
+	ErrUnauthorized = errors.New("a right is missing")
+	// ErrSpent: an earlier Commit failed. Open again.
+	ErrSpent = errors.New("the producer is spent by an earlier error: open it again")
+)
+
+// typed wraps err, which doing what met, together with what it means.
+func typed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, m := range []struct {
+		meaning error
+		codes   []kafka.Error
+	}{
+		{ErrFenced, []kafka.Error{kafka.ProducerFenced, kafka.InvalidProducerEpoch, kafka.IllegalGeneration,
+			kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID, kafka.InvalidProducerIDMapping}},
+		{ErrTooLarge, []kafka.Error{kafka.MessageSizeTooLarge, kafka.RecordListTooLarge}},
+	} {
+		for _, code := range m.codes {
+			if errors.Is(err, code) {
+				return fmt.Errorf("%s: %w: %w", what, m.meaning, err)
+			}
+		}
+	}
+	if kafkaconn.Unauthorized(err) {
+		return fmt.Errorf("%s: %w: %w", what, ErrUnauthorized, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,269 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+// Producer writes transactions under one transactional id. It is not safe for
+// concurrent use. It holds no resources: drop it when done.
+type Producer struct {
+	client  *kafka.Client
+	id      string
+	session kafka.ProducerSession
+	// sequence is that of the next record of each partition.
+	sequence map[partition]int32
+	spent    bool
+	notify   func(error)
+}
+
+// Transaction is what Commit writes.
+type Transaction struct {
+	Records []Record
+	// Offsets, if not nil, is committed for a consumer group with the records.
+	Offsets *Offsets
+}
+
+// Offsets is a consumer group's position in one partition: the offset of the
+// next record to read. Generation and Member are those of the group's current
+// generation; the broker refuses those of an earlier one (ErrFenced).
+type Offsets struct {
+	Group      string
+	Generation int
+	Member     string
+	Topic      string
+	Partition  int
+	Offset     int64
+}
+
+// abortTimeout is how long a failed Commit tries to abort. What is not aborted
+// by then ends with the next Open, or the transaction's timeout.
+const abortTimeout = 5 * time.Second
+
+// Open takes the transactional id over: earlier owners are fenced, their open
+// transaction is aborted, and one that is being committed is waited for.
+// timeout is how long a transaction may take before the coordinator aborts it
+// and fences this producer; brokers accept up to 15 minutes. Failures that pass
+// are tried again until ctx ends; notify, if not nil, hears of them, also those
+// of later Commits.
+func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Duration, notify func(error)) (*Producer, error) {
+	res, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (*kafka.InitProducerIDResponse, error) {
+		res, err := client.InitProducerID(ctx, &kafka.InitProducerIDRequest{
+			TransactionalID:      id,
+			TransactionTimeoutMs: int(timeout.Milliseconds()),
+			ProducerID:           -1,
+			ProducerEpoch:        -1,
+		})
+		if err == nil {
+			err = res.Error
+		}
+		return res, err
+	})
+	if err != nil {
+		return nil, typed(fmt.Sprintf("open transactional id %q", id), err)
+	}
+	return &Producer{client: client, id: id, session: *res.Producer, sequence: make(map[partition]int32), notify: notify}, nil
+}
+
+// Commit writes t as one transaction. It returns nil when the transaction is
+// committed; records and offsets are then visible together. After any error
+// the producer is spent: see the package's documentation. An empty t is
+// committed without asking anyone.
+func (p *Producer) Commit(ctx context.Context, t Transaction) error {
+	if p.spent {
+		return ErrSpent
+	}
+	if len(t.Records) == 0 && t.Offsets == nil {
+		return nil
+	}
+	p.spent = true
+	if err := p.write(ctx, t); err != nil {
+		p.abort(ctx, err)
+		return fmt.Errorf("transaction of %q: %w", p.id, err)
+	}
+	if err := p.end(ctx); err != nil {
+		if !errors.Is(err, ErrUnknownOutcome) {
+			p.abort(ctx, err)
+		}
+		return fmt.Errorf("transaction of %q: %w", p.id, err)
+	}
+	p.spent = false
+	return nil
+}
+
+// write does everything up to the end of the transaction.
+func (p *Producer) write(ctx context.Context, t Transaction) error {
+	order, batches := split(t.Records)
+	if err := p.addPartitions(ctx, order); err != nil {
+		return err
+	}
+	for _, to := range order {
+		for _, records := range batches[to] {
+			sequence := p.sequence[to]
+			batch := EncodeBatch(Session{
+				ProducerID:    int64(p.session.ProducerID),
+				Epoch:         int16(p.session.ProducerEpoch),
+				Sequence:      sequence,
+				Transactional: true,
+			}, records)
+			if err := produce(ctx, p.client, p.id, to, batch, p.notify); err != nil {
+				return err
+			}
+			// After the largest number comes 0.
+			p.sequence[to] = int32((int64(sequence) + int64(len(records))) & math.MaxInt32)
+		}
+	}
+	if t.Offsets == nil {
+		return nil
+	}
+	return p.addOffsets(ctx, t.Offsets)
+}
+
+func (p *Producer) addPartitions(ctx context.Context, to []partition) error {
+	if len(to) == 0 {
+		return nil
+	}
+	topics := make(map[string][]kafka.AddPartitionToTxn)
+	for _, t := range to {
+		topics[t.topic] = append(topics[t.topic], kafka.AddPartitionToTxn{Partition: t.id})
+	}
+	_, err := kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+		res, err := p.client.AddPartitionsToTxn(ctx, &kafka.AddPartitionsToTxnRequest{
+			TransactionalID: p.id,
+			ProducerID:      p.session.ProducerID,
+			ProducerEpoch:   p.session.ProducerEpoch,
+			Topics:          topics,
+		})
+		if err != nil {
+			return struct{}{}, err
+		}
+		answered := 0
+		for topic, partitions := range res.Topics {
+			for _, r := range partitions {
+				answered++
+				// One partition that fails lets the others fail with
+				// "not attempted", which says nothing.
+				if r.Error != nil && (err == nil || errors.Is(err, operationNotAttempted)) {
+					err = fmt.Errorf("%s: %w", partition{topic, r.Partition}, r.Error)
+				}
+			}
+		}
+		if err == nil && answered < len(to) {
+			err = fmt.Errorf("%d of %d partitions answered: %w", answered, len(to), kafka.Unknown)
+		}
+		return struct{}{}, err
+	})
+	return typed("add partitions", err)
+}
+
+// operationNotAttempted is OPERATION_NOT_ATTEMPTED; kafka-go gives 55 another name.
+const operationNotAttempted kafka.Error = 55
+
+func (p *Producer) addOffsets(ctx context.Context, o *Offsets) error {
+	_, err := kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+		res, err := p.client.AddOffsetsToTxn(ctx, &kafka.AddOffsetsToTxnRequest{
+			TransactionalID: p.id,
+			ProducerID:      p.session.ProducerID,
+			ProducerEpoch:   p.session.ProducerEpoch,
+			GroupID:         o.Group,
+		})
+		if err == nil {
+			err = res.Error
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return typed("add offsets of group "+o.Group, err)
+	}
+	_, err = kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+		res, err := p.client.TxnOffsetCommit(ctx, &kafka.TxnOffsetCommitRequest{
+			TransactionalID: p.id,
+			GroupID:         o.Group,
+			ProducerID:      p.session.ProducerID,
+			ProducerEpoch:   p.session.ProducerEpoch,
+			GenerationID:    o.Generation,
+			MemberID:        o.Member,
+			Topics:          map[string][]kafka.TxnOffsetCommit{o.Topic: {{Partition: o.Partition, Offset: o.Offset}}},
+		})
+		if err != nil {
+			return struct{}{}, err
+		}
+		answers := res.Topics[o.Topic]
+		if len(answers) != 1 {
+			return struct{}{}, fmt.Errorf("%d answers for %s/%d: %w", len(answers), o.Topic, o.Partition, kafka.Unknown)
+		}
+		return struct{}{}, answers[0].Error
+	})
+	return typed("commit offsets of group "+o.Group, err)
+}
+
+func (p *Producer) endTxn(ctx context.Context, commit bool) error {
+	res, err := p.client.EndTxn(ctx, &kafka.EndTxnRequest{
+		TransactionalID: p.id,
+		ProducerID:      p.session.ProducerID,
+		ProducerEpoch:   p.session.ProducerEpoch,
+		Committed:       commit,
+	})
+	if err == nil {
+		err = res.Error
+	}
+	return err
+}
+
+// end commits, and asks again until it is told the outcome. Asking again is
+// safe: the coordinator answers a commit that it has carried out with success.
+func (p *Producer) end(ctx context.Context) error {
+	// carriedOut: some try may have been carried out though it did not say so.
+	carriedOut := false
+	_, err := kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+		err := p.endTxn(ctx, true)
+		carriedOut = carriedOut || mayHaveEnded(err)
+		return struct{}{}, err
+	})
+	if err == nil {
+		return nil
+	}
+	err = typed("commit", err)
+	if carriedOut {
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	return err
+}
+
+// mayHaveEnded tells whether the coordinator may have committed although its
+// answer, if one came, is err. Two answers come before anything is done: it is
+// still loading, or the producer is not allowed. While an earlier end is being
+// carried out it answers CONCURRENT_TRANSACTIONS. All other answers can also
+// mean that writing the decision down failed half-way.
+func mayHaveEnded(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, before := range []kafka.Error{kafka.GroupLoadInProgress, kafka.ConcurrentTransactions, kafka.ProducerFenced,
+		kafka.InvalidProducerEpoch, kafka.InvalidProducerIDMapping, kafka.TransactionalIDAuthorizationFailed} {
+		if errors.Is(err, before) {
+			return false
+		}
+	}
+	return true
+}
+
+// abort ends a failed transaction at once, so that readers need not wait for
+// its timeout. If that fails too, the next Open does it.
+func (p *Producer) abort(ctx context.Context, cause error) {
+	if errors.Is(cause, ErrFenced) {
+		return // no longer ours to end, unless only the group's generation is over
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+	defer cancel()
+	_, _ = kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, p.endTxn(ctx, false)
+	})
+}
