@@ -1,0 +1,76 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Load reads the streams files that a pattern names, a file, a directory (its *.yaml and *.yml) or a glob, as one.
+// getenv gives the variables that the files refer to, such as [os.LookupEnv].
+//
+// The error holds every mistake, one a line. One that is not in a file's content, such as a missing file, begins with
+// the pattern.
+func Load(pattern string, getenv func(string) (string, bool)) (*File, error) {
+	names, err := find(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var all parser
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("streams file: %w", err)
+		}
+		all.read(name, data, getenv)
+	}
+	return all.file()
+}
+
+// Parse reads one streams file; name stands for it in errors. Otherwise it is as [Load].
+func Parse(name string, data []byte, getenv func(string) (string, bool)) (*File, error) {
+	var one parser
+	one.read(name, data, getenv)
+	return one.file()
+}
+
+// find resolves a pattern to the names of files, sorted.
+func find(pattern string) ([]string, error) {
+	if pattern == "" {
+		return nil, errors.New("no streams file is given: want a file, a directory or a glob")
+	}
+	info, err := os.Stat(pattern)
+	switch {
+	case err == nil && !info.IsDir():
+		return []string{pattern}, nil
+	case err == nil:
+		entries, err := os.ReadDir(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("streams files: %w", err)
+		}
+		var names []string
+		for _, e := range entries {
+			if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml") {
+				names = append(names, filepath.Join(pattern, e.Name()))
+			}
+		}
+		if len(names) == 0 {
+			return nil, fmt.Errorf("%s: no streams file in this directory; want at least one *.yaml", pattern)
+		}
+		return names, nil
+	}
+	names, globErr := filepath.Glob(pattern)
+	if globErr != nil {
+		return nil, fmt.Errorf("%s: %w; want a file, a directory or a glob", pattern, globErr)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && info.IsDir()
+	})
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no such streams file; want a file, a directory or a glob", pattern)
+	}
+	return names, nil
+}
