@@ -112,29 +112,32 @@ func after(at, d int64) int64 {
 }
 
 // period sums the charges that count at a moment: those with an end in (at − per, at], or all of them for ever.
-// stream "" is all streams.
-func (a *Account) period(at int64, stream string) sum {
+// stream "" is all streams. The charges in plus are taken as added.
+func (a *Account) period(at int64, stream string, plus []Charge) sum {
 	if a.limit.Per == 0 {
-		return a.lifetime(stream)
+		return a.lifetime(stream, plus)
 	}
-	from := before(at, int64(a.limit.Per))
+	return a.between(before(at, int64(a.limit.Per)), at, stream, plus)
+}
+
+// between sums the charges with an end in (from, to].
+func (a *Account) between(from, to int64, stream string, plus []Charge) sum {
 	var s sum
 	for _, k := range a.classes {
 		if stream == "" || k.stream == stream {
-			s.add(k.unit, int64(k.upTo(at)-k.upTo(from)))
+			s.add(k.unit, int64(k.upTo(to)-k.upTo(from)))
+		}
+	}
+	for _, c := range plus {
+		if from < c.End && c.End <= to && (stream == "" || c.Stream == stream) {
+			s.add(sumOf(c.Items), 1)
 		}
 	}
 	return s
 }
 
-func (a *Account) lifetime(stream string) sum {
-	var s sum
-	for _, k := range a.classes {
-		if stream == "" || k.stream == stream {
-			s.add(k.unit, int64(len(k.ends)))
-		}
-	}
-	return s
+func (a *Account) lifetime(stream string, plus []Charge) sum {
+	return a.between(math.MinInt64, math.MaxInt64, stream, plus)
 }
 
 // Fits tells whether the limit would still hold, in every period, if c were added. What equals the limit fits.
@@ -143,7 +146,7 @@ func (a *Account) lifetime(stream string) sum {
 // charge comes in, so its own end and the later ends within reach are all there is to check.
 func (a *Account) Fits(c Charge) bool {
 	unit := sumOf(c.Items)
-	if !a.fitsAt(c.End, unit, 1) {
+	if !a.fitsAt(c.End, unit) {
 		return false
 	}
 	if a.limit.Per == 0 {
@@ -155,7 +158,7 @@ func (a *Account) Fits(c Charge) bool {
 			if end >= to {
 				break
 			}
-			if !a.fitsAt(end, unit, 1) {
+			if !a.fitsAt(end, unit) {
 				return false
 			}
 		}
@@ -163,34 +166,38 @@ func (a *Account) Fits(c Charge) bool {
 	return true
 }
 
-func (a *Account) fitsAt(at int64, unit sum, times int64) bool {
-	s := a.period(at, "")
-	s.add(unit, times)
+func (a *Account) fitsAt(at int64, unit sum) bool {
+	s := a.period(at, "", nil)
+	s.add(unit, 1)
 	return a.limit.within(a.limit.bound(s))
 }
 
 // Spent bounds what counts at a moment, in Unix nanoseconds: the charges with an end in (at − per, at], or all of them
-// if the budget is for ever.
-func (a *Account) Spent(at int64) Spending { return a.limit.bound(a.period(at, "")) }
+// if the budget is for ever. The charges in plus are taken as added.
+func (a *Account) Spent(at int64, plus ...Charge) Spending {
+	return a.limit.bound(a.period(at, "", plus))
+}
 
 // StreamSpent is Spent of one stream's charges alone.
-func (a *Account) StreamSpent(stream string, at int64) Spending {
-	return a.limit.bound(a.period(at, stream))
+func (a *Account) StreamSpent(stream string, at int64, plus ...Charge) Spending {
+	return a.limit.bound(a.period(at, stream, plus))
 }
 
 // Total bounds what was charged in the account's whole life, at the δ of one period.
-func (a *Account) Total() Spending { return a.limit.bound(a.lifetime("")) }
+func (a *Account) Total(plus ...Charge) Spending { return a.limit.bound(a.lifetime("", plus)) }
 
 // StreamTotal is Total of one stream's charges alone.
-func (a *Account) StreamTotal(stream string) Spending { return a.limit.bound(a.lifetime(stream)) }
+func (a *Account) StreamTotal(stream string, plus ...Charge) Spending {
+	return a.limit.bound(a.lifetime(stream, plus))
+}
 
 // MostWindows is what WindowsLeft answers where nothing is charged.
 const MostWindows = 1 << 53
 
 // WindowsLeft says how many more windows at this price the period ending at a moment could pay, with nothing returned
 // meanwhile: what is left, divided by the price.
-func (a *Account) WindowsLeft(items []Item, at int64) int64 {
-	spent, unit := a.period(at, ""), sumOf(items)
+func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
+	spent, unit := a.period(at, "", plus), sumOf(items)
 	fits := func(n int64) bool {
 		s := spent
 		s.add(unit, n)
@@ -235,15 +242,7 @@ func (a *Account) Returns(at int64, stream string) []Return {
 	slices.Sort(ends)
 	ends = slices.Compact(ends)
 	var out []Return
-	counted := func(from int64) decimal.Decimal {
-		var s sum
-		for _, k := range a.classes {
-			if stream == "" || k.stream == stream {
-				s.add(k.unit, int64(k.upTo(at)-k.upTo(from)))
-			}
-		}
-		return a.limit.bound(s).Epsilon
-	}
+	counted := func(from int64) decimal.Decimal { return a.limit.bound(a.between(from, at, stream, nil)).Epsilon }
 	last := counted(before(at, per))
 	for _, end := range ends {
 		now := counted(end)

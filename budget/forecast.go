@@ -86,7 +86,7 @@ func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
 
 // forecastForever finds the first unpaid window by bisection: what is charged up to a moment only grows.
 func (a *Account) forecastForever(schedules []Schedule, f *Forecast) {
-	spent := a.lifetime("")
+	spent := a.lifetime("", nil)
 	units := make([]sum, len(schedules))
 	endless := false
 	for i, p := range schedules {

@@ -1,0 +1,330 @@
+package ledger
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+)
+
+// Position says where a record was read.
+type Position struct {
+	Topic     string `json:"topic"`
+	Partition int    `json:"partition"`
+	Offset    int64  `json:"offset"`
+}
+
+func (p Position) String() string { return fmt.Sprintf("%s/%d@%d", p.Topic, p.Partition, p.Offset) }
+
+func comparePositions(a, b Position) int {
+	return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
+}
+
+// The faults that an audit finds.
+const (
+	EntryUnreadable  = "entry_unreadable"  // cannot be decoded, or does not add up in itself
+	ChargedTwice     = "charged_twice"     // a second entry for one window of a stream
+	WrongSum         = "wrong_sum"         // spent or left are not what the entries before give
+	OverLimit        = "over_limit"        // paid, although it did not fit
+	WronglyWithheld  = "wrongly_withheld"  // withheld for its budget, although it fitted
+	OutputUnreadable = "output_unreadable" // no release of louver
+	OutputUnknown    = "output_unknown"    // no entry says it
+	OutputDiffers    = "output_differs"    // the entry says something else
+	OutputTwice      = "output_twice"      // committed a second time
+)
+
+// Fault is one thing that is wrong.
+type Fault struct {
+	Kind string   `json:"kind"`
+	At   Position `json:"at"`
+	What string   `json:"what"`
+}
+
+func (f Fault) String() string { return fmt.Sprintf("%s: %s: %s", f.At, f.Kind, f.What) }
+
+// Findings are the outcome of an audit.
+type Findings struct {
+	OK bool `json:"ok"`
+	// Entries and Outputs are how many records were read, Matched how many outputs were as their entries say.
+	Entries int64 `json:"entries"`
+	Outputs int64 `json:"outputs"`
+	Matched int64 `json:"matched"`
+	// Pending values wait for publication. Absent values have later ones of their stream already published: they have
+	// left the output topic by retention or compaction, or were never there.
+	Pending int64 `json:"pending"`
+	Absent  int64 `json:"absent"`
+	// Faults are the first MostFaults; FaultCount is how many there are.
+	FaultCount int64   `json:"fault_count"`
+	Faults     []Fault `json:"faults"`
+}
+
+// MostFaults is how many faults are listed.
+const MostFaults = 1000
+
+// Audit compares a ledger with the outputs. Feed it every committed record of the ledger, each partition in its order,
+// and of the output topics, in any order; then ask for [Audit.Findings]. Where both are still written, take the ends of
+// the output topics before those of the ledger: every output has then its entry among what is read.
+//
+// It keeps a hash for each value, not the values. An Audit is not safe for concurrent use.
+type Audit struct {
+	books    *Books
+	expected map[digest]*promise
+	early    map[digest]sighting // outputs that were read before their entry
+	windows  []window
+	deferred map[string][]booking // entries of budgets that continue another, which may be read later
+	findings Findings
+}
+
+type digest [16]byte
+
+// promise is what an entry says of one output.
+type promise struct {
+	content digest
+	window  int32
+	seen    bool
+}
+
+type sighting struct {
+	content digest
+	at      Position
+}
+
+type window struct {
+	stream       string
+	end          int64
+	values, seen int32
+}
+
+type booking struct {
+	entry Entry // without its groups
+	at    Position
+}
+
+// NewAudit begins an audit.
+func NewAudit() *Audit {
+	return &Audit{books: NewBooks(), expected: map[digest]*promise{}, early: map[digest]sighting{}, deferred: map[string][]booking{}}
+}
+
+func (a *Audit) fault(kind string, at Position, format string, args ...any) {
+	a.findings.FaultCount++
+	if len(a.findings.Faults) < MostFaults {
+		a.findings.Faults = append(a.findings.Faults, Fault{kind, at, fmt.Sprintf(format, args...)})
+	}
+}
+
+// Entry takes the next record of the ledger.
+func (a *Audit) Entry(at Position, key, value []byte) {
+	a.findings.Entries++
+	e, err := Decode(value)
+	if err != nil {
+		a.fault(EntryUnreadable, at, "%v", err)
+		return
+	}
+	if string(key) != e.Budget {
+		a.fault(EntryUnreadable, at, "%s: the key is %q, want its budget %q", e.name(), key, e.Budget)
+	}
+	records, err := e.Records()
+	if err != nil {
+		a.fault(EntryUnreadable, at, "%v", err)
+		return
+	}
+	a.expect(e, records)
+	e.Groups = nil
+	if e.Continues != "" || len(a.deferred[e.Budget]) > 0 {
+		a.deferred[e.Budget] = append(a.deferred[e.Budget], booking{e, at})
+		return
+	}
+	a.book(booking{e, at})
+}
+
+func (a *Audit) expect(e Entry, records []Record) {
+	w := int32(len(a.windows))
+	a.windows = append(a.windows, window{stream: e.Stream, end: e.WindowEnd.UnixNano()})
+	for _, r := range records {
+		id := identify(r.Topic, r.id())
+		if a.expected[id] != nil {
+			continue // charged twice, which is found in the books: the first entry is what the window is
+		}
+		p := &promise{content: contentOf(r.Key, r.Value), window: w}
+		a.expected[id] = p
+		a.windows[w].values++
+		if s, found := a.early[id]; found {
+			delete(a.early, id)
+			a.compare(p, s, r.id())
+		}
+	}
+}
+
+// id is the record's ce_id.
+func (r Record) id() string {
+	for _, h := range r.Headers {
+		if h.Key == headerID {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// Output takes a record of an output topic, as a consumer reads it that reads committed records only.
+func (a *Audit) Output(at Position, key, value []byte) {
+	a.findings.Outputs++
+	var o struct {
+		Schema string `json:"schema"`
+		ID     string `json:"id"`
+	}
+	if err := json.Unmarshal(value, &o); err != nil || o.Schema != schema || o.ID == "" {
+		a.fault(OutputUnreadable, at, "want JSON of schema %s with an id", schema)
+		return
+	}
+	id, s := identify(at.Topic, o.ID), sighting{contentOf(key, value), at}
+	if p := a.expected[id]; p != nil {
+		a.compare(p, s, o.ID)
+		return
+	}
+	if before, found := a.early[id]; found {
+		a.fault(OutputTwice, at, "%s was there at %s", o.ID, before.at)
+		return
+	}
+	a.early[id] = s
+}
+
+func (a *Audit) compare(p *promise, s sighting, id string) {
+	w := &a.windows[p.window]
+	switch {
+	case p.seen:
+		a.fault(OutputTwice, s.at, "%s was published before", id)
+		return
+	case p.content != s.content:
+		a.fault(OutputDiffers, s.at, "%s is not what its ledger entry says", id)
+	default:
+		a.findings.Matched++
+	}
+	p.seen = true
+	w.seen++
+}
+
+func identify(topic, id string) digest { return contentOf([]byte(topic), []byte(id)) }
+
+func contentOf(key, value []byte) digest {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d:", len(key))
+	h.Write(key)
+	h.Write(value)
+	return digest(h.Sum(nil)[:len(digest{})])
+}
+
+// book checks an entry against the books so far and adds it to them.
+func (a *Audit) book(b booking) {
+	e := b.entry
+	if a.books.Has(e.Stream, e.WindowEnd) {
+		a.fault(ChargedTwice, b.at, "%s: has an entry already", e.name())
+	}
+	again := e
+	if err := a.books.Settle(&again); err != nil {
+		a.fault(EntryUnreadable, b.at, "%v", err)
+		return
+	}
+	switch {
+	case e.Reason == "" && again.Reason != "":
+		a.fault(OverLimit, b.at, "%s: budget %q cannot pay it within epsilon %s per %s", e.name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
+	case e.Reason != "" && again.Reason == "":
+		a.fault(WronglyWithheld, b.at, "%s: budget %q could pay it within epsilon %s per %s", e.name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
+	}
+	standing, err := a.books.Standing(e)
+	if err == nil {
+		a.compareStanding(b, standing)
+		err = a.books.Add(e)
+	}
+	if err != nil {
+		a.fault(EntryUnreadable, b.at, "%v", err)
+	}
+}
+
+func (a *Audit) compareStanding(b booking, want Standing) {
+	got := b.entry.Standing
+	for _, c := range []struct {
+		name      string
+		got, want *decimal.Decimal
+	}{
+		{"stream_epsilon_spent", got.StreamSpent, want.StreamSpent},
+		{"budget_epsilon_spent", got.BudgetSpent, want.BudgetSpent},
+	} {
+		if g, w := text(optional(c.got)), text(optional(c.want)); g != w {
+			a.fault(WrongSum, b.at, "%s: %s is %s, the entries give %s", b.entry.name(), c.name, g, w)
+		}
+	}
+	if got.WindowsLeft != want.WindowsLeft {
+		a.fault(WrongSum, b.at, "%s: budget_windows_left is %d, the entries give %d", b.entry.name(), got.WindowsLeft, want.WindowsLeft)
+	}
+}
+
+// Findings ends the audit.
+func (a *Audit) Findings() Findings {
+	a.bookDeferred()
+	var unknown []Position
+	for _, s := range a.early {
+		unknown = append(unknown, s.at)
+	}
+	slices.SortFunc(unknown, comparePositions)
+	for _, at := range unknown {
+		a.fault(OutputUnknown, at, "no ledger entry says it")
+	}
+	clear(a.early)
+	a.findings.Pending, a.findings.Absent = a.unpublished()
+	a.findings.OK = a.findings.FaultCount == 0
+	if a.findings.Faults == nil {
+		a.findings.Faults = []Fault{}
+	}
+	return a.findings
+}
+
+// unpublished counts the values that were not seen, by whether their stream has gone on since.
+func (a *Audit) unpublished() (pending, absent int64) {
+	latest := map[string]int64{}
+	for _, w := range a.windows {
+		if w.seen > 0 {
+			latest[w.stream] = max(latest[w.stream], w.end)
+		}
+	}
+	for _, w := range a.windows {
+		if n, published := latest[w.stream]; published && w.end < n {
+			absent += int64(w.values - w.seen)
+		} else {
+			pending += int64(w.values - w.seen)
+		}
+	}
+	return pending, absent
+}
+
+// bookDeferred books the entries of budgets that continue others, each after those that it continues.
+func (a *Audit) bookDeferred() {
+	for len(a.deferred) > 0 {
+		name := a.readyBudget()
+		list := a.deferred[name]
+		delete(a.deferred, name)
+		for _, b := range list {
+			a.book(b)
+		}
+	}
+}
+
+// readyBudget picks, by name, a deferred budget whose predecessors are booked; any, where they run in a circle.
+func (a *Audit) readyBudget() string {
+	names := make([]string, 0, len(a.deferred))
+	for name := range a.deferred {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		waits := func(b booking) bool { return b.entry.Continues != name && len(a.deferred[b.entry.Continues]) > 0 }
+		if !slices.ContainsFunc(a.deferred[name], waits) {
+			return name
+		}
+	}
+	return names[0]
+}

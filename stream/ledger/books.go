@@ -1,0 +1,178 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+)
+
+// Books is the fold of ledger entries, in the ledger's order: which windows are decided, and what each budget has been
+// charged. They are kept from public figures alone.
+//
+// Books are not safe for concurrent use.
+type Books struct {
+	streams  map[string]*streamBook
+	accounts map[string]*budget.Account
+	// took says which budgets' charges a budget has taken over already.
+	took map[[2]string]bool
+}
+
+type streamBook struct {
+	ends   []int64 // of the windows decided, Unix nanoseconds, sorted
+	latest Entry   // the last entry, without its groups
+	inputs map[string]map[string]bool
+}
+
+// NewBooks opens empty books.
+func NewBooks() *Books {
+	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, took: map[[2]string]bool{}}
+}
+
+// Add folds the next entry. A window that is there already is charged again: what was drawn twice was paid twice.
+func (b *Books) Add(e Entry) error {
+	charge, err := e.Charge()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	b.account(e).Add(charge)
+	s := b.streams[e.Stream]
+	if s == nil {
+		s = &streamBook{inputs: map[string]map[string]bool{}}
+		b.streams[e.Stream] = s
+	}
+	if at, found := slices.BinarySearch(s.ends, charge.End); !found {
+		s.ends = slices.Insert(s.ends, at, charge.End)
+	}
+	if s.inputs[e.Input] == nil {
+		s.inputs[e.Input] = map[string]bool{}
+	}
+	s.inputs[e.Input][e.Budget] = true
+	if e.Groups = nil; !e.WindowEnd.Before(s.latest.WindowEnd) {
+		s.latest = e
+	}
+	return nil
+}
+
+// account is the account of the entry's budget, under its limit and with what it continues.
+func (b *Books) account(e Entry) *budget.Account {
+	a := b.accounts[e.Budget]
+	if a == nil {
+		a = budget.NewAccount(e.Limit)
+		b.accounts[e.Budget] = a
+	}
+	a.SetLimit(e.Limit)
+	old, key := b.accounts[e.Continues], [2]string{e.Budget, e.Continues}
+	if old != nil && old != a && !b.took[key] {
+		b.took[key] = true
+		a.Include(old)
+	}
+	return a
+}
+
+// Settle decides whether a window can be paid and fills in the entry's Reason and Standing; it does not add the entry.
+// The decision depends on earlier entries and on the entry's window, price and limit alone.
+func (b *Books) Settle(e *Entry) error {
+	e.Reason = ""
+	charge, err := e.Charge()
+	if err != nil {
+		return err
+	}
+	a := b.account(*e)
+	if !a.Fits(charge) {
+		e.Reason = BudgetExhausted
+	}
+	e.Standing, err = b.Standing(*e)
+	return err
+}
+
+// Standing says how the books would stand after an entry that is not added yet.
+func (b *Books) Standing(e Entry) (Standing, error) {
+	charge, err := e.Charge()
+	if err != nil {
+		return Standing{}, err
+	}
+	a := b.account(e)
+	return Standing{
+		StreamSpent: epsilon(a.StreamTotal(e.Stream, charge)),
+		BudgetSpent: epsilon(a.Spent(charge.End, charge)),
+		WindowsLeft: a.WindowsLeft(e.Price, charge.End, charge),
+	}, nil
+}
+
+func epsilon(s budget.Spending) *decimal.Decimal {
+	if s.Unbounded {
+		return nil
+	}
+	return &s.Epsilon
+}
+
+// Has tells whether the stream's window that ends at a moment is decided: released, or withheld.
+func (b *Books) Has(stream string, end time.Time) bool {
+	s := b.streams[stream]
+	if s == nil {
+		return false
+	}
+	_, found := slices.BinarySearch(s.ends, end.UnixNano())
+	return found
+}
+
+// Last is the end of the stream's latest decided window; false if there is none.
+func (b *Books) Last(stream string) (time.Time, bool) {
+	s := b.streams[stream]
+	if s == nil {
+		return time.Time{}, false
+	}
+	return time.Unix(0, s.ends[len(s.ends)-1]).UTC(), true
+}
+
+// Next is the end of the first window that is not decided, of those that end at first, first + every, and so on.
+func (b *Books) Next(stream string, first time.Time, every time.Duration) time.Time {
+	s := b.streams[stream]
+	if s == nil {
+		return first
+	}
+	next := first.UnixNano()
+	at, _ := slices.BinarySearch(s.ends, next)
+	for _, end := range s.ends[at:] {
+		if end > next {
+			break
+		}
+		if end == next {
+			next += int64(every)
+		}
+	}
+	return time.Unix(0, next).UTC()
+}
+
+// Account is the account of a budget; nil if nothing is known of it. The caller must not charge it.
+func (b *Books) Account(name string) *budget.Account { return b.accounts[name] }
+
+// Streams are the names of the streams with entries, sorted.
+func (b *Books) Streams() []string { return slices.Sorted(maps.Keys(b.streams)) }
+
+// Budgets are the names of the budgets with entries, sorted.
+func (b *Books) Budgets() []string { return slices.Sorted(maps.Keys(b.accounts)) }
+
+// Latest is the stream's last entry without its groups; false if there is none.
+func (b *Books) Latest(stream string) (Entry, bool) {
+	s := b.streams[stream]
+	if s == nil {
+		return Entry{}, false
+	}
+	return s.latest, true
+}
+
+// ChargedTo names the budgets to which windows of an input topic were booked, sorted: giving the topic another budget
+// would forget what its people have lost.
+func (b *Books) ChargedTo(input string) []string {
+	budgets := map[string]bool{}
+	for _, s := range b.streams {
+		maps.Copy(budgets, s.inputs[input])
+	}
+	return slices.Sorted(maps.Keys(budgets))
+}

@@ -1,0 +1,220 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+)
+
+// ErrUnreadable marks an entry that cannot be read, or that does not add up. Nothing may be released without knowing
+// what it charged: it calls for a privacy stop.
+var ErrUnreadable = errors.New("ledger entry unreadable")
+
+// version is that of the entries written here. A change that an older reader would misread needs another number;
+// a new optional field does not.
+const version = 1
+
+// stored is an entry as it stands in the ledger. Decimals are text, times RFC 3339 in whole seconds.
+type stored struct {
+	Version     int         `json:"v"`
+	App         string      `json:"app"`
+	Stream      string      `json:"stream"`
+	Budget      string      `json:"budget"`
+	Input       string      `json:"input"`
+	Output      string      `json:"output"`
+	WindowStart second      `json:"window_start"`
+	WindowEnd   second      `json:"window_end"`
+	DueAt       second      `json:"due_at"`
+	ReleasedAt  second      `json:"released_at"`
+	Every       string      `json:"every"`
+	Until       *second     `json:"until,omitempty"`
+	Limit       storedLimit `json:"limit"`
+	Continues   string      `json:"continues,omitempty"`
+	// Charge is what was charged: all zero if the window is withheld, and then Price is what it would have cost.
+	Status   string        `json:"status"`
+	Reason   string        `json:"reason,omitempty"`
+	Charge   storedCharge  `json:"charge"`
+	Price    []budget.Item `json:"price,omitempty"`
+	Releases []Release     `json:"releases"`
+	Groups   []Group       `json:"groups"`
+	Standing Standing      `json:"books"`
+	Prior    *Prior        `json:"prior,omitempty"`
+}
+
+type storedLimit struct {
+	Epsilon decimal.Decimal `json:"epsilon"`
+	Delta   decimal.Decimal `json:"delta"`
+	Per     string          `json:"per"`
+}
+
+type storedCharge struct {
+	Epsilon decimal.Decimal `json:"epsilon"`
+	Delta   decimal.Decimal `json:"delta"`
+	Items   []budget.Item   `json:"items,omitempty"`
+}
+
+// second is a time in whole seconds, UTC.
+type second struct{ time.Time }
+
+// whole drops what is finer than a second: nothing finer than the public schedule leaves.
+func whole(t time.Time) second { return second{t.UTC().Truncate(time.Second)} }
+
+func (s second) String() string               { return s.Format(time.RFC3339) }
+func (s second) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// MarshalJSON stands before the one of the embedded time, which writes fractions.
+func (s second) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+
+const (
+	ok       = "ok"
+	withheld = "withheld"
+)
+
+// Key is the key of the entry's ledger record: a budget's entries are all in one partition.
+func (e Entry) Key() []byte { return []byte(e.Budget) }
+
+// Encode writes the entry as one ledger record's value. It refuses an entry that [Decode] would refuse.
+func (e Entry) Encode() ([]byte, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	price, err := budget.Canonical(e.Price)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.name(), err)
+	}
+	charge, err := e.Charge()
+	if err != nil {
+		return nil, err
+	}
+	s := stored{
+		Version: version, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output,
+		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt), ReleasedAt: whole(e.ReleasedAt),
+		Every: e.Every.String(), Continues: e.Continues, Status: ok, Reason: e.Reason,
+		Limit:    storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
+		Charge:   storedCharge{charge.Epsilon, charge.Delta, charge.Items},
+		Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
+	}
+	if !e.Until.IsZero() {
+		until := whole(e.Until)
+		s.Until = &until
+	}
+	if e.Reason != "" {
+		s.Status, s.Price = withheld, price
+	}
+	return json.Marshal(s)
+}
+
+// Decode reads what Encode wrote. Every error is an [ErrUnreadable].
+func Decode(value []byte) (Entry, error) {
+	e, err := decode(value)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return e, nil
+}
+
+func decode(value []byte) (Entry, error) {
+	var head struct {
+		Version *int `json:"v"`
+	}
+	if err := json.Unmarshal(value, &head); err != nil {
+		return Entry{}, err
+	}
+	if head.Version == nil || *head.Version != version {
+		return Entry{}, fmt.Errorf("format version %s, want %d: it was written by another release of louver", versionText(head.Version), version)
+	}
+	var s stored
+	if err := json.Unmarshal(value, &s); err != nil {
+		return Entry{}, err
+	}
+	e := Entry{
+		App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output,
+		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
+		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
+		Continues: s.Continues, Reason: s.Reason, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
+	}
+	if s.Until != nil {
+		e.Until = s.Until.UTC()
+	}
+	var err error
+	if e.Every, err = time.ParseDuration(s.Every); err != nil {
+		return Entry{}, fmt.Errorf("%s: every: %w", e.name(), err)
+	}
+	if e.Limit.Per, err = budget.ParsePer(s.Limit.Per); err != nil {
+		return Entry{}, fmt.Errorf("%s: limit: %w", e.name(), err)
+	}
+	switch {
+	case s.Status == ok && s.Reason == "" && len(s.Price) == 0:
+		e.Price = s.Charge.Items
+	case s.Status == withheld && s.Reason == BudgetExhausted && len(s.Charge.Items) == 0:
+		e.Price = s.Price
+	default:
+		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price", e.name(), s.Status, s.Reason)
+	}
+	if err := e.check(); err != nil {
+		return Entry{}, err
+	}
+	charge, err := e.Charge()
+	if err != nil {
+		return Entry{}, err
+	}
+	if !charge.Epsilon.Equal(s.Charge.Epsilon) || !charge.Delta.Equal(s.Charge.Delta) {
+		return Entry{}, fmt.Errorf("%s: charges epsilon %s and delta %s, its items %s and %s",
+			e.name(), s.Charge.Epsilon, s.Charge.Delta, charge.Epsilon, charge.Delta)
+	}
+	return e, nil
+}
+
+func versionText(v *int) string {
+	if v == nil {
+		return "missing"
+	}
+	return fmt.Sprint(*v)
+}
+
+// name says which entry it is, for errors.
+func (e Entry) name() string {
+	return fmt.Sprintf("stream %q, window of %s", e.Stream, whole(e.WindowStart))
+}
+
+func (e Entry) check() error {
+	fail := func(format string, args ...any) error { return fmt.Errorf(e.name()+": "+format, args...) }
+	switch {
+	case e.Stream == "" || e.Budget == "" || e.Output == "":
+		return fail("budget %q and output topic %q, want a stream, a budget and a topic", e.Budget, e.Output)
+	case e.WindowStart.Nanosecond() != 0 || e.WindowEnd.Nanosecond() != 0:
+		return fail("the window has fractions of a second, want whole seconds")
+	case e.WindowEnd.Year() > 2200 || e.WindowStart.Year() < 1900:
+		return fail("window end %s, want one between 1900 and 2200", whole(e.WindowEnd))
+	case !e.WindowEnd.After(e.WindowStart):
+		return fail("window end %s, want it after the start", whole(e.WindowEnd))
+	case e.Every <= 0:
+		return fail("every %s, want a positive duration", e.Every)
+	case e.Reason != "" && e.Reason != BudgetExhausted:
+		return fail("reason %q, want none or %q", e.Reason, BudgetExhausted)
+	case len(e.Price) == 0 || len(e.Releases) == 0 || len(e.Groups) == 0:
+		return fail("%d items in the price, %d releases and %d groups, want at least one each", len(e.Price), len(e.Releases), len(e.Groups))
+	}
+	if err := e.Limit.Check(); err != nil {
+		return fail("%w", err)
+	}
+	for _, g := range e.Groups {
+		if want := len(e.Releases); e.Reason == "" && len(g.Values) != want || e.Reason != "" && len(g.Values) != 0 {
+			return fail("group %q has %d values of %d releases in a window with reason %q", g.Name, len(g.Values), want, e.Reason)
+		}
+		if g.Reason != "" && (g.Reason != TooFewUsers || e.Reason != "") {
+			return fail("group %q has the reason %q in a window with reason %q", g.Name, g.Reason, e.Reason)
+		}
+		for i, v := range g.Values {
+			if v.Value == nil && g.Reason == "" {
+				return fail("group %q has no value of %q, and no reason", g.Name, e.Releases[i].Name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/louver/louver/budget"
+)
+
+// Report says what was spent, what is left, and until when. Its JSON names are public.
+type Report struct {
+	Streams []StreamFigures `json:"streams"`
+	Budgets []Figures       `json:"budgets"`
+}
+
+// StreamFigures are the figures of one stream. What it has spent is its own; limit, left and the rest are its budget's.
+type StreamFigures struct {
+	Stream string `json:"stream"`
+	Figures
+}
+
+// Figures of a budget.
+type Figures struct {
+	Budget string `json:"budget"`
+	// EpsilonSpent counts in the period that ends now; null if no ε bounds it.
+	EpsilonSpent *number `json:"epsilon_spent"`
+	EpsilonLimit number  `json:"epsilon_limit"`
+	EpsilonLeft  number  `json:"epsilon_left"`
+	DeltaSpent   number  `json:"delta_spent"`
+	DeltaLimit   number  `json:"delta_limit"`
+	// Per is the rolling period, such as 24h, or forever.
+	Per string `json:"per"`
+	// EpsilonTotal is what was ever charged; null if no ε bounds it.
+	EpsilonTotal *number `json:"epsilon_total"`
+	// WindowsLeft is how many windows of the stream what is left would pay; of a budget, the least of its streams'.
+	WindowsLeft int64 `json:"windows_left"`
+	// ExhaustedAt is the end of the first window that will not be paid if all of the budget's streams go on as they
+	// are; null if every window will be.
+	ExhaustedAt *second `json:"exhausted_at"`
+	// Returns are the parts of EpsilonSpent that a rolling budget gets back, by time.
+	Returns []ReturnFigure `json:"returns"`
+}
+
+// ReturnFigure is an ε that returns at a time.
+type ReturnFigure struct {
+	At      second `json:"at"`
+	Epsilon number `json:"epsilon"`
+}
+
+// NewReport reports on books as they stand at a time.
+func NewReport(b *Books, at time.Time) Report {
+	r := Report{Streams: []StreamFigures{}, Budgets: []Figures{}}
+	forecasts := map[string]budget.Forecast{}
+	left := map[string]int64{}
+	for _, name := range b.Budgets() {
+		forecasts[name] = b.accounts[name].Forecast(b.schedules(name))
+	}
+	for _, name := range b.Streams() {
+		latest, _ := b.Latest(name)
+		a := b.accounts[latest.Budget]
+		f := figures(a, latest.Budget, name, at, forecasts[latest.Budget])
+		f.WindowsLeft = a.WindowsLeft(latest.Price, at.UnixNano())
+		if n, found := left[latest.Budget]; !found || f.WindowsLeft < n {
+			left[latest.Budget] = f.WindowsLeft
+		}
+		r.Streams = append(r.Streams, StreamFigures{Stream: name, Figures: f})
+	}
+	for _, name := range b.Budgets() {
+		f := figures(b.accounts[name], name, "", at, forecasts[name])
+		f.WindowsLeft = left[name]
+		r.Budgets = append(r.Budgets, f)
+	}
+	return r
+}
+
+// schedules are those of the budget's streams from their last decided window on.
+func (b *Books) schedules(name string) []budget.Schedule {
+	var out []budget.Schedule
+	for _, stream := range b.Streams() {
+		e := b.streams[stream].latest
+		if e.Budget != name {
+			continue
+		}
+		s := budget.Schedule{
+			Stream: stream, Start: e.WindowStart.Add(e.Every).UnixNano(),
+			Size: e.WindowEnd.Sub(e.WindowStart), Every: e.Every, Items: e.Price,
+		}
+		if !e.Until.IsZero() {
+			s.End = e.Until.UnixNano()
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// figures of a budget, or of one stream in it.
+func figures(a *budget.Account, name, stream string, at time.Time, forecast budget.Forecast) Figures {
+	limit, now := a.Limit(), at.UnixNano()
+	spent, total := a.Spent(now), a.Total()
+	f := Figures{
+		Budget: name, EpsilonLimit: number{limit.Epsilon}, EpsilonLeft: number{limit.Left(spent)},
+		DeltaLimit: number{limit.Delta}, Per: budget.FormatPer(limit.Per), Returns: []ReturnFigure{},
+	}
+	if stream != "" {
+		spent, total = a.StreamSpent(stream, now), a.StreamTotal(stream)
+	}
+	f.EpsilonSpent, f.DeltaSpent, f.EpsilonTotal = optional(epsilon(spent)), number{spent.Delta}, optional(epsilon(total))
+	if forecast.ExhaustedAt != 0 {
+		exhausted := whole(time.Unix(0, forecast.ExhaustedAt))
+		f.ExhaustedAt = &exhausted
+	}
+	for _, back := range a.Returns(now, stream) {
+		f.Returns = append(f.Returns, ReturnFigure{whole(time.Unix(0, back.At)), number{back.Epsilon}})
+	}
+	return f
+}
+
+// Table is the report as a table for a terminal.
+func (r Report) Table() string {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"stream", "budget", "ε spent", "limit", "left", "per", "ε in all", "windows left", "exhausted at", "next return"})
+	row := func(stream string, f Figures) {
+		exhausted, next := "never", "never"
+		if f.ExhaustedAt != nil {
+			exhausted = f.ExhaustedAt.String()
+		}
+		if len(f.Returns) > 0 {
+			next = fmt.Sprintf("%s at %s", f.Returns[0].Epsilon, f.Returns[0].At)
+		}
+		t.AppendRow(table.Row{stream, f.Budget, text(f.EpsilonSpent), f.EpsilonLimit, f.EpsilonLeft, f.Per, text(f.EpsilonTotal),
+			f.WindowsLeft, exhausted, next})
+	}
+	for _, s := range r.Streams {
+		row(s.Stream, s.Figures)
+	}
+	t.AppendSeparator()
+	for _, f := range r.Budgets {
+		row("(all)", f)
+	}
+	return t.Render() + "\n"
+}
+
+func text(n *number) string {
+	if n == nil {
+		return "no bound"
+	}
+	return n.String()
+}
