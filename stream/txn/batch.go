@@ -13,13 +13,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// Header is a header of a record.
+type Header = kafka.Header
+
 // Record is one record to write.
 type Record struct {
 	Topic     string
 	Partition int
 	// Key and Value: nil is null.
 	Key, Value []byte
-	Headers    []kafka.Header
+	Headers    []Header
 	// Time is the record's timestamp in milliseconds since 1970. Zero means
 	// now: a record of 1970 would be deleted at once by retention.
 	Time int64

@@ -51,9 +51,10 @@ const abortTimeout = 5 * time.Second
 // transaction is aborted, and one that is being committed is waited for.
 // timeout is how long a transaction may take before the coordinator aborts it
 // and fences this producer; brokers accept up to 15 minutes. Failures that pass
-// are tried again until ctx ends; notify, if not nil, hears of them, also those
-// of later Commits.
-func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Duration, notify func(error)) (*Producer, error) {
+// are tried again until ctx ends; a hook given by OnRetry also hears of those of
+// later Commits.
+func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Duration, options ...Option) (*Producer, error) {
+	notify := collect(options).notify
 	res, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (*kafka.InitProducerIDResponse, error) {
 		res, err := client.InitProducerID(ctx, &kafka.InitProducerIDRequest{
 			TransactionalID:      id,
@@ -85,12 +86,12 @@ func (p *Producer) Commit(ctx context.Context, t Transaction) error {
 	}
 	p.spent = true
 	if err := p.write(ctx, t); err != nil {
-		p.abort(ctx, err)
+		p.abort(ctx)
 		return fmt.Errorf("transaction of %q: %w", p.id, err)
 	}
 	if err := p.end(ctx); err != nil {
 		if !errors.Is(err, ErrUnknownOutcome) {
-			p.abort(ctx, err)
+			p.abort(ctx)
 		}
 		return fmt.Errorf("transaction of %q: %w", p.id, err)
 	}
@@ -256,11 +257,9 @@ func mayHaveEnded(err error) bool {
 }
 
 // abort ends a failed transaction at once, so that readers need not wait for
-// its timeout. If that fails too, the next Open does it.
-func (p *Producer) abort(ctx context.Context, cause error) {
-	if errors.Is(cause, ErrFenced) {
-		return // no longer ours to end, unless only the group's generation is over
-	}
+// its timeout. If that fails too, the next Open does it; a producer that is
+// fenced can't end anything any more, and is told so at once.
+func (p *Producer) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	_, _ = kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {

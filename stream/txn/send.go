@@ -15,19 +15,39 @@ import (
 // maxConcurrentSends bounds how many partitions one Send writes to at a time.
 const maxConcurrentSends = 16
 
+// Option of Open and Send.
+type Option func(*settings)
+
+type settings struct{ notify func(error) }
+
+// OnRetry gives a hook that hears of each failure that is about to be tried
+// again, for logs.
+func OnRetry(hook func(error)) Option {
+	return func(s *settings) { s.notify = hook }
+}
+
+func collect(options []Option) settings {
+	var s settings
+	for _, o := range options {
+		o(&s)
+	}
+	return s
+}
+
 // Send writes records outside of any transaction, each at least once: all
 // replicas in sync have them when it returns nil. A retry after a lost answer
 // may write a batch twice, and after an error some may be written. Records of
 // one partition keep their order. Failures that pass are tried again until ctx
-// ends; notify, if not nil, hears of them and may be called concurrently.
-func Send(ctx context.Context, client *kafka.Client, records []Record, notify func(error)) error {
+// ends; a hook given by OnRetry may be called concurrently.
+func Send(ctx context.Context, client *kafka.Client, records []Record, options ...Option) error {
+	o := collect(options)
 	order, batches := split(records)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentSends)
 	for _, p := range order {
 		group.Go(func() error {
 			for _, b := range batches[p] {
-				if err := produce(ctx, client, "", p, EncodeBatch(NoSession, b), notify); err != nil {
+				if err := produce(ctx, client, "", p, EncodeBatch(NoSession, b), o.notify); err != nil {
 					return err
 				}
 			}

@@ -1,0 +1,136 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+// ErrEnded is a commit that came too late: the group has moved on to another
+// generation and the partitions may be somebody else's.
+var ErrEnded = errors.New("the group's generation is over")
+
+// Generation is one assignment of partitions to this member. Its methods are
+// safe for concurrent use.
+type Generation struct {
+	// ID and MemberID go with every commit, also with one in a transaction:
+	// the broker refuses those of earlier generations.
+	ID       int32
+	MemberID string
+	// Partitions of each topic, ascending. A topic of which this member has
+	// none may be missing.
+	Partitions map[string][]int
+
+	conn     *kafkaconn.Conn
+	group    string
+	report   func(error)
+	done     chan struct{}
+	once     sync.Once
+	released chan struct{}
+}
+
+// Offset is a committed position: the offset of the next record to read in a
+// partition, and a note of the committer's own.
+type Offset struct {
+	Topic     string
+	Partition int
+	// Offset is −1 where the group has committed none.
+	Offset int64
+	// Metadata is kept as it is; brokers accept up to 4096 bytes by default.
+	Metadata string
+}
+
+// Done is closed when the generation is over: the group rebalances, the broker
+// did not answer a heartbeat, topics have changed, or the member was closed.
+func (g *Generation) Done() <-chan struct{} { return g.done }
+
+func (g *Generation) release() { g.once.Do(func() { close(g.released) }) }
+
+// Commit commits positions for the group. It returns ErrEnded when the broker
+// knows of a later generation, and tries again after failures that pass until
+// ctx ends.
+func (g *Generation) Commit(ctx context.Context, offsets []Offset) error {
+	topics := make(map[string][]kafka.OffsetCommit)
+	for _, o := range offsets {
+		topics[o.Topic] = append(topics[o.Topic], kafka.OffsetCommit{Partition: o.Partition, Offset: o.Offset, Metadata: o.Metadata})
+	}
+	if len(topics) == 0 {
+		return nil
+	}
+	_, err := kafkaconn.Retry(ctx, g.report, func(ctx context.Context) (struct{}, error) {
+		res, err := g.conn.Client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
+			GroupID:      g.group,
+			GenerationID: int(g.ID),
+			MemberID:     g.MemberID,
+			Topics:       topics,
+		})
+		if err != nil {
+			return struct{}{}, err
+		}
+		answered := 0
+		for topic, partitions := range res.Topics {
+			for _, p := range partitions {
+				answered++
+				if p.Error != nil {
+					return struct{}{}, fmt.Errorf("%s/%d: %w", topic, p.Partition, p.Error)
+				}
+			}
+		}
+		if answered < len(offsets) {
+			return struct{}{}, fmt.Errorf("%d of %d partitions answered: %w", answered, len(offsets), kafka.Unknown)
+		}
+		return struct{}{}, nil
+	})
+	if err == nil {
+		return nil
+	}
+	for _, code := range []kafka.Error{kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID} {
+		if errors.Is(err, code) {
+			err = fmt.Errorf("%w: %w", ErrEnded, err)
+			break
+		}
+	}
+	return fmt.Errorf("commit offsets of consumer group %s: %w", g.group, err)
+}
+
+// Committed returns the group's committed position in each of the partitions,
+// with Offset −1 where there is none. What a transaction that is still open
+// has committed is not seen: open the transactional id first, which ends it.
+func (g *Generation) Committed(ctx context.Context, topic string, partitions []int) (map[int]Offset, error) {
+	if len(partitions) == 0 {
+		return map[int]Offset{}, nil // asked for none, a broker answers all
+	}
+	found, err := kafkaconn.Retry(ctx, g.report, func(ctx context.Context) (map[int]Offset, error) {
+		res, err := g.conn.Client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{
+			GroupID: g.group, Topics: map[string][]int{topic: partitions},
+		})
+		if err != nil {
+			return nil, err
+		}
+		if res.Error != nil {
+			return nil, res.Error
+		}
+		found := make(map[int]Offset, len(partitions))
+		for _, p := range res.Topics[topic] {
+			if p.Error != nil {
+				return nil, fmt.Errorf("partition %d: %w", p.Partition, p.Error)
+			}
+			found[p.Partition] = Offset{Topic: topic, Partition: p.Partition, Offset: p.CommittedOffset, Metadata: p.Metadata}
+		}
+		for _, p := range partitions {
+			if _, ok := found[p]; !ok {
+				return nil, fmt.Errorf("partition %d was not answered: %w", p, kafka.Unknown)
+			}
+		}
+		return found, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("committed offsets of consumer group %s in %s: %w", g.group, topic, err)
+	}
+	return found, nil
+}

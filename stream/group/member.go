@@ -1,0 +1,353 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+// Config of a member.
+type Config struct {
+	// Conn is the way to the cluster. Required.
+	Conn *kafkaconn.Conn
+	// GroupID names the group. Required.
+	GroupID string
+	// Topics to read, at least one. They need not exist yet.
+	Topics []string
+	// SessionTimeout is how long the group waits for a member that has fallen
+	// silent, and for one that has to give up its partitions. Between 6 and
+	// 10 s; defaults to 10 s. (Brokers refuse less than 6 s by default.)
+	SessionTimeout time.Duration
+	// WatchInterval is how often topics are looked at for new partitions.
+	// Defaults to 5 s.
+	WatchInterval time.Duration
+	// OnError, if not nil, hears of each failure that is about to be tried
+	// again. It may be called from several goroutines at once.
+	OnError func(error)
+}
+
+const (
+	minSession = 6 * time.Second
+	maxSession = 10 * time.Second
+	// heartbeats is how many fit into a session timeout. A member learns from
+	// its next heartbeat that the group rebalances.
+	heartbeats = 10
+	// joinTimeout limits one exchange with the coordinator, beyond what the
+	// coordinator may wait for by itself.
+	joinTimeout = 5 * time.Second
+	// closePatience is how long Close waits for an exchange that is under way
+	// before it cuts the connection, and then for the broker to note the leave.
+	closePatience = 2 * time.Second
+)
+
+// ErrClosed is what Next returns after Close.
+var ErrClosed = errors.New("the group member is closed")
+
+// Member is this process's membership. Next is for one goroutine; Close may be
+// called from any.
+type Member struct {
+	config Config
+	dialer *dialer
+	closed chan struct{}
+
+	mu      sync.Mutex
+	joined  *kafka.ConsumerGroup
+	topics  []string // that joined is for
+	current *Generation
+}
+
+// Join checks the configuration and makes a member. It does not wait for the
+// group: Next does.
+func Join(ctx context.Context, c Config) (*Member, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case c.Conn == nil:
+		return nil, errors.New("consumer group: no connection is given")
+	case c.GroupID == "":
+		return nil, errors.New("consumer group: its name is empty")
+	case len(c.Topics) == 0:
+		return nil, fmt.Errorf("consumer group %s: no topics are given", c.GroupID)
+	}
+	if c.SessionTimeout == 0 {
+		c.SessionTimeout = maxSession
+	}
+	if c.SessionTimeout < minSession || c.SessionTimeout > maxSession {
+		return nil, fmt.Errorf("consumer group %s: session timeout %v, want %v to %v", c.GroupID, c.SessionTimeout, minSession, maxSession)
+	}
+	if c.WatchInterval <= 0 {
+		c.WatchInterval = 5 * time.Second
+	}
+	c.Topics = slices.Compact(slices.Sorted(slices.Values(c.Topics)))
+	return &Member{config: c, dialer: newDialer(c.Conn.Dialer), closed: make(chan struct{})}, nil
+}
+
+// Next gives up the last generation and waits for the next. It tries again
+// after every failure, reporting it to Config.OnError, until ctx ends or the
+// member is closed (ErrClosed).
+func (m *Member) Next(ctx context.Context) (*Generation, error) {
+	m.release()
+	wait := kafkaconn.NewBackOff()
+	for {
+		g, err := m.next(ctx)
+		select {
+		case <-m.closed:
+			return nil, ErrClosed
+		default:
+		}
+		if err == nil {
+			return g, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		m.report(err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-m.closed:
+			return nil, ErrClosed
+		case <-time.After(wait.NextBackOff()):
+		}
+	}
+}
+
+func (m *Member) next(ctx context.Context) (*Generation, error) {
+	counts, err := m.counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	group, err := m.join(slices.Sorted(maps.Keys(counts)))
+	if err != nil {
+		return nil, err
+	}
+	gen, err := group.Next(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("join consumer group %s: %w", m.config.GroupID, err)
+	}
+	g := &Generation{
+		ID:         gen.ID,
+		MemberID:   gen.MemberID,
+		Partitions: make(map[string][]int),
+		conn:       m.config.Conn,
+		group:      m.config.GroupID,
+		report:     m.report,
+		done:       make(chan struct{}),
+		released:   make(chan struct{}),
+	}
+	for topic, assigned := range gen.Assignments {
+		for _, a := range assigned {
+			g.Partitions[topic] = append(g.Partitions[topic], a.ID)
+		}
+		slices.Sort(g.Partitions[topic])
+	}
+	m.mu.Lock()
+	m.current = g
+	m.mu.Unlock()
+	// kafka-go ends a generation as soon as one of its functions returns, and
+	// joins the next when all have.
+	gen.Start(func(ctx context.Context) { m.watch(ctx, counts) })
+	gen.Start(func(ctx context.Context) {
+		<-ctx.Done()
+		close(g.done)
+		select {
+		case <-g.released:
+		case <-m.closed:
+		}
+	})
+	return g, nil
+}
+
+// join makes the ConsumerGroup for these topics, or keeps the one there is.
+func (m *Member) join(topics []string) (*kafka.ConsumerGroup, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.closed:
+		return nil, ErrClosed
+	default:
+	}
+	if m.joined != nil && slices.Equal(m.topics, topics) {
+		return m.joined, nil
+	}
+	if m.joined != nil {
+		_ = m.joined.Close() // always nil
+		m.joined = nil
+	}
+	c := m.config
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID:                c.GroupID,
+		Brokers:           c.Conn.Brokers,
+		Dialer:            &m.dialer.Dialer,
+		Topics:            topics,
+		HeartbeatInterval: c.SessionTimeout / heartbeats,
+		SessionTimeout:    c.SessionTimeout,
+		RebalanceTimeout:  c.SessionTimeout,
+		JoinGroupBackoff:  100 * time.Millisecond, // Next adds its own, growing
+		Timeout:           joinTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.joined, m.topics = group, topics
+	return group, nil
+}
+
+// counts gives the number of partitions of each topic that exists.
+func (m *Member) counts(ctx context.Context) (map[string]int, error) {
+	res, err := m.config.Conn.Client.Metadata(ctx, &kafka.MetadataRequest{Topics: m.config.Topics})
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[string]int)
+	for _, t := range res.Topics {
+		switch {
+		case t.Error == nil && len(t.Partitions) > 0:
+			counts[t.Name] = len(t.Partitions)
+		case t.Error == nil, errors.Is(t.Error, kafka.UnknownTopicOrPartition):
+		default:
+			return nil, fmt.Errorf("topic %s: %w", t.Name, t.Error)
+		}
+	}
+	if len(counts) == 0 {
+		return nil, fmt.Errorf("consumer group %s: none of its topics %v exists", m.config.GroupID, m.config.Topics)
+	}
+	return counts, nil
+}
+
+// watch returns when topics have come or gone or changed their number of
+// partitions, or ctx ends. A failure to ask says nothing about topics.
+func (m *Member) watch(ctx context.Context, known map[string]int) {
+	ticker := time.NewTicker(m.config.WatchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		counts, err := m.counts(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			m.report(err)
+			continue
+		}
+		if !maps.Equal(known, counts) {
+			return
+		}
+	}
+}
+
+// release gives up the current generation.
+func (m *Member) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.current != nil {
+		m.current.release()
+	}
+}
+
+func (m *Member) report(err error) {
+	if m.config.OnError != nil {
+		m.config.OnError(err)
+	}
+}
+
+// Close leaves the group, so that it need not wait for the session timeout to
+// give the partitions to others, and ends the current generation. It takes a
+// few milliseconds, or up to about ten seconds if the broker does not answer.
+// The error is that of leaving.
+func (m *Member) Close() error {
+	m.mu.Lock()
+	select {
+	case <-m.closed:
+		m.mu.Unlock()
+		return nil
+	default:
+	}
+	close(m.closed)
+	group, last := m.joined, m.current
+	m.mu.Unlock()
+	if group == nil {
+		return nil
+	}
+	left := make(chan struct{})
+	go func() {
+		_ = group.Close() // always nil
+		close(left)
+	}()
+	select {
+	case <-left:
+		return nil
+	case <-time.After(closePatience):
+	}
+	// It waits inside an exchange, most likely for other members to join.
+	m.dialer.cut()
+	<-left
+	if last == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	_, err := m.config.Conn.Client.LeaveGroup(ctx, &kafka.LeaveGroupRequest{
+		GroupID: m.config.GroupID, Members: []kafka.LeaveGroupRequestMember{{ID: last.MemberID}},
+	})
+	return err
+}
+
+// dialer keeps account of the connections that kafka-go opens for the group,
+// because it offers no way to interrupt an exchange.
+type dialer struct {
+	kafka.Dialer
+	mu   sync.Mutex
+	open map[net.Conn]struct{}
+}
+
+func newDialer(base *kafka.Dialer) *dialer {
+	d := &dialer{Dialer: *base, open: make(map[net.Conn]struct{})}
+	d.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := base.DialFunc(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		t := &tracked{Conn: c, dialer: d}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.open[t] = struct{}{}
+		return t, nil
+	}
+	return d
+}
+
+// cut closes all connections.
+func (d *dialer) cut() {
+	d.mu.Lock()
+	open := slices.Collect(maps.Keys(d.open))
+	d.mu.Unlock()
+	for _, c := range open {
+		_ = c.Close()
+	}
+}
+
+type tracked struct {
+	net.Conn
+	dialer *dialer
+}
+
+func (t *tracked) Close() error {
+	t.dialer.mu.Lock()
+	delete(t.dialer.open, t)
+	t.dialer.mu.Unlock()
+	return t.Conn.Close()
+}
