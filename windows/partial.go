@@ -115,3 +115,9 @@ func decodeChunk(data []byte) (chunk, error) {
 	}
 	return c, nil
 }
+
+// ChunkOf tells which window of which stream a chunk belongs to. The error says that the chunk is corrupt.
+func ChunkOf(data []byte) (stream string, w Window, err error) {
+	c, err := decodeChunk(data)
+	return c.Stream, c.Window, err
+}

@@ -1,0 +1,280 @@
+// Package control keeps what all processes of one app must agree on, in a compacted topic: the key under which users
+// are hashed, where each stream starts, and which budgets an input topic has been charged to.
+//
+// Writers take turns by a transactional id: whoever opens it ends the turn of everybody before, reads the topic to its
+// end, and writes what is missing in one transaction.
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/windows"
+)
+
+// Version of the internal topics' format that this code reads and writes.
+const Version = 1
+
+// ErrRefused says that the configuration contradicts what the app has done before.
+var ErrRefused = errors.New("refused")
+
+// State is what the control topic holds. It is not changed after [Load] returns it.
+type State struct {
+	// HashKey is the key of the user hashes, random per app.
+	HashKey [16]byte
+	// Starts holds each stream's first window start, in Unix nanoseconds.
+	Starts map[string]int64
+	// Continues maps a budget to the one whose spending it took over.
+	Continues map[string]string
+
+	version int
+	claims  map[claim]bool // budgets that an input topic has been read for
+}
+
+type claim struct{ topic, budget string }
+
+// Keys of the control topic's records.
+const (
+	keyFormat    = "format"
+	keyHash      = "user-hash-key"
+	keyStart     = "start/"
+	keyClaim     = "claim/"
+	keyContinues = "continues/"
+)
+
+// Log reads and writes the control topic.
+type Log interface {
+	// Read calls f for every committed record of the control topic.
+	Read(ctx context.Context, f func(key, value []byte) error) error
+	// Turn takes the writers' turn: it ends everybody else's.
+	Turn(ctx context.Context) (Turn, error)
+}
+
+// Turn writes as long as nobody else has taken the turn.
+type Turn interface {
+	Write(ctx context.Context, records []Record) error
+}
+
+// Record is one record of the control topic.
+type Record struct{ Key, Value []byte }
+
+// Charged says whether the ledger holds a charge of this budget for a stream that read this input topic.
+type Charged func(ctx context.Context, topic, budget string) (bool, error)
+
+// Load reads the state and writes what these streams lack in it. It fails with [ErrRefused] where a stream's input
+// topic was charged to a budget that the streams no longer name, unless the stream says `fresh` or `continues`.
+func Load(ctx context.Context, log Log, streams []*config.Stream, charged Charged) (*State, error) {
+	s, err := read(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	if missing, err := s.complete(ctx, streams, charged, time.Now(), rand.Reader); err != nil || len(missing) == 0 {
+		return s, err
+	}
+	for {
+		turn, err := log.Turn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if s, err = read(ctx, log); err != nil {
+			return nil, err
+		}
+		missing, err := s.complete(ctx, streams, charged, time.Now(), rand.Reader)
+		if err != nil || len(missing) == 0 {
+			return s, err
+		}
+		err = turn.Write(ctx, missing)
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, txn.ErrFenced) && !errors.Is(err, txn.ErrUnknownOutcome) {
+			return nil, fmt.Errorf("write the control topic: %w", err)
+		}
+	}
+}
+
+func read(ctx context.Context, log Log) (*State, error) {
+	s := &State{Starts: map[string]int64{}, Continues: map[string]string{}, claims: map[claim]bool{}}
+	if err := log.Read(ctx, s.apply); err != nil {
+		return nil, fmt.Errorf("read the control topic: %w", err)
+	}
+	return s, nil
+}
+
+func (s *State) apply(key, value []byte) error {
+	k := string(key)
+	into := func(v any) error {
+		if err := json.Unmarshal(value, v); err != nil {
+			return fmt.Errorf("record %q: %w", k, err)
+		}
+		return nil
+	}
+	switch {
+	case k == keyFormat:
+		if err := into(&s.version); err != nil {
+			return err
+		}
+		if s.version > Version {
+			return fmt.Errorf("%w: the control topic has format version %d; this program knows up to %d, run a newer one", ErrRefused, s.version, Version)
+		}
+	case k == keyHash:
+		var b []byte
+		if err := into(&b); err != nil {
+			return err
+		}
+		if copy(s.HashKey[:], b) != len(s.HashKey) {
+			return fmt.Errorf("record %q has %d bytes; want %d", k, len(b), len(s.HashKey))
+		}
+	case strings.HasPrefix(k, keyStart):
+		var t time.Time
+		if err := into(&t); err != nil {
+			return err
+		}
+		s.Starts[k[len(keyStart):]] = t.UnixNano()
+	case strings.HasPrefix(k, keyClaim):
+		topic, budget, _ := strings.Cut(k[len(keyClaim):], "/")
+		s.claims[claim{topic, budget}] = true
+	case strings.HasPrefix(k, keyContinues):
+		var old string
+		if err := into(&old); err != nil {
+			return err
+		}
+		s.Continues[k[len(keyContinues):]] = old
+	}
+	return nil
+}
+
+// complete adds to the state what the streams lack and returns it as records.
+func (s *State) complete(ctx context.Context, streams []*config.Stream, charged Charged, now time.Time, random io.Reader) ([]Record, error) {
+	var missing []Record
+	put := func(key string, v any) error {
+		value, err := json.Marshal(v)
+		missing = append(missing, Record{[]byte(key), value})
+		return err
+	}
+	if s.version == 0 {
+		s.version = Version
+		if err := put(keyFormat, Version); err != nil {
+			return nil, err
+		}
+		if _, err := io.ReadFull(random, s.HashKey[:]); err != nil {
+			return nil, err
+		}
+		if err := put(keyHash, s.HashKey[:]); err != nil {
+			return nil, err
+		}
+	}
+	for _, stream := range streams {
+		start, known := s.Starts[stream.Name]
+		switch {
+		case !stream.Window.StartNow && (!known || start != stream.Window.Start):
+			start = stream.Window.Start
+		case known:
+		default:
+			start = windows.NextBoundary(now.UnixNano(), stream.Window.Every)
+		}
+		if !known || start != s.Starts[stream.Name] {
+			s.Starts[stream.Name] = start
+			if err := put(keyStart+stream.Name, time.Unix(0, start).UTC()); err != nil {
+				return nil, err
+			}
+		}
+		own := claim{stream.Input.Topic, stream.Budget.Name}
+		if s.claims[own] {
+			continue
+		}
+		if err := s.refuseRename(ctx, stream, streams, charged); err != nil {
+			return nil, err
+		}
+		s.claims[own] = true
+		if err := put(keyClaim+own.topic+"/"+own.budget, true); err != nil {
+			return nil, err
+		}
+		if old := stream.Continues; old != "" && s.Continues[own.budget] != old {
+			s.Continues[own.budget] = old
+			if err := put(keyContinues+own.budget, old); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return missing, nil
+}
+
+// refuseRename keeps a new budget's name from resetting what the topic's people have lost.
+func (s *State) refuseRename(ctx context.Context, stream *config.Stream, streams []*config.Stream, charged Charged) error {
+	if stream.Fresh || stream.Continues != "" {
+		return nil
+	}
+	for c := range s.claims {
+		inUse := slices.ContainsFunc(streams, func(o *config.Stream) bool {
+			return o.Input.Topic == c.topic && o.Budget.Name == c.budget
+		})
+		if c.topic != stream.Input.Topic || inUse {
+			continue
+		}
+		yes, err := charged(ctx, c.topic, c.budget)
+		if err != nil {
+			return err
+		}
+		if yes {
+			return fmt.Errorf("%w: stream %s: its input topic %s was charged to budget %q before, not to %q: say `continues: %s` to take over what that has spent, or `fresh: true` to begin anew",
+				ErrRefused, stream.Name, c.topic, c.budget, stream.Budget.Name, c.budget)
+		}
+	}
+	return nil
+}
+
+// Lineage is the budget and all those whose spending it took over, nearest first.
+func (s *State) Lineage(budget string) []string {
+	line := []string{budget}
+	for {
+		old, ok := s.Continues[line[len(line)-1]]
+		if !ok || slices.Contains(line, old) {
+			return line
+		}
+		line = append(line, old)
+	}
+}
+
+// Kafka is the [Log] in the app's control topic.
+type Kafka struct {
+	Fetch *fetch.Client
+	Open  func(ctx context.Context, id string) (*txn.Producer, error)
+	Names topics.Names
+}
+
+// Read implements [Log].
+func (k Kafka) Read(ctx context.Context, f func(key, value []byte) error) error {
+	_, err := k.Fetch.ReadAll(ctx, k.Names.Control(), 0, 0, func(r *fetch.Record) error { return f(r.Key, r.Value) })
+	return err
+}
+
+// Turn implements [Log].
+func (k Kafka) Turn(ctx context.Context) (Turn, error) {
+	p, err := k.Open(ctx, k.Names.ControlID())
+	return kafkaTurn{p, k.Names.Control()}, err
+}
+
+type kafkaTurn struct {
+	producer *txn.Producer
+	topic    string
+}
+
+func (t kafkaTurn) Write(ctx context.Context, records []Record) error {
+	var tx txn.Transaction
+	for _, r := range records {
+		tx.Records = append(tx.Records, txn.Record{Topic: t.topic, Key: r.Key, Value: r.Value, Time: time.Now().UnixMilli()})
+	}
+	return t.producer.Commit(ctx, tx)
+}

@@ -1,0 +1,123 @@
+package outputs
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Gauges shows the newest published figures as Prometheus metrics. They are public: all of it has been released.
+// It is a prometheus.Collector and safe for concurrent use.
+type Gauges struct {
+	mu     sync.Mutex
+	newest map[string]Record // by series
+	now    func() time.Time
+}
+
+// NewGauges returns gauges without figures.
+func NewGauges() *Gauges { return &Gauges{newest: map[string]Record{}, now: time.Now} }
+
+// Update takes a record in; one of an older window than the newest of its series changes nothing.
+func (g *Gauges) Update(r Record) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if old, ok := g.newest[r.Key()]; !ok || !r.WindowEnd.Before(old.WindowEnd) {
+		g.newest[r.Key()] = r
+	}
+}
+
+// staleWindows is after how many windows a value is no longer shown.
+const staleWindows = 3
+
+var (
+	series   = []string{"stream", "group", "release"}
+	value    = prometheus.NewDesc("louver_release_value", "Newest private value; absent while it is withheld or stale.", series, nil)
+	low      = prometheus.NewDesc("louver_release_low", "Lower end of the paid interval, or of the free 90 % band.", series, nil)
+	high     = prometheus.NewDesc("louver_release_high", "Upper end of the paid interval, or of the free 90 % band.", series, nil)
+	smoothed = prometheus.NewDesc("louver_release_smoothed", "Estimate from this and earlier releases.", series, nil)
+	withheld = prometheus.NewDesc("louver_release_withheld", "1 while the newest value is withheld for this reason.", append(series[:3:3], "reason"), nil)
+	ended    = prometheus.NewDesc("louver_release_window_end_timestamp_seconds", "End of the newest window.", series, nil)
+	info     = prometheus.NewDesc("louver_release_info", "What the series is.", []string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
+	spent    = prometheus.NewDesc("louver_epsilon_spent", "ε that the stream has been charged.", []string{"stream"}, nil)
+	bSpent   = prometheus.NewDesc("louver_budget_epsilon_spent", "ε that counts in the budget's period.", []string{"budget"}, nil)
+	bLimit   = prometheus.NewDesc("louver_budget_epsilon_limit", "ε that the budget allows in a period.", []string{"budget"}, nil)
+	bLeft    = prometheus.NewDesc("louver_budget_windows_left", "Windows that what is left would pay.", []string{"budget"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, ended, info, spent, bSpent, bLimit, bLeft} {
+		c <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *Gauges) Collect(c chan<- prometheus.Metric) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	streams, budgets, infos := map[string]Record{}, map[string]Record{}, map[[2]string]bool{}
+	newer := func(m map[string]Record, key string, r Record) {
+		if old, ok := m[key]; !ok || r.WindowEnd.After(old.WindowEnd) {
+			m[key] = r
+		}
+	}
+	for _, r := range g.newest {
+		g.collect(c, r)
+		newer(streams, r.Stream, r)
+		newer(budgets, r.Budget, r)
+		if k := [2]string{r.Stream, r.Release}; !infos[k] {
+			infos[k] = true
+			p := ""
+			if r.P != nil {
+				p = r.P.String()
+			}
+			c <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, r.Stream, r.Release, r.Statistic, p, r.Mechanism, r.Unit)
+		}
+	}
+	for name, r := range streams {
+		gauge(c, spent, r.StreamSpent, name)
+	}
+	for name, r := range budgets {
+		gauge(c, bSpent, r.BudgetSpent, name)
+		gauge(c, bLimit, &r.BudgetLimit, name)
+		c <- prometheus.MustNewConstMetric(bLeft, prometheus.GaugeValue, float64(r.BudgetLeft), name)
+	}
+}
+
+func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
+	labels := []string{r.Stream, r.Group, r.Release}
+	c <- prometheus.MustNewConstMetric(ended, prometheus.GaugeValue, float64(r.WindowEnd.Unix()), labels...)
+	for _, reason := range []string{"budget_exhausted", "too_few_users"} {
+		is := 0.0
+		if r.Reason != nil && *r.Reason == reason {
+			is = 1
+		}
+		c <- prometheus.MustNewConstMetric(withheld, prometheus.GaugeValue, is, append(labels[:3:3], reason)...)
+	}
+	if r.Value == nil || g.now().Sub(r.DueAt) > staleWindows*r.WindowEnd.Sub(r.WindowStart) {
+		return
+	}
+	gauge(c, value, r.Value, labels...)
+	switch {
+	case r.Interval != nil:
+		gauge(c, low, &r.Interval.Low, labels...)
+		gauge(c, high, &r.Interval.High, labels...)
+	case r.Smoothed != nil && r.Smoothed.Low != nil && r.Smoothed.High != nil:
+		gauge(c, low, r.Smoothed.Low, labels...)
+		gauge(c, high, r.Smoothed.High, labels...)
+	}
+	if r.Smoothed != nil {
+		gauge(c, smoothed, &r.Smoothed.Value, labels...)
+	}
+}
+
+func gauge(c chan<- prometheus.Metric, d *prometheus.Desc, n *json.Number, labels ...string) {
+	if n == nil {
+		return
+	}
+	if f, err := n.Float64(); err == nil {
+		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, f, labels...)
+	}
+}

@@ -1,0 +1,69 @@
+// Package outputs reads what has been published: the output topics and nothing else. It serves those who watch, the
+// public metrics, and the audit; none of them needs a right on a personal topic.
+package outputs
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Record is a published figure, as its JSON says. Numbers are kept as they are written.
+type Record struct {
+	ID           string       `json:"id"`
+	Stream       string       `json:"stream"`
+	Group        string       `json:"group"`
+	Release      string       `json:"release"`
+	WindowStart  time.Time    `json:"window_start"`
+	WindowEnd    time.Time    `json:"window_end"`
+	DueAt        time.Time    `json:"due_at"`
+	ReleasedAt   time.Time    `json:"released_at"`
+	Statistic    string       `json:"statistic"`
+	P            *json.Number `json:"p"`
+	Mechanism    string       `json:"mechanism"`
+	Unit         string       `json:"unit"`
+	Value        *json.Number `json:"value"`
+	Status       string       `json:"status"`
+	Reason       *string      `json:"reason"`
+	Epsilon      json.Number  `json:"epsilon"`
+	RankError95  *json.Number `json:"rank_error_95"`
+	Users        *int64       `json:"users"`
+	PLow         *json.Number `json:"p_low"`
+	PHigh        *json.Number `json:"p_high"`
+	Interval     *Interval    `json:"interval"`
+	Smoothed     *Smoothed    `json:"smoothed"`
+	StreamSpent  *json.Number `json:"stream_epsilon_spent"`
+	Budget       string       `json:"budget"`
+	BudgetSpent  *json.Number `json:"budget_epsilon_spent"`
+	BudgetLimit  json.Number  `json:"budget_epsilon_limit"`
+	BudgetLeft   int64        `json:"budget_windows_left"`
+	SchemaString string       `json:"schema"`
+}
+
+// Interval is a paid interval.
+type Interval struct {
+	Level json.Number `json:"level"`
+	Low   json.Number `json:"low"`
+	High  json.Number `json:"high"`
+}
+
+// Smoothed is a free estimate from this and earlier releases; Low and High are absent where no band is allowed.
+type Smoothed struct {
+	Value json.Number  `json:"value"`
+	Low   *json.Number `json:"low"`
+	High  *json.Number `json:"high"`
+}
+
+// schema is the only kind of record that is read; others in the topic are passed over.
+const schema = "louver.release.v1"
+
+// Decode reads a published record. Foreign records of the same topic give ok = false.
+func Decode(value []byte) (r Record, ok bool, err error) {
+	if err := json.Unmarshal(value, &r); err != nil {
+		return Record{}, false, fmt.Errorf("output record: %w", err)
+	}
+	return r, r.SchemaString == schema, nil
+}
+
+// Key is the series that the record belongs to.
+func (r Record) Key() string { return r.Stream + "/" + r.Group + "/" + r.Release }

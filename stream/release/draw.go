@@ -1,0 +1,184 @@
+package release
+
+import (
+	"bufio"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/windows"
+)
+
+// program is what is drawn of each window of a stream.
+type program struct {
+	stream   *config.Stream
+	schedule windows.Schedule
+	draws    []draw
+	releases []ledger.Release // what the draws release, in the order of the configuration
+	price    []budget.Item
+}
+
+// draw is one configured release; its values are releases[first : first+n] of the program.
+type draw struct {
+	mechanism mechanisms.Mechanism
+	query     mechanisms.Query
+	first     int
+	counting  bool // it releases the number of users, which the others may use
+}
+
+func newProgram(s *config.Stream, start int64) (*program, error) {
+	p := &program{stream: s, schedule: stage.Schedule(s, start)}
+	for _, r := range s.Releases {
+		m, err := mechanisms.New(r.Query)
+		if err != nil {
+			return nil, fmt.Errorf("stream %s, release %s: %w", s.Name, r.Name, err)
+		}
+		p.draws = append(p.draws, draw{mechanism: m, query: r.Query, first: len(p.releases), counting: countsUsers(r.Query)})
+		p.releases = append(p.releases, described(s, r, m)...)
+		p.price = append(p.price, budget.Item{Cost: Cost(m.Promise()), Times: int64(s.MaxGroups)})
+	}
+	return p, nil
+}
+
+// countsUsers says that a release is the number of users in the group.
+func countsUsers(q mechanisms.Query) bool {
+	return q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil
+}
+
+// Cost is a mechanism's promise as the books know it.
+func Cost(p mechanisms.Promise) budget.Cost {
+	c := budget.Cost{Kind: budget.Pure, Epsilon: p.Epsilon, Delta: p.Delta}
+	switch {
+	case p.Delta.IsPositive():
+		c.Kind = budget.Approximate
+	case p.BoundedRange:
+		c.Kind = budget.BoundedRange
+	}
+	return c
+}
+
+// described lists the series that a configured release gives: one, or one for each p of a joint draw.
+func described(s *config.Stream, r config.Release, m mechanisms.Mechanism) []ledger.Release {
+	promise := m.Promise()
+	one := ledger.Release{Name: r.Name, Statistic: string(r.Query.Statistic), Mechanism: m.Name(), Unit: s.Unit,
+		Epsilon: promise.Epsilon, Delta: promise.Delta}
+	if m.Counts() {
+		one.Unit = "users"
+	}
+	switch r.Query.Statistic {
+	case mechanisms.Median:
+		half := decimal.NewFromFloat(0.5)
+		one.P = &half
+	case mechanisms.Quantile:
+		one.P = &r.Query.P[0]
+	case mechanisms.Quantiles:
+		var all []ledger.Release
+		for i, name := range r.Names() {
+			each := one
+			each.Name, each.Statistic, each.P = name, string(mechanisms.Quantile), &r.Query.P[i]
+			all = append(all, each)
+		}
+		return all
+	}
+	return []ledger.Release{one}
+}
+
+// entry is the ledger entry of a window, before it is settled and drawn.
+func (p *program) entry(app string, w windows.Window) ledger.Entry {
+	s := p.stream
+	e := ledger.Entry{App: app, Stream: s.Name, Budget: s.Budget.Name, Input: s.Input.Topic, Output: s.Output,
+		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(), DueAt: time.Unix(0, p.schedule.Due(w)).UTC(),
+		Every: p.schedule.Every, Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per},
+		Price: p.price, Releases: p.releases}
+	if p.schedule.End != 0 {
+		e.Until = time.Unix(0, p.schedule.End).UTC()
+	}
+	for _, g := range s.Groups {
+		e.Groups = append(e.Groups, ledger.Group{Name: g})
+	}
+	return e
+}
+
+// draw draws every release of every group. Groups that nobody is in are drawn like all others.
+func (p *program) draw(e *ledger.Entry, merged *windows.Merger, m *metrics.Operator) error {
+	random := bufio.NewReader(rand.Reader)
+	for g := range e.Groups {
+		points := merged.Sample(g)
+		sample := mechanisms.NewSample(p.stream.Grid, asPoints(points))
+		e.Groups[g].Values = make([]ledger.Value, len(p.releases))
+		var public mechanisms.Public
+		for _, counting := range []bool{true, false} {
+			for _, d := range p.draws {
+				if d.counting != counting {
+					continue
+				}
+				began := time.Now()
+				drawn, err := d.mechanism.Draw(sample, public, random)
+				if err != nil {
+					return fmt.Errorf("draw %s of stream %s: %w", d.query.Statistic, p.stream.Name, err)
+				}
+				m.DrawDuration.WithLabelValues(string(d.query.Statistic)).Observe(time.Since(began).Seconds())
+				p.fill(e.Groups[g].Values[d.first:], d, drawn)
+				if d.counting {
+					users := drawn.Values[0]
+					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: d.query.Epsilon.InexactFloat64()}
+					e.Groups[g].Users = &users
+				}
+			}
+		}
+	}
+	if least := p.stream.MinUsers; least != nil {
+		e.WithholdBelow(least.Release, least.Count)
+	}
+	return nil
+}
+
+func asPoints(points []windows.Point) []mechanisms.Point {
+	out := make([]mechanisms.Point, len(points))
+	for i, x := range points {
+		out[i] = mechanisms.Point(x)
+	}
+	return out
+}
+
+// fill turns what was drawn into the ledger's values.
+func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw) {
+	at := func(f []float64, i int, figure func(float64) *decimal.Decimal) *decimal.Decimal {
+		if i >= len(f) {
+			return nil
+		}
+		return figure(f[i])
+	}
+	for i, x := range drawn.Values {
+		v := &values[i]
+		figure := p.figure(x)
+		if d.mechanism.Counts() {
+			figure = decimal.NewFromInt(x)
+		}
+		v.Value = &figure
+		v.RankError95 = at(drawn.RankError95, i, ledger.RankError)
+		v.PLow = at(drawn.PLow, i, ledger.PercentileLow)
+		v.PHigh = at(drawn.PHigh, i, ledger.PercentileHigh)
+		if d.query.Interval != nil {
+			v.Interval = &ledger.Interval{Level: *d.query.Interval, Low: p.figure(drawn.Low), High: p.figure(drawn.High)}
+		}
+	}
+}
+
+// figure is a grid point as an exact decimal.
+func (p *program) figure(index int64) decimal.Decimal { return decimal.RequireFromString(p.stream.Grid.Text(index)) }
+
+// withhold leaves the window's values out: its groups are there, without any.
+func (p *program) withhold(e *ledger.Entry) {
+	for g := range e.Groups {
+		e.Groups[g].Values = nil
+	}
+}

@@ -1,0 +1,52 @@
+// Package release is the second stage: it merges the partials of all partitions of a window, asks the budget, draws
+// every figure once, and records the charge and the figures in one ledger record, by a fenced transaction.
+//
+// All windows that a budget pays for come through one partition, and one worker decides them in the order of their due
+// times. What it decides follows from the ledger alone: whether a window is released, when, and for which groups never
+// depends on what anybody sent.
+package release
+
+import (
+	"context"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/group"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/windows"
+)
+
+// Release is the stage. Fields must not change while it runs.
+type Release struct {
+	stage.Env
+	Streams []*config.Stream
+	// Starts holds the first window start of each stream, in Unix nanoseconds.
+	Starts map[string]int64
+	Hasher *windows.Hasher
+	// Lineage gives a budget and those whose spending it took over, nearest first.
+	Lineage func(budget string) []string
+	// Place gives the partition that a budget's windows go to, in the partials and in the ledger.
+	Place func(budget string) int
+	// Group is the membership of the partials' consumer group.
+	Group group.Config
+}
+
+// Run works until ctx ends. An error that wraps ledger.ErrUnreadable is a privacy stop: what was charged is not known.
+func (s *Release) Run(ctx context.Context) error {
+	programs := make([]*program, len(s.Streams))
+	for i, stream := range s.Streams {
+		p, err := newProgram(stream, s.Starts[stream.Name])
+		if err != nil {
+			return err
+		}
+		programs[i] = p
+	}
+	return stage.Run(ctx, s.Env, s.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
+		w := &worker{Release: s, at: at, membership: m}
+		for _, p := range programs {
+			if s.Place(p.stream.Budget.Name) == at.Number {
+				w.programs = append(w.programs, p)
+			}
+		}
+		return stage.Sessions(ctx, s.Env, at, w.session)
+	})
+}

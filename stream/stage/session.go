@@ -1,0 +1,62 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/txn"
+)
+
+// TransactionTimeout is after how long a broker aborts the transaction of a worker that has fallen silent.
+const TransactionTimeout = 30 * time.Second
+
+// Sessions runs session again and again until ctx ends. A session that was fenced, does not know the outcome of its
+// transaction or lost the broker is followed by another, which begins at what is committed; any other error is final.
+func Sessions(ctx context.Context, env Env, at Partition, session func(context.Context) error) error {
+	wait := kafkaconn.NewBackOff()
+	for {
+		began := time.Now()
+		err := session(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !again(err) {
+			return err
+		}
+		env.Metrics.AbortedTxns.Inc()
+		env.Log.Warn("begin again at what is committed", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
+		if time.Since(began) > time.Minute {
+			wait.Reset()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait.NextBackOff()):
+		}
+	}
+}
+
+// Notify logs failures that are tried again.
+func (e Env) Notify(at Partition) func(error) {
+	return func(err error) {
+		e.Log.Info("broker not ready, trying again", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
+	}
+}
+
+func again(err error) bool {
+	return errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) || kafkaconn.Retriable(err)
+}
+
+// Place gives the partition of a key among n, as Kafka's own clients do (murmur2).
+func Place(key string, n int) int {
+	partitions := make([]int, n)
+	for i := range partitions {
+		partitions[i] = i
+	}
+	return kafka.Murmur2Balancer{}.Balance(kafka.Message{Key: []byte(key)}, partitions...)
+}

@@ -1,0 +1,156 @@
+// Package stage is what the three stages have in common: membership in a consumer group, with one worker for each
+// partition that the group has assigned.
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/group"
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/topics"
+)
+
+// Env is what every stage works with. Its fields are shared and safe for concurrent use.
+type Env struct {
+	Names   topics.Names
+	Conn    *kafkaconn.Conn
+	Fetch   *fetch.Client
+	Metrics *metrics.Operator
+	Log     *zap.Logger
+}
+
+// Partition is one assigned partition.
+type Partition struct {
+	Topic  string
+	Number int
+}
+
+// Worker works on one partition until ctx ends, which is when the partition goes to somebody else or the service
+// stops. An error before that stops the stage.
+type Worker func(ctx context.Context, p Partition, m *Membership) error
+
+// Membership is a worker's access to the group's committed offsets. It lives as long as the stage does; generations
+// come and go beneath it.
+type Membership struct{ generation atomic.Pointer[group.Generation] }
+
+// Commit commits an offset of a partition in the current generation.
+func (m *Membership) Commit(ctx context.Context, p Partition, offset int64, metadata string) error {
+	return m.generation.Load().Commit(ctx, []group.Offset{{Topic: p.Topic, Partition: p.Number, Offset: offset, Metadata: metadata}})
+}
+
+// Committed gives the committed offset of a partition; its Offset is negative where there is none.
+func (m *Membership) Committed(ctx context.Context, p Partition) (group.Offset, error) {
+	offsets, err := m.generation.Load().Committed(ctx, p.Topic, []int{p.Number})
+	if err != nil {
+		return group.Offset{}, fmt.Errorf("read the committed offset of %s/%d: %w", p.Topic, p.Number, err)
+	}
+	return offsets[p.Number], nil
+}
+
+// Generation is the current generation's id and the member's id, for transactional offset commits.
+func (m *Membership) Generation() (id int32, member string) {
+	g := m.generation.Load()
+	return g.ID, g.MemberID
+}
+
+// Run joins the group and keeps one worker on each assigned partition until ctx ends. A rebalance stops only the
+// workers whose partition went away; those that stay go on undisturbed, unless this member missed a generation: then
+// somebody else may have worked on their partitions, and they begin anew.
+func Run(ctx context.Context, env Env, config group.Config, work Worker) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	member, err := group.Join(ctx, config)
+	if err != nil {
+		return err
+	}
+	r := &running{env: env, work: work, workers: map[Partition]*worker{}, fail: cancel}
+	defer func() {
+		r.keep(nil)
+		_ = member.Close()
+	}()
+	var before *group.Generation
+	for {
+		g, err := member.Next(ctx)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		}
+		env.Metrics.Rebalances.Inc()
+		assigned := map[Partition]bool{}
+		for topic, partitions := range g.Partitions {
+			for _, n := range partitions {
+				assigned[Partition{topic, n}] = true
+			}
+		}
+		env.Log.Info("partitions assigned", zap.String("group", config.GroupID), zap.Int32("generation", g.ID), zap.Int("partitions", len(assigned)))
+		if before != nil && g.ID != before.ID+1 {
+			r.keep(nil)
+		}
+		before = g
+		r.keep(assigned)
+		r.membership.generation.Store(g)
+		r.start(ctx, assigned)
+		select {
+		case <-g.Done():
+		case <-ctx.Done():
+		}
+	}
+}
+
+// running is the set of workers of a stage.
+type running struct {
+	env        Env
+	work       Worker
+	membership Membership
+	workers    map[Partition]*worker
+	fail       context.CancelCauseFunc
+}
+
+type worker struct {
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// keep stops the workers of all other partitions and waits for them.
+func (r *running) keep(assigned map[Partition]bool) {
+	var leaving []*worker
+	for p, w := range r.workers {
+		if !assigned[p] {
+			w.stop()
+			leaving = append(leaving, w)
+			delete(r.workers, p)
+		}
+	}
+	for _, w := range leaving {
+		w.done.Wait()
+	}
+}
+
+func (r *running) start(ctx context.Context, assigned map[Partition]bool) {
+	for p := range assigned {
+		if r.workers[p] != nil {
+			continue
+		}
+		ctx, stop := context.WithCancel(ctx)
+		w := &worker{stop: stop}
+		r.workers[p] = w
+		w.done.Go(func() {
+			if err := r.work(ctx, p, &r.membership); err != nil && ctx.Err() == nil {
+				r.fail(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,157 @@
+package topics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// ErrUnfit says that a topic exists but is not what the plan needs: nothing that waiting would mend.
+var ErrUnfit = errors.New("topic unfit")
+
+// ErrMissing says that a topic does not exist and was not to be created.
+var ErrMissing = errors.New("topic missing")
+
+// Create creates the topics of the plan that the broker does not have and that Louver may create. Replication −1 is
+// the broker's default.
+func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication int) error {
+	have, err := partitions(ctx, client, plan)
+	if err != nil {
+		return err
+	}
+	var missing []kafka.TopicConfig
+	for _, t := range plan {
+		if t.Partitions == 0 || have[t.Name] > 0 {
+			continue
+		}
+		missing = append(missing, kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replication,
+			ConfigEntries: entries(t)})
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: missing})
+	if err != nil {
+		return fmt.Errorf("create topics: %w", err)
+	}
+	for name, err := range res.Errors {
+		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+			return fmt.Errorf("create topic %s: %w (it needs the right Create on the topic or the cluster)", name, err)
+		}
+	}
+	return nil
+}
+
+func entries(t Topic) []kafka.ConfigEntry {
+	var e []kafka.ConfigEntry
+	if t.Cleanup != "" {
+		e = append(e, kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: t.Cleanup})
+	}
+	switch {
+	case t.MinRetention == Forever:
+		e = append(e, kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: "-1"},
+			kafka.ConfigEntry{ConfigName: "retention.bytes", ConfigValue: "-1"})
+	case t.MinRetention > 0:
+		e = append(e, kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(t.MinRetention.Milliseconds(), 10)})
+	}
+	return e
+}
+
+// Counts gives the number of partitions of every topic of the plan; a topic that is missing is an [ErrMissing].
+func Counts(ctx context.Context, client *kafka.Client, plan []Topic) (map[string]int, error) {
+	have, err := partitions(ctx, client, plan)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range plan {
+		if have[t.Name] == 0 {
+			return nil, fmt.Errorf("%w: %s (%s) does not exist or may not be described; create it or grant Describe", ErrMissing, t.Name, t.Use)
+		}
+	}
+	return have, nil
+}
+
+func partitions(ctx context.Context, client *kafka.Client, plan []Topic) (map[string]int, error) {
+	names := make([]string, len(plan))
+	for i, t := range plan {
+		names[i] = t.Name
+	}
+	res, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
+	if err != nil {
+		return nil, fmt.Errorf("read metadata: %w", err)
+	}
+	have := make(map[string]int, len(plan))
+	for _, t := range res.Topics {
+		if t.Error == nil {
+			have[t.Name] = len(t.Partitions)
+		}
+	}
+	return have, nil
+}
+
+// Verify checks that every topic of the plan exists and keeps its records as long as needed. An error wraps
+// [ErrMissing], [ErrUnfit] or what the broker said.
+func Verify(ctx context.Context, client *kafka.Client, plan []Topic) error {
+	have, err := Counts(ctx, client, plan)
+	if err != nil {
+		return err
+	}
+	var req kafka.DescribeConfigsRequest
+	byName := map[string]Topic{}
+	for _, t := range plan {
+		if t.Cleanup != "" && t.Partitions > 1 && have[t.Name] != Partitions {
+			return fmt.Errorf("%w: %s has %d partitions; it needs %d, so that a budget stays in its partition", ErrUnfit, t.Name, have[t.Name], Partitions)
+		}
+		if t.Cleanup == "" && t.MinRetention == 0 {
+			continue
+		}
+		byName[t.Name] = t
+		req.Resources = append(req.Resources, kafka.DescribeConfigRequestResource{ResourceType: kafka.ResourceTypeTopic,
+			ResourceName: t.Name, ConfigNames: []string{"cleanup.policy", "retention.ms", "retention.bytes"}})
+	}
+	res, err := client.DescribeConfigs(ctx, &req)
+	if err != nil {
+		return fmt.Errorf("read topic settings: %w", err)
+	}
+	for _, r := range res.Resources {
+		if r.Error != nil {
+			return fmt.Errorf("read settings of topic %s: %w (it needs the right DescribeConfigs)", r.ResourceName, r.Error)
+		}
+		settings := map[string]string{}
+		for _, e := range r.ConfigEntries {
+			settings[e.ConfigName] = e.ConfigValue
+		}
+		if err := fits(byName[r.ResourceName], settings); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fits compares a topic's settings with the plan. A setting that the broker does not tell counts as fit.
+func fits(t Topic, settings map[string]string) error {
+	if have := settings["cleanup.policy"]; t.Cleanup != "" && have != "" && have != t.Cleanup {
+		return fmt.Errorf("%w: %s has cleanup.policy=%s; it needs %s", ErrUnfit, t.Name, have, t.Cleanup)
+	}
+	if strings.Contains(settings["cleanup.policy"], "compact") && !strings.Contains(settings["cleanup.policy"], "delete") {
+		return nil
+	}
+	if ms, err := strconv.ParseInt(settings["retention.ms"], 10, 64); err == nil && ms >= 0 {
+		have := time.Duration(min(ms, int64(1<<63-1)/int64(time.Millisecond))) * time.Millisecond
+		if t.MinRetention == Forever {
+			return fmt.Errorf("%w: %s keeps its records for %s; it needs retention.ms=-1, since what has been charged must never be forgotten", ErrUnfit, t.Name, have)
+		}
+		if have < t.MinRetention {
+			return fmt.Errorf("%w: %s keeps its records for %s; a window and its grace need retention.ms=%d or more", ErrUnfit, t.Name, have, t.MinRetention.Milliseconds())
+		}
+	}
+	if b := settings["retention.bytes"]; t.MinRetention == Forever && b != "" && b != "-1" {
+		return fmt.Errorf("%w: %s has retention.bytes=%s; it needs -1, since what has been charged must never be forgotten", ErrUnfit, t.Name, b)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+// Package topics knows every topic, consumer group and transactional id that a streams file needs, what each must look
+// like and which rights it takes: it lists, creates and verifies them.
+package topics
+
+import "strconv"
+
+// Partitions is how many partitions the partials and the ledger get when they are created.
+const Partitions = 8
+
+// Names derives the names of internal topics, groups and transactional ids from the app id.
+type Names struct{ App string }
+
+// Control is the compacted topic of the user-hash key and the streams' starts.
+func (n Names) Control() string { return n.App + ".control" }
+
+// Partials is the topic of sealed bags (personal, pseudonymous).
+func (n Names) Partials() string { return n.App + ".partials" }
+
+// Ledger is the topic of charges and values.
+func (n Names) Ledger() string { return n.App + ".ledger" }
+
+// IngestGroup is the consumer group of the input topics.
+func (n Names) IngestGroup() string { return n.App + ".ingest" }
+
+// ReleaseGroup is the consumer group of the partials.
+func (n Names) ReleaseGroup() string { return n.App + ".release" }
+
+// PublishGroup is the consumer group of the ledger.
+func (n Names) PublishGroup() string { return n.App + ".publish" }
+
+// ControlID is the transactional id that serialises writers of the control topic.
+func (n Names) ControlID() string { return n.App + ".control" }
+
+// ReleaseID is the transactional id of the worker that owns a partition of the partials.
+func (n Names) ReleaseID(partition int) string { return n.App + ".release." + strconv.Itoa(partition) }
+
+// PublishID is the transactional id of the worker that owns a partition of the ledger.
+func (n Names) PublishID(partition int) string { return n.App + ".publish." + strconv.Itoa(partition) }

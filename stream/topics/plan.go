@@ -1,0 +1,97 @@
+package topics
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// Topic is one topic as a streams file needs it.
+type Topic struct {
+	Name string `json:"topic"`
+	// Use says what the topic is for.
+	Use string `json:"use"`
+	// Partitions it is created with; −1 is the broker's default, 0 that Louver does not create it.
+	Partitions int `json:"partitions"`
+	// Cleanup is the cleanup.policy that it must have; "" is any.
+	Cleanup string `json:"cleanup,omitempty"`
+	// MinRetention is the shortest retention.ms that loses nothing; Forever asks for −1, 0 for nothing.
+	MinRetention time.Duration `json:"-"`
+	// Personal topics hold what individuals sent.
+	Personal bool `json:"personal"`
+	// Operations are the rights on the topic, as Kafka's ACLs name them.
+	Operations []string `json:"operations"`
+}
+
+// Forever as a retention means that nothing is ever deleted.
+const Forever = time.Duration(-1)
+
+// Plan lists every topic of the streams, internal ones first, each once.
+func Plan(app string, streams []*config.Stream) []Topic {
+	n := Names{app}
+	plan := []Topic{
+		{Name: n.Control(), Use: "user-hash key, stream starts", Partitions: 1, Cleanup: "compact", Personal: true,
+			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
+		{Name: n.Partials(), Use: "sealed bags", Partitions: Partitions, Cleanup: "delete", MinRetention: 24 * time.Hour, Personal: true,
+			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
+		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
+			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
+	}
+	seen := map[string]int{}
+	for i, t := range plan {
+		seen[t.Name] = i
+	}
+	add := func(t Topic) {
+		i, ok := seen[t.Name]
+		if !ok {
+			seen[t.Name] = len(plan)
+			plan = append(plan, t)
+			return
+		}
+		plan[i].MinRetention = max(plan[i].MinRetention, t.MinRetention)
+	}
+	for _, s := range streams {
+		add(Topic{Name: s.Input.Topic, Use: "events in", Personal: true, MinRetention: s.Window.Size + s.Window.Grace,
+			Operations: []string{"Read", "Describe", "DescribeConfigs"}})
+	}
+	for _, s := range streams {
+		add(Topic{Name: s.Output, Use: "releases out", Partitions: -1, Operations: []string{"Read", "Write", "Describe"}})
+		if s.Rejects != "" {
+			add(Topic{Name: s.Rejects, Use: "bad records", Partitions: -1, Personal: true, Operations: []string{"Write", "Describe"}})
+		}
+		if s.Late != "" {
+			add(Topic{Name: s.Late, Use: "late records", Partitions: -1, Personal: true, Operations: []string{"Write", "Describe"}})
+		}
+	}
+	return plan
+}
+
+// Right is one permission that the service needs.
+type Right struct {
+	// Resource is "topic", "group" or "transactional-id".
+	Resource, Name string
+	Operations     []string
+}
+
+// Rights lists what the service must be allowed to do, in the order of the plan.
+func Rights(app string, plan []Topic) []Right {
+	n := Names{app}
+	var rights []Right
+	for _, t := range plan {
+		rights = append(rights, Right{"topic", t.Name, t.Operations})
+	}
+	for _, g := range []string{n.IngestGroup(), n.ReleaseGroup(), n.PublishGroup()} {
+		rights = append(rights, Right{"group", g, []string{"Read", "Describe"}})
+	}
+	ids := []string{n.ControlID()}
+	for p := range Partitions {
+		ids = append(ids, n.ReleaseID(p), n.PublishID(p))
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	for _, id := range ids {
+		rights = append(rights, Right{"transactional-id", id, []string{"Write", "Describe"}})
+	}
+	return rights
+}
