@@ -18,6 +18,8 @@ type Account struct {
 	limit   Limit
 	classes []*class
 	index   map[classKey]*class
+	// took are the accounts whose charges this one has taken over.
+	took []*Account
 }
 
 type classKey struct{ stream, price string }
@@ -44,18 +46,14 @@ func (a *Account) Add(c Charge) {
 	if len(c.Items) == 0 {
 		return
 	}
-	k := a.class(classKey{c.Stream, price(c.Items)}, func() sum { return sumOf(c.Items) })
-	k.insert(c.End)
-}
-
-func (a *Account) class(key classKey, unit func() sum) *class {
+	key := classKey{c.Stream, price(c.Items)}
 	k := a.index[key]
 	if k == nil {
-		k = &class{stream: key.stream, unit: unit()}
+		k = &class{stream: c.Stream, unit: sumOf(c.Items)}
 		a.index[key] = k
 		a.classes = append(a.classes, k)
 	}
-	return k
+	k.insert(c.End)
 }
 
 func (k *class) insert(end int64) {
@@ -75,22 +73,42 @@ func (k *class) upTo(t int64) int {
 	return sort.Search(n, func(i int) bool { return k.ends[i] > t })
 }
 
-// Include adds every charge of another account, as a budget does that continues another.
-func (a *Account) Include(other *Account) {
-	for key, k := range other.index {
-		into := a.class(key, func() sum { return k.unit })
-		into.ends = append(into.ends, k.ends...)
-		slices.Sort(into.ends)
+// Continue takes over the charges of another account, those before and those to come, as a budget does that continues
+// another. An account that is reached in several ways counts once.
+func (a *Account) Continue(other *Account) {
+	if !slices.Contains(a.took, other) {
+		a.took = append(a.took, other)
 	}
 }
 
-// Clone is a copy that can be charged on its own.
+// all are the classes of the account and of those that it continues.
+func (a *Account) all() []*class {
+	if len(a.took) == 0 {
+		return a.classes
+	}
+	family := []*Account{a}
+	var classes []*class
+	for i := 0; i < len(family); i++ {
+		classes = append(classes, family[i].classes...)
+		for _, other := range family[i].took {
+			if !slices.Contains(family, other) {
+				family = append(family, other)
+			}
+		}
+	}
+	return classes
+}
+
+// Clone is a copy that can be charged on its own. What the account continues is copied into it.
 func (a *Account) Clone() *Account {
 	b := NewAccount(a.limit)
 	for key, k := range a.index {
 		c := &class{stream: k.stream, unit: k.unit, ends: slices.Clone(k.ends)}
 		b.index[key] = c
 		b.classes = append(b.classes, c)
+	}
+	for _, k := range a.all()[len(a.classes):] {
+		b.classes = append(b.classes, &class{stream: k.stream, unit: k.unit, ends: slices.Clone(k.ends)})
 	}
 	return b
 }
@@ -123,7 +141,7 @@ func (a *Account) period(at int64, stream string, plus []Charge) sum {
 // between sums the charges with an end in (from, to].
 func (a *Account) between(from, to int64, stream string, plus []Charge) sum {
 	var s sum
-	for _, k := range a.classes {
+	for _, k := range a.all() {
 		if stream == "" || k.stream == stream {
 			s.add(k.unit, int64(k.upTo(to)-k.upTo(from)))
 		}
@@ -153,7 +171,7 @@ func (a *Account) Fits(c Charge) bool {
 		return true
 	}
 	to := after(c.End, int64(a.limit.Per))
-	for _, k := range a.classes {
+	for _, k := range a.all() {
 		for _, end := range k.ends[k.upTo(c.End):] {
 			if end >= to {
 				break
@@ -234,7 +252,7 @@ func (a *Account) Returns(at int64, stream string) []Return {
 	}
 	per := int64(a.limit.Per)
 	var ends []int64
-	for _, k := range a.classes {
+	for _, k := range a.all() {
 		if stream == "" || k.stream == stream {
 			ends = append(ends, k.ends[k.upTo(before(at, per)):k.upTo(at)]...)
 		}

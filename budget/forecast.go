@@ -146,7 +146,7 @@ func total(schedules []Schedule, at int64) int64 {
 func (a *Account) forecastRolling(schedules []Schedule, f *Forecast) {
 	per := int64(a.limit.Per)
 	free := int64(math.MinInt64) // from here on, nothing that was charged before counts
-	for _, k := range a.classes {
+	for _, k := range a.all() {
 		if n := len(k.ends); n > 0 {
 			free = max(free, after(k.ends[n-1], per))
 		}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -212,7 +213,7 @@ func identify(topic, id string) digest { return contentOf([]byte(topic), []byte(
 
 func contentOf(key, value []byte) digest {
 	h := sha256.New()
-	fmt.Fprintf(h, "%d:", len(key))
+	h.Write(binary.AppendUvarint(nil, uint64(len(key))))
 	h.Write(key)
 	h.Write(value)
 	return digest(h.Sum(nil)[:len(digest{})])

@@ -18,8 +18,6 @@ import (
 type Books struct {
 	streams  map[string]*streamBook
 	accounts map[string]*budget.Account
-	// took says which budgets' charges a budget has taken over already.
-	took map[[2]string]bool
 }
 
 type streamBook struct {
@@ -30,7 +28,7 @@ type streamBook struct {
 
 // NewBooks opens empty books.
 func NewBooks() *Books {
-	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, took: map[[2]string]bool{}}
+	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}}
 }
 
 // Add folds the next entry. A window that is there already is charged again: what was drawn twice was paid twice.
@@ -60,16 +58,19 @@ func (b *Books) Add(e Entry) error {
 
 // account is the account of the entry's budget, under its limit and with what it continues.
 func (b *Books) account(e Entry) *budget.Account {
-	a := b.accounts[e.Budget]
-	if a == nil {
-		a = budget.NewAccount(e.Limit)
-		b.accounts[e.Budget] = a
-	}
+	a := b.open(e.Budget)
 	a.SetLimit(e.Limit)
-	old, key := b.accounts[e.Continues], [2]string{e.Budget, e.Continues}
-	if old != nil && old != a && !b.took[key] {
-		b.took[key] = true
-		a.Include(old)
+	if e.Continues != "" && e.Continues != e.Budget {
+		a.Continue(b.open(e.Continues))
+	}
+	return a
+}
+
+func (b *Books) open(name string) *budget.Account {
+	a := b.accounts[name]
+	if a == nil {
+		a = budget.NewAccount(budget.Limit{})
+		b.accounts[name] = a
 	}
 	return a
 }
@@ -156,7 +157,16 @@ func (b *Books) Account(name string) *budget.Account { return b.accounts[name] }
 func (b *Books) Streams() []string { return slices.Sorted(maps.Keys(b.streams)) }
 
 // Budgets are the names of the budgets with entries, sorted.
-func (b *Books) Budgets() []string { return slices.Sorted(maps.Keys(b.accounts)) }
+func (b *Books) Budgets() []string {
+	var names []string
+	for name, a := range b.accounts {
+		if !a.Limit().Equal(budget.Limit{}) { // else it is only named as continued
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 // Latest is the stream's last entry without its groups; false if there is none.
 func (b *Books) Latest(stream string) (Entry, bool) {

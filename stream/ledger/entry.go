@@ -35,7 +35,8 @@ type Entry struct {
 	Until time.Time
 	// Limit is the budget's limit when the window was decided.
 	Limit budget.Limit
-	// Continues names the budget whose charges this one took over; "" if none.
+	// Continues names the budget whose charges this one took over; "" if none. Books must have seen that budget's
+	// entries before they decide a window of this one.
 	Continues string
 	// Price is what the window costs one user if it is paid.
 	Price []budget.Item
