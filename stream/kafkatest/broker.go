@@ -1,0 +1,239 @@
+package kafkatest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/txn"
+)
+
+// patience bounds every single thing that a helper does.
+const patience = 30 * time.Second
+
+// Broker is a Kafka broker, or a few, for a test.
+type Broker struct {
+	// Conn is the way to it.
+	Conn *kafkaconn.Conn
+	// Fake injects failures; it is nil for a real broker.
+	Fake *kfake.Cluster
+	// server is nil for a fake broker.
+	server *server
+}
+
+// Each runs f as a subtest on a fake and on a real broker.
+func Each(t *testing.T, f func(t *testing.T, b *Broker)) {
+	t.Helper()
+	t.Run("fake", func(t *testing.T) { f(t, Fake(t)) })
+	t.Run("real", func(t *testing.T) { f(t, Real(t)) })
+}
+
+// Fake starts three fake brokers for this test.
+func Fake(t testing.TB, options ...kfake.Opt) *Broker {
+	t.Helper()
+	cluster, err := kfake.NewCluster(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	b := &Broker{Fake: cluster}
+	b.connect(t, cluster.ListenAddrs())
+	return b
+}
+
+func (b *Broker) connect(t testing.TB, addrs []string) {
+	t.Helper()
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: addrs, ClientID: "louver-test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	b.Conn = conn
+}
+
+// Context ends with the test, or when a test has waited too long.
+func Context(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Eventually polls until cond is true, and fails the test if it has not been
+// by the timeout.
+func Eventually(t testing.TB, timeout time.Duration, cond func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	late := time.After(timeout)
+	for !cond() {
+		select {
+		case <-ticker.C:
+		case <-late:
+			t.Fatalf("not true within %v", timeout)
+		}
+	}
+}
+
+var unfit = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
+
+// Name makes a name for a topic, group or transactional id that nobody else
+// uses: a real broker is shared by all tests of a process.
+func Name(t testing.TB) string {
+	t.Helper()
+	var b [4]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		t.Fatal(err)
+	}
+	return unfit.ReplaceAllString(t.Name(), "-") + "-" + hex.EncodeToString(b[:])
+}
+
+// Topic creates a topic under a new name.
+func (b *Broker) Topic(t testing.TB, partitions int, configs map[string]string) string {
+	t.Helper()
+	name := Name(t)
+	b.CreateTopic(t, name, partitions, configs)
+	return name
+}
+
+// CreateTopic creates a topic and waits until its leaders are known.
+func (b *Broker) CreateTopic(t testing.TB, name string, partitions int, configs map[string]string) {
+	t.Helper()
+	c := kafka.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: 1}
+	for k, v := range configs {
+		c.ConfigEntries = append(c.ConfigEntries, kafka.ConfigEntry{ConfigName: k, ConfigValue: v})
+	}
+	try(t, "create topic "+name, func(ctx context.Context) error {
+		res, err := b.Conn.Client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{c}})
+		if err != nil {
+			return err
+		}
+		return res.Errors[name]
+	})
+	all := make([]int, partitions)
+	for i := range all {
+		all[i] = i
+	}
+	try(t, "find the leaders of "+name, func(ctx context.Context) error {
+		_, err := b.Fetch(fetch.Options{}).Ends(ctx, name, all)
+		return err
+	})
+}
+
+// try runs f until it succeeds, and fails the test if that takes too long.
+func try(t testing.TB, what string, f func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err := kafkaconn.Retry(ctx, nil, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// DeleteRecords deletes the records below the offset before.
+func (b *Broker) DeleteRecords(t testing.TB, topic string, partition int, before int64) {
+	t.Helper()
+	if b.Fake != nil {
+		if err := b.Fake.DeleteRecords(topic, int32(partition), before); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	q := kmsg.NewDeleteRecordsRequest()
+	q.TimeoutMillis = int32(patience.Milliseconds())
+	q.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{
+		Partition: int32(partition), Offset: before}}}}
+	res := b.server.request(t, &q, 1).(*kmsg.DeleteRecordsResponse)
+	if code := res.Topics[0].Partitions[0].ErrorCode; code != 0 {
+		t.Fatalf("delete records of %s/%d: %v", topic, partition, kafka.Error(code))
+	}
+}
+
+// Fetch is a client that reads from the broker.
+func (b *Broker) Fetch(o fetch.Options) *fetch.Client {
+	return fetch.New(b.Conn.Transport, b.Conn.Addr, o)
+}
+
+// Produce writes records to a partition, outside of any transaction.
+func (b *Broker) Produce(t testing.TB, topic string, partition int, records ...txn.Record) {
+	t.Helper()
+	try(t, "produce", func(ctx context.Context) error {
+		return txn.Send(ctx, b.Conn.Client, placed(topic, partition, records))
+	})
+}
+
+func placed(topic string, partition int, records []txn.Record) []txn.Record {
+	out := make([]txn.Record, len(records))
+	for i, r := range records {
+		r.Topic, r.Partition = topic, partition
+		out[i] = r
+	}
+	return out
+}
+
+// Values makes a record of each value.
+func Values(values ...string) []txn.Record {
+	out := make([]txn.Record, len(values))
+	for i, v := range values {
+		out[i].Value = []byte(v)
+	}
+	return out
+}
+
+// Message is a record as it was read.
+type Message struct {
+	Offset     int64
+	Time       int64 // Unix milliseconds
+	Key, Value string
+	Headers    map[string]string
+}
+
+// Consume reads all committed records of a partition. It waits for the
+// transactions that are open.
+func (b *Broker) Consume(t testing.TB, topic string, partition int) []Message {
+	t.Helper()
+	var out []Message
+	_, err := b.Fetch(fetch.Options{}).ReadAll(Context(t), topic, partition, kafka.FirstOffset, func(r *fetch.Record) error {
+		m := Message{Offset: r.Offset, Time: r.Time, Key: string(r.Key), Value: string(r.Value)}
+		for k, v := range r.Headers() {
+			if m.Headers == nil {
+				m.Headers = make(map[string]string)
+			}
+			m.Headers[k] = string(v)
+		}
+		out = append(out, m)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// ConsumeValues is the values of Consume.
+func (b *Broker) ConsumeValues(t testing.TB, topic string, partition int) []string {
+	t.Helper()
+	var out []string
+	for _, m := range b.Consume(t, topic, partition) {
+		out = append(out, m.Value)
+	}
+	return out
+}
+
+func (b *Broker) String() string {
+	if b.Fake != nil {
+		return "fake broker"
+	}
+	return fmt.Sprintf("Apache Kafka %s", Version())
+}

@@ -1,0 +1,90 @@
+package kafkatest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// defaultVersion of Apache Kafka that tests run on.
+const defaultVersion = "4.1.0"
+
+// Version is that of the real broker.
+func Version() string {
+	if v := os.Getenv("LOUVER_TEST_KAFKA_VERSION"); v != "" {
+		return v
+	}
+	return defaultVersion
+}
+
+// kafka-tools-api is excluded: a broker does not need it, and that of 4.4.0 is
+// missing in Maven Central.
+const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>louver</groupId><artifactId>kafka</artifactId><version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>%s</version>
+      <exclusions><exclusion><groupId>org.apache.kafka</groupId><artifactId>kafka-tools-api</artifactId></exclusion></exclusions>
+    </dependency>
+    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
+  </dependencies>
+</project>
+`
+
+// jars returns the folder with Kafka's jars, which it fetches if they are not
+// there. Test binaries that run at the same time wait for one another.
+func jars(t testing.TB) string {
+	t.Helper()
+	for _, tool := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			missing(t, "a real Kafka needs %s: %v", tool, err)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "louver-test", "kafka-"+Version())
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close() //nolint:errcheck // closing it unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatalf("lock %s: %v", lock.Name(), err)
+	}
+	libs := filepath.Join(dir, "libs")
+	if _, err := os.Stat(libs); err == nil {
+		return libs
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), fmt.Appendf(nil, pom, Version()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// Fetched under another name: a fetch that is cut short must not count.
+	const partial = "libs.partial"
+	cmd := exec.Command("mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+partial)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		missing(t, "the jars of Kafka %s can't be fetched: %v\n%s", Version(), err, out)
+	}
+	if err := os.Rename(filepath.Join(dir, partial), libs); err != nil {
+		t.Fatal(err)
+	}
+	return libs
+}
+
+// missing skips the test, but fails it in CI: there a skip would pass unseen.
+func missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}

@@ -1,0 +1,49 @@
+package kafkatest_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/louver/louver/stream/kafkatest"
+)
+
+func TestTransactionsAreSeenWhenCommitted(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 1, nil)
+		b.Produce(t, topic, 0, kafkatest.Values("plain")...)
+		x := b.Begin(t, kafkatest.Name(t))
+		x.Produce(t, topic, 0, kafkatest.Values("aborted")...)
+		x.Abort(t)
+		y := b.Begin(t, kafkatest.Name(t))
+		y.Produce(t, topic, 0, kafkatest.Values("committed")...)
+		y.Commit(t)
+		if got, want := b.ConsumeValues(t, topic, 0), []string{"plain", "committed"}; !slices.Equal(got, want) {
+			t.Fatalf("consumed %v, want %v", got, want)
+		}
+	})
+}
+
+func TestDeleteRecords(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 1, nil)
+		b.Produce(t, topic, 0, kafkatest.Values("a", "b", "c")...)
+		b.DeleteRecords(t, topic, 0, 2)
+		if got, want := b.ConsumeValues(t, topic, 0), []string{"c"}; !slices.Equal(got, want) {
+			t.Fatalf("consumed %v, want %v", got, want)
+		}
+	})
+}
+
+func TestOwnBrokerKeepsItsRecordsWhenKilled(t *testing.T) {
+	b := kafkatest.Own(t)
+	topic := b.Topic(t, 1, nil)
+	b.Produce(t, topic, 0, kafkatest.Values("kept")...)
+	b.Kill(t)
+	b.Start(t)
+	b.Produce(t, topic, 0, kafkatest.Values("later")...)
+	b.Stop(t)
+	b.Start(t)
+	if got, want := b.ConsumeValues(t, topic, 0), []string{"kept", "later"}; !slices.Equal(got, want) {
+		t.Fatalf("consumed %v, want %v", got, want)
+	}
+}

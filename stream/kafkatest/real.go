@@ -1,0 +1,306 @@
+package kafkatest
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+// shared is the one real broker of this test process, started by whoever needs
+// it first. It ends with the process.
+var shared struct {
+	sync.Mutex
+	server *server
+}
+
+// Real is an Apache Kafka that all tests of this process share. Use names made
+// by Name, and don't stop it.
+func Real(t testing.TB) *Broker {
+	t.Helper()
+	libs := jars(t)
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server == nil {
+		dir, err := os.MkdirTemp("", "louver-kafka-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &server{libs: libs, dir: dir, shared: true}
+		s.boot(t)
+		shared.server = s
+	}
+	b := &Broker{server: shared.server}
+	b.connect(t, []string{shared.server.addr})
+	return b
+}
+
+// Own is an Apache Kafka for this test alone, which may Kill and Start it.
+func Own(t testing.TB) *Broker {
+	t.Helper()
+	s := &server{libs: jars(t), dir: t.TempDir()}
+	t.Cleanup(s.kill)
+	s.boot(t)
+	b := &Broker{server: s}
+	b.connect(t, []string{s.addr})
+	return b
+}
+
+// Kill ends the broker as kill -9 does. Only for Own.
+func (b *Broker) Kill(t testing.TB) {
+	t.Helper()
+	b.own(t).kill()
+}
+
+// Stop ends the broker in good order. Only for Own.
+func (b *Broker) Stop(t testing.TB) {
+	t.Helper()
+	b.own(t).stop(t)
+}
+
+// Start starts the broker again after Kill or Stop, with the data it had and at
+// the same address, and waits until it answers. Only for Own.
+func (b *Broker) Start(t testing.TB) {
+	t.Helper()
+	if err := b.own(t).start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *Broker) own(t testing.TB) *server {
+	t.Helper()
+	if b.server == nil || b.server.shared {
+		t.Fatal("only a broker made by Own can be stopped and started")
+	}
+	return b.server
+}
+
+// server is a Kafka process, with one node that is broker and controller.
+type server struct {
+	libs, dir string
+	shared    bool
+	addr      string
+	pid       int
+	// alive is the process's stdin: a shell waits for it to close and then
+	// kills Kafka. So Kafka ends with the test process, however that ends.
+	alive io.Closer
+	ended chan struct{}
+}
+
+const properties = `process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
+advertised.listeners=PLAINTEXT://%[1]s
+controller.quorum.voters=1@%[2]s
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs=%[3]s
+auto.create.topics.enable=false
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=2
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=2
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+transaction.abort.timed.out.transaction.cleanup.interval.ms=500
+`
+
+// boot configures, formats and starts Kafka. A port that was free may be taken
+// by the time Kafka wants it, so that it tries with others.
+func (s *server) boot(t testing.TB) {
+	t.Helper()
+	var err error
+	for range 3 {
+		if err = s.configure(); err == nil {
+			err = s.start()
+		}
+		if err == nil {
+			return
+		}
+		_ = os.RemoveAll(s.data())
+	}
+	t.Fatalf("Kafka %s does not start: %v", Version(), err)
+}
+
+func (s *server) data() string   { return filepath.Join(s.dir, "data") }
+func (s *server) config() string { return filepath.Join(s.dir, "server.properties") }
+func (s *server) log() string    { return filepath.Join(s.dir, "server.log") }
+
+func (s *server) configure() error {
+	addrs, err := freeAddrs(2)
+	if err != nil {
+		return err
+	}
+	s.addr = addrs[0]
+	if err := os.WriteFile(s.config(), fmt.Appendf(nil, properties, addrs[0], addrs[1], s.data()), 0o644); err != nil {
+		return err
+	}
+	const clusterID = "bG91dmVyLXRlc3QtMDAwMQ" // any 16 bytes in base64
+	out, err := exec.Command("java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(s.libs, "*"), "kafka.tools.StorageTool",
+		"format", "-t", clusterID, "-c", s.config()).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("format: %w: %s", err, out)
+	}
+	return nil
+}
+
+// freeAddrs finds addresses that nobody listens on.
+func freeAddrs(n int) ([]string, error) {
+	var out []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() //nolint:errcheck // it was only to learn the port
+		out = append(out, l.Addr().String())
+	}
+	return out, nil
+}
+
+// watchdog starts its arguments, tells the pid, and kills it when stdin closes.
+const watchdog = `"$@" >>"$LOG" 2>&1 & p=$!
+echo $p
+(cat >/dev/null; kill -9 $p 2>/dev/null) <&3 &
+wait $p
+[ -z "$REMOVE" ] || rm -rf "$REMOVE"`
+
+func (s *server) start() error {
+	// 3 is stdin: a shell gives its background jobs an empty one of their own.
+	cmd := exec.Command("sh", "-c", "exec 3<&0; "+watchdog, "sh",
+		"java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(s.libs, "*"), "kafka.Kafka", s.config())
+	cmd.Env = append(os.Environ(), "LOG="+s.log())
+	if s.shared {
+		cmd.Env = append(cmd.Env, "REMOVE="+s.dir)
+	}
+	// A signal to the test's process group (Ctrl-C) must reach the watchdog by
+	// way of stdin only, or the folder would stay.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("the watchdog said %q: %w", line, err)
+	}
+	if s.pid, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
+		return err
+	}
+	s.alive, s.ended = stdin, make(chan struct{})
+	go func(ended chan struct{}) {
+		_ = cmd.Wait() // killed, mostly
+		close(ended)
+	}(s.ended)
+	return s.await()
+}
+
+// await returns when the broker answers.
+func (s *server) await() error {
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: []string{s.addr}})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := conn.Check(ctx); err != nil {
+		log, _ := os.ReadFile(s.log())
+		s.kill()
+		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-4096):])
+	}
+	return nil
+}
+
+func (s *server) kill() {
+	if s.alive == nil {
+		return
+	}
+	_ = s.alive.Close()
+	<-s.ended
+	s.alive = nil
+}
+
+func (s *server) stop(t testing.TB) {
+	t.Helper()
+	if err := syscall.Kill(s.pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		t.Fatal("the broker does not stop")
+	}
+	s.kill()
+}
+
+// request sends one request that kafka-go does not know, straight to the node.
+func (s *server) request(t testing.TB, q kmsg.Request, version int16) kmsg.Response {
+	t.Helper()
+	res, err := s.roundTrip(q, version)
+	if err != nil {
+		t.Fatalf("%T: %v", q, err)
+	}
+	return res
+}
+
+func (s *server) roundTrip(q kmsg.Request, version int16) (kmsg.Response, error) {
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close() //nolint:errcheck // everything was read
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, err
+	}
+	q.SetVersion(version)
+	if q.IsFlexible() {
+		return nil, errors.New("want a version that is not flexible")
+	}
+	if _, err := c.Write(kmsg.NewRequestFormatter(kmsg.FormatterClientID("louver-test")).AppendRequest(nil, q, 1)); err != nil {
+		return nil, err
+	}
+	var size [4]byte
+	if _, err := io.ReadFull(c, size[:]); err != nil {
+		return nil, err
+	}
+	b := make([]byte, binary.BigEndian.Uint32(size[:]))
+	if _, err := io.ReadFull(c, b); err != nil {
+		return nil, err
+	}
+	res := q.ResponseKind()
+	res.SetVersion(version)
+	return res, res.ReadFrom(b[4:]) // behind the correlation id
+}

@@ -1,0 +1,88 @@
+package kafkatest
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+
+	"github.com/louver/louver/stream/txn"
+)
+
+// Transaction is one that the test has in its hands step by step, which
+// txn.Producer does not allow. It is open from the first Produce on, until
+// Commit or Abort.
+type Transaction struct {
+	broker   *Broker
+	id       string
+	session  kafka.ProducerSession
+	sequence map[string]int32
+}
+
+// Begin makes a transaction under a transactional id, and thereby aborts one
+// that is open under it.
+func (b *Broker) Begin(t testing.TB, id string) *Transaction {
+	t.Helper()
+	x := &Transaction{broker: b, id: id, sequence: make(map[string]int32)}
+	try(t, "init producer id", func(ctx context.Context) error {
+		res, err := b.Conn.Client.InitProducerID(ctx, &kafka.InitProducerIDRequest{
+			TransactionalID: id, TransactionTimeoutMs: 60_000, ProducerID: -1, ProducerEpoch: -1})
+		if err != nil {
+			return err
+		}
+		x.session = *res.Producer
+		return res.Error
+	})
+	return x
+}
+
+// Produce writes one batch. Use one partition of a topic.
+func (x *Transaction) Produce(t testing.TB, topic string, partition int, records ...txn.Record) {
+	t.Helper()
+	try(t, "add partition to transaction", func(ctx context.Context) error {
+		res, err := x.broker.Conn.Client.AddPartitionsToTxn(ctx, &kafka.AddPartitionsToTxnRequest{
+			TransactionalID: x.id, ProducerID: x.session.ProducerID, ProducerEpoch: x.session.ProducerEpoch,
+			Topics: map[string][]kafka.AddPartitionToTxn{topic: {{Partition: partition}}}})
+		if err != nil {
+			return err
+		}
+		return res.Topics[topic][0].Error
+	})
+	batch := txn.EncodeBatch(txn.Session{ProducerID: int64(x.session.ProducerID), Epoch: int16(x.session.ProducerEpoch),
+		Sequence: x.sequence[topic], Transactional: true}, records)
+	x.sequence[topic] += int32(len(records))
+	try(t, "produce in transaction", func(ctx context.Context) error {
+		res, err := x.broker.Conn.Client.RawProduce(ctx, &kafka.RawProduceRequest{Topic: topic, Partition: partition,
+			RequiredAcks: kafka.RequireAll, TransactionalID: x.id, RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(batch)}})
+		if err != nil {
+			return err
+		}
+		return res.Error
+	})
+}
+
+// Commit commits the transaction.
+func (x *Transaction) Commit(t testing.TB) {
+	t.Helper()
+	x.end(t, true)
+}
+
+// Abort aborts it.
+func (x *Transaction) Abort(t testing.TB) {
+	t.Helper()
+	x.end(t, false)
+}
+
+func (x *Transaction) end(t testing.TB, commit bool) {
+	t.Helper()
+	try(t, "end transaction", func(ctx context.Context) error {
+		res, err := x.broker.Conn.Client.EndTxn(ctx, &kafka.EndTxnRequest{TransactionalID: x.id,
+			ProducerID: x.session.ProducerID, ProducerEpoch: x.session.ProducerEpoch, Committed: commit})
+		if err != nil {
+			return err
+		}
+		return res.Error
+	})
+}
