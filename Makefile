@@ -1,0 +1,31 @@
+# The project's commands. `make demo` needs Go alone; `make test` boots a real Kafka too where Java and Maven are there.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
+
+# Real data for some tests, if it is there; they skip and say so where it is not.
+LOUVER_TEST_DATA ?= $(abspath ../shared/data)
+export LOUVER_TEST_DATA
+
+.PHONY: demo build test lint bench clean
+
+demo: build ## the whole service on an embedded broker, with simulated events
+	./bin/louver demo
+
+build: ## bin/louver
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/louver ./cmd/louver
+
+test: ## every test
+	$(GO) vet ./...
+	$(GO) test -timeout 9m ./...
+
+lint: ## golangci-lint, built from source at a fixed version
+	$(GO) run $(LINT) run ./...
+
+bench: ## benchmarks, for benchstat
+	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./...
+
+clean:
+	rm -rf bin
