@@ -6,39 +6,45 @@ import "github.com/google/btree"
 // beyond the bounds; Count ≥ 1.
 type Point struct{ Index, Count int64 }
 
-// multiset is an ordered multiset of values. Its items are pointers, so that whoever holds one takes a value away
-// without a search, unless it was the last of its kind.
+// multiset is an ordered multiset of values. Whoever holds the point of a value takes one away without a search, unless
+// it was the last of its kind.
 type multiset struct {
-	tree *btree.BTreeG[*Point]
+	tree *btree.BTreeG[item]
 	pool *pool
+}
+
+// item of a tree. It has the value beside the pointer, so that a search does not follow the pointers.
+type item struct {
+	value int64
+	point *Point
 }
 
 // degree of the trees: a node has up to 2·degree−1 items.
 const degree = 32
 
 func newMultiset(p *pool) multiset {
-	return multiset{btree.NewWithFreeListG(degree, lessPoint, p.nodes), p}
+	return multiset{btree.NewWithFreeListG(degree, lessItem, p.nodes), p}
 }
 
-func lessPoint(a, b *Point) bool { return a.Index < b.Index }
+func lessItem(a, b item) bool { return a.value < b.value }
 
-// add puts n of the value in and returns its item, which is valid until the last of them is taken out.
+// add puts n of the value in and returns its point, which is valid until the last of them is taken out.
 func (m multiset) add(value, n int64) *Point {
-	m.pool.probe.Index = value
-	p, found := m.tree.Get(&m.pool.probe)
-	if !found {
-		p = m.pool.take()
-		p.Index, p.Count = value, 0
-		m.tree.ReplaceOrInsert(p)
+	found, ok := m.tree.Get(item{value, nil})
+	if ok {
+		found.point.Count += n
+		return found.point
 	}
-	p.Count += n
+	p := m.pool.take()
+	*p = Point{value, n}
+	m.tree.ReplaceOrInsert(item{value, p})
 	return p
 }
 
 // remove takes one of p's value out.
 func (m multiset) remove(p *Point) {
 	if p.Count--; p.Count == 0 {
-		m.tree.Delete(p)
+		m.tree.Delete(item{p.Index, nil})
 		m.pool.free = append(m.pool.free, p)
 	}
 }
@@ -49,8 +55,8 @@ func (m multiset) points() []Point {
 		return nil
 	}
 	points := make([]Point, 0, m.tree.Len())
-	m.tree.Ascend(func(p *Point) bool {
-		points = append(points, *p)
+	m.tree.Ascend(func(i item) bool {
+		points = append(points, *i.point)
 		return true
 	})
 	return points
@@ -58,14 +64,13 @@ func (m multiset) points() []Point {
 
 // pool recycles the items and nodes of a bag's multisets, so that values that come and go allocate nothing.
 type pool struct {
-	nodes *btree.FreeListG[*Point]
+	nodes *btree.FreeListG[item]
 	free  []*Point
 	block []Point // not yet handed out
 	made  int     // points in all blocks
-	probe Point   // what is searched for; here so that it does not escape at every search
 }
 
-func newPool() *pool { return &pool{nodes: btree.NewFreeListG[*Point](btree.DefaultFreeListSize)} }
+func newPool() *pool { return &pool{nodes: btree.NewFreeListG[item](btree.DefaultFreeListSize)} }
 
 func (p *pool) take() *Point {
 	if n := len(p.free); n > 0 {

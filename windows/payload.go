@@ -196,8 +196,8 @@ func (b *Bag) counts() (groups []column) {
 			continue
 		}
 		g := column{name: b.spec.Groups[i], values: make([]int64, 0, m.tree.Len()), counts: make([]int64, 0, m.tree.Len())}
-		m.tree.Ascend(func(p *Point) bool {
-			g.values, g.counts = append(g.values, p.Index), append(g.counts, p.Count)
+		m.tree.Ascend(func(t item) bool {
+			g.values, g.counts = append(g.values, t.value), append(g.counts, t.point.Count)
 			return true
 		})
 		groups = append(groups, g)

@@ -3,7 +3,6 @@ package windows
 import (
 	"fmt"
 	"iter"
-	"math"
 	"time"
 )
 
@@ -123,7 +122,7 @@ func (s Schedule) last() int64 {
 }
 
 // NextBoundary returns the first multiple of every since 1970 at or after t, in Unix nanoseconds; every > 0. A window
-// that begins there lies wholly ahead of t.
+// that begins there lies wholly ahead of t. t is about now: a time that a [Schedule] could have.
 func NextBoundary(t int64, every time.Duration) int64 {
 	if f := floor(t, every); f < t {
 		return f + int64(every)
@@ -137,9 +136,6 @@ func floor(t int64, every time.Duration) int64 {
 	r := t % int64(every)
 	if r < 0 {
 		r += int64(every)
-	}
-	if t < math.MinInt64+r {
-		return t - r + int64(every) // the multiple below is not representable
 	}
 	return t - r
 }

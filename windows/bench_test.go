@@ -1,0 +1,149 @@
+package windows
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+const (
+	benchUsers  = 100_000
+	benchValues = 60_000
+)
+
+// traffic is a long series of records one after the other, as a fetch brings them: 12-byte ids of 100 000 users, 60 000
+// different values, times that go on.
+type traffic []struct {
+	id    [12]byte
+	value int64
+}
+
+func newTraffic() traffic {
+	r := rand.New(rand.NewPCG(1, 2))
+	t := make(traffic, 1<<20)
+	for i := range t {
+		user := i // the first hundred thousand are of different users, those that follow of random ones
+		if i >= benchUsers {
+			user = r.IntN(benchUsers)
+		}
+		copy(t[i].id[:], fmt.Sprintf("user-%07d", user))
+		t[i].value = r.Int64N(benchValues)
+	}
+	return t
+}
+
+func (t traffic) record(i int) (id []byte, time, value int64) {
+	r := &t[i%len(t)]
+	return r.id[:], int64(i), r.value
+}
+
+func (t traffic) fill(b *Bag, groups int) {
+	for i := range benchUsers {
+		id, time, value := t.record(i)
+		b.Add(b.spec.Hasher.User(id), i%groups, time, value)
+	}
+}
+
+func benchSpec(policy Policy, groups, maxGroups int) BagSpec {
+	spec := BagSpec{MaxGroups: maxGroups, Policy: policy, Window: Window{0, int64(time.Hour)}, Hasher: NewHasher([16]byte{1})}
+	for i := range groups {
+		spec.Groups = append(spec.Groups, fmt.Sprint("group-", i))
+	}
+	return spec
+}
+
+// BenchmarkBagAdd is one record in steady state, the hash of its user included.
+func BenchmarkBagAdd(b *testing.B) {
+	for _, c := range []struct {
+		policy            Policy
+		groups, maxGroups int
+	}{{Last, 1, 1}, {Random, 1, 1}, {Max, 1, 1}, {Last, 10, 1}, {Last, 10, 3}} {
+		b.Run(fmt.Sprintf("%s/%d_of_%d_groups", c.policy, c.maxGroups, c.groups), func(b *testing.B) {
+			t, bag := newTraffic(), NewBag(benchSpec(c.policy, c.groups, c.maxGroups))
+			h := bag.spec.Hasher
+			t.fill(bag, c.groups)
+			warm := 5 * benchUsers
+			for i := benchUsers; i < warm; i++ {
+				id, time, value := t.record(i)
+				bag.Add(h.User(id), i%c.groups, time, value)
+			}
+			b.ReportAllocs()
+			i := warm
+			for b.Loop() {
+				id, time, value := t.record(i)
+				bag.Add(h.User(id), i%c.groups, time, value)
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkBagFill is 100 000 first records of a new bag.
+func BenchmarkBagFill(b *testing.B) {
+	t, spec := newTraffic(), benchSpec(Last, 1, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		t.fill(NewBag(spec), 1)
+	}
+}
+
+// BenchmarkSeal is a bag of 100 000 users, and one of none.
+func BenchmarkSeal(b *testing.B) {
+	spec := benchSpec(Last, 1, 1)
+	full, empty := NewBag(spec), NewBag(spec)
+	newTraffic().fill(full, 1)
+	for _, c := range []struct {
+		name       string
+		bag        *Bag
+		valuesOnly bool
+	}{{"users", full, false}, {"values", full, true}, {"empty", empty, false}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			size := 0
+			for b.Loop() {
+				size = len(c.bag.Seal(c.valuesOnly))
+			}
+			b.ReportMetric(float64(size), "bytes")
+		})
+	}
+}
+
+// BenchmarkMerge is a new merger that takes 100 000 users from 8 partitions.
+func BenchmarkMerge(b *testing.B) {
+	spec, t := benchSpec(Last, 1, 1), newTraffic()
+	bags := make([]*Bag, 8)
+	for i := range bags {
+		bags[i] = NewBag(spec)
+	}
+	for i := range benchUsers {
+		id, time, value := t.record(i)
+		bags[i%len(bags)].Add(spec.Hasher.User(id), 0, time, value)
+	}
+	for _, valuesOnly := range []bool{false, true} {
+		b.Run(map[bool]string{false: "users", true: "values"}[valuesOnly], func(b *testing.B) {
+			var payloads [][]byte
+			for _, bag := range bags {
+				payloads = append(payloads, bag.Seal(valuesOnly))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				m := NewMerger(spec)
+				for _, p := range payloads {
+					if err := m.Add(p); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHashUser is the hash of a 12-byte id.
+func BenchmarkHashUser(b *testing.B) {
+	h, id := NewHasher([16]byte{1}), []byte("user-0001234")
+	b.ReportAllocs()
+	for b.Loop() {
+		h.User(id)
+	}
+}
