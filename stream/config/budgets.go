@@ -48,8 +48,8 @@ func (m mapping) limit() (l budget.Limit) {
 
 // resolveBudget finds the budget that a stream names, or reads its own.
 func (p *parser) resolveBudget(s *streamNode, f *File) {
-	n := s.budget
-	if n.yaml == nil {
+	n, ok := s.keys["budget"]
+	if !ok {
 		return
 	}
 	if isMapping(n) {

@@ -100,6 +100,8 @@ type Window struct {
 type Release struct {
 	Name  string
 	Query mechanisms.Query
+	// Mechanism is what the query became.
+	Mechanism mechanisms.Mechanism
 	// Where the release is written, as "file:line".
 	Where string
 }

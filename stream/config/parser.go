@@ -19,7 +19,7 @@ type parser struct {
 type streamNode struct {
 	*Stream
 	node
-	budget node // a mapping or a name
+	keys map[string]node
 }
 
 func (p *parser) refuse(errs ...error) { p.errs = append(p.errs, errs...) }

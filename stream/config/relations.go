@@ -1,9 +1,130 @@
 package config
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
 
-// relations checks what streams mean to each other: all are read, and each is right by itself.
-func (p *parser) relations(*File) {}
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+)
+
+// relations checks what streams mean to each other. Each is right by itself.
+func (p *parser) relations(f *File) {
+	use := map[string]string{} // of a topic: what it is used for, and by which stream
+	for _, s := range p.streams {
+		if use[s.Input.Topic] == "" {
+			use[s.Input.Topic] = "input of stream " + s.Name
+		}
+	}
+	for _, kind := range []struct {
+		key   string
+		topic func(*Stream) string
+	}{
+		{"output", func(s *Stream) string { return s.Output }},
+		{"rejects", func(s *Stream) string { return s.Rejects }},
+		{"late", func(s *Stream) string { return s.Late }},
+	} {
+		for _, s := range p.streams {
+			topic := kind.topic(s.Stream)
+			if topic == "" {
+				continue
+			}
+			other := use[topic]
+			if other == "" {
+				use[topic] = kind.key
+			} else if other != kind.key {
+				at := s.keys[kind.key]
+				p.refuse(fmt.Errorf("%s: %s.topic: %q is the %s; want a topic of its own: personal and private data must not meet",
+					at.where(), at.path, topic, describeUse(other)))
+			}
+		}
+	}
+	took := map[*Budget]*streamNode{}
+	for _, s := range p.streams {
+		if s.Continues == "" {
+			continue
+		}
+		at := s.keys["continues"]
+		if s.Continues == s.Budget.Name {
+			p.refuse(fmt.Errorf("%s: %s: %q is the stream's own budget; want the name of a former one", at.where(), at.path, s.Continues))
+		}
+		if other := took[s.Budget]; other != nil && other.Continues != s.Continues {
+			p.refuse(fmt.Errorf("%s: %s: %q, but stream %s says that budget %q continues %q; want one and the same",
+				at.where(), at.path, s.Continues, other.Name, s.Budget.Name, other.Continues))
+		}
+		took[s.Budget] = s
+	}
+	_ = f
+}
+
+func describeUse(use string) string {
+	if use == "output" || use == "rejects" || use == "late" {
+		return use + " topic of a stream"
+	}
+	return use
+}
 
 // payable checks that schedules which are not to be withheld can be paid.
-func (p *parser) payable(*File, time.Time) {}
+func (p *parser) payable(f *File, now time.Time) {
+	for _, b := range f.Budgets {
+		streams := f.StreamsOf(b)
+		if !slices.ContainsFunc(streams, func(s *Stream) bool { return !s.Withhold }) {
+			continue
+		}
+		forecast := f.Forecast(b, now)
+		if forecast.Pays {
+			continue
+		}
+		first := streams[slices.IndexFunc(streams, func(s *Stream) bool { return !s.Withhold })]
+		node := p.streams[slices.Index(f.Streams, first)]
+		at := node.keys["budget"]
+		p.refuse(fmt.Errorf("%s: %s: %s", at.where(), at.path, unpaid(b, streams, forecast)))
+	}
+}
+
+// Forecast says whether a budget that nothing has been charged to yet pays the schedules of its streams. now is when
+// streams start that start now.
+func (f *File) Forecast(b *Budget, now time.Time) budget.Forecast {
+	var schedules []budget.Schedule
+	for _, s := range f.StreamsOf(b) {
+		w := s.Window
+		schedules = append(schedules, budget.Schedule{Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Items: s.Price()})
+	}
+	return budget.NewAccount(b.Limit).Forecast(schedules)
+}
+
+// unpaid says for how long a budget lasts and what would do.
+func unpaid(b *Budget, streams []*Stream, forecast budget.Forecast) string {
+	limit := "ε " + b.Epsilon.String()
+	if b.Delta.IsPositive() {
+		limit += ", δ " + b.Delta.String()
+	}
+	per := "per " + Period(b.Per)
+	if b.Per == 0 {
+		per = "forever"
+	}
+	pays := fmt.Sprintf("budget %q (%s %s) pays for %s of the schedule", b.Name, limit, per, plural(int(forecast.Windows), "window"))
+	if b.Per == 0 && slices.ContainsFunc(streams, func(s *Stream) bool { return s.Window.End == 0 }) {
+		return pays + ", which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold"
+	}
+	want := "a larger budget"
+	if worst := forecast.Worst; !worst.Unbounded && worst.Epsilon.Cmp(b.Epsilon) > 0 {
+		want = "epsilon of at least " + ceil(worst.Epsilon)
+	} else if !b.Delta.IsPositive() || worst.Delta.Cmp(b.Delta) > 0 {
+		want = "a larger delta"
+	}
+	return fmt.Sprintf("%s; want %s, fewer or cheaper releases, or on_exhausted: withhold", pays, want)
+}
+
+// Period writes a budget's period.
+func Period(per time.Duration) string {
+	if per == 0 {
+		return "forever"
+	}
+	return Duration(per)
+}
+
+// ceil shortens a figure without making it less.
+func ceil(d decimal.Decimal) string { return d.RoundUp(6).String() }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -61,7 +62,24 @@ func (n node) release(s *streamNode) (r Release, ok bool) {
 	}
 	r.Query = mechanisms.Query{Grid: s.Grid, Prior: s.Prior, ExpectedUsers: s.ExpectedUsers}
 	n.query(m, &r.Query)
-	return r, len(n.errs) == before
+	if len(n.errs) > before || s.Grid == nil {
+		return r, false
+	}
+	var err error
+	if r.Mechanism, err = mechanisms.New(r.Query); err != nil {
+		n.refuseMechanism(m, err)
+	}
+	return r, err == nil
+}
+
+// refuseMechanism passes on why there is no such mechanism, at the key that the reason begins with.
+func (n node) refuseMechanism(m mapping, err error) {
+	first, rest, _ := strings.Cut(err.Error(), " ")
+	if v, ok := m.get(strings.TrimSuffix(first, ":")); ok {
+		v.refuseErr(errors.New(rest))
+		return
+	}
+	n.refuseErr(err)
 }
 
 // query reads what is asked for.

@@ -18,7 +18,7 @@ func (n node) stream() *streamNode {
 	if !ok {
 		return nil
 	}
-	s := &streamNode{Stream: &Stream{Groups: []string{""}, MaxGroups: 1, Prior: "adaptive", Contribution: windows.Last, Where: n.where()}, node: n}
+	s := &streamNode{Stream: &Stream{Groups: []string{""}, MaxGroups: 1, Prior: "adaptive", Contribution: windows.Last, Where: n.where()}, node: n, keys: m.values}
 	if v, ok := m.require("name", "a name of the characters a–z, 0–9 and -"); ok {
 		s.Name, _ = v.name(streamName, "a name of the characters a–z, 0–9 and -")
 	}
@@ -58,7 +58,7 @@ func (n node) stream() *streamNode {
 	if v, ok := m.require("output", "{topic: …}"); ok {
 		s.Output = v.topic()
 	}
-	s.budget, _ = m.require("budget", "the name of a budget, or {epsilon: …, per: …}")
+	m.require("budget", "the name of a budget, or {epsilon: …, per: …}")
 	if v, ok := m.get("on_exhausted"); ok {
 		word, _ := v.oneOf("refuse", "withhold")
 		s.Withhold = word == "withhold"

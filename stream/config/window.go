@@ -59,20 +59,12 @@ func (n node) window() (w Window) {
 		end.refuse("%q is before the end of the first window; want %s or later", clock(w.End), clock(w.Start+int64(w.Size)))
 		return w
 	}
-	if err := w.schedule(w.Start).Validate(); err != nil {
+	schedule := windows.Schedule{Size: w.Size, Every: w.Every, Grace: w.Grace, Start: w.Start, End: w.End}
+	if err := schedule.Validate(); err != nil {
 		n.refuseErr(err)
 	}
 	return w
 }
-
-// schedule is the window's schedule from a start.
-func (w Window) schedule(start int64) windows.Schedule {
-	return windows.Schedule{Size: w.Size, Every: w.Every, Grace: w.Grace, Start: start, End: w.End}
-}
-
-// Schedule is the stream's timetable. start is the first window's start, in Unix nanoseconds, as it was recorded for a
-// stream that starts now.
-func (s *Stream) Schedule(start int64) windows.Schedule { return s.Window.schedule(start) }
 
 // FirstStart is when the first window starts, in Unix nanoseconds, for a stream that begins at now.
 func (w Window) FirstStart(now time.Time) int64 {
