@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/kelseyhightower/envconfig"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// KafkaSettings say how to reach the cluster; see [KafkaSettings.Config].
+type KafkaSettings struct {
+	KafkaBrokers          []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT,…" help:"Brokers to begin with."`
+	KafkaTLS              bool     `envconfig:"LOUVER_KAFKA_TLS" name:"kafka-tls" group:"kafka" negatable:"" help:"Encrypt the connection with TLS."`
+	KafkaTLSCAFile        string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"Authorities that sign the brokers' certificates, PEM; absent: the system's."`
+	KafkaTLSCertFile      string   `envconfig:"LOUVER_KAFKA_TLS_CERT_FILE" name:"kafka-tls-cert-file" group:"kafka" placeholder:"FILE" help:"Own certificate, PEM, for brokers that ask for one."`
+	KafkaTLSKeyFile       string   `envconfig:"LOUVER_KAFKA_TLS_KEY_FILE" name:"kafka-tls-key-file" group:"kafka" placeholder:"FILE" help:"Key of that certificate, PEM."`
+	KafkaTLSServerName    string   `envconfig:"LOUVER_KAFKA_TLS_SERVER_NAME" name:"kafka-tls-server-name" group:"kafka" placeholder:"NAME" help:"Name that the brokers' certificates bear; absent: the host's."`
+	KafkaSASLMechanism    string   `envconfig:"LOUVER_KAFKA_SASL_MECHANISM" name:"kafka-sasl-mechanism" group:"kafka" placeholder:"NAME" help:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; absent: none."`
+	KafkaSASLUsername     string   `envconfig:"LOUVER_KAFKA_SASL_USERNAME" name:"kafka-sasl-username" group:"kafka" placeholder:"NAME" help:"User name."`
+	KafkaSASLPassword     string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD" kong:"-"` // a command line can be read by others
+	KafkaSASLPasswordFile string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD_FILE" name:"kafka-sasl-password-file" group:"kafka" placeholder:"FILE" help:"File that holds the password; it may be in LOUVER_KAFKA_SASL_PASSWORD instead."`
+	KafkaClientID         string   `envconfig:"LOUVER_KAFKA_CLIENT_ID" name:"kafka-client-id" default:"louver" group:"kafka" placeholder:"NAME" help:"Name that brokers see in quotas and logs."`
+	KafkaIsolation        string   `envconfig:"LOUVER_KAFKA_ISOLATION" default:"read_committed" group:"kafka" placeholder:"LEVEL" help:"read_committed, or read_uncommitted: count records of transactions that may be undone."`
+}
+
+// RegistrySettings say where schemas are.
+type RegistrySettings struct {
+	SchemaRegistryURL          string `envconfig:"LOUVER_SCHEMA_REGISTRY_URL" name:"schema-registry-url" group:"kafka" placeholder:"URL" help:"Schema registry, for avro and protobuf."`
+	SchemaRegistryUsername     string `envconfig:"LOUVER_SCHEMA_REGISTRY_USERNAME" group:"kafka" placeholder:"NAME" help:"User name there."`
+	SchemaRegistryPasswordFile string `envconfig:"LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE" group:"kafka" placeholder:"FILE" help:"File that holds the password there."`
+}
+
+// AppSettings say which app this is and what it does.
+type AppSettings struct {
+	AppID   string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Names the internal topics and groups; processes of one app id share the work."`
+	Streams string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of such, or glob."`
+}
+
+// TopicSettings say what may be done about missing topics.
+type TopicSettings struct {
+	TopicsCreate      bool `envconfig:"LOUVER_TOPICS_CREATE" default:"true" negatable:"" group:"kafka" help:"Create missing internal and output topics."`
+	TopicsReplication int  `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Their replication factor; -1: the broker's default."`
+}
+
+// HTTPSettings are the public address: dashboard, API and public metrics.
+type HTTPSettings struct {
+	HTTPAddr          string `envconfig:"LOUVER_HTTP_ADDR" name:"http-addr" default:"127.0.0.1:8080" group:"http" placeholder:"ADDR" help:"Address of dashboard, API and public metrics; empty: none."`
+	HTTPBasePath      string `envconfig:"LOUVER_HTTP_BASE_PATH" name:"http-base-path" group:"http" placeholder:"PATH" help:"Path that a proxy puts before ours."`
+	HTTPWebConfigFile string `envconfig:"LOUVER_HTTP_WEB_CONFIG_FILE" name:"http-web-config-file" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
+}
+
+// MetricsSettings are the operators' address: exact figures, for nobody else.
+type MetricsSettings struct {
+	MetricsAddr          string `envconfig:"LOUVER_METRICS_ADDR" default:"127.0.0.1:9797" group:"http" placeholder:"ADDR" help:"Address of the operators' metrics and health."`
+	MetricsWebConfigFile string `envconfig:"LOUVER_METRICS_WEB_CONFIG_FILE" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
+	DebugEndpoints       bool   `envconfig:"LOUVER_DEBUG_ENDPOINTS" negatable:"" group:"http" help:"Serve /debug/pprof there."`
+}
+
+// LogSettings belong to every command.
+type LogSettings struct {
+	LogLevel  string `envconfig:"LOUVER_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
+	LogFormat string `envconfig:"LOUVER_LOG_FORMAT" default:"console" placeholder:"FORMAT" help:"console or json."`
+}
+
+// ServiceSettings belong to services.
+type ServiceSettings struct {
+	ShutdownTimeout time.Duration `envconfig:"LOUVER_SHUTDOWN_TIMEOUT" default:"20s" placeholder:"DURATION" help:"How long to wait for a clean end after SIGTERM."`
+}
+
+// Environment is all that is read from variables.
+type Environment struct {
+	KafkaSettings
+	RegistrySettings
+	AppSettings
+	TopicSettings
+	HTTPSettings
+	MetricsSettings
+	LogSettings
+	ServiceSettings
+}
+
+// readEnvironment reads all variables. Their names stand in full in the tags: with a prefix beside them, envconfig would
+// take variables without it too, and STREAMS or LOG_LEVEL may be anybody's.
+func readEnvironment() (Environment, error) {
+	var e Environment
+	if err := envconfig.Process("", &e); err != nil {
+		if p, ok := err.(*envconfig.ParseError); ok {
+			err = fmt.Errorf("%s=%q; want a value of type %s", p.KeyName, p.Value, p.TypeName)
+		}
+		return e, err
+	}
+	return e, nil
+}
+
+// applyEnvironment gives every setting of a command line that no flag has set the environment's value.
+func applyEnvironment(parsed *kong.Context) error {
+	e, err := readEnvironment()
+	if err != nil {
+		return err
+	}
+	values := map[string]reflect.Value{}
+	settings(reflect.ValueOf(&e).Elem(), values)
+	given := map[*kong.Value]bool{}
+	for _, step := range parsed.Path {
+		if step.Flag != nil {
+			given[step.Flag.Value] = true
+		}
+	}
+	for _, flag := range parsed.Flags() {
+		if v, ok := values[flag.Tag.Get("envconfig")]; ok && !given[flag.Value] {
+			flag.Target.Set(v)
+		}
+	}
+	secret(parsed, values)
+	return nil
+}
+
+// settings collects the fields that have a variable.
+func settings(v reflect.Value, into map[string]reflect.Value) {
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Tag.Get("envconfig"); name != "" {
+			into[name] = v.Field(i)
+		} else if v.Field(i).Kind() == reflect.Struct {
+			settings(v.Field(i), into)
+		}
+	}
+}
+
+// secret fills in what no flag gives.
+func secret(parsed *kong.Context, values map[string]reflect.Value) {
+	if node := parsed.Selected(); node != nil {
+		if f := node.Target.FieldByName("KafkaSASLPassword"); f.IsValid() {
+			f.Set(values["LOUVER_KAFKA_SASL_PASSWORD"])
+		}
+	}
+}
+
+// withVariable names a flag's variable in its help.
+func withVariable(v *kong.Value) string {
+	name := v.Tag.Get("envconfig")
+	if name == "" {
+		return v.Help
+	}
+	return strings.TrimSuffix(v.Help, ".") + " [" + name + "]."
+}
+
+// logger writes to w.
+func (s LogSettings) logger(w io.Writer) (*zap.Logger, error) {
+	level, err := zapcore.ParseLevel(s.LogLevel)
+	if err != nil || level > zapcore.ErrorLevel {
+		return nil, fmt.Errorf("LOUVER_LOG_LEVEL=%q; want debug, info, warn or error", s.LogLevel)
+	}
+	var encoder zapcore.Encoder
+	switch s.LogFormat {
+	case "console":
+		c := zap.NewDevelopmentEncoderConfig()
+		encoder = zapcore.NewConsoleEncoder(c)
+	case "json":
+		c := zap.NewProductionEncoderConfig()
+		c.EncodeTime = zapcore.RFC3339TimeEncoder
+		encoder = zapcore.NewJSONEncoder(c)
+	default:
+		return nil, fmt.Errorf("LOUVER_LOG_FORMAT=%q; want console or json", s.LogFormat)
+	}
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Exit codes.
+const (
+	exitDone        = 0
+	exitInvalid     = 1 // the input or configuration is wrong
+	exitUsage       = 2 // the command line is wrong
+	exitBroker      = 3 // Kafka can't be reached or refuses
+	exitPrivacyStop = 4 // what has been charged is not known: nothing more is released
+)
+
+// exitError is an error with the exit code that it ends the program with. Errors without one end it with exitInvalid.
+type exitError struct {
+	code int
+	err  error // nil: all has been said
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError says that the command line is wrong.
+func usageError(err error) error { return &exitError{exitUsage, err} }
+
+// brokerError says that Kafka can't be reached or refuses.
+func brokerError(err error) error { return &exitError{exitBroker, err} }
+
+// privacyStop says that what has been charged is not known.
+func privacyStop(err error) error { return &exitError{exitPrivacyStop, err} }
+
+// reported says that the command itself has told what is wrong with the input.
+func reported() error { return &exitError{code: exitInvalid} }
+
+// report writes an error, one line each if it is several, and returns the exit code.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	code := exitInvalid
+	var exit *exitError
+	if errors.As(err, &exit) {
+		code = exit.code
+		if exit.err == nil {
+			return code
+		}
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(w, "louver: %s\n", strings.TrimSpace(line))
+	}
+	return code
+}

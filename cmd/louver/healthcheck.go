@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+type healthcheckCommand struct {
+	MetricsSettings
+	Path    string        `default:"/readyz" help:"What to ask for: /readyz (doing its work) or /livez (alive)." placeholder:"PATH"`
+	Timeout time.Duration `default:"5s" help:"How long to wait for the answer." placeholder:"DURATION"`
+}
+
+// Help is the long help.
+func (healthcheckCommand) Help() string {
+	return `For containers: asks the operators' address of a louver on this host and exits 0 if it answers with status 200, else 1.`
+}
+
+// Run asks once.
+func (c *healthcheckCommand) Run(app *App) error {
+	host, port, err := net.SplitHostPort(c.MetricsAddr)
+	if err != nil {
+		return usageError(fmt.Errorf("LOUVER_METRICS_ADDR %q; want host:port, such as 127.0.0.1:9797", c.MetricsAddr))
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	ctx, cancel := context.WithTimeout(app.Context, c.Timeout)
+	defer cancel()
+	url := "http://" + net.JoinHostPort(host, port) + "/" + strings.TrimPrefix(c.Path, "/")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return usageError(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("healthcheck: %w; want a running louver with this LOUVER_METRICS_ADDR", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		why, _ := io.ReadAll(io.LimitReader(response.Body, 200))
+		return fmt.Errorf("healthcheck: %s: status %s, %q; want 200", url, response.Status, strings.TrimSpace(string(why)))
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+// Command louver turns a Kafka topic of personal numbers into a Kafka topic of private statistics.
+//
+// Every subcommand is a struct in a file of its own: its fields are the flags, by github.com/alecthomas/kong, and its
+// method Run(*App) error does the work. A new one becomes a field of [commands]. Settings that several commands share
+// are the structs of env.go: whoever embeds one has its flags, with the environment's values as defaults.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"go.uber.org/zap"
+)
+
+// commands is the command line.
+type commands struct {
+	LogSettings
+
+	Check       checkCommand       `cmd:"" help:"Check streams files; print what one user can lose and how exact the releases will be."`
+	Release     releaseCommand     `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
+	Version     versionCommand     `cmd:"" help:"Print the version."`
+	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
+}
+
+// App is what a command runs in.
+type App struct {
+	// Context ends when the command has to stop; see [App.UntilSignal].
+	Context  context.Context
+	In       io.Reader
+	Out, Err io.Writer
+	// Log goes to Err.
+	Log *zap.Logger
+}
+
+// UntilSignal is the context of a service: SIGINT and SIGTERM end it. The second signal kills the process. Commands
+// that are over by themselves leave signals alone.
+func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(a.Context, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+const description = `Louver turns a Kafka topic of personal numbers into a Kafka topic of private statistics.
+
+Flags win over the environment (LOUVER_…, named at each flag), the environment over defaults.
+Exit codes: 0 done, 1 the input or configuration is wrong, 2 usage, 3 Kafka can't be reached or refuses, 4 privacy stop.`
+
+func main() {
+	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// execute runs a command line and returns the exit code.
+func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	app := &App{Context: ctx, In: in, Out: out, Err: errOut}
+	helped := false
+	var line commands
+	parser, err := kong.New(&line,
+		kong.Name("louver"),
+		kong.Description(description),
+		kong.Writers(out, errOut),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 120}),
+		kong.ValueFormatter(withVariable),
+		kong.WithHyphenPrefixedParameters(true), // --lower -10
+	)
+	if err != nil {
+		return report(errOut, err)
+	}
+	parsed, err := parser.Parse(args)
+	switch {
+	case helped:
+		return exitDone
+	case err != nil:
+		return report(errOut, usageError(err))
+	}
+	if err := applyEnvironment(parsed); err != nil {
+		return report(errOut, err)
+	}
+	if app.Log, err = line.logger(errOut); err != nil {
+		return report(errOut, err)
+	}
+	err = parsed.Run(app)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		err = nil // stopped by a signal, as asked
+	}
+	return report(errOut, err)
+}

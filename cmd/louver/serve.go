@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+)
+
+// server is one of the two HTTP addresses of the service.
+type server struct {
+	address string
+	handler http.Handler
+}
+
+// serve listens on all addresses before it returns, so that an address in use is an error at once; the returned
+// function serves until ctx ends.
+func serve(servers ...server) (run func(context.Context) error, err error) {
+	var listeners []net.Listener
+	for _, s := range servers {
+		l, err := net.Listen("tcp", s.address)
+		if err != nil {
+			for _, l := range listeners {
+				_ = l.Close()
+			}
+			return nil, fmt.Errorf("cannot listen on %s: %w", s.address, err)
+		}
+		listeners = append(listeners, l)
+	}
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		for i, s := range servers {
+			h := &http.Server{Handler: s.handler, ReadHeaderTimeout: 10 * time.Second}
+			group.Go(func() error {
+				if err := h.Serve(listeners[i]); !errors.Is(err, http.ErrServerClosed) {
+					return err
+				}
+				return nil
+			})
+			group.Go(func() error {
+				<-ctx.Done()
+				closing, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+				defer cancel()
+				return h.Shutdown(closing)
+			})
+		}
+		return group.Wait()
+	}, nil
+}
+
+// health adds the probes that both addresses answer.
+func health(mux *http.ServeMux, ready func() bool) {
+	alive := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }
+	mux.HandleFunc("GET /livez", alive)
+	mux.HandleFunc("GET /healthz", alive)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		word, status := "ok", http.StatusOK
+		if !ready() {
+			word, status = "starting", http.StatusServiceUnavailable
+		}
+		w.WriteHeader(status)
+		if r.URL.Query().Has("verbose") {
+			_, _ = fmt.Fprintf(w, "service: %s\n", word)
+			return
+		}
+		_, _ = fmt.Fprintln(w, word)
+	})
+}
+
+// publicHandler serves released figures only.
+func publicHandler(gatherer prometheus.Gatherer, ready func() bool) http.Handler {
+	mux := http.NewServeMux()
+	health(mux, ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = fmt.Fprint(w, "Louver publishes differentially private statistics of the windows of a Kafka topic.\n\n"+
+			"/metrics  the newest released figures, for Prometheus\n/livez    alive\n/readyz   ready (?verbose)\n")
+	})
+	return mux
+}
+
+// operatorHandler serves exact counts: it belongs on an address that only operators reach.
+func operatorHandler(gatherer prometheus.Gatherer, ready func() bool, debug bool) http.Handler {
+	mux := http.NewServeMux()
+	health(mux, ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	if debug {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+	return mux
+}
