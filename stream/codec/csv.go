@@ -1,0 +1,96 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// csvDecoder reads records whose value is a line of CSV.
+type csvDecoder struct {
+	rules
+	columns []string
+	comma   rune
+	wanted  []column
+	source  bytes.Reader
+	reader  *csv.Reader
+	texts   [numRoles][]byte
+}
+
+// column says that the part of that role is in the column of that index.
+type column struct {
+	role  role
+	index int
+}
+
+func newCSV(s Spec, r rules) (Decoder, error) {
+	d := &csvDecoder{rules: r, columns: s.Columns, comma: s.Delimiter}
+	if d.comma == 0 {
+		d.comma = ','
+	}
+	if strings.ContainsRune("\"\r\n", d.comma) || d.comma == utf8.RuneError || !utf8.ValidRune(d.comma) {
+		return nil, fmt.Errorf("delimiter %q; want one character other than a quote or a line's end", d.comma)
+	}
+	if len(d.columns) == 0 {
+		return nil, errors.New("columns are missing; want the names of the columns, in order")
+	}
+	for i, c := range d.columns {
+		if slices.Contains(d.columns[:i], c) {
+			return nil, fmt.Errorf("column %q is there twice; want each name once", c)
+		}
+	}
+	if s.Value == ValueField {
+		return nil, fmt.Errorf("value %s is for json; want the name of a column", s.Value)
+	}
+	for _, p := range s.parts() {
+		if !p.inValue() {
+			continue
+		}
+		i := slices.Index(d.columns, p.field)
+		if i < 0 {
+			return nil, fmt.Errorf("%s %q is not a column; want one of %s", p.name, p.field, strings.Join(d.columns, ", "))
+		}
+		d.wanted = append(d.wanted, column{p.role, i})
+	}
+	d.renew()
+	return d, nil
+}
+
+// renew makes a reader without history.
+func (d *csvDecoder) renew() {
+	d.reader = csv.NewReader(&d.source)
+	d.reader.Comma = d.comma
+	d.reader.FieldsPerRecord = len(d.columns)
+	d.reader.ReuseRecord = true
+}
+
+func (d *csvDecoder) Decode(key, value []byte, recordTime int64, e *Event) Reason {
+	var f fields
+	if !d.find(value, &f) {
+		d.renew() // it may hold what is left of this record
+		return Malformed
+	}
+	return d.event(key, recordTime, &f, e)
+}
+
+func (d *csvDecoder) find(value []byte, f *fields) bool {
+	if !utf8.Valid(value) || bytes.HasPrefix(value, []byte("\ufeff")) {
+		return false
+	}
+	d.source.Reset(value)
+	line, err := d.reader.Read()
+	if err != nil || slices.Equal(line, d.columns) {
+		return false
+	}
+	for _, c := range d.wanted {
+		d.texts[c.role] = append(d.texts[c.role][:0], line[c.index]...)
+		f[c.role] = field{cell, d.texts[c.role]}
+	}
+	_, err = d.reader.Read()
+	return errors.Is(err, io.EOF)
+}

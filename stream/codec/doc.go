@@ -1,0 +1,24 @@
+// Package codec turns a Kafka record into an [Event]: who, in which group, when, and which point of the grid; or says
+// why it is none.
+//
+// A [Decoder] is made by [New] from a [Spec]: the format, where in a record the parts of an event are, the public
+// groups and the public grid. Whether a record is rejected depends on that record alone, so that one person's bad
+// record never touches another's. [Reason] lists what can be wrong.
+//
+// The way of a record: a format finds the four fields (json.go, csv.go) and hands them as typed texts to the rules
+// that all formats share (rules.go), which check them and make the event. A format is one file and one row of the
+// table in spec.go.
+//
+// # JSON
+//
+// A record's value must be one JSON object (with $value: one JSON text) that every parser reads alike, an I-JSON
+// message of RFC 7493: valid UTF-8, no byte order mark, no lone surrogate escapes, nested less than 300 deep. A name
+// that leads to a wanted field must not be there twice; other names may. Anything else is malformed. Paths lead into
+// objects, not into arrays, and a name with a dot in it can't be reached.
+//
+// # CSV
+//
+// A record's value must be one line of CSV, RFC 4180, with exactly the columns of the Spec, in UTF-8 without byte order
+// mark; one line end may follow it. A line that repeats the names of the columns is malformed. Numbers are written as
+// in JSON. Spaces belong to a field.
+package codec

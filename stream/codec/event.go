@@ -1,0 +1,55 @@
+package codec
+
+import "strconv"
+
+// Event is what a record says, checked.
+type Event struct {
+	// User is the id, never empty. It is valid until the next call of the decoder and must not be changed.
+	User []byte
+	// Group is the index of the event's group in the Spec's list.
+	Group int
+	// Time is the event's time in Unix nanoseconds, at least 0.
+	Time int64
+	// Value is the index of the grid point nearest to the value; −1 below the grid's bounds, N+1 above.
+	Value int64
+}
+
+// Decoder reads records of one stream. It is not safe for concurrent use.
+type Decoder interface {
+	// Decode reads a record with its key, its value and its own timestamp in Unix nanoseconds into e. It returns OK,
+	// or the first of the reasons, in their order, that the record is rejected for; e is then undefined. Decode keeps
+	// neither key nor value beyond the next call and does not change them.
+	Decode(key, value []byte, recordTime int64, e *Event) Reason
+}
+
+// Reason says why a record is rejected. The zero Reason is OK.
+type Reason uint8
+
+// What can be wrong with a record, in the order of checking.
+const (
+	OK        Reason = iota
+	Malformed        // the record can't be parsed as its format
+	BadValue         // the value is missing or no number
+	BadUser          // the user is missing, empty or neither a string nor an integer
+	BadTime          // the time is missing or unreadable, before 1970 or after 2262; or the record has no timestamp
+	BadGroup         // the group is missing, neither a string nor an integer, or not one of the public list
+	Future           // the time lies further ahead of the record's timestamp than MaxFuture
+
+	// NumReasons is the number of Reasons, OK included.
+	NumReasons = iota
+)
+
+var names = [NumReasons]string{"", "malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future"}
+
+// String returns the reason as metrics and headers name it; "" for OK.
+func (r Reason) String() string {
+	if int(r) >= len(names) {
+		return "Reason(" + strconv.Itoa(int(r)) + ")"
+	}
+	return names[r]
+}
+
+// Reasons returns all reasons for rejecting a record, in the order of checking.
+func Reasons() []Reason {
+	return []Reason{Malformed, BadValue, BadUser, BadTime, BadGroup, Future}
+}

@@ -1,0 +1,201 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/valyala/fastjson"
+)
+
+// jsonDecoder reads records whose value is JSON.
+type jsonDecoder struct {
+	rules
+	parser  fastjson.Parser
+	bare    bool    // the value is a number, not an object
+	root    *node   // nil if no field is wanted
+	nodes   []*node // all but the root, parents first
+	twice   bool    // a name on the way to a wanted field was there twice
+	numbers [numRoles][]byte
+}
+
+// node is a name on the way to wanted fields.
+type node struct {
+	name     string
+	roles    []role // what the field is, if it is wanted itself
+	children []*node
+	visit    func(key []byte, v *fastjson.Value)
+	value    *fastjson.Value // what the current record has there
+}
+
+func newJSON(s Spec, r rules) (Decoder, error) {
+	d := &jsonDecoder{rules: r, bare: s.Value == ValueField}
+	for _, p := range s.parts() {
+		if p.inValue() {
+			d.want(p)
+		}
+	}
+	if d.bare && d.root != nil {
+		return nil, errors.New("value is $value, and a bare number has no fields; want user $key, time $timestamp and no group")
+	}
+	return d, nil
+}
+
+// want adds the path of a part.
+func (d *jsonDecoder) want(p part) {
+	if d.root == nil {
+		d.root = d.newNode("")
+	}
+	at := d.root
+	for name := range strings.SplitSeq(p.field, ".") {
+		next := at.child(name)
+		if next == nil {
+			next = d.newNode(name)
+			at.children = append(at.children, next)
+			d.nodes = append(d.nodes, next)
+		}
+		at = next
+	}
+	at.roles = append(at.roles, p.role)
+}
+
+func (d *jsonDecoder) newNode(name string) *node {
+	n := &node{name: name}
+	n.visit = func(key []byte, v *fastjson.Value) { // made once, not for each record
+		if c := n.child(string(key)); c != nil {
+			d.twice = d.twice || c.value != nil
+			c.value = v
+		}
+	}
+	return n
+}
+
+func (n *node) child(name string) *node {
+	for _, c := range n.children {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (d *jsonDecoder) Decode(key, value []byte, recordTime int64, e *Event) Reason {
+	if !validJSON(value) {
+		return Malformed
+	}
+	var f fields
+	if d.bare {
+		f[roleValue] = bareNumber(value)
+	} else if !d.find(value, &f) {
+		return Malformed
+	}
+	return d.event(key, recordTime, &f, e)
+}
+
+// bareNumber returns a JSON text that is a number.
+func bareNumber(value []byte) field {
+	value = bytes.Trim(value, " \t\r\n")
+	if c := value[0]; c != '-' && (c < '0' || c > '9') {
+		return field{}
+	}
+	return field{number, value}
+}
+
+// hugeRecord is the size from which a record's parser is thrown away, so that one huge record does not hold its memory,
+// dozens of times its size, for ever.
+const hugeRecord = 1 << 16
+
+// find finds the wanted fields; false if there is no one object that says what they are.
+func (d *jsonDecoder) find(value []byte, f *fields) bool {
+	v, err := d.parser.ParseBytes(value)
+	if len(value) >= hugeRecord {
+		d.parser = fastjson.Parser{}
+	}
+	if err != nil || v.Type() != fastjson.TypeObject { // valid JSON, but nested too deep
+		return false
+	}
+	d.twice = false
+	for _, n := range d.nodes {
+		n.value = nil
+	}
+	d.root.look(v)
+	for _, n := range d.nodes {
+		if n.value == nil {
+			continue
+		}
+		n.look(n.value)
+		for _, r := range n.roles {
+			f[r] = d.field(r, n.value)
+		}
+	}
+	return !d.twice
+}
+
+// look finds the values of n's children.
+func (n *node) look(v *fastjson.Value) {
+	if len(n.children) > 0 {
+		v.GetObject().Visit(n.visit) // nothing if it is no object
+	}
+}
+
+func (d *jsonDecoder) field(r role, v *fastjson.Value) field {
+	switch v.Type() {
+	case fastjson.TypeString:
+		s, _ := v.StringBytes()
+		return field{text, s}
+	case fastjson.TypeNumber:
+		d.numbers[r] = v.MarshalTo(d.numbers[r][:0]) // as it was written
+		return field{number, d.numbers[r]}
+	}
+	return field{}
+}
+
+// validJSON says whether a record is one I-JSON text (RFC 7493, section 2.1): strict grammar, Unicode and nothing else.
+// fastjson's parser itself accepts more.
+func validJSON(value []byte) bool {
+	// fastjson's errors quote what follows once a level of nesting, and it nests on the stack: what could be deep
+	// goes to the validator that takes the same time for every text.
+	const deep = 8
+	if bytes.Count(value, []byte{'{'})+bytes.Count(value, []byte{'['}) > deep {
+		if !json.Valid(value) {
+			return false
+		}
+	} else if fastjson.ValidateBytes(value) != nil {
+		return false
+	}
+	return utf8.Valid(value) && pairedSurrogates(value)
+}
+
+// pairedSurrogates says whether the escapes of a valid JSON text make Unicode: \ud83d\ude00 does, \ud83d alone does not.
+// Parsers disagree on what user a lone surrogate is.
+func pairedSurrogates(value []byte) bool {
+	for {
+		i := bytes.IndexByte(value, '\\')
+		switch {
+		case i < 0:
+			return true
+		case value[i+1] != 'u':
+			value = value[i+2:]
+			continue
+		}
+		first := hex(value[i+2:])
+		value = value[i+6:]
+		if !utf16.IsSurrogate(first) {
+			continue
+		}
+		if !bytes.HasPrefix(value, []byte(`\u`)) || utf16.DecodeRune(first, hex(value[2:])) == utf8.RuneError {
+			return false
+		}
+		value = value[6:]
+	}
+}
+
+// hex reads the four hexadecimal digits that a valid escape begins with.
+func hex(b []byte) rune {
+	x, _ := strconv.ParseUint(string(b[:4]), 16, 16)
+	return rune(x)
+}

@@ -1,0 +1,124 @@
+package codec
+
+// role is a part of an event.
+type role int
+
+const (
+	roleValue role = iota
+	roleUser
+	roleTime
+	roleGroup
+	numRoles
+)
+
+// kind is what a format knows of a field's type.
+type kind uint8
+
+const (
+	none   kind = iota // missing, or of a type that no part of an event has
+	text               // a string
+	number             // a number, written as in JSON
+	cell               // a text that may stand for either, as formats without types have it
+)
+
+// field is a field of a record as its format found it.
+type field struct {
+	kind kind
+	text []byte
+}
+
+type fields [numRoles]field
+
+// rules make events of fields: what all formats share.
+type rules struct {
+	grid      Grid
+	groups    map[string]int
+	maxFuture int64
+	// Which parts are not fields.
+	keyed, stamped, grouped bool
+}
+
+func newRules(s Spec) rules {
+	r := rules{
+		grid: s.Grid, groups: make(map[string]int, len(s.Groups)), maxFuture: s.MaxFuture.Nanoseconds(),
+		keyed: s.User == KeyField, stamped: s.Time == TimestampField, grouped: s.Group != "",
+	}
+	for i, g := range s.Groups {
+		if g != "" { // an empty group is a missing one
+			r.groups[g] = i
+		}
+	}
+	return r
+}
+
+// event makes the event of a record.
+func (r *rules) event(key []byte, recordTime int64, f *fields, e *Event) Reason {
+	var ok bool
+	if e.Value, ok = r.value(f[roleValue]); !ok {
+		return BadValue
+	}
+	if r.keyed {
+		e.User = key
+	} else {
+		e.User = name(f[roleUser])
+	}
+	if len(e.User) == 0 {
+		return BadUser
+	}
+	// Without a timestamp of its own a record could claim any time: nothing would bound how far ahead.
+	if recordTime < 0 {
+		return BadTime
+	}
+	e.Time = recordTime
+	if !r.stamped {
+		if e.Time, ok = instant(f[roleTime]); !ok {
+			return BadTime
+		}
+	}
+	e.Group = 0
+	if r.grouped {
+		if e.Group, ok = r.groups[string(name(f[roleGroup]))]; !ok {
+			return BadGroup
+		}
+	}
+	if e.Time-recordTime > r.maxFuture { // both are at least 0: no overflow
+		return Future
+	}
+	return OK
+}
+
+func (r *rules) value(f field) (int64, bool) {
+	if f.kind != number && f.kind != cell {
+		return 0, false
+	}
+	i, err := r.grid.Parse(f.text)
+	return i, err == nil
+}
+
+// name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither.
+func name(f field) []byte {
+	switch f.kind {
+	case text, cell:
+		return f.text
+	case number:
+		return integer(f.text)
+	}
+	return nil
+}
+
+// integer returns a number of JSON's notation if it is written as an integer, else nil. −0 is 0.
+func integer(number []byte) []byte {
+	digits := number
+	if len(number) > 0 && number[0] == '-' {
+		digits = number[1:]
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return nil
+		}
+	}
+	if len(digits) == 1 && digits[0] == '0' {
+		return digits
+	}
+	return number
+}

@@ -1,0 +1,127 @@
+package codec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Grid places a number on the stream's grid. The text is a number in JSON's notation, else there is an error; −1 and
+// N+1 stand for numbers beyond the bounds. [github.com/louver/louver/mechanisms.Grid] is one.
+type Grid interface {
+	Parse(number []byte) (int64, error)
+}
+
+// What stands for a part of the record instead of a field.
+const (
+	KeyField       = "$key"       // the record's key, as user
+	ValueField     = "$value"     // the record's whole value, a bare number in JSON's notation, as value
+	TimestampField = "$timestamp" // the record's timestamp, as time
+)
+
+// Spec says how to read the records of a stream.
+type Spec struct {
+	// Format is "json" or "csv". Required.
+	Format string
+	// User is a field, or KeyField. Required. A field is a path with dots (JSON) or a column (CSV).
+	User string
+	// Value is a field, or ValueField (JSON). Required.
+	Value string
+	// Time is a field, or TimestampField. Defaults to TimestampField.
+	Time string
+	// Group is a field. Defaults to none: every event is in the first group.
+	Group string
+	// Columns names the columns of CSV, in order. Required for CSV.
+	Columns []string
+	// Delimiter parts the columns of CSV. Defaults to a comma.
+	Delimiter rune
+	// Groups is the public list. Required if Group is given.
+	Groups []string
+	// MaxFuture is how far an event's time may lie ahead of its record's timestamp; 0: not at all.
+	MaxFuture time.Duration
+	// Grid is the public grid of values. Required.
+	Grid Grid
+}
+
+// format makes the decoder of a checked Spec.
+type format struct {
+	name string
+	new  func(Spec, rules) (Decoder, error)
+}
+
+var formats = []format{
+	{"json", newJSON},
+	{"csv", newCSV},
+}
+
+// New returns the decoder of a Spec. The error says which field of the Spec is wrong, and what would be right.
+func New(s Spec) (Decoder, error) {
+	if s.Time == "" {
+		s.Time = TimestampField
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	var known []string
+	for _, f := range formats {
+		if f.name == s.Format {
+			d, err := f.new(s, newRules(s))
+			if err != nil {
+				return nil, fmt.Errorf("input: %w", err)
+			}
+			return d, nil
+		}
+		known = append(known, f.name)
+	}
+	return nil, fmt.Errorf("input: format %q is not known; want one of %s", s.Format, strings.Join(known, ", "))
+}
+
+func (s Spec) check() error {
+	switch {
+	case s.User == "":
+		return fmt.Errorf("user is missing; want a field, or %s", KeyField)
+	case s.Value == "":
+		return fmt.Errorf("value is missing; want a field, or %s", ValueField)
+	case s.Grid == nil:
+		return fmt.Errorf("the grid is missing; want bounds and step")
+	case s.Group != "" && len(s.Groups) == 0:
+		return fmt.Errorf("groups are missing; want the public list for group %q", s.Group)
+	case s.MaxFuture < 0:
+		return fmt.Errorf("max_future %s is negative; want a duration of at least 0", s.MaxFuture)
+	}
+	for _, p := range s.parts() {
+		if strings.HasPrefix(p.field, "$") && p.field != p.special {
+			return fmt.Errorf("%s %q is not known; want a field%s", p.name, p.field, p.alternative())
+		}
+		if slices.Contains(strings.Split(p.field, "."), "") && p.field != "" {
+			return fmt.Errorf("%s %q has an empty part; want a field such as user.id", p.name, p.field)
+		}
+	}
+	return nil
+}
+
+// part is one of the four parts of an event and where it is found.
+type part struct {
+	role                 role
+	name, field, special string
+}
+
+func (s Spec) parts() [numRoles]part {
+	return [numRoles]part{
+		{roleValue, "value", s.Value, ValueField},
+		{roleUser, "user", s.User, KeyField},
+		{roleTime, "time", s.Time, TimestampField},
+		{roleGroup, "group", s.Group, ""},
+	}
+}
+
+// inValue says whether the part is a field of the record's value.
+func (p part) inValue() bool { return p.field != "" && p.field != p.special }
+
+func (p part) alternative() string {
+	if p.special == "" {
+		return ""
+	}
+	return ", or " + p.special
+}
