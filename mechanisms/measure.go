@@ -1,9 +1,131 @@
 package mechanisms
 
-// Measure is a public base measure on a grid: cells of neighbouring points and one whole weight for all points of a
-// cell. It is immutable and safe for concurrent use.
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Measure is a public base measure on a grid: how much each point is favoured before any data are seen. An exponential
+// mechanism may be multiplied by any of them and keeps its ε exactly, since the weight of a point is the same on all
+// samples. Points come in cells of neighbours of one whole weight, so that masses are exact integers. It is immutable
+// and safe for concurrent use.
 type Measure struct {
 	bounds []int64  // cell j holds the points bounds[j] ≤ x < bounds[j+1]
 	weight []uint64 // of one point of cell j, at least 1
-	before []uint64 // before[j] = mass of all cells left of j; the last entry is the total, less than 2^63
+	upTo   []uint64 // upTo[j] is the mass of the cells left of j; the last entry is the total, less than 2^63
+}
+
+// Uniform returns the measure in which all points of the grid are alike.
+func Uniform(g *Grid) *Measure {
+	return newMeasure([]int64{0, g.last + 1}, []uint64{1})
+}
+
+// Cells returns the measure that is logarithmic away from the value 0 and linear elsewhere: all cells have the same
+// mass, and a cell is about a sixteenth as wide as it is far from 0, but never wider than 1/32 of the grid.
+func Cells(g *Grid) *Measure {
+	bounds := cellBounds(g.last+1, g.anchor)
+	mass := make([]uint64, len(bounds)-1)
+	for j := range mass {
+		mass[j] = one / uint64(len(mass))
+	}
+	return cellMeasure(bounds, mass)
+}
+
+// one is the mass of all cells together, about: cell masses are numbers in Q32.
+const one = 1 << 32
+
+// cellBounds returns the cells of a grid of the given number of points, as the positions where they begin and the end
+// of the last. They are a tenth of a thousand to a few hundred. Where 0 lies inside the grid, distances count from
+// a 64th of the points on, so that nothing finer than 1/1024 of the range is resolved around it.
+func cellBounds(points, anchor int64) []int64 {
+	const perDistance, fewest = 16, 32
+	widest := (points + fewest - 1) / fewest
+	offset := int64(0)
+	if 0 < anchor && anchor < points-1 {
+		offset = (points + 63) / 64
+	}
+	width := func(distance int64) int64 { return max(1, min((distance+offset)/perDistance, widest)) }
+	var bounds []int64
+	for at := anchor; at > 0; {
+		at -= min(width(anchor-at+1), at)
+		bounds = append(bounds, at)
+	}
+	slices.Reverse(bounds)
+	for at := anchor; at < points; at += min(width(at-anchor), points-at) {
+		bounds = append(bounds, at)
+	}
+	return append(bounds, points)
+}
+
+// cellMeasure spreads the mass of each cell, in Q32 and about 2^32 in all, evenly over its points.
+func cellMeasure(bounds []int64, mass []uint64) *Measure {
+	weight := make([]uint64, len(mass))
+	for j, m := range mass {
+		weight[j] = max(1, (m<<30)/uint64(bounds[j+1]-bounds[j]))
+	}
+	return newMeasure(bounds, weight)
+}
+
+func newMeasure(bounds []int64, weight []uint64) *Measure {
+	m := &Measure{bounds: bounds, weight: weight, upTo: make([]uint64, len(bounds))}
+	for j, w := range weight {
+		m.upTo[j+1] = m.upTo[j] + w*uint64(bounds[j+1]-bounds[j])
+	}
+	return m
+}
+
+// total returns the mass of the whole grid.
+func (m *Measure) total() uint64 { return m.upTo[len(m.upTo)-1] }
+
+// below returns the mass of the points less than x, for 0 ≤ x ≤ N+1.
+func (m *Measure) below(x int64) uint64 {
+	j := m.cell(x)
+	return m.upTo[j] + m.weight[j]*uint64(x-m.bounds[j])
+}
+
+// cell returns the cell of point x; the last one for N+1.
+func (m *Measure) cell(x int64) int {
+	lo, hi := 0, len(m.weight)
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); m.bounds[mid] <= x {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// at returns the point x with below(x) ≤ u < below(x+1): a uniform u below the total gives each point its weight.
+func (m *Measure) at(u uint64) int64 {
+	lo, hi := 0, len(m.weight)
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); m.upTo[mid] <= u {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return m.bounds[lo] + int64((u-m.upTo[lo])/m.weight[lo])
+}
+
+// surprise returns ln(V/(η·v)) for the total mass V and the least weight v of a point: whatever the data, the points
+// worse than the best by that many e-foldings of an exponential mechanism have probability at most η in all.
+func (m *Measure) surprise(eta float64) float64 {
+	return math.Log(float64(m.total()) / float64(slices.Min(m.weight)) / eta)
+}
+
+// chooseMeasure returns the measure of a draw: the public one if there is one, else the mechanism's own.
+func chooseMeasure(s *Sample, g *Grid, own *Measure, public Public) (*Measure, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if public.Measure == nil {
+		return own, nil
+	}
+	if end := public.Measure.bounds[len(public.Measure.bounds)-1]; end != g.last+1 {
+		return nil, fmt.Errorf("measure: made for a grid of %d points, not %d", end, g.last+1)
+	}
+	return public.Measure, nil
 }

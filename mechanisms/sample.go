@@ -14,6 +14,7 @@ type Sample struct {
 	values  []int64 // distinct indices in 0..N, ascending
 	upTo    []int64 // upTo[j] users hold values[:j+1]
 	n       int64
+	most    int64 // users at the value that most of them hold
 	outside int64
 }
 
@@ -30,9 +31,9 @@ func NewSample(g *Grid, points []Point) *Sample {
 			continue
 		}
 		if p.Index < 0 || p.Index > g.last {
-			s.outside += p.Count
+			s.outside += min(p.Count, 1<<40)
 		}
-		s.n += p.Count
+		s.n += min(p.Count, 1<<40) // more than any mechanism takes, and no sum of them overflows
 		value := min(max(p.Index, 0), g.last)
 		if last := len(s.values) - 1; last >= 0 && s.values[last] == value {
 			s.upTo[last] = s.n
@@ -40,6 +41,9 @@ func NewSample(g *Grid, points []Point) *Sample {
 		}
 		s.values = append(s.values, value)
 		s.upTo = append(s.upTo, s.n)
+	}
+	for j := range s.values {
+		s.most = max(s.most, s.count(j))
 	}
 	return s
 }
@@ -71,6 +75,9 @@ func (s *Sample) before(j int) int64 {
 	}
 	return s.upTo[j-1]
 }
+
+// count returns how many users hold the j-th distinct value.
+func (s *Sample) count(j int) int64 { return s.upTo[j] - s.before(j) }
 
 // at returns the position among the distinct values of the i-th smallest value, 1 ≤ i ≤ n, ties counted.
 func (s *Sample) at(i int64) int {

@@ -1,0 +1,81 @@
+package mechanisms
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/louver/louver/mechanisms/exact"
+	"github.com/shopspring/decimal"
+)
+
+// geometric counts users and adds discrete Laplace noise, P(z) ∝ e^{−ε|z|}; counts below 0 become 0.
+//
+// Privacy: ε-DP. One user changes the count by at most 1, and the noise's law by a factor within e^{±ε} for each step.
+// Raising to 0 is post-processing.
+//
+// Source: Ghosh, Roughgarden, Sundararajan (2009); drawn as in Canonne, Kamath, Steinke (2020).
+type geometric struct {
+	header
+	num, den uint64 // ε
+	of       func(s *Sample) int64
+}
+
+func newGeometric(q *Query) (Mechanism, error) {
+	num, den, err := positive("epsilon", q.Epsilon)
+	if err != nil {
+		return nil, err
+	}
+	m := &geometric{header: header{"geometric", pure(q.Epsilon)}, num: num, den: den}
+	if q.Statistic == Outside {
+		m.of = func(s *Sample) int64 { return s.outside }
+		return m, nil
+	}
+	// Strictly above and strictly below, among what a value can be on the grid: an index more than first and less than end.
+	g := q.Grid
+	first, end := int64(-1), g.last+1
+	if q.Above != nil {
+		if first, err = g.floor("above", *q.Above); err != nil {
+			return nil, err
+		}
+	}
+	if q.Below != nil {
+		floor, err := g.floor("below", *q.Below)
+		if err != nil {
+			return nil, err
+		}
+		if end = floor; g.decimal(floor).LessThan(*q.Below) {
+			end++
+		}
+	}
+	if first+1 >= end {
+		return nil, fmt.Errorf("above %s and below %s leave no point of the grid between them", text(q.Above), text(q.Below))
+	}
+	m.of = func(s *Sample) int64 { return s.below(end) - s.atMost(first) }
+	return m, nil
+}
+
+func text(d *decimal.Decimal) string {
+	if d == nil {
+		return "(none)"
+	}
+	return shown(*d)
+}
+
+// floor returns the index of the last grid point at or below a threshold, which must lie within the bounds.
+func (g *Grid) floor(name string, d decimal.Decimal) (int64, error) {
+	if d.Cmp(g.lower) < 0 || d.Cmp(g.upper) > 0 {
+		return 0, fmt.Errorf("%s %s must lie within the bounds, %s to %s", name, shown(d), g.lower, g.upper)
+	}
+	steps, _ := d.Sub(g.lower).QuoRem(g.step, 0)
+	return steps.IntPart(), nil
+}
+
+// Counts says that the values are numbers of users.
+func (m *geometric) Counts() bool { return true }
+
+func (m *geometric) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
+	source := exact.NewSource(random)
+	noise := source.DiscreteLaplace(m.num, m.den)
+	return Draw{Values: []int64{max(0, m.of(s)+noise)}, RankError95: []float64{math.NaN()}}, source.Err()
+}

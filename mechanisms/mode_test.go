@@ -1,0 +1,137 @@
+package mechanisms
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+	"github.com/shopspring/decimal"
+)
+
+func modeLaw(h []int64, epsilon float64) []float64 {
+	weights := make([]float64, len(h))
+	for x, n := range h {
+		weights[x] = math.Exp(epsilon * float64(n))
+	}
+	return dptest.Normalise(weights)
+}
+
+func TestModePrivacy(t *testing.T) {
+	for _, epsilon := range []float64{0.1, 1, 4} {
+		dptest.CheckPrivacy(t, "mode", 5, 6, epsilon, 0.6, func(epsilon float64) dptest.Law {
+			return func(h []int64) []float64 { return modeLaw(h, epsilon) }
+		})
+		dptest.CheckPrivacy(t, "mode", 2, 6, epsilon, 0.9, func(epsilon float64) dptest.Law {
+			return func(h []int64) []float64 { return modeLaw(h, epsilon) }
+		})
+	}
+}
+
+func TestModeSampler(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{4})
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, c := range []struct {
+		points, users int
+		epsilon       string
+	}{{4, 9, "0.3"}, {300, 60, "1"}, {300, 60, "0.4"}, {300, 3000, "0.3"}} {
+		g := smallGrid(t, c.points)
+		h := make([]int64, c.points)
+		for range c.users {
+			h[int(min(math.Abs(rng.NormFloat64())*float64(c.points)/8, float64(c.points-1)))]++
+		}
+		s := sampleOf(g, h)
+		m := build(t, Query{Statistic: Mode, Epsilon: dec(c.epsilon), Grid: g})
+		counts := dptest.Counts(60000, c.points, func() int {
+			d, err := m.Draw(s, Public{}, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(d.Values[0])
+		})
+		dptest.CheckSampler(t, fmt.Sprint("mode", c), counts, func(f float64) []float64 {
+			return modeLaw(h, f*dec(c.epsilon).InexactFloat64())
+		})
+	}
+}
+
+func TestModeExtremes(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{5})
+	for _, epsilon := range []string{"0.000001", "1", "1e6", "1e17"} {
+		for _, g := range []*Grid{grid(t, "0", "9007199254740992", "1"), smallGrid(t, 2)} {
+			for _, points := range [][]Point{nil, {{1, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5e6}, {1, 5e6 + 1}}} {
+				m := build(t, Query{Statistic: Mode, Epsilon: dec(epsilon), Grid: g})
+				d, err := m.Draw(NewSample(g, points), Public{}, random)
+				if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+					t.Fatalf("ε=%s: %v, %v", epsilon, d, err)
+				}
+				if epsilon == "1e17" && len(points) > 0 && points[len(points)-1].Index == 1 && points[0].Index != 0 && d.Values[0] != 1 {
+					t.Fatalf("ε=%s %v: %v", epsilon, points, d)
+				}
+			}
+		}
+	}
+}
+
+// geometricLaw is that of a count of n, cut at both ends.
+func geometricLaw(n int64, most int, epsilon float64) []float64 {
+	p := make([]float64, most+1)
+	const far = 2000
+	for z := int64(-far); z <= far; z++ {
+		p[min(max(n+z, 0), int64(most))] += math.Exp(-epsilon * math.Abs(float64(z)))
+	}
+	return dptest.Normalise(p)
+}
+
+func TestGeometric(t *testing.T) {
+	g := grid(t, "0", "2", "0.5")
+	at := func(s string) *decimal.Decimal { d := dec(s); return &d }
+	for _, c := range []struct {
+		statistic    Statistic
+		above, below *decimal.Decimal
+		of           func(h []int64) int64 // h[0] below the grid, h[1..5] on it, h[6] above
+	}{
+		{Count, nil, nil, func(h []int64) int64 { return h[0] + h[1] + h[2] + h[3] + h[4] + h[5] + h[6] }},
+		{Count, at("0.5"), nil, func(h []int64) int64 { return h[3] + h[4] + h[5] + h[6] }},
+		{Count, at("0.6"), nil, func(h []int64) int64 { return h[3] + h[4] + h[5] + h[6] }},
+		{Count, nil, at("0.5"), func(h []int64) int64 { return h[0] + h[1] }},
+		{Count, nil, at("0.6"), func(h []int64) int64 { return h[0] + h[1] + h[2] }},
+		{Count, at("0"), at("2"), func(h []int64) int64 { return h[2] + h[3] + h[4] }},
+		{Outside, nil, nil, func(h []int64) int64 { return h[0] + h[6] }},
+	} {
+		q := Query{Statistic: c.statistic, Above: c.above, Below: c.below, Grid: g}
+		name := fmt.Sprint(c.statistic, " ", text(c.above), " ", text(c.below))
+		exactCount := func(h []int64) int64 {
+			var points []Point
+			for i, n := range h {
+				points = append(points, Point{int64(i) - 1, n})
+			}
+			q.Epsilon = dec("1")
+			return build(t, q).(*geometric).of(NewSample(g, points))
+		}
+		dptest.Samples(7, 3, func(h []int64) {
+			if got, want := exactCount(h), c.of(h); got != want {
+				t.Fatalf("%s of %v = %d, want %d", name, h, got, want)
+			}
+		})
+		dptest.CheckPrivacy(t, name, 7, 2, 0.5, 0.999, func(epsilon float64) dptest.Law {
+			return func(h []int64) []float64 { return geometricLaw(exactCount(h), 12, epsilon) }
+		})
+	}
+
+	random := rand.NewChaCha8([32]byte{6})
+	m := build(t, Query{Statistic: Count, Epsilon: dec("0.3"), Grid: g})
+	s := NewSample(g, []Point{{2, 3}})
+	counts := dptest.Counts(60000, 41, func() int {
+		d, err := m.Draw(s, Public{}, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(min(d.Values[0], 40))
+	})
+	dptest.CheckSampler(t, "count", counts, func(f float64) []float64 { return geometricLaw(3, 40, 0.3*f) })
+	if !m.Counts() {
+		t.Error("a count is not a count")
+	}
+}

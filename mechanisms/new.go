@@ -1,0 +1,194 @@
+package mechanisms
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/louver/louver/mechanisms/exact"
+	"github.com/shopspring/decimal"
+)
+
+// offer is a mechanism that serves a statistic.
+type offer struct {
+	name  string
+	build func(q *Query) (Mechanism, error)
+	takes string // the names of the optional parameters it understands
+}
+
+// offers returns what serves a statistic, the default first.
+func offers(s Statistic) []offer {
+	switch s {
+	case Median, Quantile:
+		return []offer{{"margin", newMargin, "tilt"}, {"duff", newDuff, ""}}
+	case Mode:
+		return []offer{{"duff", newMode, ""}}
+	case Count, Outside:
+		return []offer{{"geometric", newGeometric, ""}}
+	}
+	return nil
+}
+
+// Available returns the names of the mechanisms that serve a statistic, the default first; none if there is no such
+// statistic.
+func Available(s Statistic) []string {
+	var names []string
+	for _, o := range offers(s) {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+// New checks a query and returns its mechanism. The errors name the parameter, its value and the rule that it breaks.
+func New(q Query) (Mechanism, error) {
+	list := offers(q.Statistic)
+	if len(list) == 0 {
+		return nil, fmt.Errorf("statistic %q is not known: one of %s, %s, %s, %s, %s, %s, %s, %s", string(q.Statistic),
+			Median, Quantile, Quantiles, Mode, Mean, TrimmedMean, Count, Outside)
+	}
+	if q.Grid == nil {
+		return nil, fmt.Errorf("grid: bounds and step are required")
+	}
+	chosen := list[0]
+	if q.Mechanism != "" {
+		found := false
+		for _, o := range list {
+			if o.name == q.Mechanism {
+				chosen, found = o, true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("mechanism %q is not available for statistic %s; available: %s", q.Mechanism, q.Statistic, strings.Join(Available(q.Statistic), ", "))
+		}
+	}
+	if err := q.check(chosen); err != nil {
+		return nil, err
+	}
+	return chosen.build(&q)
+}
+
+// check looks at the parameters that several mechanisms share and refuses those that the chosen one does not take.
+func (q *Query) check(chosen offer) error {
+	if _, _, err := positive("epsilon", q.Epsilon); err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		name  string
+		given bool
+		value any
+		takes bool
+	}{
+		{"p", len(q.P) > 0, q.P, q.Statistic == Quantile || q.Statistic == Quantiles},
+		{"trim", !q.Trim.IsZero(), q.Trim, q.Statistic == TrimmedMean},
+		{"above", q.Above != nil, q.Above, q.Statistic == Count},
+		{"below", q.Below != nil, q.Below, q.Statistic == Count},
+	} {
+		if p.given && !p.takes {
+			return fmt.Errorf("%s %v is not a parameter of statistic %s", p.name, p.value, q.Statistic)
+		}
+	}
+	for _, p := range []struct {
+		name  string
+		given bool
+		value any
+	}{
+		{"calibration", q.Calibration != "", q.Calibration},
+		{"tilt", q.Tilt != [2]int64{}, q.Tilt},
+		{"delta", !q.Delta.IsZero(), q.Delta},
+		{"beta", !q.Beta.IsZero(), q.Beta},
+		{"interval", q.Interval != nil, q.Interval},
+	} {
+		if p.given && !strings.Contains(" "+chosen.takes+" ", " "+p.name+" ") {
+			return fmt.Errorf("%s %v is not a parameter of mechanism %s", p.name, p.value, chosen.name)
+		}
+	}
+	switch q.Prior {
+	case "", "uniform", "cells", "adaptive":
+	default:
+		return fmt.Errorf("prior %q is not known: uniform, cells or adaptive", q.Prior)
+	}
+	if q.ExpectedUsers < 0 {
+		return fmt.Errorf("expected_users %d must be at least 0", q.ExpectedUsers)
+	}
+	return nil
+}
+
+// positive returns a decimal > 0 as num/den in lowest terms, each at most 10^18.
+func positive(name string, d decimal.Decimal) (num, den uint64, err error) {
+	if d.Sign() <= 0 {
+		return 0, 0, fmt.Errorf("%s %s must be greater than 0", name, shown(d))
+	}
+	limit := big.NewInt(1e18)
+	if d.Exponent() >= -200 && d.Exponent() <= 18 {
+		r := d.Rat()
+		if r.Num().Cmp(limit) <= 0 && r.Denom().Cmp(limit) <= 0 {
+			return r.Num().Uint64(), r.Denom().Uint64(), nil
+		}
+	}
+	return 0, 0, fmt.Errorf("%s %s has too many digits: at most 18 before and after the point together", name, shown(d))
+}
+
+// shown prints a decimal that may have an absurd exponent.
+func shown(d decimal.Decimal) string {
+	if d.Exponent() > 100 || d.Exponent() < -200 {
+		return fmt.Sprintf("%se%d", d.Coefficient(), d.Exponent())
+	}
+	return d.String()
+}
+
+// fraction returns a probability in (0, 1) as p/q in lowest terms, q ≤ 10^9.
+func fraction(name string, d decimal.Decimal) (p, q int64, err error) {
+	if d.Sign() <= 0 || d.Cmp(decimal.NewFromInt(1)) >= 0 {
+		return 0, 0, fmt.Errorf("%s %s must lie between 0 and 1, both excluded", name, shown(d))
+	}
+	if d.Exponent() >= -200 {
+		if r := d.Rat(); r.Denom().Cmp(big.NewInt(1e9)) <= 0 {
+			return r.Num().Int64(), r.Denom().Int64(), nil
+		}
+	}
+	return 0, 0, fmt.Errorf("%s %s has too many digits: at most 9 after the point", name, shown(d))
+}
+
+// probability returns the p/q of a median or quantile.
+func (q *Query) probability() (num, den int64, err error) {
+	if q.Statistic == Median {
+		return 1, 2, nil
+	}
+	if len(q.P) != 1 {
+		return 0, 0, fmt.Errorf("p: a quantile takes one probability, not %d", len(q.P))
+	}
+	return fraction("p", q.P[0])
+}
+
+// measure returns the base measure that the query names. An adaptive one begins as cells until a release has been made.
+func (q *Query) measure() *Measure {
+	if q.Prior == "uniform" {
+		return Uniform(q.Grid)
+	}
+	return Cells(q.Grid)
+}
+
+// rate returns ε/divisor.
+func (q *Query) rate(divisor int64) exact.Rate {
+	return exact.NewRate(new(big.Rat).Quo(q.Epsilon.Rat(), big.NewRat(divisor, 1)))
+}
+
+// header is what all mechanisms have in common.
+type header struct {
+	name    string
+	promise Promise
+}
+
+func (h header) Name() string     { return h.name }
+func (h header) Promise() Promise { return h.promise }
+func (h header) Counts() bool     { return false }
+
+// maxUsers is the largest sample: below it, the utilities fit into 62 bits.
+const maxUsers = 1 << 28
+
+func (s *Sample) check() error {
+	if s.n > maxUsers {
+		return fmt.Errorf("sample: more than 2^28 users")
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package mechanisms
+
+import (
+	"io"
+	"math"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// rankUtility is a utility of a point that depends on its rank alone: on how many users hold less, the same and more.
+//
+// Required: seen from the quantile outward on either side, the level does not fall from data point to data point, nor
+// from gap to gap (a gap is what lies between two neighbouring data points); and the best level is that of the data
+// point X(⌈αn⌉) or of a gap next to it.
+type rankUtility interface {
+	level(below, equal, above int64) int64
+}
+
+// ranks is the exponential mechanism P(x) ∝ μ(x)·e^{−κ·level(x)} for the quantile p/q.
+type ranks struct {
+	header
+	grid    *Grid
+	p, q    int64
+	utility rankUtility
+	rate    exact.Rate
+	measure *Measure
+	// What one e-folding of the weight is worth, in ranks to the left and to the right of the quantile.
+	left, right float64
+}
+
+func (m *ranks) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
+	measure, err := chooseMeasure(s, m.grid, m.measure, public)
+	if err != nil {
+		return Draw{}, err
+	}
+	source := exact.NewSource(random)
+	d := Draw{Values: []int64{outward(newTour(m, s), m.rate, measure, source)}}
+	d.RankError95, d.PLow, d.PHigh = m.errors(measure, public.Users)
+	return d, source.Err()
+}
+
+// errors returns how far a draw may be from the quantile. Points with κ·level > t have probability at most V·e^{−t}/v
+// for the total mass V and the least weight v of a point, since the quantile itself has a level of at most 0.
+func (m *ranks) errors(measure *Measure, users *NoisyCount) (rank95, low, high []float64) {
+	rank95 = []float64{max(m.left, m.right) * measure.surprise(0.05)}
+	if users != nil {
+		t := measure.surprise(0.05 - countRisk)
+		l, h := percentiles(float64(m.p)/float64(m.q), m.left*t, m.right*t, users)
+		low, high = []float64{l}, []float64{h}
+	}
+	return rank95, low, high
+}
+
+// countRisk is the part of the 5 % that percentiles spends on the noisy count.
+const countRisk = 0.01
+
+// percentiles returns the shares of users between which a value lies that is at most left ranks below and right ranks
+// above the quantile alpha, unless the noisy count is further above the true one than it is with probability countRisk.
+func percentiles(alpha, left, right float64, users *NoisyCount) (low, high float64) {
+	// Discrete Laplace noise is c or more with probability e^{−εc}/(1+e^{−ε}), for c ≥ 1.
+	c := math.Ceil(-math.Log(countRisk*(1+math.Exp(-users.Epsilon))) / users.Epsilon)
+	fewest := float64(users.Value) - max(1, c) + 1
+	if !(fewest >= 1) {
+		return 0, 1
+	}
+	return max(0, alpha-left/fewest), min(1, alpha+right/fewest)
+}
+
+// tour walks over the pieces of the grid: piece 2j is the gap before the j-th distinct value and 2j+1 is that value.
+type tour struct {
+	grid     *Grid
+	sample   *Sample
+	utility  rankUtility
+	lo, hi   int   // the pieces lo ≤ i < hi have been seen
+	lowFloor int64 // what is left of lo is no better
+	hiFloor  int64 // what is right of hi is no better
+}
+
+// newTour begins at the best piece.
+func newTour(m *ranks, s *Sample) *tour {
+	t := &tour{grid: m.grid, sample: s, utility: m.utility}
+	best := 0
+	if s.n > 0 {
+		best = 2*s.at(ceilDiv(m.p*s.n, m.q)) + 1 // X(⌈αn⌉)
+		for _, piece := range [2]int{best - 1, best + 1} {
+			if lo, hi := t.span(piece); lo < hi && t.levelOf(piece) < t.levelOf(best) {
+				best = piece
+			}
+		}
+	}
+	t.lo, t.hi = best, best
+	t.lowFloor, t.hiFloor = t.ahead(best-1, -1), t.ahead(best, 1)
+	return t
+}
+
+func (t *tour) next() (lo, hi, level int64) {
+	piece := t.hi
+	if t.lo == t.hi || t.hiFloor <= t.lowFloor {
+		t.hi++
+		t.hiFloor = t.ahead(t.hi, 1)
+	} else {
+		t.lo--
+		piece = t.lo
+		t.lowFloor = t.ahead(t.lo-1, -1)
+	}
+	lo, hi = t.span(piece)
+	return lo, hi, t.levelOf(piece)
+}
+
+func (t *tour) floor() int64 { return min(t.lowFloor, t.hiFloor) }
+
+func (t *tour) level(x int64) int64 {
+	below, upTo := t.sample.below(x), t.sample.atMost(x)
+	return t.utility.level(below, upTo-below, t.sample.n-upTo)
+}
+
+// span returns the points lo ≤ x < hi of a piece; a gap may have none.
+func (t *tour) span(piece int) (lo, hi int64) {
+	values, j := t.sample.values, piece/2
+	if piece%2 == 1 {
+		return values[j], values[j] + 1
+	}
+	hi = t.grid.last + 1
+	if j > 0 {
+		lo = values[j-1] + 1
+	}
+	if j < len(values) {
+		hi = values[j]
+	}
+	return lo, hi
+}
+
+func (t *tour) levelOf(piece int) int64 {
+	j := piece / 2
+	below := t.sample.before(j)
+	upTo := below
+	if piece%2 == 1 {
+		upTo = t.sample.upTo[j]
+	}
+	return t.utility.level(below, upTo-below, t.sample.n-upTo)
+}
+
+// ahead returns a level that no piece from this one on, in that direction, is better than: this one and the next are a
+// data point and a gap, and neither kind gets better further out.
+func (t *tour) ahead(piece, direction int) int64 {
+	last := 2 * len(t.sample.values)
+	if piece < 0 || piece > last {
+		return never
+	}
+	level := t.levelOf(piece)
+	if next := piece + direction; next >= 0 && next <= last {
+		level = min(level, t.levelOf(next))
+	}
+	return level
+}
