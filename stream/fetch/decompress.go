@@ -55,7 +55,7 @@ func (d *decompressor) unpack(codec kafka.Compression, b []byte) (_ []byte, err 
 			return nil, err
 		}
 		d.buffer, err = z.DecodeAll(b, d.buffer[:0])
-		if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
 			err = errTooLarge
 		}
 	default:

@@ -92,10 +92,10 @@ func (c *Client) list(ctx context.Context, topic string, partitions []int, time 
 	found := make(map[int]int64, len(partitions))
 	for _, t := range m.(*listoffsets.Response).Topics {
 		for _, p := range t.Partitions {
-			switch code := kafka.Error(p.ErrorCode); {
-			case code == 0:
+			switch code := kafka.Error(p.ErrorCode); code {
+			case 0:
 				found[int(p.Partition)] = p.Offset
-			case code == kafka.Unknown:
+			case kafka.Unknown:
 				// kafka-go puts this where one of several partitions' brokers
 				// could not be asked.
 				err = fmt.Errorf("partition %d: %w", p.Partition, kafka.LeaderNotAvailable)

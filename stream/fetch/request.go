@@ -81,8 +81,8 @@ func (r *Reader) request(buffer []byte) *request {
 	}
 }
 
-func (*request) ApiKey() protocol.ApiKey  { return protocol.Fetch } //nolint:revive // kafka-go's interface names it so
-func (*response) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:revive // kafka-go's interface names it so
+func (*request) ApiKey() protocol.ApiKey  { return protocol.Fetch }
+func (*response) ApiKey() protocol.ApiKey { return protocol.Fetch }
 
 // Broker routes the request to the partition's leader.
 func (q *request) Broker(cluster protocol.Cluster) (protocol.Broker, error) {

@@ -110,9 +110,9 @@ func Refused(err error) bool {
 		errors.As(err, &verify) || errors.As(err, &alert) || errors.As(err, &record)
 }
 
-// Unauthorized tells whether err is a missing right on a topic, group,
+// Unauthorised tells whether err is a missing right on a topic, group,
 // transactional id or the cluster.
-func Unauthorized(err error) bool {
+func Unauthorised(err error) bool {
 	for _, code := range []kafka.Error{kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed,
 		kafka.ClusterAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed} {
 		if errors.Is(err, code) {

@@ -121,6 +121,8 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
+broker.session.timeout.ms=1500
+broker.heartbeat.interval.ms=300
 `
 
 // boot configures, formats and starts Kafka. A port that was free may be taken

@@ -21,8 +21,8 @@ var (
 	ErrUnknownOutcome = errors.New("the transaction's outcome is unknown")
 	// ErrTooLarge: a record is larger than the topic's max.message.bytes.
 	ErrTooLarge = errors.New("a record is larger than the broker accepts: check max.message.bytes")
-	// ErrUnauthorized: a right on a topic, group or transactional id is missing.
-	ErrUnauthorized = errors.New("a right is missing")
+	// ErrUnauthorised: a right on a topic, group or transactional id is missing.
+	ErrUnauthorised = errors.New("a right is missing")
 	// ErrSpent: an earlier Commit failed. Open again.
 	ErrSpent = errors.New("the producer is spent by an earlier error: open it again")
 )
@@ -46,8 +46,8 @@ func typed(what string, err error) error {
 			}
 		}
 	}
-	if kafkaconn.Unauthorized(err) {
-		return fmt.Errorf("%s: %w: %w", what, ErrUnauthorized, err)
+	if kafkaconn.Unauthorised(err) {
+		return fmt.Errorf("%s: %w: %w", what, ErrUnauthorised, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
