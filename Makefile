@@ -3,7 +3,7 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
+LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # Real data for some tests, if it is there; they skip and say so where it is not.
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)

@@ -21,8 +21,14 @@ import (
 type commands struct {
 	LogSettings
 
+	Run         runCommand         `cmd:"" help:"Run the service until SIGTERM."`
 	Check       checkCommand       `cmd:"" help:"Check streams files; print what one user can lose and how exact the releases will be."`
 	Release     releaseCommand     `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
+	Watch       watchCommand       `cmd:"" help:"Print releases as they come."`
+	Budget      budgetCommand      `cmd:"" help:"Print what each stream and budget has spent and has left, from the ledger."`
+	Audit       auditCommand       `cmd:"" help:"Compare the ledger with what was published: every charge once, every value identical."`
+	Topics      topicsCommand      `cmd:"" help:"List every topic, group and right that the streams need; create what is missing."`
+	Broker      brokerCommand      `cmd:"" help:"Run the embedded broker alone, for trying things."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
 }
@@ -65,7 +71,14 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 		kong.Writers(out, errOut),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 120}),
-		kong.ValueFormatter(withVariable),
+		kong.ValueFormatter(helpText),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "what", Title: "What to draw:"},
+			{Key: "privacy", Title: "Bounds and privacy (no defaults where it matters):"},
+			{Key: "input", Title: "Input:"},
+			{Key: "kafka", Title: "Kafka:"},
+			{Key: "http", Title: "HTTP:"},
+		}),
 		kong.WithHyphenPrefixedParameters(true), // --lower -10
 	)
 	if err != nil {

@@ -20,13 +20,12 @@ type Reader struct {
 	Log   *zap.Logger
 }
 
-// Message is a record as it stands in a topic. Key and Value are the caller's.
+// Message is a record as it stands in a topic. Key and Value are valid until the function that gets it returns.
 type Message struct {
 	Topic      string
 	Partition  int
+	Offset     int64
 	Key, Value []byte
-	Headers    []kafka.Header
-	Time       time.Time
 }
 
 // Follow calls f for every record from the given time on, and goes on as they come until ctx ends or f fails. Records
@@ -68,7 +67,8 @@ func (r *Reader) begin(ctx context.Context, topic string, partition int, from ti
 	return r.Fetch.OffsetAt(ctx, topic, partition, from.UnixMilli())
 }
 
-// All calls f for every record that the topics hold now. f is never called concurrently.
+// All calls f for every record that the topics hold now, those of a partition in their order. f is never called
+// concurrently.
 func (r *Reader) All(ctx context.Context, topics []string, f func(Message) error) error {
 	var one sync.Mutex
 	return r.partitions(ctx, topics, func(ctx context.Context, topic string, partition int) error {
@@ -79,11 +79,7 @@ func (r *Reader) All(ctx context.Context, topics []string, f func(Message) error
 		_, err = r.Fetch.ReadAll(ctx, topic, partition, starts[partition], func(m *fetch.Record) error {
 			one.Lock()
 			defer one.Unlock()
-			message := Message{Topic: topic, Partition: partition, Key: append([]byte(nil), m.Key...), Value: append([]byte(nil), m.Value...), Time: time.UnixMilli(m.Time).UTC()}
-			for name, value := range m.Headers() {
-				message.Headers = append(message.Headers, kafka.Header{Key: name, Value: append([]byte(nil), value...)})
-			}
-			return f(message)
+			return f(Message{topic, partition, m.Offset, m.Key, m.Value})
 		})
 		return err
 	})

@@ -4,7 +4,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,9 +13,9 @@ import (
 
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/group"
-	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/stream/txn"
 )
 
@@ -140,22 +139,11 @@ func (s *Publish) partitions(ctx context.Context, topic string) (int, error) {
 	if n, ok := s.counts.Load(topic); ok {
 		return n.(int), nil
 	}
-	n, err := kafkaconn.Retry(ctx, func(err error) {
+	n, err := topics.PartitionsOf(ctx, s.Conn.Client, topic, func(err error) {
 		s.Log.Warn("output topic not ready", zap.String("topic", topic), zap.Error(err))
-	}, func(ctx context.Context) (int, error) {
-		meta, err := s.Conn.Client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
-		if err != nil {
-			return 0, err
-		}
-		for _, t := range meta.Topics {
-			if t.Name == topic {
-				return len(t.Partitions), t.Error
-			}
-		}
-		return 0, errors.New("the broker did not describe it")
 	})
 	if err != nil {
-		return 0, fmt.Errorf("output topic %s: %w", topic, err)
+		return 0, err
 	}
 	s.counts.Store(topic, n)
 	return n, nil

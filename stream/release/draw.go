@@ -174,7 +174,9 @@ func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw) {
 }
 
 // figure is a grid point as an exact decimal.
-func (p *program) figure(index int64) decimal.Decimal { return decimal.RequireFromString(p.stream.Grid.Text(index)) }
+func (p *program) figure(index int64) decimal.Decimal {
+	return decimal.RequireFromString(p.stream.Grid.Text(index))
+}
 
 // withhold leaves the window's values out: its groups are there, without any.
 func (p *program) withhold(e *ledger.Entry) {

@@ -39,7 +39,9 @@ type Worker func(ctx context.Context, p Partition, m *Membership) error
 
 // Membership is a worker's access to the group's committed offsets. It lives as long as the stage does; generations
 // come and go beneath it.
-type Membership struct{ generation atomic.Pointer[group.Generation] }
+type Membership struct {
+	generation atomic.Pointer[group.Generation]
+}
 
 // Commit commits an offset of a partition in the current generation.
 func (m *Membership) Commit(ctx context.Context, p Partition, offset int64, metadata string) error {

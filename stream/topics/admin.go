@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/kafkaconn"
 )
 
 // ErrUnfit says that a topic exists but is not what the plan needs: nothing that waiting would mend.
@@ -62,7 +64,8 @@ func entries(t Topic) []kafka.ConfigEntry {
 	return e
 }
 
-// Counts gives the number of partitions of every topic of the plan; a topic that is missing is an [ErrMissing].
+// Counts gives the number of partitions of every topic of the plan; a topic that is missing is an [ErrMissing], which
+// may pass: the topic may just have been created.
 func Counts(ctx context.Context, client *kafka.Client, plan []Topic) (map[string]int, error) {
 	have, err := partitions(ctx, client, plan)
 	if err != nil {
@@ -70,7 +73,7 @@ func Counts(ctx context.Context, client *kafka.Client, plan []Topic) (map[string
 	}
 	for _, t := range plan {
 		if have[t.Name] == 0 {
-			return nil, fmt.Errorf("%w: %s (%s) does not exist or may not be described; create it or grant Describe", ErrMissing, t.Name, t.Use)
+			return nil, fmt.Errorf("%w: %s does not exist or may not be described; create it or grant Describe (%w)", ErrMissing, t.Name, kafka.UnknownTopicOrPartition)
 		}
 	}
 	return have, nil
@@ -154,4 +157,17 @@ func fits(t Topic, settings map[string]string) error {
 		return fmt.Errorf("%w: %s has retention.bytes=%s; it needs -1, since what has been charged must never be forgotten", ErrUnfit, t.Name, b)
 	}
 	return nil
+}
+
+// PartitionsOf gives the number of partitions of a topic. It tries again until the topic is there or ctx ends; notify
+// hears of each failure.
+func PartitionsOf(ctx context.Context, client *kafka.Client, topic string, notify func(error)) (int, error) {
+	n, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (int, error) {
+		have, err := Counts(ctx, client, []Topic{{Name: topic}})
+		return have[topic], err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("partitions of topic %s: %w", topic, err)
+	}
+	return n, nil
 }

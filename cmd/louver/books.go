@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/topics"
+)
+
+// budgetCommand reports what has been spent.
+type budgetCommand struct {
+	KafkaSettings
+	AppID  string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose ledger is read."`
+	JSON   bool   `help:"Print JSON."`
+	Stream string `placeholder:"NAME" help:"Only this stream and its budget."`
+}
+
+// Run implements the command.
+func (c *budgetCommand) Run(app *App) error {
+	conn, err := c.connect(app.Context)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	books := ledger.NewBooks()
+	err = entries(app.Context, reader(conn, app.Log), c.AppID, func(m outputs.Message) error {
+		e, err := ledger.Decode(m.Value)
+		if err != nil {
+			return fmt.Errorf("%s/%d at offset %d: %w", m.Topic, m.Partition, m.Offset, err)
+		}
+		return books.Add(e)
+	})
+	if err != nil {
+		return err
+	}
+	r := ledger.NewReport(books, time.Now())
+	if c.Stream != "" {
+		if r, err = only(r, c.Stream, c.AppID); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return writeJSON(app.Out, r)
+	}
+	_, err = fmt.Fprintln(app.Out, r.Table())
+	return err
+}
+
+// only keeps one stream of a report, and its budget.
+func only(r ledger.Report, stream, app string) (ledger.Report, error) {
+	at := slices.IndexFunc(r.Streams, func(s ledger.StreamFigures) bool { return s.Stream == stream })
+	if at < 0 {
+		return r, fmt.Errorf("--stream=%s: the ledger of app %s has no such stream", stream, app)
+	}
+	r.Streams = r.Streams[at : at+1]
+	r.Budgets = slices.DeleteFunc(r.Budgets, func(b ledger.Figures) bool { return b.Budget != r.Streams[0].Budget })
+	return r, nil
+}
+
+// auditCommand compares the ledger with what has been published.
+type auditCommand struct {
+	KafkaSettings
+	AppID string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose ledger is read."`
+	JSON  bool   `help:"Print JSON."`
+}
+
+// Run implements the command.
+func (c *auditCommand) Run(app *App) error {
+	conn, err := c.connect(app.Context)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	r := reader(conn, app.Log)
+	published := map[string]bool{}
+	err = entries(app.Context, r, c.AppID, func(m outputs.Message) error {
+		// What cannot be read is a finding of the audit proper, below.
+		if e, err := ledger.Decode(m.Value); err == nil {
+			published[e.Output] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	audit := ledger.NewAudit()
+	at := func(m outputs.Message) ledger.Position {
+		return ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}
+	}
+	for topic := range published {
+		err := r.All(app.Context, []string{topic}, func(m outputs.Message) error {
+			audit.Output(at(m), m.Key, m.Value)
+			return nil
+		})
+		if err != nil {
+			return classed(err)
+		}
+	}
+	err = entries(app.Context, r, c.AppID, func(m outputs.Message) error {
+		audit.Entry(at(m), m.Key, m.Value)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	found := audit.Findings()
+	if c.JSON {
+		if err := writeJSON(app.Out, found); err != nil {
+			return err
+		}
+	} else {
+		printFindings(app.Out, found)
+	}
+	if !found.OK {
+		return reported()
+	}
+	return nil
+}
+
+func printFindings(w io.Writer, found ledger.Findings) {
+	for _, f := range found.Faults {
+		_, _ = fmt.Fprintln(w, f)
+	}
+	verdict := "ok"
+	if !found.OK {
+		verdict = fmt.Sprintf("%d faults", found.FaultCount)
+	}
+	_, _ = fmt.Fprintf(w, "%s: %d ledger entries, %d outputs, %d as the ledger says, %d pending, %d no longer in the output topics\n",
+		verdict, found.Entries, found.Outputs, found.Matched, found.Pending, found.Absent)
+}
+
+// entries reads the committed records of the app's ledger.
+func entries(ctx context.Context, r *outputs.Reader, app string, f func(outputs.Message) error) error {
+	topic := topics.Names{App: app}.Ledger()
+	if _, err := topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: topic}}); err != nil {
+		return brokerError(err)
+	}
+	return classed(r.All(ctx, []string{topic}, f))
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// brokerCommand is the embedded broker alone.
+type brokerCommand struct {
+	Listen  string `default:"127.0.0.1:9092" placeholder:"ADDR" help:"Address to listen on."`
+	DataDir string `placeholder:"DIR" help:"Keep the data here; absent: in memory."`
+}
+
+// Run implements the command.
+func (c *brokerCommand) Run(app *App) error {
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return usageError(fmt.Errorf("--listen=%s: want host:port, such as 127.0.0.1:9092", c.Listen))
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return usageError(fmt.Errorf("--listen=%s: the port is no number; want host:port, such as 127.0.0.1:9092", c.Listen))
+	}
+	ctx, stop := app.UntilSignal()
+	defer stop()
+	broker, err := embedded(host, number, c.DataDir)
+	if err != nil {
+		return err
+	}
+	defer broker.Close()
+	_, _ = fmt.Fprintf(app.Out, "a broker for trying things listens on %s; Ctrl-C ends it\n", c.Listen)
+	<-ctx.Done()
+	return nil
+}
+
+// embedded starts a broker in the process. Port 0 is any free one.
+func embedded(host string, port int, dataDir string) (*kfake.Cluster, error) {
+	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(port), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(3)}
+	if host != "" {
+		options = append(options, kfake.ListenFn(func(network, address string) (net.Listener, error) {
+			_, p, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			return net.Listen(network, net.JoinHostPort(host, p))
+		}))
+	}
+	if dataDir != "" {
+		options = append(options, kfake.DataDir(dataDir), kfake.SyncWrites())
+	}
+	broker, err := kfake.NewCluster(options...)
+	if err != nil {
+		return nil, fmt.Errorf("embedded broker on %s: %w", net.JoinHostPort(host, strconv.Itoa(port)), err)
+	}
+	return broker, nil
+}

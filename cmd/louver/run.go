@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// runCommand is the service.
+type runCommand struct {
+	KafkaSettings
+	RegistrySettings
+	AppSettings
+	TopicSettings
+	HTTPSettings
+	MetricsSettings
+	ServiceSettings
+	Stages []string `default:"ingest,release,publish" placeholder:"STAGE,…" help:"Stages that this process takes part in."`
+}
+
+// Run implements the command.
+func (c *runCommand) Run(app *App) error {
+	for _, s := range c.Stages {
+		if !slices.Contains(stream.Stages, s) {
+			return usageError(fmt.Errorf("--stages: %q is no stage; want some of %s", s, strings.Join(stream.Stages, ",")))
+		}
+	}
+	file, err := loadStreams(c.Streams)
+	if err != nil {
+		return err
+	}
+	ctx, stop := app.UntilSignal()
+	defer stop()
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
+		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, conn: conn, log: app.Log}
+	return s.run(ctx)
+}
+
+// loadStreams reads the streams files of a pattern.
+func loadStreams(pattern string) (*config.File, error) {
+	if pattern == "" {
+		return nil, usageError(errors.New("no streams file: give --streams or LOUVER_STREAMS"))
+	}
+	return config.Load(pattern, os.LookupEnv)
+}
+
+// service is the stages with their HTTP addresses.
+type service struct {
+	AppSettings
+	TopicSettings
+	HTTPSettings
+	MetricsSettings
+	ServiceSettings
+	stages      []string
+	uncommitted bool
+	streams     []*config.Stream
+	conn        *kafkaconn.Conn
+	log         *zap.Logger
+	// released, if not nil, hears of every figure that comes out.
+	released func(outputs.Record)
+}
+
+// run works until ctx ends and then for at most the shutdown timeout.
+func (s *service) run(ctx context.Context) error {
+	operators := prometheus.NewRegistry()
+	operators.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge())
+	gauges := outputs.NewGauges()
+	public := prometheus.NewRegistry()
+	public.MustRegister(gauges)
+	engine := &stream.Service{App: s.AppID, Streams: s.streams, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
+		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, Metrics: metrics.New(operators, described(s.streams), reasons()), Log: s.log}
+	var servers []server
+	if s.HTTPAddr != "" {
+		servers = append(servers, server{s.HTTPAddr, publicHandler(public, engine.Ready)})
+	}
+	if s.MetricsAddr != "" {
+		servers = append(servers, server{s.MetricsAddr, operatorHandler(operators, engine.Ready, s.DebugEndpoints)})
+	}
+	serving, err := serve(servers...)
+	if err != nil {
+		return err
+	}
+	s.log.Info("louver starts", zap.String("version", build().version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
+		zap.String("http", s.HTTPAddr), zap.String("metrics", s.MetricsAddr))
+	done := make(chan error, 1)
+	go func() {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return serving(ctx) })
+		group.Go(func() error { return classed(engine.Run(ctx)) })
+		group.Go(func() error { return s.follow(ctx, gauges) })
+		done <- group.Wait()
+	}()
+	select {
+	case err = <-done:
+	case <-overdue(ctx, s.ShutdownTimeout):
+		return fmt.Errorf("not stopped within LOUVER_SHUTDOWN_TIMEOUT=%s", s.ShutdownTimeout)
+	}
+	if err == nil || ctx.Err() != nil {
+		s.log.Info("louver has stopped")
+		return nil
+	}
+	return err
+}
+
+// overdue is closed when the timeout has passed after ctx ended.
+func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
+	late := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(timeout, func() { close(late) }) })
+	return late
+}
+
+// follow shows what is published, whichever process drew it, on the public metrics.
+func (s *service) follow(ctx context.Context, gauges *outputs.Gauges) error {
+	from := time.Now()
+	for _, st := range s.streams {
+		if t := time.Now().Add(-4*st.Window.Size - st.Window.Grace); t.Before(from) {
+			from = t
+		}
+	}
+	err := reader(s.conn, s.log).Follow(ctx, outputTopics(s.streams), from, func(r outputs.Record, _ []byte) error {
+		gauges.Update(r)
+		if s.released != nil {
+			s.released(r)
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return classed(err)
+}
+
+// outputTopics are the streams' output topics, each once.
+func outputTopics(streams []*config.Stream) []string {
+	var names []string
+	for _, s := range streams {
+		names = append(names, s.Output)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// described is what the metrics must know of the streams.
+func described(streams []*config.Stream) []metrics.Stream {
+	var all []metrics.Stream
+	for _, s := range streams {
+		m := metrics.Stream{Name: s.Name, Topic: s.Input.Topic}
+		for _, r := range s.Releases {
+			m.Statistics = append(m.Statistics, string(r.Query.Statistic))
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func reasons() []string {
+	var names []string
+	for _, r := range codec.Reasons() {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+func versionGauge() prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "1, with the version."}, []string{"version"})
+	g.WithLabelValues(build().version).Set(1)
+	return g
+}
