@@ -71,7 +71,7 @@ type Item struct {
 }
 
 // largestExponent bounds the decimal exponents that are accepted: nothing sensible comes near, and sums of numbers
-// such as 1e1000000 would take all memory.
+// such as 1e10000 take time and memory.
 const largestExponent = 100
 
 func checkDecimal(name string, d decimal.Decimal) error {

@@ -28,7 +28,9 @@ func (s Schedule) count(at int64) int64 {
 	if at < s.first() {
 		return 0
 	}
-	return (at-s.first())/int64(s.Every) + 1
+	// As unsigned numbers the difference is right even where the moments are further apart than MaxInt64.
+	n := (uint64(at) - uint64(s.first())) / uint64(s.Every)
+	return int64(min(n, MostWindows-1)) + 1
 }
 
 // Forecast says whether an account can pay a schedule.
@@ -111,8 +113,8 @@ func (a *Account) forecastForever(schedules []Schedule, f *Forecast) {
 	for _, p := range schedules {
 		low = min(low, p.first()-1)
 	}
-	for high-low > 1 { // low: no window yet, or paid; high: not paid
-		if middle := low + (high-low)/2; fits(middle) {
+	for low < high-1 { // low: no window yet, or paid; high: not paid
+		if middle := low + int64((uint64(high)-uint64(low))/2); fits(middle) {
 			low = middle
 		} else {
 			high = middle

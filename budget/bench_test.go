@@ -1,0 +1,53 @@
+package budget
+
+import (
+	"testing"
+	"time"
+)
+
+// Charging one window after another, as a fold of the ledger and as a worker does.
+func BenchmarkAccount(b *testing.B) {
+	items := []Item{boundedRange("0.05", 2), boundedRange("0.1", 1), pure("0.03", 1)}
+	for _, c := range []struct {
+		name  string
+		limit Limit
+	}{
+		{"pure", Limit{Epsilon: dec("1000"), Per: 24 * time.Hour}},
+		{"delta", Limit{Epsilon: dec("1000"), Delta: dec("0.000001"), Per: 24 * time.Hour}},
+	} {
+		a := NewAccount(c.limit)
+		end := int64(0)
+		next := func() Charge {
+			end += int64(time.Minute)
+			return Charge{Stream: "s", End: end, Items: items}
+		}
+		for range 1_000_000 {
+			a.Add(next())
+		}
+		b.Run("add/"+c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a.Add(next())
+			}
+		})
+		b.Run("fits/"+c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a.Fits(next())
+			}
+		})
+	}
+}
+
+func BenchmarkForecast(b *testing.B) {
+	minute := Schedule{Stream: "s", Size: time.Minute, Every: time.Minute, Items: []Item{boundedRange("0.1", 1)}}
+	a := NewAccount(Limit{Epsilon: dec("144"), Per: 24 * time.Hour})
+	for i := range int64(1440) {
+		a.Add(Charge{Stream: "s", End: (i + 1) * int64(time.Minute), Items: minute.Items})
+	}
+	minute.Start = 1440 * int64(time.Minute)
+	b.ReportAllocs()
+	for b.Loop() {
+		a.Forecast([]Schedule{minute})
+	}
+}
