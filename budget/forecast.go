@@ -2,6 +2,7 @@ package budget
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -55,6 +56,10 @@ const forecastWindows = 1 << 20
 // Forecast runs the schedules on from what the account has been charged, and does not change it. Windows of one end
 // are taken in the order of the schedules.
 func (a *Account) Forecast(schedules []Schedule) Forecast {
+	schedules = slices.DeleteFunc(slices.Clone(schedules), func(p Schedule) bool { return p.count(math.MaxInt64) == 0 })
+	if len(schedules) == 0 {
+		return Forecast{Pays: true} // even where the account is overspent
+	}
 	worst, bounded := a.fullest(schedules)
 	f := Forecast{Worst: a.limit.bound(worst)}
 	if !bounded {

@@ -129,6 +129,16 @@ func TestForecastBeyondTheClock(t *testing.T) {
 	}
 }
 
+func TestForecastOfNothingFromAnOverspentAccount(t *testing.T) {
+	a := NewAccount(Limit{Epsilon: dec("1")})
+	a.Add(charge("s", 5, pure("2", 1)))
+	over := quarterHours("1")
+	over.End = 1
+	if got := a.Forecast([]Schedule{over}); !got.Pays {
+		t.Errorf("%+v, want nothing unpaid: no window is planned", got)
+	}
+}
+
 // With a full period behind it, a schedule that just fits goes on.
 func TestForecastFromAFullPeriod(t *testing.T) {
 	a := NewAccount(Limit{Epsilon: dec("24"), Per: 24 * time.Hour})
