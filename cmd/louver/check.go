@@ -1,5 +1,102 @@
 package main
 
-type checkCommand struct{}
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
 
-func (c *checkCommand) Run(*App) error { return nil }
+	"github.com/louver/louver/stream/config"
+)
+
+type checkCommand struct {
+	AppSettings
+	Files  []string `arg:"" optional:"" name:"file" help:"Streams files, directories of such, or globs; absent: LOUVER_STREAMS."`
+	Format string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
+}
+
+// Help is the long help.
+func (checkCommand) Help() string {
+	return `Validates streams files as one. Prints for every stream what one user can lose by a window, how long the budget lasts,
+and each release's mechanism, charge and error; then the topics and the rights that they take.
+
+Mistakes are printed to standard error, all of them, one a line as "file:line: …", and the exit code is 1.`
+}
+
+// Run checks and prints.
+func (c *checkCommand) Run(app *App) error {
+	patterns := c.Files
+	if len(patterns) == 0 {
+		if c.Streams == "" {
+			return usageError(fmt.Errorf("no streams file: give one, or set LOUVER_STREAMS"))
+		}
+		patterns = []string{c.Streams}
+	}
+	file, err := config.LoadAll(patterns, os.LookupEnv)
+	if err != nil {
+		return c.refuse(app, err)
+	}
+	found, err := examine(file, c.AppID, time.Now())
+	if err != nil {
+		return err
+	}
+	if c.Format == "json" {
+		return printJSON(app, found)
+	}
+	return found.print(app)
+}
+
+// refuse prints what is wrong.
+func (c *checkCommand) refuse(app *App, err error) error {
+	lines := strings.Split(err.Error(), "\n")
+	if c.Format == "json" {
+		if err := printJSON(app, map[string][]string{"errors": lines}); err != nil {
+			return err
+		}
+	} else {
+		for _, line := range lines {
+			fmt.Fprintln(app.Err, line)
+		}
+	}
+	return reported()
+}
+
+func printJSON(app *App, v any) error {
+	e := json.NewEncoder(app.Out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// warnings are what is allowed and seldom meant.
+func warnings(file *config.File, found *examination) []string {
+	var all []string
+	warn := func(where, format string, args ...any) {
+		all = append(all, where+": warning: "+fmt.Sprintf(format, args...))
+	}
+	for i, s := range file.Streams {
+		e := found.Streams[i]
+		for j, r := range s.Releases {
+			if r.Query.Epsilon.Cmp(tooMuch) > 0 {
+				warn(r.Where, "streams[%s].releases[%s].epsilon: ε %s hides next to nothing of a person; want 1 or less", s.Name, r.Name, r.Query.Epsilon)
+			}
+			for _, v := range e.Releases[j].Values {
+				if n := float64(s.ExpectedUsers); v.RankError != nil && s.ExpectedUsers > 0 && *v.RankError >= n/2 {
+					warn(r.Where, "streams[%s].releases[%s]: an error of up to %.0f ranks among %d expected users may be all noise; want more users, longer windows or a larger epsilon",
+						s.Name, v.Release, *v.RankError, s.ExpectedUsers)
+				}
+			}
+		}
+		if len(s.Releases) > 1 && e.Epsilon.Cmp(tooMuch) > 0 && !slices.ContainsFunc(s.Releases, func(r config.Release) bool { return r.Query.Epsilon.Cmp(tooMuch) > 0 }) {
+			warn(s.Where, "streams[%s]: one window costs a user ε %s, which hides next to nothing; want fewer or cheaper releases", s.Name, e.Epsilon)
+		}
+	}
+	for _, b := range file.Budgets {
+		if len(file.StreamsOf(b)) == 0 {
+			warn(b.Where, "budgets[%s]: no stream uses it", b.Name)
+		}
+	}
+	return all
+}

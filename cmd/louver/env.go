@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -141,13 +140,16 @@ func secret(parsed *kong.Context, values map[string]reflect.Value) {
 	}
 }
 
-// withVariable names a flag's variable in its help.
-func withVariable(v *kong.Value) string {
-	name := v.Tag.Get("envconfig")
-	if name == "" {
-		return v.Help
+// helpText adds a flag's default and variable to its help.
+func helpText(v *kong.Value) string {
+	text := v.Help
+	if v.HasDefault && v.Default != "" {
+		text += " Default: " + v.Default + "."
 	}
-	return strings.TrimSuffix(v.Help, ".") + " [" + name + "]."
+	if name := v.Tag.Get("envconfig"); name != "" {
+		text += " [" + name + "]"
+	}
+	return text
 }
 
 // logger writes to w.

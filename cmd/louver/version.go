@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -28,7 +29,7 @@ func build() buildInfo {
 		return b
 	}
 	if b.version == "" {
-		b.version = info.Main.Version
+		b.version = cmp.Or(info.Main.Version, "(devel)")
 	}
 	modified := ""
 	for _, s := range info.Settings {

@@ -14,12 +14,24 @@ import (
 // The error holds every mistake, one a line. One that is not in a file's content, such as a missing file, begins with
 // the pattern.
 func Load(pattern string, getenv func(string) (string, bool)) (*File, error) {
-	names, err := find(pattern)
-	if err != nil {
-		return nil, err
+	return LoadAll([]string{pattern}, getenv)
+}
+
+// LoadAll is [Load] for several patterns. A file that several of them name is read once.
+func LoadAll(patterns []string, getenv func(string) (string, bool)) (*File, error) {
+	var names []string
+	for _, pattern := range patterns {
+		more, err := find(pattern)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, more...)
 	}
 	var all parser
-	for _, name := range names {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("streams file: %w", err)

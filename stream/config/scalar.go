@@ -48,13 +48,22 @@ func (n node) number(want string) (decimal.Decimal, bool) {
 	if !ok {
 		return decimal.Decimal{}, false
 	}
-	d, err := decimal.NewFromString(text)
-	// Beyond these limits exact arithmetic takes for ever, and nothing that people measure lies there.
-	if err != nil || len(text) > 60 || d.Exponent() < -60 || d.Exponent() > 60 {
+	d, err := Number(text)
+	if err != nil {
 		n.refuse("%q; want %s", text, want)
 		return decimal.Decimal{}, false
 	}
 	return d, true
+}
+
+// Number reads a decimal number exactly. Beyond 60 digits exact arithmetic would take for ever, and nothing that
+// people measure lies there.
+func Number(text string) (decimal.Decimal, error) {
+	d, err := decimal.NewFromString(text)
+	if err != nil || len(text) > 60 || d.Exponent() < -60 || d.Exponent() > 60 {
+		return decimal.Decimal{}, fmt.Errorf("%q; want a number of at most 60 digits", text)
+	}
+	return d, nil
 }
 
 // positive reads a number greater than 0.

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// print writes the examination for people.
+func (e *examination) print(app *App) error {
+	var out bytes.Buffer
+	for _, s := range e.Streams {
+		s.print(&out)
+	}
+	for _, b := range e.Budgets {
+		b.print(&out)
+	}
+	if _, err := app.Out.Write(out.Bytes()); err != nil {
+		return err
+	}
+	if err := printTopics(app, e.Topics, e.Rights); err != nil {
+		return err
+	}
+	for _, line := range e.Warnings {
+		fmt.Fprintln(app.Err, line)
+	}
+	return nil
+}
+
+func (s examinedStream) print(w io.Writer) {
+	hops := ""
+	if s.Every != s.Size {
+		hops = ", one every " + s.Every
+	}
+	groups := fmt.Sprintf("%d of %d groups", s.MaxGroups, s.Groups)
+	if s.Groups == 1 {
+		groups = "the one group"
+	}
+	fmt.Fprintf(w, "stream %s (%s)\n", s.Stream, s.Where)
+	fmt.Fprintf(w, "  windows of %s%s, drawn %s after their end\n", s.Size, hops, s.Grace)
+	fmt.Fprintf(w, "  one user counts in %s and can lose %s by a window, paid by budget %s\n\n",
+		groups, loss(s.Epsilon, s.Delta), s.Budget)
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"release", "statistic", "mechanism", "epsilon", "charge a window", "error, 95 %"})
+	for _, r := range s.Releases {
+		t.AppendRow(table.Row{r.Values[0].Release, r.Statistic, r.Mechanism, figures(r.Epsilon, r.Delta), r.Charge, r.Values[0].error(s.Users)})
+		for _, v := range r.Values[1:] {
+			t.AppendRow(table.Row{v.Release, "", "", "", "", v.error(s.Users)})
+		}
+	}
+	fmt.Fprintf(w, "%s\n\n", t.Render())
+}
+
+// error says how far off the value may be.
+func (v examinedValue) error(users int64) string {
+	switch {
+	case v.CountError != nil:
+		return fmt.Sprintf("± %d users", *v.CountError)
+	case v.RankError == nil:
+		return "depends on the data"
+	case users > 0:
+		return fmt.Sprintf("± %.4g ranks, %.2g %% of %d users", *v.RankError, *v.RankError/float64(users)*100, users)
+	}
+	return fmt.Sprintf("± %.4g ranks", *v.RankError)
+}
+
+func (b examinedBudget) print(w io.Writer) {
+	fmt.Fprintf(w, "budget %s (%s)\n", b.Budget, b.Where)
+	per := "in any " + b.Per
+	if b.Per == "forever" {
+		per = "for ever"
+	}
+	fmt.Fprintf(w, "  one user can lose %s %s", loss(b.Epsilon, b.Delta), per)
+	if b.Wanted != nil {
+		fmt.Fprintf(w, "; the schedule takes ε %s", b.Wanted)
+	}
+	fmt.Fprintln(w)
+	switch {
+	case len(b.Streams) == 0:
+		fmt.Fprintln(w, "  no stream uses it")
+	case b.Pays:
+		fmt.Fprintf(w, "  lasts %s\n", b.Lasts)
+	default:
+		fmt.Fprintf(w, "  lasts %s: pays for %d windows; those that it cannot pay are withheld\n", b.Lasts, b.Windows)
+	}
+	fmt.Fprintln(w)
+}
+
+// loss is what a user loses, in words.
+func loss(epsilon, delta figure) string { return "ε " + figures(epsilon, delta) }
+
+func figures(epsilon, delta figure) string {
+	if delta.IsZero() {
+		return epsilon.String()
+	}
+	return fmt.Sprintf("%s, δ %s", epsilon, delta)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/windows"
+)
+
+// read makes a sample of a file, one value a user. Its errors do not repeat values, which are personal.
+func (c *releaseCommand) read(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
+	in = withoutMark(in)
+	if c.Value == "" {
+		return readList(name, in, grid)
+	}
+	return c.readCSV(name, in, grid)
+}
+
+// withoutMark skips the byte order mark that spreadsheets put in front.
+func withoutMark(in io.Reader) io.Reader {
+	const mark = "\ufeff"
+	b := bufio.NewReader(in)
+	if start, err := b.Peek(len(mark)); err == nil && string(start) == mark {
+		_, _ = b.Discard(len(mark))
+	}
+	return b
+}
+
+// readList reads numbers parted by spaces or lines.
+func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
+	users := map[int64]int64{} // by grid index
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 16<<20)
+	line := 1
+	for ; lines.Scan(); line++ {
+		for field := range strings.FieldsSeq(lines.Text()) {
+			i, err := grid.Parse([]byte(field))
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w; want numbers, or --value COLUMN for CSV", name, line, err)
+			}
+			users[i]++
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+	}
+	points := make([]mechanisms.Point, 0, len(users))
+	for i, n := range users {
+		points = append(points, mechanisms.Point{Index: i, Count: n})
+	}
+	return mechanisms.NewSample(grid, points), nil
+}
+
+// readCSV reads rows; a row's number stands for its time.
+func (c *releaseCommand) readCSV(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
+	rows := csv.NewReader(in)
+	rows.TrimLeadingSpace = true
+	header, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s:1: the file is empty; want CSV with a header", name)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	column := func(flag, name0 string) (int, error) {
+		i := slices.Index(header, name0)
+		if i < 0 {
+			return i, fmt.Errorf("%s:1: --%s %s is not in the header; want one of %s", name, flag, name0, strings.Join(header, ", "))
+		}
+		return i, nil
+	}
+	value, err := column("value", c.Value)
+	if err != nil {
+		return nil, err
+	}
+	user := -1
+	if c.User != "" {
+		if user, err = column("user", c.User); err != nil {
+			return nil, err
+		}
+	}
+	var key [16]byte
+	if _, err := rand.Read(key[:]); err != nil {
+		return nil, err
+	}
+	hasher := windows.NewHasher(key)
+	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution),
+		Window: windows.Window{Start: 0, End: 1}, Hasher: hasher})
+	rows.ReuseRecord = true
+	for number := int64(1); ; number++ {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		line, _ := rows.FieldPos(value)
+		i, err := grid.Parse([]byte(strings.TrimSpace(row[value])))
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: column %s: %w; want a number", name, line, c.Value, err)
+		}
+		id := fmt.Sprint(number)
+		if user >= 0 {
+			if id = strings.TrimSpace(row[user]); id == "" {
+				return nil, fmt.Errorf("%s:%d: column %s is empty; want a user in every row", name, line, c.User)
+			}
+		}
+		bag.Add(hasher.User([]byte(id)), 0, number, i)
+	}
+	values := bag.Sample(0)
+	points := make([]mechanisms.Point, len(values))
+	for i, p := range values {
+		points[i] = mechanisms.Point(p)
+	}
+	return mechanisms.NewSample(grid, points), nil
+}
