@@ -33,7 +33,7 @@ func Cells(g *Grid) *Measure {
 }
 
 // one is the mass of all cells together, about: cell masses are numbers in Q32.
-const one = 1 << 32
+const one uint64 = 1 << 32
 
 // cellBounds returns the cells of a grid of the given number of points, as the positions where they begin and the end
 // of the last. They are a tenth of a thousand to a few hundred. Where 0 lies inside the grid, distances count from
@@ -128,4 +128,13 @@ func chooseMeasure(s *Sample, g *Grid, own *Measure, public Public) (*Measure, e
 		return nil, fmt.Errorf("measure: made for a grid of %d points, not %d", end, g.last+1)
 	}
 	return public.Measure, nil
+}
+
+// Hash returns a number that tells measures apart, to check that one was computed again rightly.
+func (m *Measure) Hash() uint64 {
+	h := uint64(0)
+	for _, w := range m.weight {
+		h = h*1000003 + w
+	}
+	return h
 }

@@ -23,7 +23,7 @@ func TestModePrivacy(t *testing.T) {
 		dptest.CheckPrivacy(t, "mode", 5, 6, epsilon, 0.6, func(epsilon float64) dptest.Law {
 			return func(h []int64) []float64 { return modeLaw(h, epsilon) }
 		})
-		dptest.CheckPrivacy(t, "mode", 2, 6, epsilon, 0.9, func(epsilon float64) dptest.Law {
+		dptest.CheckPrivacy(t, "mode", 2, 6, epsilon, 0.6, func(epsilon float64) dptest.Law {
 			return func(h []int64) []float64 { return modeLaw(h, epsilon) }
 		})
 	}

@@ -1,0 +1,274 @@
+package mechanisms
+
+import (
+	"fmt"
+	"math/big"
+	"math/bits"
+	"slices"
+)
+
+// Filter learns, from what has been published, where the next quantile of a stream probably lies. Its [Measure] is
+// the base measure of the next draw: earlier releases make the next one better and cost nothing.
+//
+// Privacy: a draw under the measure v has P(x) ∝ v(x)·e^{−κD(x)}. For given earlier outputs v is the same on all
+// samples and cancels from the ratio for neighbours but for the normaliser, as with every public measure: ε-DP,
+// ε-bounded-range. A sequence of releases is an adaptive composition of such draws. This holds only while the filter is
+// fed with nothing but published figures: no exact counts, no unpublished draws.
+//
+// The state is a probability of each cell ([Cells]) to hold the quantile, a Bayesian filter in whole numbers: its state
+// is the same function of what it is fed on every machine, so that it can be computed again from a record of the
+// releases. Feed it in the order of the record: for each window Measure and Update, if there was a release, and then
+// Predict. It is not safe for concurrent use.
+type Filter struct {
+	p, q        int64
+	epsilon     *big.Rat
+	left, right *big.Rat // evidence of one user a rank, on either side
+	expected    int64    // users
+	bounds      []int64
+	jump        []uint64 // weight of a move by k cells
+	deviation   []uint64 // deviation[k+C−1] = |F(k)−α| in Q32, for a release k cells right of the quantile
+	posterior   []uint64 // of the last window, sums to about 2^32
+	state       []uint64 // predicted for the next window, sums to about 2^32
+	mass        []uint64 // the base measure: state and a floor, at least 1, sums to about 2^32
+	evidence    []uint64 // working memory of Update
+}
+
+// Adaptive says that the query's draws depend on a base measure and that it asks for the adaptive one.
+func (q Query) Adaptive() bool {
+	switch q.Mechanism {
+	case "", "margin", "duff":
+		return q.Prior == "adaptive" && (q.Statistic == Median || q.Statistic == Quantile)
+	}
+	return false
+}
+
+// NewFilter returns the filter of one series (stream, group and quantile) of a query that is [Query.Adaptive].
+func NewFilter(q Query) (*Filter, error) {
+	if !q.Adaptive() {
+		return nil, fmt.Errorf("prior %q with mechanism %q: an adaptive base measure serves margin and duff of a median or quantile", q.Prior, q.Mechanism)
+	}
+	m, err := New(q)
+	if err != nil {
+		return nil, err
+	}
+	r := m.(*ranks)
+	f := newFilter(q.Grid.last+1, q.Grid.anchor, r.p, r.q)
+	f.epsilon = q.Epsilon.Rat()
+	f.left, f.right = big.NewRat(r.q, 2*max(r.p, r.q-r.p)), big.NewRat(r.q, 2*max(r.p, r.q-r.p))
+	if u, ok := r.utility.(margin); ok {
+		f.left, f.right = big.NewRat(u.a*u.q, u.span()), big.NewRat(u.b*u.q, u.span())
+	}
+	f.expected = q.ExpectedUsers
+	return f, nil
+}
+
+// newFilter returns a filter for the quantile p/q on a grid of the given number of points.
+func newFilter(points, anchor, p, q int64) *Filter {
+	f := &Filter{p: p, q: q, bounds: cellBounds(points, anchor)}
+	c := f.cells()
+	f.jump, f.deviation, f.evidence = make([]uint64, c), make([]uint64, 2*c-1), make([]uint64, 2*c-1)
+	f.posterior, f.state, f.mass = make([]uint64, c), make([]uint64, c), make([]uint64, c)
+	for k := range f.jump {
+		f.jump[k] = max(1, (1<<30)/uint64(1+2*k*k))
+	}
+	// The data are taken for logistic around the quantile, with a scale of 3.5 cells: F = p/(p + (q−p)e^{−k/3.5}).
+	near, far := uint64(p), uint64(q-p)
+	level := mulDiv(near, one, near+far)
+	odds := uint64(one)
+	for k := range c {
+		right := mulDiv(near*one, one, near*one+far*odds)
+		left := mulDiv(near*odds, one, near*odds+far*one)
+		f.deviation[c-1+k] = right - min(right, level)
+		f.deviation[c-1-k] = level - min(left, level)
+		odds -= odds >> 2
+	}
+	for j := range f.posterior {
+		f.posterior[j] = one / uint64(c)
+	}
+	f.Predict()
+	return f
+}
+
+func (f *Filter) cells() int { return len(f.bounds) - 1 }
+
+// Predict moves on by one window: the quantile moves by k cells with a weight of 1/(1+2k²), and jumps anywhere with
+// probability 1/128. The base measure gives 1/16 to all cells alike, which bounds what a wrong belief can cost.
+func (f *Filter) Predict() {
+	moved := make([]uint64, f.cells())
+	for i, p := range f.posterior {
+		for j := range moved {
+			moved[j] += p * f.jump[max(i-j, j-i)] // at most 2^62 in all
+		}
+	}
+	normalise(moved)
+	flat := one / uint64(f.cells())
+	for j, m := range moved {
+		f.state[j] = (254*m + 2*flat) >> 8
+		f.mass[j] = max(1, (240*f.state[j]+16*flat)>>8)
+	}
+}
+
+// Measure returns the base measure of the next draw.
+func (f *Filter) Measure() *Measure { return cellMeasure(f.bounds, f.mass) }
+
+// Update takes account of a value x that was drawn under Measure and published. users is the noisy count published for
+// the same window, nil if there is none.
+func (f *Filter) Update(x int64, users *NoisyCount) {
+	f.update(x, f.certainty(users, f.left), f.certainty(users, f.right))
+}
+
+// certainty returns ε·n̂·rank in Q16, at most 2^30. The count n̂ is half of what is known of it: being sure of too
+// little costs little, of too much a lot.
+func (f *Filter) certainty(users *NoisyCount, rank *big.Rat) uint64 {
+	var assumed *big.Rat
+	if users != nil {
+		assumed = big.NewRat(max(0, users.Value), 2)
+	} else {
+		assumed = big.NewRat(25*f.q/(2*min(f.p, f.q-f.p)), 1)
+		if half := big.NewRat(f.expected, 2); f.expected > 0 && half.Cmp(assumed) < 0 {
+			assumed = half
+		}
+	}
+	a := new(big.Rat).Mul(f.epsilon, rank)
+	a.Mul(a, assumed).Mul(a, big.NewRat(1<<16, 1)).Add(a, big.NewRat(1, 2))
+	if whole := new(big.Int).Quo(a.Num(), a.Denom()); whole.IsUint64() {
+		return min(whole.Uint64(), 1<<30)
+	}
+	return 1 << 30
+}
+
+// update multiplies the state by the likelihood of x. A release from a peaked measure is weak evidence for the peak:
+// the likelihood is divided by what the measure gave to all values together.
+func (f *Filter) update(x int64, left, right uint64) {
+	c := f.cells()
+	for k, d := range f.deviation {
+		certainty := left
+		if k >= c {
+			certainty = right
+		}
+		hi, lo := bits.Mul64(certainty, d)
+		f.evidence[k] = expNeg(min(hi<<48|lo>>16, 1<<40))
+	}
+	r := cellOf(f.bounds, x)
+	posterior := make([]uint64, c)
+	for j := range posterior {
+		row := f.evidence[c-1-j : 2*c-1-j]
+		z := uint64(0)
+		for i, m := range f.mass {
+			z += m * row[i]
+		}
+		posterior[j] = mulDiv(f.state[j]*row[r], 1<<40, z)
+	}
+	normalise(posterior)
+	f.posterior = posterior
+}
+
+// Smoothed is what the releases up to the last one say together: the value itself where it is credible, else a better
+// guess. It is post-processing and costs nothing.
+type Smoothed struct {
+	Value int64
+	// Low and High enclose the quantile with about 90 % probability; only where Band is true.
+	Low, High int64
+	Band      bool
+}
+
+// Smoothed returns the smoothed value of the release x of the last Update, nil where it would not be reliable: in a
+// tail of which the released value knows little. users is the noisy count given to Update.
+func (f *Filter) Smoothed(x int64, users *NoisyCount) *Smoothed {
+	if 4*min(f.p, f.q-f.p) < f.q && !f.informative(users) {
+		return nil
+	}
+	s := &Smoothed{Value: x}
+	if cell := cellOf(f.bounds, x); cell < cellOf(f.bounds, f.quantile(1, 4)) || cell > cellOf(f.bounds, f.quantile(3, 4)) {
+		s.Value = f.quantile(1, 2)
+	}
+	if users != nil {
+		low := cellOf(f.bounds, f.quantile(1, 20)) - 1
+		high := cellOf(f.bounds, f.quantile(19, 20)) + 1
+		s.Low = f.bounds[max(low, 0)]
+		s.High = f.bounds[min(high+1, f.cells())] - 1
+		s.Band = true
+	}
+	return s
+}
+
+// informative says that ε·n·min(α, 1−α) is at least 10.
+func (f *Filter) informative(users *NoisyCount) bool {
+	if users == nil {
+		return false
+	}
+	information := new(big.Rat).Mul(f.epsilon, big.NewRat(min(f.p, f.q-f.p), f.q))
+	return information.Mul(information, big.NewRat(max(0, users.Value), 1)).Cmp(big.NewRat(10, 1)) >= 0
+}
+
+// quantile returns that of the posterior, linear inside a cell.
+func (f *Filter) quantile(num, den uint64) int64 {
+	total := uint64(0)
+	for _, m := range f.posterior {
+		total += m
+	}
+	target, sum := mulDiv(total, num, den), uint64(0)
+	for j, m := range f.posterior {
+		if sum+m > target {
+			return f.bounds[j] + int64(mulDiv(uint64(f.bounds[j+1]-f.bounds[j]), target-sum, m))
+		}
+		sum += m
+	}
+	return f.bounds[f.cells()] - 1
+}
+
+// cellOf returns the cell of point x.
+func cellOf(bounds []int64, x int64) int {
+	j, found := slices.BinarySearch(bounds, x)
+	if found {
+		return j
+	}
+	return j - 1
+}
+
+// normalise scales v to a sum of about 2^32.
+func normalise(v []uint64) {
+	sum := uint64(0)
+	for _, x := range v {
+		sum += x
+	}
+	for i, x := range v {
+		v[i] = mulDiv(x, one, sum)
+	}
+}
+
+// mulDiv returns ⌊ab/c⌋, which must fit.
+func mulDiv(a, b, c uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	quotient, _ := bits.Div64(hi, lo, c)
+	return quotient
+}
+
+// expNeg returns about 2^31·e^{−y/2^32}, at least 1: the product of the table's entries over the bits set in y.
+func expNeg(y uint64) uint64 {
+	if y >= 22<<32 {
+		return 1
+	}
+	r := uint64(1) << 63
+	for i := 0; y != 0; i, y = i+1, y>>1 {
+		if y&1 != 0 {
+			hi, _ := bits.Mul64(r, expTable[i])
+			r = hi << 1
+		}
+	}
+	return max(1, r>>32)
+}
+
+// expTable[i] is 2^63·e^{−2^{i−32}}, rounded. Nothing writes to it.
+var expTable = [38]uint64{
+	0x7fffffff80000000, 0x7fffffff00000001, 0x7ffffffe00000004, 0x7ffffffc00000010,
+	0x7ffffff800000040, 0x7ffffff000000100, 0x7fffffe000000400, 0x7fffffc000001000,
+	0x7fffff8000004000, 0x7fffff0000010000, 0x7ffffe0000040000, 0x7ffffc0000100000,
+	0x7ffff800003fffff, 0x7ffff00000fffff5, 0x7fffe00003ffffab, 0x7fffc0000ffffd55,
+	0x7fff80003fffeaab, 0x7fff0000ffff5556, 0x7ffe0003fffaaab0, 0x7ffc000fffd555ab,
+	0x7ff8003ffeaab000, 0x7ff000fff555aaa9, 0x7fe003ffaaafffbc, 0x7fc00ffd55aaa223,
+	0x7f803feaaffeef1c, 0x7f00ff55aa8893e6, 0x7e03faaffbbe924a, 0x7c0fd5aa22d75e45,
+	0x783eafef1c0a8f39, 0x70f5a893b608861e, 0x63afbe7ab2082ba2, 0x4da2cbf1be5827fa,
+	0x2f16ac6c59de6f8d, 0x1152aaa3bf81cba0, 0x2582ab704279e8f, 0xafe10820813d6,
+	0xf1aaddd774, 0x1c846,
+}

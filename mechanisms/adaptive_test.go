@@ -1,0 +1,243 @@
+package mechanisms
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+)
+
+// The same bits as the reference program and an independent copy of it.
+func TestFilterVectors(t *testing.T) {
+	type release struct {
+		x int64
+		a uint64
+	}
+	for _, c := range []struct {
+		points, anchor, p, q int64
+		releases             []release
+		mass, hash           uint64
+	}{
+		{60001, 0, 1, 2, []release{{118, 163840}, {30000, 163840}, {125, 163840}, {130, 0}}, 4611685762876801924, 9636850713023249261},
+		{20001, 10000, 9, 10, []release{{11500, 400000}, {11800, 50000}}, 4611685838038750690, 18351110271707615904},
+		{5, 0, 1, 2, []release{{3, 200000}, {4, 200000}}, 4611686011984936960, 3788438947114254336},
+	} {
+		f := newFilter(c.points, c.anchor, c.p, c.q)
+		for _, r := range c.releases {
+			f.update(r.x, r.a, r.a)
+			f.Predict()
+		}
+		m := f.Measure()
+		if m.total() != c.mass || m.Hash() != c.hash {
+			t.Errorf("%d points: mass %d, hash %d, want %d, %d", c.points, m.total(), m.Hash(), c.mass, c.hash)
+		}
+	}
+}
+
+func TestCells(t *testing.T) {
+	for _, c := range []struct {
+		lower, upper, step string
+		cells              int
+	}{{"0", "60000", "1", 165}, {"-10", "10", "0.001", 117}, {"0", "1e9", "1", 326}, {"0", "9007199254740992", "1", 590}, {"1", "5", "1", 5}} {
+		g := grid(t, c.lower, c.upper, c.step)
+		m := Cells(g)
+		if len(m.weight) != c.cells || m.bounds[0] != 0 || m.bounds[c.cells] != g.last+1 {
+			t.Errorf("%s to %s: %d cells from %d to %d, want %d", c.lower, c.upper, len(m.weight), m.bounds[0], m.bounds[len(m.weight)], c.cells)
+		}
+		for j, w := range m.weight {
+			if m.bounds[j] >= m.bounds[j+1] || w < 1 {
+				t.Fatalf("%s to %s: cell %d from %d to %d, weight %d", c.lower, c.upper, j, m.bounds[j], m.bounds[j+1], w)
+			}
+		}
+		if m.total() >= 1<<63 {
+			t.Errorf("%s to %s: total mass %d", c.lower, c.upper, m.total())
+		}
+	}
+}
+
+// at inverts below, and below adds up the weights.
+func TestMeasureInverts(t *testing.T) {
+	for _, m := range []*Measure{lopsided(40), Cells(smallGrid(t, 300)), Uniform(smallGrid(t, 7)), Cells(grid(t, "-5", "5", "0.1"))} {
+		sum := uint64(0)
+		for x := range m.bounds[len(m.bounds)-1] {
+			weight := m.weight[m.cell(x)]
+			if m.below(x) != sum || m.at(sum) != x || m.at(sum+weight-1) != x {
+				t.Fatalf("point %d: below %d, want %d; at %d, %d", x, m.below(x), sum, m.at(sum), m.at(sum+weight-1))
+			}
+			sum += weight
+		}
+		if sum != m.total() {
+			t.Fatalf("total %d, want %d", m.total(), sum)
+		}
+	}
+}
+
+func filter(t testing.TB, q Query) *Filter {
+	t.Helper()
+	q.Prior = "adaptive"
+	f, err := NewFilter(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestFilterCertainty(t *testing.T) {
+	g := smallGrid(t, 60001)
+	for _, c := range []struct {
+		p           string
+		tilt        [2]int64
+		epsilon     string
+		expected    int64
+		users       *NoisyCount
+		left, right uint64
+	}{
+		{"0.5", [2]int64{1, 1}, "0.1", 0, &NoisyCount{Value: 50}, 163840, 163840}, // 2^16·0.1·25
+		{"0.5", [2]int64{1, 1}, "0.1", 0, nil, 163840, 163840},                    // 25 users are assumed
+		{"0.5", [2]int64{1, 1}, "0.1", 20, nil, 65536, 65536},
+		{"0.5", [2]int64{1, 1}, "0.1", 0, &NoisyCount{Value: -3}, 0, 0},
+		{"0.9", [2]int64{1, 1}, "1", 0, nil, 4551111, 4551111}, // 2^16·125/1.8
+		{"0.5", [2]int64{1, 1}, "1000000", 0, &NoisyCount{Value: 1e6}, 1 << 30, 1 << 30},
+		{"0.99", [2]int64{1, 2}, "0.1", 0, &NoisyCount{Value: 200}, 220660, 441320}, // R = 99 + 198: 2^16·0.1·100·{100, 200}/297
+	} {
+		f := filter(t, Query{Statistic: Quantile, P: ps(c.p), Tilt: c.tilt, Epsilon: dec(c.epsilon), ExpectedUsers: c.expected, Grid: g})
+		left, right := f.certainty(c.users, f.left), f.certainty(c.users, f.right)
+		if left != c.left || right != c.right {
+			t.Errorf("%+v: certainties %d, %d", c, left, right)
+		}
+	}
+}
+
+// Two windows of one user, and of a user of both: the second measure is a function of the first release, and the joint
+// law costs at most ε for each window in which the user is.
+func TestAdaptiveComposition(t *testing.T) {
+	const points, epsilon = 4, 1.0
+	g := smallGrid(t, points)
+	m := build(t, Query{Statistic: Median, Epsilon: dec("1"), Grid: g}).(*ranks)
+	first := newFilter(points, 0, 1, 2)
+	second := make([]*Measure, points)
+	for x := range second {
+		f := newFilter(points, 0, 1, 2)
+		f.update(int64(x), 200000, 200000)
+		f.Predict()
+		second[x] = f.Measure()
+	}
+	joint := func(repeat bool) dptest.Law {
+		fixed := sampleOf(g, []int64{1, 0, 2, 0})
+		return func(h []int64) []float64 {
+			s, next := sampleOf(g, h), fixed
+			if repeat {
+				next = s
+			}
+			var p []float64
+			for x, a := range lawOf(points, newTour(m, s), m.rate.Float(), first.Measure()) {
+				for _, b := range lawOf(points, newTour(m, next), m.rate.Float(), second[x]) {
+					p = append(p, a*b)
+				}
+			}
+			return p
+		}
+	}
+	for repeat, limit := range map[bool]float64{false: epsilon, true: 2 * epsilon} {
+		got := dptest.MaxLogRatio(points, 5, joint(repeat))
+		t.Logf("in both windows %v: %.3f ε", repeat, got/epsilon)
+		if got > limit*(1+1e-9) || got < 0.6*limit {
+			t.Errorf("in both windows %v: %v is lost, want up to %v", repeat, got, limit)
+		}
+	}
+}
+
+// The filter follows a stream: with little information its draws are far better than those under the fixed measure.
+func TestFilterLearns(t *testing.T) {
+	g := smallGrid(t, 60001)
+	random := rand.NewChaCha8([32]byte{8})
+	q := Query{Statistic: Median, Epsilon: dec("0.1"), Grid: g}
+	m := build(t, q)
+	f := filter(t, q)
+	var learnt, fixed, smooth float64
+	const windows = 150
+	for i := range windows {
+		s := latencies(g, 50+i%3)
+		truth := float64(s.values[s.at((s.n+1)/2)])
+		users := &NoisyCount{Value: s.n, Epsilon: 1}
+		a, err := m.Draw(s, Public{Measure: f.Measure()}, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := m.Draw(s, Public{}, random)
+		f.Update(a.Values[0], users)
+		sm := f.Smoothed(a.Values[0], users)
+		if !sm.Band || sm.Low > sm.Value || sm.High < sm.Value && sm.Value != a.Values[0] {
+			t.Fatalf("smoothed %+v of %d", sm, a.Values[0])
+		}
+		f.Predict()
+		if i >= 10 {
+			learnt += math.Abs(float64(a.Values[0]) - truth)
+			fixed += math.Abs(float64(b.Values[0]) - truth)
+			smooth += math.Abs(float64(sm.Value) - truth)
+		}
+	}
+	t.Logf("mean error: adaptive %.0f, cells %.0f, smoothed %.0f", learnt/windows, fixed/windows, smooth/windows)
+	// Cells alone err by thousands; the difference is beyond chance.
+	if learnt > fixed/2 || smooth > learnt {
+		t.Errorf("errors: adaptive %.0f, cells %.0f, smoothed %.0f", learnt, fixed, smooth)
+	}
+}
+
+func TestSmoothedOnlyWhereReliable(t *testing.T) {
+	g := smallGrid(t, 60001)
+	for _, c := range []struct {
+		p     string
+		users *NoisyCount
+		want  string
+	}{
+		{"0.5", nil, "value"},
+		{"0.5", &NoisyCount{Value: 5}, "band"},
+		{"0.9", nil, "nothing"},
+		{"0.9", &NoisyCount{Value: 999}, "nothing"},
+		{"0.9", &NoisyCount{Value: 1000}, "band"},
+	} {
+		f := filter(t, Query{Statistic: Quantile, P: ps(c.p), Epsilon: dec("0.1"), Grid: g})
+		f.Update(100, c.users)
+		got := "nothing"
+		if s := f.Smoothed(100, c.users); s != nil && s.Band {
+			got = "band"
+		} else if s != nil {
+			got = "value"
+		}
+		if got != c.want {
+			t.Errorf("p %s, %+v: %s, want %s", c.p, c.users, got, c.want)
+		}
+	}
+	if _, err := NewFilter(Query{Statistic: Mode, Epsilon: dec("1"), Grid: g, Prior: "adaptive"}); err == nil {
+		t.Error("a filter for the mode")
+	}
+}
+
+// The table is what its comment says, and the exponential within 2^−29 of the true one.
+func TestExpNeg(t *testing.T) {
+	for i, got := range expTable {
+		x, _ := new(big.Float).SetFloat64(math.Ldexp(1, i-32)).Float64()
+		if want := math.Ldexp(math.Exp(-x), 63); math.Abs(float64(got)-want) > 1+want*1e-15 {
+			t.Errorf("entry %d is %d, want %v", i, got, want)
+		}
+	}
+	for y := 0.0; y < 21; y += 0.37 {
+		if got, want := float64(expNeg(uint64(math.Ldexp(y, 32)))), math.Ldexp(math.Exp(-y), 31); math.Abs(got-want) > 2 {
+			t.Errorf("e^−%v = %v, want %v", y, got, want)
+		}
+	}
+}
+
+func BenchmarkFilter(b *testing.B) {
+	f := filter(b, Query{Statistic: Median, Epsilon: dec("0.1"), Grid: smallGrid(b, 60001)})
+	users := &NoisyCount{Value: 1000, Epsilon: 1}
+	b.ReportAllocs()
+	for x := int64(100); b.Loop(); x = 300 - x {
+		f.Update(x, users)
+		f.Predict()
+		_ = f.Measure()
+	}
+}

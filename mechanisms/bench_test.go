@@ -1,0 +1,48 @@
+package mechanisms
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math"
+	random "math/rand/v2"
+	"testing"
+)
+
+// latencies is a window of n users on a grid of 60,001 points, in ms.
+func latencies(g *Grid, n int) *Sample {
+	rng := random.New(random.NewPCG(7, uint64(n)))
+	counts := map[int64]int64{}
+	for range n {
+		counts[int64(min(120*math.Exp(0.8*rng.NormFloat64()), 60000))]++
+	}
+	var points []Point
+	for x, c := range counts {
+		points = append(points, Point{x, c})
+	}
+	return NewSample(g, points)
+}
+
+func BenchmarkDraw(b *testing.B) {
+	g := grid(b, "0", "60000", "1")
+	for _, n := range []int{1e3, 1e6} {
+		s := latencies(g, n)
+		for _, q := range []Query{
+			{Statistic: Median},
+			{Statistic: Quantile, P: ps("0.99")},
+			{Statistic: Median, Mechanism: "duff"},
+			{Statistic: Mode},
+			{Statistic: Count},
+		} {
+			q.Grid, q.Epsilon = g, dec("1")
+			m := build(b, q)
+			b.Run(fmt.Sprintf("%s%v/%s/n=%d", q.Statistic, q.P, m.Name(), n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := m.Draw(s, Public{}, rand.Reader); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
