@@ -76,7 +76,7 @@ func (b *Bag) Add(u UserHash, group int, time, value int64) (superseded bool) {
 	case b.timed:
 		order = time
 	case b.random:
-		order = int64(b.spec.Hasher.choice64(u, time, value))
+		order = b.spec.Hasher.pick(u, time, value)
 	}
 	return b.add(u, int32(group), order, value)
 }

@@ -51,13 +51,14 @@ func (h *Hasher) rank(u UserHash, start int64, name [2]uint64) uint64 {
 	return siphash.Hash(h.group.k0, h.group.k1, b[:])
 }
 
-// choice64 returns the keyed hash of (user, time, value) by which policy random chooses.
-func (h *Hasher) choice64(u UserHash, time, value int64) uint64 {
+// pick returns the keyed hash of (user, time, value) by which policy random chooses, as a signed number because it
+// takes the place of an event time.
+func (h *Hasher) pick(u UserHash, time, value int64) int64 {
 	var b [32]byte
 	putUser(b[:], u)
 	binary.LittleEndian.PutUint64(b[16:], uint64(time))
 	binary.LittleEndian.PutUint64(b[24:], uint64(value))
-	return siphash.Hash(h.choice.k0, h.choice.k1, b[:])
+	return int64(siphash.Hash(h.choice.k0, h.choice.k1, b[:]))
 }
 
 func putUser(b []byte, u UserHash) {

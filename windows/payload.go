@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -56,7 +57,11 @@ func (p payload) encode(start int64) []byte {
 	if p.valuesOnly {
 		kind = kindValues
 	}
-	b := []byte{payloadVersion, kind, byte(p.policy.code())}
+	size := 64
+	for _, g := range p.groups {
+		size += 16 + len(g.name) + 16*len(g.users) + 8*len(g.orders) + 3*len(g.values) + 2*len(g.counts)
+	}
+	b := append(make([]byte, 0, size), payloadVersion, kind, byte(p.policy.code()))
 	b = binary.AppendUvarint(b, p.maxGroups)
 	b = binary.AppendUvarint(b, uint64(len(p.groups)))
 	for _, g := range p.groups {
@@ -223,26 +228,32 @@ func (b *Bag) rows() (groups []column) {
 		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.value, y.value),
 			cmp.Compare(x.user[0], y.user[0]), cmp.Compare(x.user[1], y.user[1]))
 	})
-	for i, r := range rows {
-		if i == 0 || r.group != rows[i-1].group {
-			groups = append(groups, column{name: b.spec.Groups[r.group]})
-		}
-		g := &groups[len(groups)-1]
-		g.values, g.users = append(g.values, r.value), append(g.users, r.user)
+	for len(rows) > 0 {
+		group := rows[0].group
+		n := sort.Search(len(rows), func(i int) bool { return rows[i].group > group })
+		g := column{name: b.spec.Groups[group], values: make([]int64, n), users: make([]UserHash, n)}
 		if b.timed || b.random {
-			g.orders = append(g.orders, r.order)
+			g.orders = make([]int64, n)
 		}
+		for i, r := range rows[:n] {
+			g.values[i], g.users[i] = r.value, r.user
+			if g.orders != nil {
+				g.orders[i] = r.order
+			}
+		}
+		groups, rows = append(groups, g), rows[n:]
 	}
 	return groups
 }
 
 // compress and decompress make their coder anew: a seal is rare beside its records, and a shared one would be state.
+// The fastest level, for hashes do not compress, values as differences do at any, and its coder is small.
 func compress(b []byte) []byte {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic("windows: zstd refuses constant options: " + err.Error())
 	}
-	return w.EncodeAll(b, nil)
+	return w.EncodeAll(b, make([]byte, 0, len(b)+64))
 }
 
 func decompress(b []byte) ([]byte, error) {

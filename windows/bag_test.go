@@ -1,0 +1,153 @@
+package windows
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPolicies(t *testing.T) {
+	records := [][2]int64{{3, 50}, {1, 20}, {1, 10}, {2, -1}, {3, 40}, {2, 60001}} // time, value
+	f := func(p Policy, want int64) {
+		t.Helper()
+		spec := BagSpec{Groups: []string{""}, Policy: p, Hasher: NewHasher([16]byte{1})}
+		b := NewBag(spec)
+		for i, r := range records {
+			if superseded := b.Add(UserHash{1}, 0, r[0], r[1]); superseded != (i > 0) {
+				t.Errorf("%s: record %d: superseded = %v", p, i, superseded)
+			}
+		}
+		if d := cmp.Diff([]Point{{want, 1}}, b.Sample(0)); d != "" {
+			t.Errorf("%s: (-want +got)\n%s", p, d)
+		}
+	}
+	f(First, 10)
+	f(Last, 50)
+	f(Min, -1)
+	f(Max, 60001)
+}
+
+// Policy random must favour no record: of 10 values each is chosen by about a tenth of the users.
+func TestRandomChoosesEvenly(t *testing.T) {
+	const users, values = 20_000, 10
+	spec := BagSpec{Groups: []string{""}, Policy: Random, Hasher: NewHasher([16]byte{5})}
+	b := NewBag(spec)
+	for u := range users {
+		for v := range int64(values) {
+			b.Add(spec.Hasher.User(fmt.Append(nil, u)), 0, v, v)
+		}
+	}
+	evenly(t, b.Sample(0), users, values)
+}
+
+// The groups in which a user counts must favour none either.
+func TestGroupsAreChosenEvenly(t *testing.T) {
+	const users, groups = 20_000, 10
+	spec := benchSpec(Last, groups, 1)
+	b := NewBag(spec)
+	for u := range users {
+		for g := range groups {
+			b.Add(spec.Hasher.User(fmt.Append(nil, u)), g, 0, 0)
+		}
+	}
+	var counts []Point
+	for g := range groups {
+		counts = append(counts, Point{int64(g), b.Sample(g)[0].Count})
+	}
+	evenly(t, counts, users, groups)
+}
+
+// evenly checks n draws over k cells: each cell is binomial with mean n/k; by Hoeffding it is off by more than
+// t = sqrt(n·ln(2k/p)/2) in any of them with probability at most p = 1e-9. The key is fixed, so a run repeats.
+func evenly(t *testing.T, cells []Point, n, k int64) {
+	t.Helper()
+	const off = 490 // sqrt(20000·ln(20/1e-9)/2) = 487.03
+	sum := int64(0)
+	for _, c := range cells {
+		if sum += c.Count; c.Count < n/k-off || c.Count > n/k+off {
+			t.Errorf("cell %d has %d, want about %d", c.Index, c.Count, n/k)
+		}
+	}
+	if len(cells) != int(k) || sum != n {
+		t.Errorf("%d cells, %d draws, want %d and %d", len(cells), sum, k, n)
+	}
+}
+
+// A choice of groups in one window says nothing of the next.
+func TestGroupsChangeWithWindow(t *testing.T) {
+	spec := benchSpec(Last, 10, 1)
+	same := 0
+	for u := range 1000 {
+		var chosen [2]int
+		for i := range chosen {
+			spec.Window = Window{int64(i) * 1e9, int64(i+1) * 1e9}
+			b := NewBag(spec)
+			for g := range spec.Groups {
+				b.Add(UserHash{uint64(u)}, g, 0, 0)
+				if b.Sample(g) != nil {
+					chosen[i] = g
+				}
+			}
+		}
+		if chosen[0] == chosen[1] {
+			same++
+		}
+	}
+	if same > 300 { // of 1000 with probability 0.1 each; by Hoeffding above 300 with probability < exp(−2·1000·0.2²) < 1e-34
+		t.Errorf("%d of 1000 users have the same group in both windows, want about 100", same)
+	}
+}
+
+func TestParsePolicy(t *testing.T) {
+	for _, p := range policies {
+		if got, err := ParsePolicy(string(p)); got != p || err != nil {
+			t.Errorf("ParsePolicy(%q) = %q, %v", p, got, err)
+		}
+	}
+	if _, err := ParsePolicy("Last"); err == nil || !strings.Contains(err.Error(), `"Last" must be one of ["first" "last"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// All workers of an application, also those of another version, must hash alike. The hashes wanted are of a second
+// implementation, written from the paper.
+func TestHashesAreFixed(t *testing.T) {
+	h := NewHasher([16]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+	u := h.User([]byte("alice"))
+	got := fmt.Sprintf("%x %x %x", u, h.rank(u, 1e18, h.name("eu")), uint64(h.pick(u, 1e18, -1)))
+	if want := "[6fe050cdd4e2c2ad f939df7dcfa404fa] 5a0fe45f4124bcc7 cd7ced46ab63e650"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if NewHasher([16]byte{1}).User([]byte("alice")) == u {
+		t.Error("the hash does not depend on the key")
+	}
+}
+
+// Bytes is what memory limits and metrics go by: right within a third.
+func TestBytesMatchesHeap(t *testing.T) {
+	f := func(users int, values int64) {
+		t.Helper()
+		heap := func() int64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before := heap()
+		b := NewBag(benchSpec(Last, 10, 2))
+		for i := range users {
+			b.Add(UserHash{uint64(i), 1}, i%10, int64(i), int64(i)*7919%values)
+		}
+		held := heap() - before
+		if ratio := float64(b.Bytes()) / float64(held); ratio < 0.66 || ratio > 1.5 {
+			t.Errorf("%d users, %d values: Bytes = %d, the heap grew by %d", users, values, b.Bytes(), held)
+		}
+		runtime.KeepAlive(b)
+	}
+	f(100_000, 60_000)
+	f(70_000, 10)
+	f(3_000, 3_000)
+}

@@ -1,0 +1,300 @@
+package windows
+
+import (
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// event is a record as the model sees it.
+type event struct {
+	User        string
+	Group       string
+	Time, Value int64
+}
+
+// model says by plain maps and sorting what the sample of each group is: the definition that the code is held to.
+func model(spec BagSpec, events []event) map[string][]Point {
+	of := map[string]map[string][]event{} // user → group → records
+	for _, e := range events {
+		if of[e.User] == nil {
+			of[e.User] = map[string][]event{}
+		}
+		of[e.User][e.Group] = append(of[e.User][e.Group], e)
+	}
+	counts := map[string]map[int64]int64{}
+	for user, groups := range of {
+		names := make([]string, 0, len(groups))
+		for g := range groups {
+			names = append(names, g)
+		}
+		hash := spec.Hasher.User([]byte(user))
+		rank := func(g string) uint64 { return spec.Hasher.rank(hash, spec.Window.Start, spec.Hasher.name(g)) }
+		sort.Slice(names, func(i, j int) bool { return rank(names[i]) < rank(names[j]) })
+		for _, g := range names[:min(len(names), spec.MaxGroups)] {
+			if counts[g] == nil {
+				counts[g] = map[int64]int64{}
+			}
+			counts[g][chosen(spec, hash, groups[g])]++
+		}
+	}
+	samples := map[string][]Point{}
+	for g, values := range counts {
+		for v, n := range values {
+			samples[g] = append(samples[g], Point{v, n})
+		}
+		sort.Slice(samples[g], func(i, j int) bool { return samples[g][i].Index < samples[g][j].Index })
+	}
+	return samples
+}
+
+// chosen returns the value that counts of one user's records in one group.
+func chosen(spec BagSpec, u UserHash, records []event) int64 {
+	r := slices.Clone(records)
+	sort.Slice(r, func(i, j int) bool {
+		a, b := r[i], r[j]
+		switch spec.Policy {
+		case First:
+			return a.Time < b.Time || a.Time == b.Time && a.Value < b.Value
+		case Last:
+			return a.Time > b.Time || a.Time == b.Time && a.Value > b.Value
+		case Min:
+			return a.Value < b.Value
+		case Max:
+			return a.Value > b.Value
+		default:
+			return spec.Hasher.pick(u, a.Time, a.Value) < spec.Hasher.pick(u, b.Time, b.Value)
+		}
+	})
+	return r[0].Value
+}
+
+var (
+	testGroups = []string{"", "ap", "eu", "us", "ü/x"}
+	testUsers  = []string{"a", "b", "c", "d", "e", "f", "g"}
+)
+
+func drawSpec(t *rapid.T) BagSpec {
+	start := rapid.SampledFrom([]int64{0, -3600e9, 1763625600e9}).Draw(t, "start")
+	key := rapid.Byte().Draw(t, "key")
+	return BagSpec{
+		Groups:    testGroups[:rapid.IntRange(1, len(testGroups)).Draw(t, "groups")],
+		MaxGroups: rapid.IntRange(1, len(testGroups)+1).Draw(t, "max groups"),
+		Policy:    rapid.SampledFrom(policies[:]).Draw(t, "policy"),
+		Window:    Window{start, start + int64(time.Hour)},
+		Hasher:    NewHasher([16]byte{key}),
+	}
+}
+
+// drawEvents draws few users, times and values, so that all of them collide often.
+func drawEvents(t *rapid.T, spec BagSpec) []event {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
+		return event{
+			User:  rapid.SampledFrom(testUsers).Draw(t, "user"),
+			Group: rapid.SampledFrom(spec.Groups).Draw(t, "group"),
+			Time:  spec.Window.Start + rapid.Int64Range(0, 4).Draw(t, "time"),
+			Value: rapid.Int64Range(-1, 5).Draw(t, "value"),
+		}
+	}), 0, 60).Draw(t, "events")
+}
+
+func (e event) addTo(b *Bag) bool {
+	return b.Add(b.spec.Hasher.User([]byte(e.User)), slices.Index(b.spec.Groups, e.Group), e.Time, e.Value)
+}
+
+func fillBag(spec BagSpec, events []event) *Bag {
+	b := NewBag(spec)
+	for _, e := range events {
+		e.addTo(b)
+	}
+	return b
+}
+
+// samples returns the samples of all groups by name, without the empty ones.
+func samples(groups []string, sample func(int) []Point) map[string][]Point {
+	all := map[string][]Point{}
+	for i, g := range groups {
+		if s := sample(i); s != nil {
+			all[g] = s
+		}
+	}
+	return all
+}
+
+func TestBagMatchesModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		events := drawEvents(t, spec)
+		want := model(spec, events)
+		for _, order := range [][]event{events, rapid.Permutation(events).Draw(t, "order")} {
+			b, superseded, users := NewBag(spec), 0, map[string]bool{}
+			for _, e := range order {
+				if users[e.User] = true; e.addTo(b) {
+					superseded++
+				}
+			}
+			if d := cmp.Diff(want, samples(spec.Groups, b.Sample)); d != "" {
+				t.Fatalf("(-want +got)\n%s", d)
+			}
+			contributions := 0
+			for _, points := range want {
+				for _, p := range points {
+					contributions += int(p.Count)
+				}
+			}
+			if superseded != len(events)-contributions {
+				t.Fatalf("%d of %d records superseded, but %d count", superseded, len(events), contributions)
+			}
+			if b.Users() != len(users) {
+				t.Fatalf("Users = %d, want %d", b.Users(), len(users))
+			}
+		}
+	})
+}
+
+// What the privacy of every release rests on: without one user, at most MaxGroups samples are other ones, and each
+// lacks one value once.
+func TestOneUserChangesLittle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		events := drawEvents(t, spec)
+		user := rapid.SampledFrom(testUsers).Draw(t, "without")
+		others := slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e.User == user })
+		with := samples(spec.Groups, fillBag(spec, rapid.Permutation(events).Draw(t, "order")).Sample)
+		without := samples(spec.Groups, fillBag(spec, others).Sample)
+
+		changed := 0
+		for _, g := range spec.Groups {
+			difference := map[int64]int64{}
+			for _, p := range with[g] {
+				difference[p.Index] += p.Count
+			}
+			for _, p := range without[g] {
+				difference[p.Index] -= p.Count
+			}
+			gone := int64(0)
+			for v, n := range difference {
+				if n < 0 || n > 1 {
+					t.Fatalf("group %q: value %d counts %+d by user %s", g, v, n, user)
+				}
+				gone += n
+			}
+			if gone > 1 {
+				t.Fatalf("group %q: user %s counts %d times", g, user, gone)
+			}
+			changed += int(gone)
+		}
+		if changed > spec.MaxGroups {
+			t.Fatalf("user %s counts in %d groups, more than %d", user, changed, spec.MaxGroups)
+		}
+	})
+}
+
+// The whole way: records spread over partitions, bags whose groups are in any order, several attempts, chunks of any
+// size that are repeated and come mixed, merged in any order.
+func TestMergeMatchesModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		events := drawEvents(t, spec)
+		partitions := rapid.IntRange(1, 4).Draw(t, "partitions")
+		valuesOnly := rapid.Bool().Draw(t, "values only")
+		parts := make([][]event, partitions)
+		for _, e := range events {
+			p := slices.Index(testUsers, e.User) % partitions // a user in one partition
+			if !valuesOnly {
+				p = rapid.IntRange(0, partitions-1).Draw(t, "partition")
+			}
+			parts[p] = append(parts[p], e)
+		}
+
+		var log, late [][]byte
+		for i, part := range parts {
+			own := spec
+			own.Groups = rapid.Permutation(spec.Groups).Draw(t, "groups of a worker")
+			p := Partial{Stream: "s", Window: spec.Window, Partition: i, Partitions: partitions, Cut: int64(len(part)),
+				Attempt: [16]byte{byte(i), 1}, ValuesOnly: valuesOnly, Payload: fillBag(own, part).Seal(valuesOnly)}
+			chunks := p.Chunks(p.Overhead() + rapid.IntRange(1, 300).Draw(t, "chunk"))
+			log = append(log, chunks...)
+			late = append(late, chunks...)
+			if rapid.Bool().Draw(t, "second attempt") {
+				p.Attempt, p.Cut = [16]byte{byte(i), 2}, p.Cut+1
+				p.Payload = fillBag(own, append(part, event{"later", spec.Groups[0], spec.Window.Start, 3})).Seal(valuesOnly)
+				chunks := p.Chunks(p.Overhead() + 1 + len(p.Payload)/2)
+				log = append(log, chunks[1:]...) // a part of it before
+				late = append(late, chunks...)   // and all of it after the first attempt is complete
+			}
+		}
+		log = append(rapid.Permutation(log).Draw(t, "order of chunks"), late...)
+
+		var a Assembler
+		got := map[int]*Partial{}
+		for _, c := range log {
+			p, err := a.Add(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p == nil {
+				continue
+			}
+			if got[p.Partition] != nil {
+				t.Fatalf("partition %d came twice", p.Partition)
+			}
+			got[p.Partition] = p
+		}
+		m := NewMerger(spec)
+		order := make([]int, partitions)
+		for i := range order {
+			order[i] = i
+		}
+		for _, i := range rapid.Permutation(order).Draw(t, "order of partials") {
+			p := got[i]
+			if p == nil || p.Attempt != [16]byte{byte(i), 1} || p.Cut != int64(len(parts[i])) || p.ValuesOnly != valuesOnly ||
+				p.Partitions != partitions || p.Window != spec.Window || p.Stream != "s" {
+				t.Fatalf("partition %d: got %+v", i, p)
+			}
+			if err := m.Add(p.Payload); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := cmp.Diff(model(spec, events), samples(spec.Groups, m.Sample)); d != "" {
+			t.Fatalf("(-want +got)\n%s", d)
+		}
+	})
+}
+
+// A payload says nothing of the order in which its records came.
+func TestSealForgetsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		events := drawEvents(t, spec)
+		valuesOnly := rapid.Bool().Draw(t, "values only")
+		one := fillBag(spec, events).Seal(valuesOnly)
+		two := fillBag(spec, rapid.Permutation(events).Draw(t, "order")).Seal(valuesOnly)
+		if !slices.Equal(one, two) {
+			t.Fatalf("two orders, two payloads:\n%x\n%x", one, two)
+		}
+	})
+}
+
+func TestBagWithoutAllocation(t *testing.T) {
+	for _, policy := range policies {
+		spec := BagSpec{Groups: testGroups, MaxGroups: 2, Policy: policy, Window: Window{0, 3600e9}, Hasher: NewHasher([16]byte{})}
+		b := NewBag(spec)
+		i, id := 0, []byte("user-0000")
+		step := func() {
+			i++
+			id[8] = byte(i % 50)
+			b.Add(spec.Hasher.User(id), i%len(testGroups), int64(i), int64(i*7919%300))
+		}
+		for range 100_000 {
+			step()
+		}
+		if n := testing.AllocsPerRun(1000, step); n != 0 {
+			t.Errorf("policy %s: Add allocates %v times in steady state", policy, n)
+		}
+	}
+}

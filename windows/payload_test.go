@@ -1,0 +1,180 @@
+package windows
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var testSpec = BagSpec{Groups: []string{"ap", "eu", "us"}, MaxGroups: 2, Policy: Last, Window: Window{1e18, 1e18 + 900e9},
+	Hasher: NewHasher([16]byte{1})}
+
+func testBag(spec BagSpec) *Bag {
+	return fillBag(spec, []event{
+		{"a", "eu", 1e18 + 1, 5}, {"b", "eu", 1e18 + 2, -1}, {"c", "eu", 1e18 + 3, 5}, {"a", "us", 1e18 + 4, 60001}, {"a", "us", 1e18 + 5, 7},
+	})
+}
+
+func testMerger(t *testing.T, spec BagSpec, payloads ...[]byte) *Merger {
+	t.Helper()
+	m := NewMerger(spec)
+	for _, p := range payloads {
+		if err := m.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func TestMergerLeavesOutUnknownGroups(t *testing.T) {
+	spec := testSpec
+	spec.Groups = []string{"us", "new"}
+	for _, valuesOnly := range []bool{false, true} {
+		m := testMerger(t, spec, testBag(testSpec).Seal(valuesOnly))
+		if d := cmp.Diff(map[string][]Point{"us": {{7, 1}}}, samples(spec.Groups, m.Sample)); d != "" {
+			t.Errorf("values only %v: (-want +got)\n%s", valuesOnly, d)
+		}
+	}
+}
+
+// The same payload twice is the same users twice.
+func TestMergerCountsUserOnce(t *testing.T) {
+	payload := testBag(testSpec).Seal(false)
+	want := map[string][]Point{"eu": {{-1, 1}, {5, 2}}, "us": {{7, 1}}}
+	if d := cmp.Diff(want, samples(testSpec.Groups, testMerger(t, testSpec, payload, payload).Sample)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestPayloadKeepsExtremes(t *testing.T) {
+	for _, policy := range policies {
+		spec := testSpec
+		spec.Policy, spec.Groups = policy, []string{""}
+		extremes := []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, math.MaxInt64 - 1, math.MaxInt64}
+		var events []event
+		for _, value := range extremes {
+			for _, time := range extremes {
+				events = append(events, event{string(rune('a' + len(events)%9)), "", time, value})
+			}
+		}
+		for _, valuesOnly := range []bool{false, true} {
+			b := fillBag(spec, events)
+			if d := cmp.Diff(b.Sample(0), testMerger(t, spec, b.Seal(valuesOnly)).Sample(0)); d != "" {
+				t.Errorf("policy %s, values only %v: (-want +got)\n%s", policy, valuesOnly, d)
+			}
+		}
+		half := fillBag(spec, events[:18]).Seal(false)
+		if d := cmp.Diff(model(func() BagSpec { s := spec; s.MaxGroups = 1; return s }(), events)[""],
+			testMerger(t, spec, fillBag(spec, events[18:]).Seal(false), half).Sample(0)); d != "" {
+			t.Errorf("policy %s, merged: (-want +got)\n%s", policy, d)
+		}
+	}
+}
+
+func TestMergerRefuses(t *testing.T) {
+	f := func(data []byte, want string) {
+		t.Helper()
+		m := testMerger(t, testSpec, testBag(testSpec).Seal(false))
+		before := samples(testSpec.Groups, m.Sample)
+		if err := m.Add(data); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %q", err, want)
+		}
+		if d := cmp.Diff(before, samples(testSpec.Groups, m.Sample)); d != "" {
+			t.Errorf("%s: samples changed (-before +after)\n%s", want, d)
+		}
+	}
+	other := testSpec
+	other.Policy = First
+	f(testBag(other).Seal(true), `policy "first", not "last"`)
+	other = testSpec
+	other.MaxGroups = 3
+	f(testBag(other).Seal(true), "up to 3 groups, more than 2")
+	f(nil, "empty")
+	f([]byte("nonsense"), "payload of 8 bytes")
+
+	raw := func(b ...byte) []byte { return compress(b) }
+	last := byte(Last.code())
+	f(raw(), "version")
+	f(raw(9, 0, 0), "version 9")
+	f(raw(1, 2, 0), "kind 2")
+	f(raw(1, 0, 5), "policy 5")
+	f(raw(1, 1, last, 1), "groups")
+	f(raw(1, 1, last, 1, 200, 1), "groups: 200 do not fit")
+	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 0, 0), "without rows")
+	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 99, 0, 1), "rows: 99 do not fit")
+	f(raw(1, 1, last, 1, 1, 99, 'e', 'u', 1, 0), "name: 99 do not fit")
+	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 1, 0, 0), "count of users outside")
+	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 2, 0, 0, 1, 1), "values are not ascending")
+	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 1, 0, 1, 0), "1 bytes too many")
+	f(raw(1, 1, last, 1, 2, 2, 'e', 'u', 1, 0, 1, 2, 'e', 'u', 1, 0, 1), "groups are not ascending")
+	f(raw(slices.Concat([]byte{1, 1, last, 1, 1, 2, 'e', 'u', 1, 0}, slices.Repeat([]byte{0xff}, 9), []byte{1})...), "count of users outside")
+	f(raw(slices.Concat([]byte{1, 1, last, 1, 1, 2, 'e', 'u', 1, 0}, slices.Repeat([]byte{0xff}, 11))...), "count: not a number")
+	f(raw(slices.Concat([]byte{1, 1, last, 1, 1, 2, 'e', 'u', 2, 2}, slices.Repeat([]byte{0xff}, 9), []byte{1, 1, 1})...), "values are not ascending")
+}
+
+// A changed payload is an error or, where the change means nothing to zstd, the same; never another sample.
+func TestMergerNoticesAnyChangedBit(t *testing.T) {
+	payload := testBag(testSpec).Seal(false)
+	want := samples(testSpec.Groups, testMerger(t, testSpec, payload).Sample)
+	refused := 0
+	for i := range 8 * len(payload) {
+		p, m := slices.Clone(payload), NewMerger(testSpec)
+		p[i/8] ^= 1 << (i % 8)
+		if err := m.Add(p); err != nil {
+			refused++
+			continue
+		}
+		if d := cmp.Diff(want, samples(testSpec.Groups, m.Sample)); d != "" {
+			t.Fatalf("bit %d: (-want +got)\n%s", i, d)
+		}
+	}
+	if refused < 7*len(payload) {
+		t.Errorf("only %d of %d changed bits were refused", refused, 8*len(payload))
+	}
+	for i := range payload {
+		if err := NewMerger(testSpec).Add(payload[:i]); err == nil {
+			t.Fatalf("cut off after %d of %d bytes and accepted", i, len(payload))
+		}
+	}
+}
+
+// FuzzMerger: any bytes, compressed or not, are an error that changes nothing or a payload that merges, never a panic.
+func FuzzMerger(f *testing.F) {
+	for _, policy := range policies {
+		spec := testSpec
+		spec.Policy = policy
+		for _, valuesOnly := range []bool{false, true} {
+			payload := testBag(spec).Seal(valuesOnly)
+			f.Add(payload, byte(policy.code()))
+			raw, err := decompress(payload)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(raw, byte(policy.code()))
+		}
+	}
+	f.Add([]byte{}, byte(0))
+	f.Add([]byte{1, 0, 0, 1, 1, 2, 'e', 'u', 0xff, 0xff, 0xff, 0xff, 0x0f}, byte(0))
+	f.Fuzz(func(t *testing.T, data []byte, policy byte) {
+		spec := testSpec
+		spec.Policy = policies[int(policy)%len(policies)]
+		for _, d := range [][]byte{data, compress(data)} {
+			m := NewMerger(spec)
+			err := m.Add(d)
+			all := samples(spec.Groups, m.Sample)
+			if err != nil && len(all) > 0 {
+				t.Fatalf("%v, and yet %v", err, all)
+			}
+			for _, points := range all {
+				for i, p := range points {
+					if p.Count < 1 || i > 0 && points[i-1].Index >= p.Index {
+						t.Fatalf("not a sample: %v", points)
+					}
+				}
+			}
+		}
+	})
+}
