@@ -162,9 +162,7 @@ func (a *Account) forecastRolling(schedules []Schedule, f *Forecast) {
 	repeat := int64(1)
 	for _, p := range schedules {
 		steadyAt = max(steadyAt, after(p.first(), per))
-		if p.End == 0 {
-			repeat = leastCommonMultiple(repeat, int64(p.Every))
-		}
+		repeat = leastCommonMultiple(repeat, int64(p.Every)) // one that ends repeats until then, and is less afterwards
 	}
 	lastNews := after(steadyAt, repeat)
 	fullestFits := a.limit.within(f.Worst)
