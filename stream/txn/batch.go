@@ -82,11 +82,11 @@ func EncodeBatch(s Session, records []Record) []byte {
 	}
 	first := at(&records[0])
 	latest := first
-	var body []byte
+	var body, scratch []byte
 	for i := range records {
 		t := at(&records[i])
 		latest = max(latest, t)
-		body = appendRecord(body, &records[i], i, t-first)
+		body, scratch = appendRecord(body, scratch, &records[i], i, t-first)
 	}
 	b := kmsg.RecordBatch{
 		PartitionLeaderEpoch: -1,
@@ -118,22 +118,20 @@ func EncodeBatch(s Session, records []Record) []byte {
 	return out
 }
 
-// appendRecord encodes one record behind its length.
-func appendRecord(dst []byte, r *Record, delta int, timeDelta int64) []byte {
-	k := kmsg.Record{TimestampDelta64: timeDelta, OffsetDelta: int32(delta), Key: r.Key, Value: r.Value}
+// appendRecord encodes one record: its length, and what follows, which is put
+// together in scratch to learn the length.
+func appendRecord(dst, scratch []byte, r *Record, delta int, timeDelta int64) (_, _ []byte) {
+	b := append(scratch[:0], 0) // attributes: none is defined
+	b = kbin.AppendVarlong(b, timeDelta)
+	b = kbin.AppendVarint(b, int32(delta))
+	b = kbin.AppendVarintBytes(b, r.Key)
+	b = kbin.AppendVarintBytes(b, r.Value)
+	b = kbin.AppendVarint(b, int32(len(r.Headers)))
 	for _, h := range r.Headers {
-		k.Headers = append(k.Headers, kmsg.Header{Key: h.Key, Value: h.Value})
+		b = kbin.AppendVarintString(b, h.Key)
+		b = kbin.AppendVarintBytes(b, h.Value)
 	}
-	// The length counts what follows it. It is encoded as 0, in one byte, to
-	// learn it.
-	start := len(dst)
-	dst = k.AppendTo(dst)
-	n := len(dst) - start - 1
-	prefix := kbin.AppendVarint(nil, int32(n))
-	dst = append(dst, prefix[1:]...)
-	copy(dst[start+len(prefix):], dst[start+1:start+1+n])
-	copy(dst[start:], prefix)
-	return dst
+	return append(kbin.AppendVarint(dst, int32(len(b))), b...), b
 }
 
 // size is an upper bound of what a record takes in a batch.

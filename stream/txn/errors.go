@@ -13,9 +13,10 @@ import (
 // own kafka.Error is wrapped beside it.
 var (
 	// ErrFenced: someone else owns the transactional id, the transaction ran
-	// into its timeout, or the group's generation is over. The transaction is
-	// not committed, unless the error also is an ErrUnknownOutcome.
-	ErrFenced = errors.New("fenced: another worker has taken over, or the transaction timed out")
+	// into its timeout, the broker no longer knows the producer, or the group's
+	// generation is over. The transaction is not committed, unless the error
+	// also is an ErrUnknownOutcome.
+	ErrFenced = errors.New("fenced: another worker has taken over, or the broker has ended the transaction")
 	// ErrUnknownOutcome: the end of the transaction was asked for and not
 	// answered. It may be committed.
 	ErrUnknownOutcome = errors.New("the transaction's outcome is unknown")
@@ -36,8 +37,9 @@ func typed(what string, err error) error {
 		meaning error
 		codes   []kafka.Error
 	}{
-		{ErrFenced, []kafka.Error{kafka.ProducerFenced, kafka.InvalidProducerEpoch, kafka.IllegalGeneration,
-			kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID, kafka.InvalidProducerIDMapping}},
+		{ErrFenced, []kafka.Error{kafka.ProducerFenced, kafka.InvalidProducerEpoch, kafka.TransactionCoordinatorFenced,
+			kafka.InvalidProducerIDMapping, kafka.UnknownProducerId, kafka.OutOfOrderSequenceNumber, kafka.InvalidTransactionState,
+			kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID}},
 		{ErrTooLarge, []kafka.Error{kafka.MessageSizeTooLarge, kafka.RecordListTooLarge}},
 	} {
 		for _, code := range m.codes {
