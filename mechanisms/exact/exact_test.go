@@ -252,3 +252,109 @@ func BenchmarkDiscreteLaplace(b *testing.B) {
 		s.DiscreteLaplace(1, 10)
 	}
 }
+
+// flipLaw is permute-and-flip's law over groups: a group's candidate with head probability p wins with probability
+// p·E[1/(1 + heads among all others)].
+func flipLaw(mass []int, level []float64) []float64 {
+	law := make([]float64, len(mass))
+	for g := range mass {
+		heads := []float64{1} // probability of each number of heads
+		for other := range mass {
+			n := mass[other]
+			if other == g {
+				n--
+			}
+			p := math.Exp(-level[other])
+			for range n {
+				next := make([]float64, len(heads)+1)
+				for k, q := range heads {
+					next[k] += q * (1 - p)
+					next[k+1] += q * p
+				}
+				heads = next
+			}
+		}
+		for k, q := range heads {
+			law[g] += float64(mass[g]) * math.Exp(-level[g]) * q / float64(k+1)
+		}
+	}
+	return law
+}
+
+func TestRace(t *testing.T) {
+	s := testSource(7)
+	mass, level := []int{1, 3, 8, 20}, []float64{0, 1, 2, 5}
+	var r Race
+	law := func(f float64) []float64 {
+		scaled := make([]float64, len(level))
+		for i := range level {
+			scaled[i] = level[i] * f * 0.7
+		}
+		return flipLaw(mass, scaled)
+	}
+	sum := 0.0
+	for _, p := range law(1) {
+		sum += p
+	}
+	if math.Abs(sum-1) > 1e-12 {
+		t.Fatalf("the law sums to %v", sum)
+	}
+	rate := NewRate(big.NewRat(7, 10))
+	dptest.CheckSampler(t, "race", dptest.Counts(100000, 4, func() int {
+		r.Reset(s, rate, 10)
+		for i := range mass {
+			r.Enter(uint64(mass[i]), 10+int64(level[i]))
+		}
+		return r.Winner()
+	}), law)
+	// The last group entered as heads of level 3 and thinned: its first heads may not be wanted.
+	thin := NewRate(big.NewRat(7, 10))
+	dptest.CheckSampler(t, "race, thinned", dptest.Counts(100000, 4, func() int {
+		r.Reset(s, rate, 10)
+		for i := range 3 {
+			r.Enter(uint64(mass[i]), 10+int64(level[i]))
+		}
+		left := uint64(mass[3])
+		r.Enter(left, 13)
+		for {
+			winner := r.Winner()
+			if winner < 3 || s.ExpCoin(thin, 2) {
+				return winner
+			}
+			left--
+			r.Again(3, left)
+		}
+	}), law)
+}
+
+// What float64 decides, intervals confirm, and they decide what it cannot.
+func TestRaceRefinement(t *testing.T) {
+	s := testSource(8)
+	rng := rand.New(rand.NewPCG(8, 8))
+	for range 60 {
+		var r Race
+		r.Reset(s, NewRate(big.NewRat(rng.Int64N(1000)+1, rng.Int64N(1000)+1)), -3)
+		for range 6 {
+			i := r.Enter(rng.Uint64()>>1>>rng.IntN(63)+1, rng.Int64N(20)-3)
+			if rng.IntN(3) == 0 {
+				r.Again(i, rng.Uint64()>>40+1)
+			}
+		}
+		got := r.Winner()
+		for i := range r.runners {
+			x := r.time(i, 256)
+			lo, _ := x.Lo.Float64()
+			hi, _ := x.Hi.Float64()
+			if hi < r.runners[i].lo || lo > r.runners[i].hi {
+				t.Fatalf("ln t in [%v, %v] by float64, in [%v, %v] by intervals", r.runners[i].lo, r.runners[i].hi, lo, hi)
+			}
+			r.runners[i].lo, r.runners[i].hi = math.Inf(-1), math.Inf(1)
+		}
+		if again := r.Winner(); again != got {
+			t.Fatalf("group %d wins by float64, %d by intervals", got, again)
+		}
+	}
+	if s.Refined() == 0 {
+		t.Error("nothing was refined")
+	}
+}

@@ -50,6 +50,9 @@ func (x Interval) Sub(y Interval) Interval { return x.Add(y.Neg()) }
 // Mul returns x·y.
 func (x Interval) Mul(y Interval) Interval {
 	p := x.Prec()
+	if x.Lo.Sign() >= 0 && y.Lo.Sign() >= 0 {
+		return Interval{down(p).Mul(x.Lo, y.Lo), up(p).Mul(x.Hi, y.Hi)}
+	}
 	var z Interval
 	for _, pair := range [4][2]*big.Float{{x.Lo, y.Lo}, {x.Lo, y.Hi}, {x.Hi, y.Lo}, {x.Hi, y.Hi}} {
 		lo, hi := down(p).Mul(pair[0], pair[1]), up(p).Mul(pair[0], pair[1])
@@ -66,8 +69,14 @@ func (x Interval) Mul(y Interval) Interval {
 // Quo returns x/y for y > 0.
 func (x Interval) Quo(y Interval) Interval {
 	p := x.Prec()
-	one := FromInt(1, p)
-	return x.Mul(Interval{down(p).Quo(one.Lo, y.Hi), up(p).Quo(one.Hi, y.Lo)})
+	least, most := y.Hi, y.Lo // what makes the quotient least and most
+	if x.Lo.Sign() < 0 {
+		least = y.Lo
+	}
+	if x.Hi.Sign() < 0 {
+		most = y.Hi
+	}
+	return Interval{down(p).Quo(x.Lo, least), up(p).Quo(x.Hi, most)}
 }
 
 // Before says that all of x lies below all of y.
