@@ -1,0 +1,196 @@
+package stream_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// users is a stream that only counts users, exactly.
+const users = `
+version: 1
+streams:
+  - name: users
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T03:00:00Z}
+    contribution: last
+    releases: [{name: users, statistic: count, epsilon: 1000000}]
+    output: {topic: OUTPUT}
+    budget: {epsilon: BUDGET, per: 24h}
+    on_exhausted: withhold
+`
+
+var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func withBudget(epsilon string) string { return strings.ReplaceAll(users, "BUDGET", epsilon) }
+
+// in are n events of as many users in the hour of that number.
+func in(hour, n int, prefix string) []txn.Record {
+	var events []event
+	for i := range n {
+		events = append(events, event{User: fmt.Sprint(prefix, i), Value: i, Time: midnight.Add(time.Duration(hour)*time.Hour + time.Duration(i)*time.Second)})
+	}
+	return records(events...)
+}
+
+// values gives each window's figure by the hour it starts.
+func values(figures map[string]outputs.Record) map[int]string {
+	byHour := map[int]string{}
+	for _, r := range figures {
+		byHour[r.WindowStart.Hour()] = shown(r)
+	}
+	return byHour
+}
+
+func shown(r outputs.Record) string {
+	if r.Value == nil {
+		return *r.Reason
+	}
+	return r.Value.String()
+}
+
+func TestTransactionsOfTheInput(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 2, withBudget("1000000000"))
+		for i := range 6 {
+			x := b.Begin(t, kafkatest.Name(t))
+			x.Produce(t, w.input, i%2, in(0, 10, fmt.Sprintf("%d-", i))...)
+			if i%2 == 0 {
+				x.Commit(t)
+			} else {
+				x.Abort(t)
+			}
+		}
+		// This one stays open: it holds back the windows of its partition, and what is behind it.
+		hung := b.Begin(t, kafkatest.Name(t))
+		hung.Produce(t, w.input, 1, in(1, 5, "hung-")...)
+		b.Produce(t, w.input, 1, in(2, 7, "behind-")...)
+		s := w.start()
+		kafkatest.Eventually(t, 30*time.Second, func() bool { return s.count(t, "louver_cut_wait_seconds") > 0.5 })
+		if n := w.records(topics.Names{App: w.app}.Ledger()); n != 0 {
+			t.Errorf("%d windows are released although a transaction is open", n)
+		}
+		hung.Commit(t)
+		want := map[int]string{0: "30", 1: "5", 2: "7"}
+		if diff := cmp.Diff(want, values(w.await(3))); diff != "" {
+			t.Errorf("windows: %s", diff)
+		}
+		s.end(t)
+		w.audit()
+	})
+}
+
+func TestBudgetIsNeverExceeded(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 2, withBudget("2000000")) // two windows
+		for hour := range 3 {
+			b.Produce(t, w.input, hour%2, in(hour, 4, "u")...)
+		}
+		one, two := w.start(), w.start()
+		want := map[int]string{0: "4", 1: "4", 2: "budget_exhausted"}
+		if diff := cmp.Diff(want, values(w.await(3))); diff != "" {
+			t.Errorf("windows: %s", diff)
+		}
+		one.end(t)
+		two.end(t)
+		again := w.start()
+		kafkatest.Eventually(t, 30*time.Second, again.Ready)
+		again.end(t)
+		figures := w.await(3)
+		for _, r := range figures {
+			if spent, err := r.BudgetSpent.Float64(); err != nil || spent > 2e6 {
+				t.Errorf("%s: budget_epsilon_spent is %s", r.ID, r.BudgetSpent)
+			}
+			if r.Value == nil && r.Epsilon != "0" {
+				t.Errorf("%s is withheld and charges ε %s", r.ID, r.Epsilon)
+			}
+		}
+		if diff := cmp.Diff(want, values(figures)); diff != "" {
+			t.Errorf("windows after a restart: %s", diff)
+		}
+		w.audit()
+	})
+}
+
+func TestAnotherBudgetMustBeMeant(t *testing.T) {
+	b := kafkatest.Fake(t)
+	w := newWorld(t, b, 2, withBudget("2000000"))
+	s := w.start()
+	w.await(3)
+	s.end(t)
+	yaml := strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(withBudget("2000000"))
+	renamed := strings.Replace(yaml, "name: users\n", "name: renamed\n", 1)
+	w.configure(renamed)
+	s = w.start()
+	if err := <-s.err; !errors.Is(err, control.ErrRefused) {
+		t.Fatalf("a renamed stream started anew: %v", err)
+	}
+	w.configure(renamed + "    continues: users\n")
+	s = w.start()
+	kafkatest.Eventually(t, 30*time.Second, func() bool { return len(w.published()) == 6 })
+	for _, r := range w.published() {
+		if r.Stream == "renamed" && r.Value != nil {
+			t.Errorf("%s was released although the budget it continues is spent", r.ID)
+		}
+	}
+	s.end(t)
+}
+
+// TestCrashesAtRandomMoments stops one of two services without notice again and again. The cancelled one leaves its
+// transactions open and commits nothing more, as one that was killed.
+func TestCrashesAtRandomMoments(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 3, exactly)
+		random := rand.New(rand.NewPCG(5, 6))
+		events := history(random, midnight, 1500)
+		for _, e := range events {
+			w.broker.Produce(t, w.input, random.IntN(3), e.record())
+		}
+		seen := map[string]outputs.Record{}
+		for range 8 {
+			s := w.start()
+			select {
+			case err := <-s.err:
+				t.Fatalf("the service ended by itself: %v", err)
+			case <-time.After(time.Duration(random.IntN(1500)) * time.Millisecond):
+			}
+			s.end(t)
+			if w.records(w.streams[0].Output) == 0 {
+				continue
+			}
+			for _, r := range w.published() {
+				if old, ok := seen[r.ID]; ok {
+					if diff := cmp.Diff(old, r); diff != "" {
+						t.Errorf("%s changed: %s", r.ID, diff)
+					}
+				}
+				seen[r.ID] = r
+			}
+		}
+		s := w.start()
+		for _, r := range w.await(7 * 12) {
+			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group)); err != nil {
+				t.Error(err)
+			}
+			if old, ok := seen[r.ID]; ok {
+				if diff := cmp.Diff(old, r); diff != "" {
+					t.Errorf("%s changed: %s", r.ID, diff)
+				}
+			}
+		}
+		s.end(t)
+		w.audit()
+	})
+}

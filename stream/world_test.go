@@ -1,0 +1,247 @@
+package stream_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// world is a broker with the topics of one streams file, and what can be done to them.
+type world struct {
+	t       *testing.T
+	broker  *kafkatest.Broker
+	app     string
+	input   string
+	streams []*config.Stream
+}
+
+// newWorld makes an input topic and reads a streams file in which INPUT and OUTPUT stand for this test's topics.
+func newWorld(t *testing.T, b *kafkatest.Broker, partitions int, yaml string) *world {
+	t.Helper()
+	w := &world{t: t, broker: b, app: kafkatest.Name(t)}
+	w.input = b.Topic(t, partitions, nil)
+	output := b.Topic(t, 2, nil)
+	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", output).Replace(yaml))
+	return w
+}
+
+func (w *world) configure(yaml string) {
+	w.t.Helper()
+	file, err := config.Parse("streams.yaml", []byte(yaml), func(string) (string, bool) { return "", false })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.streams = file.Streams
+}
+
+// running is a service under test.
+type running struct {
+	*stream.Service
+	metrics *prometheus.Registry
+	stop    context.CancelFunc
+	err     chan error
+	ended   atomic.Bool
+}
+
+// start runs the service until stop or the end of the test.
+func (w *world) start(change ...func(*stream.Service)) *running {
+	w.t.Helper()
+	registry := prometheus.NewRegistry()
+	var described []metrics.Stream
+	for _, s := range w.streams {
+		described = append(described, metrics.Stream{Name: s.Name, Topic: s.Input.Topic})
+	}
+	var reasons []string
+	for _, r := range codec.Reasons() {
+		reasons = append(reasons, r.String())
+	}
+	r := &running{metrics: registry, err: make(chan error, 1), Service: &stream.Service{App: w.app, Streams: w.streams, Stages: stream.Stages,
+		Conn: w.broker.Conn, CreateTopics: true, Replication: 1, Metrics: metrics.New(registry, described, reasons), Log: zap.NewNop()}}
+	for _, f := range change {
+		f(r.Service)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.stop = cancel
+	go func() { r.err <- r.Run(ctx); r.ended.Store(true) }()
+	w.t.Cleanup(cancel)
+	return r
+}
+
+// end stops the service and waits for it.
+func (r *running) end(t *testing.T) {
+	t.Helper()
+	r.stop()
+	select {
+	case err := <-r.err:
+		if err != nil {
+			t.Fatalf("the service ended with %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the service does not end")
+	}
+}
+
+// event is one record of the input.
+type event struct {
+	User  string    `json:"user"`
+	Value any       `json:"value"`
+	Time  time.Time `json:"time"`
+	Group string    `json:"group,omitempty"`
+}
+
+func (e event) record() txn.Record {
+	value, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	return txn.Record{Value: value, Time: e.Time.UnixMilli()}
+}
+
+func records(events ...event) []txn.Record {
+	out := make([]txn.Record, len(events))
+	for i, e := range events {
+		out[i] = e.record()
+	}
+	return out
+}
+
+// published reads all committed output records, in the order of partitions and offsets.
+func (w *world) published() []outputs.Record {
+	w.t.Helper()
+	var all []outputs.Record
+	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{}), Log: zap.NewNop()}
+	err := reader.All(kafkatest.Context(w.t), w.outputs(), func(m outputs.Message) error {
+		r, ok, err := outputs.Decode(m.Value)
+		if err != nil || !ok {
+			return fmt.Errorf("a foreign record in the output: %w", err)
+		}
+		if string(m.Key) != r.Key() {
+			return fmt.Errorf("key %s of record %s", m.Key, r.ID)
+		}
+		all = append(all, r)
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// records is how many committed records a topic holds; 0 if it does not exist yet.
+func (w *world) records(topic string) int {
+	w.t.Helper()
+	if _, err := topics.Counts(kafkatest.Context(w.t), w.broker.Conn.Client, []topics.Topic{{Name: topic}}); err != nil {
+		return 0
+	}
+	n := 0
+	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{}), Log: zap.NewNop()}
+	if err := reader.All(kafkatest.Context(w.t), []string{topic}, func(outputs.Message) error { n++; return nil }); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+func (w *world) outputs() []string {
+	seen := map[string]bool{}
+	var names []string
+	for _, s := range w.streams {
+		if !seen[s.Output] {
+			seen[s.Output] = true
+			names = append(names, s.Output)
+		}
+	}
+	return names
+}
+
+// await waits until this many records are published, and gives them by id. A record that is there twice is a failure.
+func (w *world) await(n int) map[string]outputs.Record {
+	w.t.Helper()
+	kafkatest.Eventually(w.t, 60*time.Second, func() bool { return len(w.published()) >= n })
+	byID := map[string]outputs.Record{}
+	for _, r := range w.published() {
+		if _, twice := byID[r.ID]; twice {
+			w.t.Errorf("%s is published twice", r.ID)
+		}
+		byID[r.ID] = r
+	}
+	if len(byID) != n {
+		w.t.Fatalf("%d figures are published, want %d", len(byID), n)
+	}
+	return byID
+}
+
+// audit compares the ledger with the outputs, as `louver audit` does, and gives the ledger's entries.
+func (w *world) audit() []ledger.Entry {
+	w.t.Helper()
+	audit := ledger.NewAudit()
+	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{}), Log: zap.NewNop()}
+	ctx := kafkatest.Context(w.t)
+	err := reader.All(ctx, w.outputs(), func(m outputs.Message) error {
+		audit.Output(ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, m.Value)
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var entries []ledger.Entry
+	err = reader.All(ctx, []string{topics.Names{App: w.app}.Ledger()}, func(m outputs.Message) error {
+		audit.Entry(ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, m.Value)
+		e, err := ledger.Decode(m.Value)
+		entries = append(entries, e)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if found := audit.Findings(); !found.OK {
+		w.t.Errorf("audit: %v", found.Faults)
+	}
+	return entries
+}
+
+// count is the value of an operators' counter, summed over its labels that contain all of those given.
+func (r *running) count(t *testing.T, name string, labels ...string) float64 {
+	t.Helper()
+	families, err := r.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+	next:
+		for _, m := range f.GetMetric() {
+			for _, want := range labels {
+				found := false
+				for _, l := range m.GetLabel() {
+					found = found || l.GetValue() == want
+				}
+				if !found {
+					continue next
+				}
+			}
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return sum
+}
