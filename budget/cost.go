@@ -70,13 +70,13 @@ type Item struct {
 	Times int64 `json:"times"`
 }
 
-// largestExponent bounds the decimal exponents that are accepted: nothing sensible comes near, and sums of numbers
-// such as 1e10000 take time and memory.
-const largestExponent = 100
+// mostDigits bounds the digits and the decimal exponents that are accepted: nothing sensible comes near, sums of numbers
+// such as 1e10000 take time and memory, and all that is computed in float64 stays far from its ends.
+const mostDigits = 50
 
 func checkDecimal(name string, d decimal.Decimal) error {
-	if e := d.Exponent(); e > largestExponent || e < -largestExponent {
-		return fmt.Errorf("%s has a decimal exponent of %d, want one within ±%d", name, e, largestExponent)
+	if e := d.Exponent(); e > mostDigits || e < -mostDigits || d.NumDigits() > mostDigits {
+		return fmt.Errorf("%s has %d digits and a decimal exponent of %d, want both within %d", name, d.NumDigits(), e, mostDigits)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (e Entry) Encode() ([]byte, error) {
 	s := stored{
 		Version: version, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output,
 		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt), ReleasedAt: whole(e.ReleasedAt),
-		Every: e.Every.String(), Continues: e.Continues, Status: ok, Reason: e.Reason,
+		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: ok, Reason: e.Reason,
 		Limit:    storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
 		Charge:   storedCharge{charge.Epsilon, charge.Delta, charge.Items},
 		Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,

@@ -1,0 +1,248 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+)
+
+func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
+
+func ptr[T any](v T) *T { return &v }
+
+func some(s string) *decimal.Decimal { return ptr(dec(s)) }
+
+func at(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+var sameDecimals = cmp.Comparer(func(a, b decimal.Decimal) bool { return a.Equal(b) })
+
+// exampleEntry is the entry behind the contract's example of an output record: checkout-latency, group eu, tail.p99.
+func exampleEntry() Entry {
+	return Entry{
+		App: "louver", Stream: "checkout-latency", Budget: "shoppers", Input: "checkout.events", Output: "checkout.private",
+		WindowStart: at("2026-11-20T08:00:00Z"), WindowEnd: at("2026-11-20T08:15:00Z"),
+		DueAt: at("2026-11-20T08:15:30Z"), ReleasedAt: at("2026-11-20T08:15:31Z"),
+		Every: 15 * time.Minute, Until: at("2027-01-01T00:00:00Z"),
+		Limit:     budget.Limit{Epsilon: dec("24"), Per: 24 * time.Hour},
+		Continues: "visitors",
+		Price: []budget.Item{
+			{Cost: budget.Cost{Kind: budget.Pure, Epsilon: dec("0.15")}, Times: 1},
+			{Cost: budget.Cost{Kind: budget.BoundedRange, Epsilon: dec("0.1")}, Times: 1},
+		},
+		Releases: []Release{
+			{Name: "tail.p99", Statistic: "quantile", P: some("0.99"), Mechanism: "joint", Unit: "ms", Epsilon: dec("0.1")},
+			{Name: "users", Statistic: "count", Mechanism: "geometric", Unit: "users", Epsilon: dec("0.15")},
+		},
+		Groups: []Group{
+			{Name: "eu", Users: ptr(int64(10412)), Values: []Value{
+				{Value: some("812"), RankError95: some("554.2"), PLow: some("0.931"), PHigh: some("1"),
+					Smoothed: &Smoothed{Value: dec("815"), Low: some("790"), High: some("840")}},
+				{Value: some("10412"), RankError95: some("20")},
+			}},
+			{Name: "a<b", Users: ptr(int64(3)), Reason: TooFewUsers, Values: []Value{{}, {Value: some("3")}}},
+		},
+		Standing: Standing{StreamSpent: some("12.5"), BudgetSpent: some("12.50"), WindowsLeft: 46},
+		Prior:    &Prior{Upto: 17, Hash: "00ff"},
+	}
+}
+
+const exampleStored = `{"v":1,"app":"louver","stream":"checkout-latency","budget":"shoppers","input":"checkout.events","output":"checkout.private",` +
+	`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z","released_at":"2026-11-20T08:15:31Z",` +
+	`"every":"15m","until":"2027-01-01T00:00:00Z","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":"visitors","status":"ok",` +
+	`"charge":{"epsilon":"0.25","delta":"0","items":[{"kind":"pure","epsilon":"0.15","times":1},{"kind":"bounded_range","epsilon":"0.1","times":1}]},` +
+	`"releases":[{"name":"tail.p99","statistic":"quantile","p":"0.99","mechanism":"joint","unit":"ms","epsilon":"0.1"},` +
+	`{"name":"users","statistic":"count","mechanism":"geometric","unit":"users","epsilon":"0.15"}],` +
+	`"groups":[{"name":"eu","users":10412,"values":[{"value":"812","rank_error_95":"554.2","p_low":"0.931","p_high":"1",` +
+	`"smoothed":{"value":"815","low":"790","high":"840"}},{"value":"10412","rank_error_95":"20"}]},` +
+	`{"name":"a\u003cb","users":3,"reason":"too_few_users","values":[{},{"value":"3"}]}],` +
+	`"books":{"stream_epsilon_spent":"12.5","budget_epsilon_spent":"12.5","budget_windows_left":46},"prior":{"upto":17,"hash":"00ff"}}`
+
+func encode(t *testing.T, e Entry) []byte {
+	t.Helper()
+	value, err := e.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestEncodeGolden(t *testing.T) {
+	if diff := cmp.Diff(exampleStored, string(encode(t, exampleEntry()))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDecodeGivesBackTheEntry(t *testing.T) {
+	withheld := exampleEntry()
+	withheld.Reason = BudgetExhausted
+	withheld.Groups = []Group{{Name: "eu"}, {Name: "us"}}
+	withheld.Until, withheld.Prior, withheld.Limit.Per = time.Time{}, nil, 0
+	withheld.Standing.StreamSpent = nil
+	paid := exampleEntry()
+	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("700.5"), dec("900")}
+	paid.Groups[0].Values[0].Smoothed.Low = nil
+	paid.Limit.Delta = dec("0.000001")
+	paid.Price = append(paid.Price,
+		budget.Item{Cost: budget.Cost{Kind: budget.ZCDP, Epsilon: dec("1"), Rho: dec("0.5")}, Times: 2},
+		budget.Item{Cost: budget.Cost{Kind: budget.Approximate, Epsilon: dec("1"), Delta: dec("1e-9")}, Times: 2})
+	for name, e := range map[string]Entry{"example": exampleEntry(), "withheld": withheld, "with everything": paid} {
+		value := encode(t, e)
+		got, err := Decode(value)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(e, got, sameDecimals); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if again := encode(t, got); string(again) != string(value) {
+			t.Errorf("%s: encoded again it is\n%s, not\n%s", name, again, value)
+		}
+	}
+}
+
+func TestEncodeDropsFractionsOfSeconds(t *testing.T) {
+	e := exampleEntry()
+	e.ReleasedAt = e.ReleasedAt.Add(987654321)
+	e.DueAt = e.DueAt.Add(500 * time.Millisecond).In(time.FixedZone("", 3600))
+	if diff := cmp.Diff(exampleStored, string(encode(t, e))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCharge(t *testing.T) {
+	e := exampleEntry()
+	if c, err := e.Charge(); err != nil || !c.Epsilon.Equal(dec("0.25")) || c.End != e.WindowEnd.UnixNano() {
+		t.Errorf("%+v, %v", c, err)
+	}
+	e.Reason = BudgetExhausted
+	if c, err := e.Charge(); err != nil || !c.Epsilon.IsZero() || len(c.Items) != 0 {
+		t.Errorf("a withheld window charges %+v, %v", c, err)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, c := range []struct{ name, old, new, want string }{
+		{"no JSON", `{"v"`, `"v"`, "invalid character"},
+		{"a later version", `"v":1`, `"v":2`, "format version 2, want 1"},
+		{"no version", `"v":1`, `"w":1`, "format version missing"},
+		{"no stream", `"stream":"checkout-latency"`, `"stream":""`, "want a stream"},
+		{"no budget", `"budget":"shoppers"`, `"budget":""`, "want a stream, a budget and a topic"},
+		{"a charge that is not its items'", `"charge":{"epsilon":"0.25"`, `"charge":{"epsilon":"0.2"`, "charges epsilon 0.2 and delta 0, its items 0.25"},
+		{"an item of no kind", `"kind":"pure"`, `"kind":"free"`, `unknown kind of charge "free"`},
+		{"an item of no epsilon", `"epsilon":"0.15","times"`, `"epsilon":"0","times"`, "epsilon 0, want more"},
+		{"a negative charge", `"times":1},`, `"times":-1},`, "charged -1 times"},
+		{"no charge", `"items":[`, `"objects":[`, "0 items in the price"},
+		{"a limit of nothing", `"limit":{"epsilon":"24"`, `"limit":{"epsilon":"0"`, "epsilon 0 of a budget"},
+		{"a period in words", `"per":"24h"`, `"per":"a day"`, `period "a day"`},
+		{"a step of nothing", `"every":"15m"`, `"every":"0s"`, "every 0s"},
+		{"a window without length", `"window_end":"2026-11-20T08:15:00Z"`, `"window_end":"2026-11-20T08:00:00Z"`, "want it after the start"},
+		{"a window in fractions", `"window_end":"2026-11-20T08:15:00Z"`, `"window_end":"2026-11-20T08:15:00.5Z"`, "fractions of a second"},
+		{"a window beyond the clock", `"window_end":"2026`, `"window_end":"3026`, "between 1900 and 2200"},
+		{"withheld, but charged", `"status":"ok"`, `"status":"withheld","reason":"budget_exhausted"`, "does not go with its charge"},
+		{"withheld for no reason", `"status":"ok"`, `"status":"withheld"`, "does not go with its charge"},
+		{"a value too few", `,{"value":"10412","rank_error_95":"20"}`, ``, "1 values of 2 releases"},
+		{"a value missing", `{"value":"10412","rank_error_95":"20"}`, `{}`, `no value of "users"`},
+		{"a group's unknown reason", `"reason":"too_few_users"`, `"reason":"shy"`, `the reason "shy"`},
+		{"no groups", `"groups":[`, `"bands":[`, "0 groups"},
+		{"a number that fills the memory", `"limit":{"epsilon":"24"`, `"limit":{"epsilon":"1e9999"`, "decimal exponent"},
+	} {
+		value := strings.Replace(exampleStored, c.old, c.new, 1)
+		if value == exampleStored {
+			t.Fatalf("%s: nothing was replaced", c.name)
+		}
+		_, err := Decode([]byte(value))
+		if !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want ErrUnreadable with %q", c.name, err, c.want)
+		}
+	}
+	// A later field that an older reader need not know.
+	if _, err := Decode([]byte(strings.Replace(exampleStored, `"v":1`, `"v":1,"weather":"fair"`, 1))); err != nil {
+		t.Errorf("an optional field more: %v", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(exampleStored))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		e, err := Decode(value)
+		if err != nil {
+			if !errors.Is(err, ErrUnreadable) {
+				t.Fatalf("error %v is no ErrUnreadable", err)
+			}
+			return
+		}
+		again := encode(t, e)
+		back, err := Decode(again)
+		if err != nil || string(encode(t, back)) != string(again) {
+			t.Fatalf("%s does not come back (%v)", again, err)
+		}
+		records, err := e.Records()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if !json.Valid(r.Value) {
+				t.Fatalf("record %s is no JSON", r.Value)
+			}
+		}
+	})
+}
+
+func TestWithholdBelow(t *testing.T) {
+	e := exampleEntry()
+	for i := range e.Groups {
+		e.Groups[i].Reason = ""
+		for r := range e.Groups[i].Values {
+			e.Groups[i].Values[r].Value = some("50")
+		}
+	}
+	e.Groups[1].Values[1].Value = some("49")
+	e.Groups[1].Values[0].Smoothed = &Smoothed{Value: dec("1")}
+	e.WithholdBelow("users", 50)
+	if e.Groups[0].Reason != "" || e.Groups[0].Values[0].Value == nil {
+		t.Errorf("a count equal to the threshold is withheld: %+v", e.Groups[0])
+	}
+	if g := e.Groups[1]; g.Reason != TooFewUsers || g.Values[0] != (Value{}) || !g.Values[1].Value.Equal(dec("49")) {
+		t.Errorf("a count below: %+v, want all but the count withheld", g)
+	}
+	e.Reason = BudgetExhausted
+	e.Groups = []Group{{Name: "eu"}}
+	e.WithholdBelow("users", 50) // nothing was drawn: nothing to withhold
+	if e.Groups[0].Reason != "" {
+		t.Errorf("%+v", e.Groups[0])
+	}
+}
+
+func TestFiguresAreRoundedOutward(t *testing.T) {
+	for _, c := range []struct {
+		got  *decimal.Decimal
+		want string
+	}{
+		{RankError(554.12), "554.2"}, {RankError(554.2), "554.2"}, {RankError(0.01), "0.1"},
+		{PercentileLow(0.9310009), "0.931"}, {PercentileHigh(0.9310001), "0.931001"}, {PercentileHigh(1), "1"}, {PercentileLow(0), "0"},
+	} {
+		if c.got == nil || !c.got.Equal(dec(c.want)) {
+			t.Errorf("%v, want %s", c.got, c.want)
+		}
+	}
+	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if RankError(f) != nil || PercentileLow(f) != nil || PercentileHigh(f) != nil {
+			t.Errorf("%v became a figure", f)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The contract's example, byte for byte.
+const exampleRecord = `{"schema":"louver.release.v1",` +
+	`"id":"checkout-latency/eu/2026-11-20T08:00:00Z/tail.p99",` +
+	`"stream":"checkout-latency","group":"eu","release":"tail.p99",` +
+	`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z",` +
+	`"due_at":"2026-11-20T08:15:30Z","released_at":"2026-11-20T08:15:31Z",` +
+	`"statistic":"quantile","p":0.99,"mechanism":"joint","unit":"ms",` +
+	`"value":812,"status":"ok","reason":null,` +
+	`"epsilon":0.1,"delta":0,` +
+	`"rank_error_95":554.2,"users":10412,"p_low":0.931,"p_high":1,` +
+	`"interval":null,"smoothed":{"value":815,"low":790,"high":840},` +
+	`"stream_epsilon_spent":12.5,"budget":"shoppers","budget_epsilon_spent":12.5,"budget_epsilon_limit":24,` +
+	`"budget_windows_left":46}`
+
+func records(t *testing.T, e Entry) []Record {
+	t.Helper()
+	r, err := e.Records()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRecordGolden(t *testing.T) {
+	e := exampleEntry()
+	r := records(t, e)[0]
+	if diff := cmp.Diff(exampleRecord, string(r.Value)); diff != "" {
+		t.Error(diff)
+	}
+	if string(r.Key) != "checkout-latency/eu/tail.p99" || r.Topic != "checkout.private" || !r.Time.Equal(e.WindowEnd) {
+		t.Errorf("key %s, topic %s, time %s", r.Key, r.Topic, r.Time)
+	}
+	want := []string{
+		"content-type: application/json",
+		"ce_specversion: 1.0",
+		"ce_id: checkout-latency/eu/2026-11-20T08:00:00Z/tail.p99",
+		"ce_source: /louver/checkout-latency",
+		"ce_type: louver.release.v1",
+		"ce_time: 2026-11-20T08:15:30Z",
+	}
+	var got []string
+	for _, h := range r.Headers {
+		got = append(got, fmt.Sprintf("%s: %s", h.Key, h.Value))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// fields reads a record's value, numbers as their text.
+func fields(t *testing.T, r Record) map[string]string {
+	t.Helper()
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(r.Value, &raw); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for name, value := range raw {
+		out[name] = string(value)
+	}
+	return out
+}
+
+func TestRecordsOfEveryKind(t *testing.T) {
+	exhausted := exampleEntry()
+	exhausted.Reason = BudgetExhausted
+	exhausted.Releases[0].Delta = dec("0.001")
+	exhausted.Groups = []Group{{Name: ""}}
+	full := exampleEntry()
+	full.Groups[0].Values[0].Value = some("12.30")
+	full.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000000000000000000000")}
+	full.Groups[0].Values[0].Smoothed = &Smoothed{Value: dec("0.001")}
+	full.Standing.StreamSpent, full.Standing.BudgetSpent = nil, nil
+	for _, c := range []struct {
+		name  string
+		entry Entry
+		index int
+		want  map[string]string
+	}{
+		{"a count", exampleEntry(), 1, map[string]string{"value": "10412", "p": "null", "unit": `"users"`, "statistic": `"count"`, "epsilon": "0.15",
+			"p_low": "null", "p_high": "null", "smoothed": "null", "rank_error_95": "20", "reason": "null"}},
+		{"too few users", exampleEntry(), 2, map[string]string{"value": "null", "status": `"withheld"`, "reason": `"too_few_users"`, "epsilon": "0.1",
+			"users": "3", "rank_error_95": "null", "group": `"a<b"`, "p": "0.99", "stream_epsilon_spent": "12.5"}},
+		{"the count that was too low", exampleEntry(), 3, map[string]string{"value": "3", "status": `"ok"`, "reason": "null", "epsilon": "0.15"}},
+		{"budget exhausted", exhausted, 0, map[string]string{"value": "null", "status": `"withheld"`, "reason": `"budget_exhausted"`, "epsilon": "0",
+			"delta": "0", "users": "null", "p": "0.99", "group": `""`, "id": `"checkout-latency//2026-11-20T08:00:00Z/tail.p99"`}},
+		{"exact decimals", full, 0, map[string]string{"value": "12.3", "interval": `{"level":0.95,"low":-700.5,"high":9000000000000000000000}`,
+			"smoothed": `{"value":0.001,"low":null,"high":null}`, "stream_epsilon_spent": "null", "budget_epsilon_spent": "null"}},
+	} {
+		got := fields(t, records(t, c.entry)[c.index])
+		if len(got) != 29 {
+			t.Errorf("%s: %d fields, want all 29", c.name, len(got))
+		}
+		for name, want := range c.want {
+			if got[name] != want {
+				t.Errorf("%s: %s is %s, want %s", c.name, name, got[name], want)
+			}
+		}
+	}
+}
+
+func TestRecordsComeGroupByGroup(t *testing.T) {
+	var keys []string
+	for _, r := range records(t, exampleEntry()) {
+		keys = append(keys, string(r.Key))
+	}
+	want := []string{"checkout-latency/eu/tail.p99", "checkout-latency/eu/users", "checkout-latency/a<b/tail.p99", "checkout-latency/a<b/users"}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is published after a restart, from the stored entry, is what would have been published before.
+func TestRecordsAreTheSameFromTheLedger(t *testing.T) {
+	e := exampleEntry()
+	back, err := Decode(encode(t, e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(records(t, e), records(t, back)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRecordsRefuseWhatEncodeRefuses(t *testing.T) {
+	e := exampleEntry()
+	e.Groups[0].Values = nil
+	if _, err := e.Records(); err == nil {
+		t.Error("a group without values was expanded")
+	}
+	if _, err := e.Encode(); err == nil {
+		t.Error("a group without values was encoded")
+	}
+}
+
+func BenchmarkRecords(b *testing.B) {
+	e := exampleEntry()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := e.Records(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	value := []byte(exampleStored)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Decode(value); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
