@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -68,7 +67,7 @@ func (p *parser) resolveBudget(s *streamNode, f *File) {
 	}
 	var names []string
 	for _, b := range p.shared {
-		if b.Name == name {
+		if b.Name == name || b.Name == "" { // one without a name was refused, and may be this
 			s.Budget = b
 			return
 		}
@@ -78,7 +77,7 @@ func (p *parser) resolveBudget(s *streamNode, f *File) {
 	case near != "":
 		n.refuse("%q is not one of the budgets; did you mean %q?", name, near)
 	case len(names) > 0:
-		n.refuse("%q is not one of the budgets; want one of %s", name, strings.Join(names, ", "))
+		n.refuse("%q is not one of the budgets; want %s", name, list(names, "or"))
 	default:
 		n.refuse("%q is not one of the budgets; want it listed under budgets, or {epsilon: …, per: …}", name)
 	}

@@ -19,10 +19,9 @@ func (n node) input() Input {
 		in.Format, _ = v.oneOf("json", "csv", "avro", "protobuf")
 		if in.Format == "avro" || in.Format == "protobuf" {
 			v.refuse("%q is not available yet; want json or csv", in.Format)
-			return in
 		}
 	}
-	if v, ok := m.get("schema"); ok {
+	if v, ok := m.get("schema"); ok && (in.Format == "json" || in.Format == "csv") {
 		v.refuse("%s has no schema; want no schema, which is for avro and protobuf", in.Format)
 	}
 	in.readFields(m)
@@ -92,10 +91,10 @@ func (in *Input) readColumns(m mapping) {
 	columns, listed := m.get("columns")
 	delimiter, given := m.get("delimiter")
 	if in.Format != "csv" {
-		if listed && in.Format != "" {
+		if listed && in.Format == "json" {
 			columns.refuse("format is %s; want no columns, which are for csv", in.Format)
 		}
-		if given && in.Format != "" {
+		if given && in.Format == "json" {
 			delimiter.refuse("format is %s; want no delimiter, which is for csv", in.Format)
 		}
 		return
@@ -123,7 +122,7 @@ func (in *Input) readColumns(m mapping) {
 		{"user", in.User}, {"value", in.Value}, {"time", in.Time}, {"group", in.Group},
 	} {
 		if v, ok := m.get(f.key); ok && f.field != "" && f.field[0] != '$' && !slices.Contains(names, f.field) {
-			v.refuse("%q is not one of the columns; want one of %s", f.field, strings.Join(names, ", "))
+			v.refuse("%q is not one of the columns; want %s", f.field, list(names, "or"))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ type mapping struct {
 func (n node) mapping(known ...string) (m mapping, ok bool) {
 	m = mapping{node: n, values: map[string]node{}}
 	if n.yaml.Kind != yaml.MappingNode {
-		n.refuse("%s; want a mapping with the keys %s", n.shown(), strings.Join(known, ", "))
+		n.refuse("%s; want a mapping of %s", n.shown(), list(known, "and"))
 		return m, false
 	}
 	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
@@ -75,7 +76,7 @@ func (n node) mapping(known ...string) (m mapping, ok bool) {
 		switch _, twice := m.values[key]; {
 		case k.Kind != yaml.ScalarNode || !slices.Contains(known, key):
 			m.bad = true
-			hint := "want one of " + strings.Join(known, ", ")
+			hint := "want " + list(known, "or")
 			if near := nearest(key, known); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
@@ -138,8 +139,8 @@ func (s *source) document(data []byte) (node, bool) {
 		s.refuseYAML(err)
 		return node{}, false
 	}
-	if err := decoder.Decode(&next); err == nil {
-		s.refuse(next.Line, "", "a second YAML document; want one a file")
+	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
+		s.refuse(max(1, next.Line), "", "a second YAML document; want one a file")
 		return node{}, false
 	}
 	return node{source: s}.child(doc.Content[0], ""), true

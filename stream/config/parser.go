@@ -96,7 +96,7 @@ func (p *parser) file() (*File, error) {
 		f.Streams = append(f.Streams, s.Stream)
 	}
 	if len(p.errs) == 0 {
-		p.relations(f)
+		p.relations()
 	}
 	if len(p.errs) == 0 {
 		p.payable(f, time.Now())

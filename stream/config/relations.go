@@ -11,36 +11,8 @@ import (
 )
 
 // relations checks what streams mean to each other. Each is right by itself.
-func (p *parser) relations(f *File) {
-	use := map[string]string{} // of a topic: what it is used for, and by which stream
-	for _, s := range p.streams {
-		if use[s.Input.Topic] == "" {
-			use[s.Input.Topic] = "input of stream " + s.Name
-		}
-	}
-	for _, kind := range []struct {
-		key   string
-		topic func(*Stream) string
-	}{
-		{"output", func(s *Stream) string { return s.Output }},
-		{"rejects", func(s *Stream) string { return s.Rejects }},
-		{"late", func(s *Stream) string { return s.Late }},
-	} {
-		for _, s := range p.streams {
-			topic := kind.topic(s.Stream)
-			if topic == "" {
-				continue
-			}
-			other := use[topic]
-			if other == "" {
-				use[topic] = kind.key
-			} else if other != kind.key {
-				at := s.keys[kind.key]
-				p.refuse(fmt.Errorf("%s: %s.topic: %q is the %s; want a topic of its own: personal and private data must not meet",
-					at.where(), at.path, topic, describeUse(other)))
-			}
-		}
-	}
+func (p *parser) relations() {
+	p.topics()
 	took := map[*Budget]*streamNode{}
 	for _, s := range p.streams {
 		if s.Continues == "" {
@@ -56,14 +28,32 @@ func (p *parser) relations(f *File) {
 		}
 		took[s.Budget] = s
 	}
-	_ = f
 }
 
-func describeUse(use string) string {
-	if use == "output" || use == "rejects" || use == "late" {
-		return use + " topic of a stream"
+// topics checks that what people sent, what is copied of it and what is released keep apart.
+func (p *parser) topics() {
+	const output = "the output"
+	use := map[string]string{} // of a topic
+	for _, s := range p.streams {
+		use[s.Input.Topic] = "the input"
 	}
-	return use
+	for _, s := range p.streams {
+		if at := s.keys["output"]; use[s.Output] == "" {
+			use[s.Output] = output
+		} else if use[s.Output] != output {
+			p.refuse(fmt.Errorf("%s: %s.topic: %q is %s of a stream; want a topic of its own: releases must not mix with what people sent",
+				at.where(), at.path, s.Output, use[s.Output]))
+		}
+	}
+	for _, s := range p.streams {
+		for _, copied := range []struct{ key, topic string }{{"rejects", s.Rejects}, {"late", s.Late}} {
+			if other := use[copied.topic]; copied.topic != "" && other != "" {
+				at := s.keys[copied.key]
+				p.refuse(fmt.Errorf("%s: %s.topic: %q is %s of a stream; want a topic of its own: it holds what people sent",
+					at.where(), at.path, copied.topic, other))
+			}
+		}
+	}
 }
 
 // payable checks that schedules which are not to be withheld can be paid.

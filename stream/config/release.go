@@ -84,18 +84,14 @@ func (n node) refuseMechanism(m mapping, err error) {
 
 // query reads what is asked for.
 func (n node) query(m mapping, q *mechanisms.Query) {
-	statistic, ok := m.require("statistic", "one of "+words(statistics))
+	statistic, ok := m.require("statistic", list(texts(statistics), "or"))
 	if ok {
-		var all []string
-		for _, s := range statistics {
-			all = append(all, string(s))
-		}
 		var word string
-		if word, ok = statistic.oneOf(all...); ok {
+		if word, ok = statistic.oneOf(texts(statistics)...); ok {
 			q.Statistic = mechanisms.Statistic(word)
 			for _, k := range special {
 				if v, there := m.get(k.key); there && !slices.Contains(k.with, q.Statistic) {
-					v.refuse("%s has no %s; want none, it is for %s", word, k.key, words(k.with))
+					v.refuse("%s has no %s; want none, it is for %s", word, k.key, list(texts(k.with), "and"))
 				}
 			}
 		}
@@ -198,12 +194,12 @@ func (n node) tilt() (tilt [2]int64) {
 	return tilt
 }
 
-func words(statistics []mechanisms.Statistic) string {
+func texts(statistics []mechanisms.Statistic) []string {
 	all := make([]string, len(statistics))
 	for i, s := range statistics {
 		all[i] = string(s)
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 // Names are the names under which a release's values leave: its own, or for quantiles NAME.p90, NAME.p99 and so on,

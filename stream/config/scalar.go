@@ -28,13 +28,21 @@ func (n node) text(want string) (string, bool) {
 
 // oneOf reads one of a few words.
 func (n node) oneOf(words ...string) (string, bool) {
-	want := strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	want := list(words, "or")
 	text, ok := n.text(want)
 	if ok && !slices.Contains(words, text) {
 		n.refuse("%q; want %s", text, want)
 		return "", false
 	}
 	return text, ok
+}
+
+// list joins words as a sentence does: "a, b or c".
+func list(words []string, last string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 }
 
 func (n node) boolean() (value, ok bool) {

@@ -25,13 +25,15 @@ func (n node) stream() *streamNode {
 	if v, ok := m.get("description"); ok {
 		s.Description, _ = v.text("a text")
 	}
+	before := len(s.errs)
 	if v, ok := m.require("input", "a mapping with topic, user, value and more"); ok {
 		s.Input = v.input()
 	}
+	inputRight := len(s.errs) == before
 	if v, ok := m.get("unit"); ok {
 		s.Unit, _ = v.text("a unit, such as ms")
 	}
-	s.readGroups(m)
+	s.readGroups(m, inputRight)
 	if v, ok := m.require("bounds", "{lower: …, upper: …, step: …}: there are no default bounds"); ok {
 		s.Grid, s.Prior = v.bounds()
 	}
@@ -85,10 +87,11 @@ func (n node) topic() (name string) {
 	return name
 }
 
-func (s *streamNode) readGroups(m mapping) {
+func (s *streamNode) readGroups(m mapping, inputRight bool) {
 	v, listed := m.get("groups")
 	switch {
-	case listed && s.Input.Group == "" && s.Input.Topic != "":
+	case !inputRight:
+	case listed && s.Input.Group == "":
 		v.refuse("there are groups, but input.group does not say which field holds them; want input.group, or no groups")
 	case !listed && s.Input.Group != "":
 		m.source.refuse(m.yaml.Line, m.path+".groups", "missing; want the public list of groups that %q may hold", s.Input.Group)

@@ -1,0 +1,362 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// right is a streams file without a mistake; wrong ones differ from it in one place.
+const right = `version: 1
+budgets:
+  - {name: shoppers, epsilon: 24, per: 24h}
+streams:
+  - name: checkout
+    description: time to confirm an order
+    input:
+      topic: checkout.events
+      format: json
+      user: user_id
+      value: latency_ms
+      time: ts
+      group: region
+      max_future: 5m
+    unit: ms
+    groups: [eu, us, ap]
+    max_groups: 1
+    bounds: {lower: 0, upper: 60000, step: 1, prior: cells}
+    expected_users: 5000
+    window: {size: 15m, every: 15m, grace: 30s, start: now}
+    contribution: last
+    releases:
+      - {name: p50, statistic: median, epsilon: 0.05}
+      - {name: p90, statistic: quantile, p: 0.9, epsilon: 0.05}
+      - {name: users, statistic: count, epsilon: 0.02}
+      - {name: slow, statistic: count, above: 800, epsilon: 0.01}
+    min_users: {count: 50, release: users}
+    rejects: {topic: checkout.rejects}
+    late: {topic: checkout.late}
+    output: {topic: checkout.private}
+    budget: shoppers
+    on_exhausted: refuse
+`
+
+// p50 is the line of right that is edited most.
+const p50 = "{name: p50, statistic: median, epsilon: 0.05}"
+
+// What is wanted begins with the line; after "…" it is another package's text.
+var wrongEdits = []struct{ old, new, want string }{
+	{`version: 1`, `version: 2`,
+		`1: version: "2"; want 1`},
+	{"version: 1\n", ``,
+		`1: version: missing; want 1`},
+	{`version: 1`, `versoin: 1`,
+		`1: versoin: unknown key; did you mean "version"?`},
+	{`version: 1`, `version: [1]`,
+		`1: version: is a list; want 1`},
+	{`version: 1`, "version: 1\nmode: fast",
+		`2: mode: unknown key; want version, budgets or streams`},
+	{`version: 1`, "version: 1\nversion: 1",
+		`2: version: the key is there twice; want it once`},
+	{`version: 1`, "version: 1\n\tstreams:",
+		`2: found a tab character that violates indentation; want a streams file, in YAML`},
+	{"streams:\n", "streams: {}\nx:\n",
+		"5: x: unknown key; want version, budgets or streams\n4: streams: is a mapping; want a list of streams"},
+	{`- {name: shoppers, epsilon: 24, per: 24h}`, `- {name: shoppers, epsilon: 24}`,
+		`3: budgets[shoppers].per: missing; want a duration, such as 24h, or forever`},
+	{`epsilon: 24, per: 24h`, `epsilon: 0, per: 24h`,
+		`3: budgets[shoppers].epsilon: "0"; want a number greater than 0: what a user may lose in a period`},
+	{`epsilon: 24, per: 24h`, `per: 24h`,
+		`3: budgets[shoppers].epsilon: missing; want a number greater than 0: what a user may lose in a period`},
+	{`epsilon: 24, per: 24h`, `epsilon: lots, per: 24h`,
+		`3: budgets[shoppers].epsilon: "lots"; want a number greater than 0: what a user may lose in a period`},
+	{`epsilon: 24, per: 24h`, `epsilon: 24, per: day`,
+		`3: budgets[shoppers].per: "day"; want a duration, such as 24h, or forever`},
+	{`epsilon: 24, per: 24h`, `epsilon: 24, per: 0s`,
+		`3: budgets[shoppers].per: "0s" is less than 1s; want a duration, such as 24h, or forever`},
+	{`epsilon: 24, per: 24h`, `epsilon: 24, per: 24h, delta: 1`,
+		`3: budgets[shoppers].delta: "1"; want a number of at least 0 and less than 1, such as 0.000001`},
+	{`epsilon: 24, per: 24h`, `epsilon: 24, per: 24h, delta: -0.1`,
+		`3: budgets[shoppers].delta: "-0.1"; want a number of at least 0 and less than 1, such as 0.000001`},
+	{`name: shoppers`, `name: shop/pers`,
+		`3: budgets[shop/pers].name: "shop/pers"; want a name of the characters a–z, A–Z, 0–9, ., _ and -`},
+	{`epsilon: 24, per: 24h}`, "epsilon: 24, per: 24h}\n  - {name: shoppers, epsilon: 2, per: 24h}",
+		`4: budgets[shoppers]: the name "shoppers" is taken by the budget at s.yaml:3; want another name`},
+	{"name: checkout\n", "name: Checkout\n",
+		`5: streams[Checkout].name: "Checkout"; want a name of the characters a–z, 0–9 and -`},
+	{"name: checkout\n", "name: \"\"\n",
+		`5: streams[0].name: ""; want a name of the characters a–z, 0–9 and -`},
+	{"name: checkout\n", "name:\n",
+		`5: streams[0].name: is empty; want a name of the characters a–z, 0–9 and -`},
+	{`topic: checkout.events`, `topc: checkout.events`,
+		`8: streams[checkout].input.topc: unknown key; did you mean "topic"?`},
+	{`topic: checkout.events`, `topic: check out`,
+		`8: streams[checkout].input.topic: "check out"; want the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -`},
+	{`topic: checkout.events`, `topic: ..`,
+		`8: streams[checkout].input.topic: ".."; want the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -`},
+	{"      topic: checkout.events\n", ``,
+		`8: streams[checkout].input.topic: missing; want the name of a topic`},
+	{`format: json`, `format: avro`,
+		`9: streams[checkout].input.format: "avro" is not available yet; want json or csv`},
+	{`format: json`, `format: protobuf`,
+		`9: streams[checkout].input.format: "protobuf" is not available yet; want json or csv`},
+	{`format: json`, `format: xml`,
+		`9: streams[checkout].input.format: "xml"; want json, csv, avro or protobuf`},
+	{`format: json`, `schema: registry`,
+		`9: streams[checkout].input.schema: json has no schema; want no schema, which is for avro and protobuf`},
+	{`format: json`, `columns: [a, b]`,
+		`9: streams[checkout].input.columns: format is json; want no columns, which are for csv`},
+	{`format: json`, `delimiter: ";"`,
+		`9: streams[checkout].input.delimiter: format is json; want no delimiter, which is for csv`},
+	{`format: json`, `format: csv`,
+		`8: streams[checkout].input.columns: missing; want the names of the columns, in order`},
+	{`format: json`, "format: csv\n      columns: [ts, user_id, latency]",
+		"12: streams[checkout].input.value: \"latency_ms\" is not one of the columns; want ts, user_id or latency\n14: streams[checkout].input.group: \"region\" is not one of the columns; want ts, user_id or latency"},
+	{`format: json`, "format: csv\n      columns: [ts, ts, user_id, latency_ms, region]",
+		`10: streams[checkout].input.columns[1]: "ts" is there twice; want it once`},
+	{`format: json`, "format: csv\n      columns: [ts, user_id, latency_ms, region]\n      delimiter: \"ab\"",
+		`11: streams[checkout].input.delimiter: "ab"; want one character other than a quote or a line's end, such as ","`},
+	{"      user: user_id\n", ``,
+		`8: streams[checkout].input.user: missing; want a field, or $key for the record's key`},
+	{`user: user_id`, `user: $value`,
+		`10: streams[checkout].input.user: "$value"; want a field, or $key for the record's key`},
+	{`user: user_id`, `user: user..id`,
+		`10: streams[checkout].input.user: "user..id" has an empty part; want a field such as user.id`},
+	{`value: latency_ms`, `value: $key`,
+		`11: streams[checkout].input.value: "$key"; want a field, or $value for a bare number`},
+	{`value: latency_ms`, `value: $value`,
+		"10: streams[checkout].input.user: \"user_id\", but value is $value: a bare number has no fields; want $key\n12: streams[checkout].input.time: \"ts\", but value is $value: a bare number has no fields; want $timestamp\n13: streams[checkout].input.group: \"region\", but value is $value: a bare number has no fields; want no group"},
+	{`time: ts`, `time: $now`,
+		`12: streams[checkout].input.time: "$now"; want a field, or $timestamp for the record's timestamp`},
+	{`group: region`, `group: $key`,
+		`13: streams[checkout].input.group: "$key"; want a field`},
+	{"      group: region\n", ``,
+		`15: streams[checkout].groups: there are groups, but input.group does not say which field holds them; want input.group, or no groups`},
+	{`max_future: 5m`, `max_future: -5m`,
+		`14: streams[checkout].input.max_future: "-5m" is less than 0s; want a duration, such as 5m`},
+	{`max_future: 5m`, `max_future: 5 minutes`,
+		`14: streams[checkout].input.max_future: "5 minutes"; want a duration, such as 5m`},
+	{`max_future: 5m`, `max_future: 1.5s`,
+		`14: streams[checkout].input.max_future: "1.5s" has a fraction of a second; want a duration, such as 5m`},
+	{`max_future: 5m`, `user_partitioned: maybe`,
+		`14: streams[checkout].input.user_partitioned: "maybe"; want true or false`},
+	{"    groups: [eu, us, ap]\n", ``,
+		`5: streams[checkout].groups: missing; want the public list of groups that "region" may hold`},
+	{`groups: [eu, us, ap]`, `groups: []`,
+		`16: streams[checkout].groups: the list is empty; want at least one group, or no groups at all`},
+	{`groups: [eu, us, ap]`, `groups: eu`,
+		`16: streams[checkout].groups: "eu"; want a list of names of groups`},
+	{`groups: [eu, us, ap]`, `groups: [eu, eu]`,
+		`16: streams[checkout].groups[1]: "eu" is there twice; want it once`},
+	{`groups: [eu, us, ap]`, `groups: [eu, us/ca]`,
+		`16: streams[checkout].groups[1]: "us/ca"; want a name of 1–200 characters without /`},
+	{`groups: [eu, us, ap]`, `groups: [eu, ""]`,
+		`16: streams[checkout].groups[1]: ""; want a name of 1–200 characters without /`},
+	{`groups: [eu, us, ap]`, `groups: [eu, {us: 1}]`,
+		`16: streams[checkout].groups[1]: is a mapping; want a name of 1–200 characters without /`},
+	{`max_groups: 1`, `max_groups: 4`,
+		`17: streams[checkout].max_groups: "4", but there are 3 groups; want at most that`},
+	{`max_groups: 1`, `max_groups: 0`,
+		`17: streams[checkout].max_groups: "0"; want a whole number of groups of at least 1`},
+	{`max_groups: 1`, `max_groups: 1.5`,
+		`17: streams[checkout].max_groups: "1.5"; want a whole number of groups of at least 1`},
+	{`bounds: {lower: 0, upper: 60000, step: 1, prior: cells}`, `boundz: {lower: 0, upper: 60000, step: 1}`,
+		`18: streams[checkout].boundz: unknown key; did you mean "bounds"?`},
+	{`{lower: 0, upper: 60000, step: 1, prior: cells}`, `[0, 60000, 1]`,
+		`18: streams[checkout].bounds: is a list; want a mapping of lower, upper, step and prior`},
+	{`step: 1,`, `step: ,`,
+		`18: streams[checkout].bounds.step: is empty; want a number, the distance of the values that can be released`},
+	{"    bounds: {lower: 0, upper: 60000, step: 1, prior: cells}\n", ``,
+		`5: streams[checkout].bounds: missing; want {lower: …, upper: …, step: …}: there are no default bounds`},
+	{`lower: 0, upper: 60000`, `upper: 60000`,
+		`18: streams[checkout].bounds.lower: missing; want a number, the least value that counts as it is`},
+	{`lower: 0, upper: 60000`, `lower: 60000, upper: 0`,
+		`18: streams[checkout].bounds: …`},
+	{`lower: 0, upper: 60000`, `lower: 0, upper: 1e999999999`,
+		`18: streams[checkout].bounds.upper: "1e999999999"; want a number, the greatest value that counts as it is`},
+	{`step: 1,`, `step: 7,`,
+		`18: streams[checkout].bounds: …`},
+	{`step: 1,`, `step: 0,`,
+		`18: streams[checkout].bounds: …`},
+	{`step: 1,`, `step: .inf,`,
+		`18: streams[checkout].bounds.step: ".inf"; want a number, the distance of the values that can be released`},
+	{`step: 1,`, ``,
+		`18: streams[checkout].bounds.step: missing; want a number, the distance of the values that can be released`},
+	{`prior: cells`, `prior: log`,
+		`18: streams[checkout].bounds.prior: "log"; want adaptive, cells or uniform`},
+	{`expected_users: 5000`, `expected_users: many`,
+		`19: streams[checkout].expected_users: "many"; want a whole number of users of at least 1`},
+	{"    window: {size: 15m, every: 15m, grace: 30s, start: now}\n", ``,
+		`5: streams[checkout].window: missing; want {size: …, grace: …}`},
+	{`size: 15m, every: 15m`, `size: 15, every: 15m`,
+		`20: streams[checkout].window.size: "15"; want a duration of whole seconds, such as 15m`},
+	{`size: 15m, every: 15m`, `size: 15m, every: 7m`,
+		`20: streams[checkout].window.size: "15m" is not a multiple of every, 7m; want 14m or 21m`},
+	{`size: 15m, every: 15m`, `size: 15m, every: 30m`,
+		`20: streams[checkout].window.every: "30m" is more than size, 15m: events between windows would be lost; want at most the size`},
+	{`size: 15m, every: 15m`, `size: 0s`,
+		`20: streams[checkout].window.size: "0s" is less than 1s; want a duration of whole seconds, such as 15m`},
+	{`size: 15m, every: 15m`, `size: 90000d`,
+		`20: streams[checkout].window: …`},
+	{`size: 15m, every: 15m`, `size: 9999999d`,
+		`20: streams[checkout].window.size: "9999999d"; want a duration of whole seconds, such as 15m`},
+	{`grace: 30s, start: now`, `start: now`,
+		`20: streams[checkout].window.grace: missing; want a duration of whole seconds, such as 30s: how long after its end a window waits for late events`},
+	{`grace: 30s, start: now`, `grace: -1s, start: now`,
+		`20: streams[checkout].window.grace: "-1s" is less than 0s; want a duration of whole seconds, such as 30s: how long after its end a window waits for late events`},
+	{`grace: 30s, start: now`, `grace: 0.5s, start: now`,
+		`20: streams[checkout].window.grace: "0.5s" has a fraction of a second; want a duration of whole seconds, such as 30s: how long after its end a window waits for late events`},
+	{`start: now`, `start: soon`,
+		`20: streams[checkout].window.start: "soon"; want now, or a time of whole seconds such as 2026-11-20T08:00:00Z`},
+	{`start: now`, `start: 2026-11-20T08:07:00Z`,
+		`20: streams[checkout].window.start: "2026-11-20T08:07:00Z" is not on a multiple of every, 15m, since 1970; want 2026-11-20T08:00:00Z or 2026-11-20T08:15:00Z`},
+	{`start: now`, `start: 2026-11-20T08:00:00.5Z`,
+		`20: streams[checkout].window.start: "2026-11-20T08:00:00.5Z"; want now, or a time of whole seconds such as 2026-11-20T08:00:00Z`},
+	{`start: now`, `start: now, end: 2026-11-20T08:07:00Z`,
+		`20: streams[checkout].window.end: "2026-11-20T08:07:00Z" is not on a multiple of every, 15m, since 1970; want 2026-11-20T08:00:00Z or 2026-11-20T08:15:00Z`},
+	{`start: now`, `start: 2026-11-20T08:00:00Z, end: 2026-11-20T08:00:00Z`,
+		`20: streams[checkout].window.end: "2026-11-20T08:00:00Z" is before the end of the first window; want 2026-11-20T08:15:00Z or later`},
+	{`start: now`, `stat: now`,
+		`20: streams[checkout].window.stat: unknown key; did you mean "start"?`},
+	{`contribution: last`, `contribution: latest`,
+		`21: streams[checkout].contribution: "latest"; want first, last, min, max or random`},
+	{`- {name: p50, statistic: median, epsilon: 0.05}`, `- p50`,
+		`23: streams[checkout].releases[0]: "p50"; want a mapping of name, statistic, epsilon, delta, p, trim, above, below, mechanism, tilt, calibration, beta and interval`},
+	{p50, `{name: p.50, statistic: median, epsilon: 0.05}`,
+		`23: streams[checkout].releases[p.50].name: "p.50"; want a name of 1–200 characters without / and .`},
+	{p50, `{statistic: median, epsilon: 0.05}`,
+		`23: streams[checkout].releases[0].name: missing; want a name of 1–200 characters without / and .`},
+	{p50, `{name: p90, statistic: median, epsilon: 0.05}`,
+		`24: streams[checkout].releases[p90]: the name "p90" is there twice; want another name`},
+	{p50, `{name: p50, epsilon: 0.05}`,
+		`23: streams[checkout].releases[p50].statistic: missing; want median, quantile, quantiles, mode, mean, trimmed_mean, count or outside`},
+	{p50, `{name: p50, statistic: median}`,
+		`23: streams[checkout].releases[p50].epsilon: missing; want a number greater than 0: what a user loses by one window`},
+	{p50, `{name: p50, statistic: medium, epsilon: 0.05}`,
+		`23: streams[checkout].releases[p50].statistic: "medium"; want median, quantile, quantiles, mode, mean, trimmed_mean, count or outside`},
+	{p50, `{name: p50, statistic: median, epsilon: 0}`,
+		`23: streams[checkout].releases[p50].epsilon: "0"; want a number greater than 0: what a user loses by one window`},
+	{p50, `{name: p50, statistic: median, epsilon: -0.05}`,
+		`23: streams[checkout].releases[p50].epsilon: "-0.05"; want a number greater than 0: what a user loses by one window`},
+	{p50, `{name: p50, statistic: median, epsilon: 0.05, p: 0.5}`,
+		`23: streams[checkout].releases[p50].p: median has no p; want none, it is for quantile and quantiles`},
+	{p50, `{name: p50, statistic: median, epsilon: 0.05, trim: 0.1}`,
+		`23: streams[checkout].releases[p50].trim: median has no trim; want none, it is for trimmed_mean`},
+	{p50, `{name: p50, statistic: median, epsilon: 0.05, above: 3}`,
+		`23: streams[checkout].releases[p50].above: median has no above; want none, it is for count`},
+	{p50, `{name: p50, statistic: mode, epsilon: 0.05, tilt: [1, 2]}`,
+		`23: streams[checkout].releases[p50].tilt: mode has no tilt; want none, it is for median and quantile`},
+	{p50, `{name: p50, statistic: median, epsilon: 0.05, delta: 0.001}`,
+		`23: streams[checkout].releases[p50].delta: …`},
+	{p50, `{name: p50, statistic: median, epsilon: 0.05, tilt: [1]}`,
+		`23: streams[checkout].releases[p50].tilt: the list has 1 item; want two whole numbers of at least 1, such as [1, 2]`},
+	{p50, `{name: p50, statistic: median, epsilon: 0.05, tilt: [1, 0]}`,
+		`23: streams[checkout].releases[p50].tilt[1]: "0"; want a whole number of at least 1`},
+	{p50, `{name: p50, statistic: median, epsilon: 0.05, mechanism: marginal}`,
+		`23: streams[checkout].releases[p50].mechanism: …`},
+	{p50, `{name: p50, statistic: median, epsilon: 0.05, calibration: loose}`,
+		`23: streams[checkout].releases[p50].calibration: "loose"; want tight or published`},
+	{p50, `{name: p50, statistic: median, epsilon: 0.05, colour: red}`,
+		`23: streams[checkout].releases[p50].colour: unknown key; want name, statistic, epsilon, delta, p, trim, above, below, mechanism, tilt, calibration, beta or interval`},
+	{`p: 0.9, epsilon: 0.05`, `epsilon: 0.05`,
+		`24: streams[checkout].releases[p90].p: missing; want a number between 0 and 1, such as 0.9`},
+	{`p: 0.9, epsilon: 0.05`, `p: 90, epsilon: 0.05`,
+		`24: streams[checkout].releases[p90].p: "90"; want a number between 0 and 1, such as 0.9`},
+	{`p: 0.9, epsilon: 0.05`, `p: [0.9], epsilon: 0.05`,
+		`24: streams[checkout].releases[p90].p: is a list; want a number between 0 and 1, such as 0.9`},
+	{`statistic: quantile, p: 0.9, epsilon: 0.05`, `statistic: quantiles, p: 0.9, epsilon: 0.05`,
+		`24: streams[checkout].releases[p90].p: "0.9"; want a list of numbers between 0 and 1, such as [0.9, 0.99]`},
+	{`statistic: quantile, p: 0.9, epsilon: 0.05`, `statistic: quantiles, p: [0.99, 0.9], epsilon: 0.05`,
+		`24: streams[checkout].releases[p90].p[1]: "0.9" does not follow 0.99; want each number once, ascending`},
+	{`statistic: quantile, p: 0.9, epsilon: 0.05`, `statistic: quantiles, p: [], epsilon: 0.05`,
+		`24: streams[checkout].releases[p90].p: the list is empty; want numbers between 0 and 1, such as [0.9, 0.99]`},
+	{`statistic: quantile, p: 0.9, epsilon: 0.05`, `statistic: trimmed_mean, epsilon: 0.05`,
+		`24: streams[checkout].releases[p90].trim: missing; want the fraction cut from each end, from 0 to less than 0.5`},
+	{`statistic: quantile, p: 0.9, epsilon: 0.05`, `statistic: trimmed_mean, trim: 0.5, epsilon: 0.05`,
+		`24: streams[checkout].releases[p90].trim: "0.5"; want the fraction cut from each end, from 0 to less than 0.5`},
+	{`above: 800, epsilon`, `above: 800, below: 700, epsilon`,
+		`26: streams[checkout].releases[slow].above: …`},
+	{`above: 800, epsilon`, `above: fast, epsilon`,
+		`26: streams[checkout].releases[slow].above: "fast"; want a number: users with a greater value count`},
+	{`{count: 50, release: users}`, `{count: 50}`,
+		`27: streams[checkout].min_users.release: missing; want the name of a count without above and below`},
+	{`{count: 50, release: users}`, `{count: 0, release: users}`,
+		`27: streams[checkout].min_users.count: "0"; want a whole number of users of at least 1`},
+	{`{count: 50, release: users}`, `{count: 50, release: slow}`,
+		`27: streams[checkout].min_users.release: "slow" does not count all users of a window; want the name of a count without above and below`},
+	{`{count: 50, release: users}`, `{count: 50, release: p50}`,
+		`27: streams[checkout].min_users.release: "p50" does not count all users of a window; want the name of a count without above and below`},
+	{`{count: 50, release: users}`, `{count: 50, release: people}`,
+		`27: streams[checkout].min_users.release: "people" is not a release of this stream; want the name of a count without above and below`},
+	{`rejects: {topic: checkout.rejects}`, `rejects: checkout.rejects`,
+		`28: streams[checkout].rejects: "checkout.rejects"; want a mapping of topic`},
+	{`rejects: {topic: checkout.rejects}`, `rejects: {topic: checkout.private}`,
+		`28: streams[checkout].rejects.topic: "checkout.private" is the output of a stream; want a topic of its own: it holds what people sent`},
+	{`late: {topic: checkout.late}`, `late: {topic: checkout.events}`,
+		`29: streams[checkout].late.topic: "checkout.events" is the input of a stream; want a topic of its own: it holds what people sent`},
+	{`late: {topic: checkout.late}`, `late: {topic: checkout.private}`,
+		`29: streams[checkout].late.topic: "checkout.private" is the output of a stream; want a topic of its own: it holds what people sent`},
+	{`late: {topic: checkout.late}`, `late: {topik: a}`,
+		`29: streams[checkout].late.topik: unknown key; did you mean "topic"?`},
+	{`output: {topic: checkout.private}`, `output: {topic: checkout.events}`,
+		`30: streams[checkout].output.topic: "checkout.events" is the input of a stream; want a topic of its own: releases must not mix with what people sent`},
+	{"    output: {topic: checkout.private}\n", ``,
+		`5: streams[checkout].output: missing; want {topic: …}`},
+	{`budget: shoppers`, `budget: shopper`,
+		`31: streams[checkout].budget: "shopper" is not one of the budgets; did you mean "shoppers"?`},
+	{`budget: shoppers`, `budget: all`,
+		`31: streams[checkout].budget: "all" is not one of the budgets; want shoppers`},
+	{"    budget: shoppers\n", ``,
+		`5: streams[checkout].budget: missing; want the name of a budget, or {epsilon: …, per: …}`},
+	{`budget: shoppers`, `budget: {epsilon: 24}`,
+		`31: streams[checkout].budget.per: missing; want a duration, such as 24h, or forever`},
+	{`budget: shoppers`, `budget: {epsilon: 24, per: 24h, name: shoppers}`,
+		`31: streams[checkout].budget.name: unknown key; want epsilon, delta or per`},
+	{`budget: shoppers`, `budget: {epsilon: 2, per: 24h}`,
+		`31: streams[checkout].budget: budget "checkout" (ε 2 per 24h) pays for 15 windows of the schedule; want epsilon of at least 12.48, fewer or cheaper releases, or on_exhausted: withhold`},
+	{`budget: shoppers`, `budget: {epsilon: 2, per: forever}`,
+		`31: streams[checkout].budget: budget "checkout" (ε 2 forever) pays for 15 windows of the schedule, which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold`},
+	{`budget: shoppers`, `budget: {epsilon: 0.1, per: 24h}`,
+		`31: streams[checkout].budget: budget "checkout" (ε 0.1 per 24h) pays for 0 windows of the schedule; want epsilon of at least 12.48, fewer or cheaper releases, or on_exhausted: withhold`},
+	{`on_exhausted: refuse`, `on_exhausted: stop`,
+		`32: streams[checkout].on_exhausted: "stop"; want refuse or withhold`},
+	{`on_exhausted: refuse`, `fresh: yes`,
+		`32: streams[checkout].fresh: "yes"; want true or false`},
+	{`on_exhausted: refuse`, "fresh: true\n    continues: old",
+		`33: streams[checkout].continues: "old", and fresh is true as well; want one of the two`},
+	{`on_exhausted: refuse`, `continues: shoppers`,
+		`32: streams[checkout].continues: "shoppers" is the stream's own budget; want the name of a former one`},
+	{`on_exhausted: refuse`, `continues: a/b`,
+		`32: streams[checkout].continues: "a/b"; want the name of a former budget`},
+	{`description: time to confirm an order`, `description: ${TITLE}`,
+		`6: streams[checkout].description: the environment variable TITLE is not set; want it set, or ${TITLE} replaced`},
+	{`description: time to confirm an order`, `description: ${2}`,
+		`6: streams[checkout].description: ${2} is not the name of a variable; want ${NAME} of letters, digits and _`},
+	{`description: time to confirm an order`, `description: [a`,
+		`5: did not find expected ',' or ']'; want a streams file, in YAML`},
+	{`description: time to confirm an order`, "description: a\n---\nb: c",
+		`1: a second YAML document; want one a file`},
+}
+
+func TestWrong(t *testing.T) {
+	if _, err := Parse("right.yaml", []byte(right), noVariables); err != nil {
+		t.Fatalf("the file that all are made of is wrong itself: %v", err)
+	}
+	for _, c := range wrongEdits {
+		t.Run(c.new, func(t *testing.T) {
+			if n := strings.Count(right, c.old); n != 1 {
+				t.Fatalf("%q is there %d times", c.old, n)
+			}
+			_, err := Parse("s.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), noVariables)
+			if err == nil {
+				t.Fatalf("accepted; want %s", c.want)
+			}
+			got := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\ns.yaml:", "\n"), "s.yaml:")
+			want, foreign := strings.CutSuffix(c.want, "…")
+			if got != want && (!foreign || !strings.HasPrefix(got, want) || len(got) == len(want)) {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func noVariables(string) (string, bool) { return "", false }
