@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/txn"
+)
+
+// asLouver makes the test binary behave as the program: processes that can be killed.
+const asLouver = "LOUVER_TEST_PROCESS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asLouver) != "" {
+		os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// process is the program in a process of its own.
+type process struct {
+	*exec.Cmd
+	log strings.Builder
+}
+
+func louver(t *testing.T, b *kafkatest.Broker, args ...string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Cmd: exec.Command(self, args...)}
+	p.Env = append(os.Environ(), asLouver+"=1", "LOUVER_KAFKA_BROKERS="+strings.Join(b.Conn.Brokers, ","),
+		"LOUVER_HTTP_ADDR=127.0.0.1:0", "LOUVER_METRICS_ADDR=127.0.0.1:0")
+	p.Stdout, p.Stderr = &p.log, &p.log
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill() })
+	return p
+}
+
+// signal sends a signal to the process.
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatalf("%v: %v\n%s", s, err, p.log.String())
+	}
+}
+
+// kill ends the process as kill -9 does.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	p.signal(t, syscall.SIGKILL)
+	_ = p.Wait()
+}
+
+// live is a stream of short windows that begins soon, with traffic.
+type live struct {
+	t       *testing.T
+	broker  *kafkatest.Broker
+	app     string
+	file    string
+	input   string
+	output  string
+	windows int
+	start   time.Time
+	sent    map[time.Time]map[string]bool // window start → users
+}
+
+const liveSize = 2 * time.Second
+
+func newLive(t *testing.T, b *kafkatest.Broker, windows int) *live {
+	t.Helper()
+	l := &live{t: t, broker: b, app: kafkatest.Name(t), windows: windows, sent: map[time.Time]map[string]bool{},
+		input: b.Topic(t, 3, nil), output: b.Topic(t, 2, nil), start: time.Now().UTC().Truncate(liveSize).Add(2 * liveSize)}
+	l.file = filepath.Join(t.TempDir(), "streams.yaml")
+	yaml := fmt.Sprintf(`
+version: 1
+streams:
+  - name: live
+    input: {topic: %s, user: user, value: value, time: time, group: group}
+    groups: [eu, us]
+    bounds: {lower: 0, upper: 1000, step: 1}
+    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
+    contribution: last
+    releases:
+      - {name: users, statistic: count, epsilon: 1000000}
+      - {name: p50, statistic: median, epsilon: 0.5}
+    output: {topic: %s}
+    budget: {epsilon: 1000000000, per: 24h}
+`, l.input, l.start.Format(time.RFC3339), l.start.Add(time.Duration(windows)*liveSize).Format(time.RFC3339), l.output)
+	if err := os.WriteFile(l.file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *live) run() *process {
+	return louver(l.t, l.broker, "run", "--streams", l.file, "--app-id", l.app)
+}
+
+// send writes an event of now in a random partition.
+func (l *live) send(random *rand.Rand) {
+	now := time.Now().UTC()
+	user := fmt.Sprint("u", random.IntN(500))
+	group := []string{"eu", "us"}[len(user)%2]
+	value, err := json.Marshal(map[string]any{"user": user, "value": random.IntN(1000), "time": now.Format(time.RFC3339Nano), "group": group})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.broker.Produce(l.t, l.input, random.IntN(3), txn.Record{Value: value, Time: now.UnixMilli()})
+	if w := now.Truncate(liveSize); !w.Before(l.start) {
+		if l.sent[w] == nil {
+			l.sent[w] = map[string]bool{}
+		}
+		l.sent[w][group+"/"+user] = true
+	}
+}
+
+// traffic sends events until the time, with a pause between that lets others work.
+func (l *live) traffic(random *rand.Rand, until time.Time) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for time.Now().Before(until) {
+		l.send(random)
+		<-tick.C
+	}
+}
+
+// published reads the committed output, by id with the bytes of the value. What is there twice is an error.
+func (l *live) published() map[string]string {
+	l.t.Helper()
+	all := map[string]string{}
+	for partition := range 2 {
+		for _, m := range l.broker.Consume(l.t, l.output, partition) {
+			r, ok, err := outputs.Decode([]byte(m.Value))
+			if err != nil || !ok {
+				l.t.Fatalf("foreign record in the output: %v", err)
+			}
+			if _, twice := all[r.ID]; twice {
+				l.t.Errorf("%s is published twice", r.ID)
+			}
+			all[r.ID] = m.Value
+		}
+	}
+	return all
+}
+
+// same fails if a figure that was published before is another one now.
+func (l *live) same(before, after map[string]string) {
+	l.t.Helper()
+	for id, value := range before {
+		if after[id] != value {
+			l.t.Errorf("%s was\n%s\nand is\n%s", id, value, after[id])
+		}
+	}
+}
+
+// finish waits for all windows and checks every count and the audit.
+func (l *live) finish() {
+	l.t.Helper()
+	kafkatest.Eventually(l.t, 90*time.Second, func() bool { return len(l.published()) >= l.windows*4 })
+	for id, value := range l.published() {
+		r, _, err := outputs.Decode([]byte(value))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if r.Release != "users" {
+			continue
+		}
+		want := 0
+		for user := range l.sent[r.WindowStart] {
+			if strings.HasPrefix(user, r.Group+"/") {
+				want++
+			}
+		}
+		if r.Value.String() != fmt.Sprint(want) {
+			l.t.Errorf("%s counts %s users, %d were sent", id, r.Value, want)
+		}
+	}
+	audit := louver(l.t, l.broker, "audit", "--app-id", l.app)
+	if err := audit.Wait(); err != nil {
+		l.t.Errorf("audit: %v\n%s", err, audit.log.String())
+	}
+}
+
+func TestKillAtRandomMoments(t *testing.T) {
+	b := kafkatest.Real(t)
+	l := newLive(t, b, 12)
+	random := rand.New(rand.NewPCG(7, 8))
+	p := l.run()
+	before := map[string]string{}
+	for range 10 {
+		// Windows close every two seconds, a second after their end: around that is where it hurts most.
+		next := time.Now().Truncate(liveSize).Add(liveSize + time.Second)
+		l.traffic(random, next.Add(time.Duration(random.IntN(800)-200)*time.Millisecond))
+		p.kill(t)
+		now := l.published()
+		l.same(before, now)
+		before = now
+		p = l.run()
+	}
+	l.traffic(random, l.start.Add(time.Duration(l.windows)*liveSize))
+	l.finish()
+	l.same(before, l.published())
+	p.signal(t, syscall.SIGTERM)
+	if err := p.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v\n%s", err, p.log.String())
+	}
+}
+
+func TestZombieWritesNothing(t *testing.T) {
+	b := kafkatest.Real(t)
+	l := newLive(t, b, 14)
+	random := rand.New(rand.NewPCG(9, 10))
+	one, two := l.run(), l.run()
+	l.traffic(random, l.start.Add(3*liveSize))
+	one.signal(t, syscall.SIGSTOP)
+	// Longer than the session timeout: the other takes over.
+	l.traffic(random, l.start.Add(11*liveSize))
+	before := l.published()
+	one.signal(t, syscall.SIGCONT)
+	l.traffic(random, l.start.Add(time.Duration(l.windows)*liveSize))
+	l.finish()
+	l.same(before, l.published())
+	for _, p := range []*process{one, two} {
+		p.signal(t, syscall.SIGTERM)
+		if err := p.Wait(); err != nil {
+			t.Errorf("SIGTERM: %v\n%s", err, p.log.String())
+		}
+	}
+}
