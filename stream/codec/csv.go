@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -82,15 +81,18 @@ func (d *csvDecoder) find(value []byte, f *fields) bool {
 	if !utf8.Valid(value) || bytes.HasPrefix(value, []byte("\ufeff")) {
 		return false
 	}
+	if len(value) > 0 && (value[0] == '\n' || value[0] == '\r') { // the reader would skip empty lines
+		return false
+	}
 	d.source.Reset(value)
+	start := d.reader.InputOffset()
 	line, err := d.reader.Read()
-	if err != nil || slices.Equal(line, d.columns) {
+	if err != nil || d.reader.InputOffset()-start != int64(len(value)) || slices.Equal(line, d.columns) {
 		return false
 	}
 	for _, c := range d.wanted {
 		d.texts[c.role] = append(d.texts[c.role][:0], line[c.index]...)
 		f[c.role] = field{cell, d.texts[c.role]}
 	}
-	_, err = d.reader.Read()
-	return errors.Is(err, io.EOF)
+	return true
 }

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"math"
 	"time"
 )
@@ -18,8 +19,12 @@ func instant(f field) (int64, bool) {
 }
 
 func rfc3339(text []byte) (int64, bool) {
+	// UnmarshalText also takes one digit for the hour and a comma before the fraction, see go.dev/issue/54580.
+	if len(text) < len("2006-01-02T15:04:05Z") || text[13] != ':' || bytes.IndexByte(text, ',') >= 0 {
+		return 0, false
+	}
 	var t time.Time
-	if err := t.UnmarshalText(text); err != nil { // stricter than time.Parse
+	if err := t.UnmarshalText(text); err != nil {
 		return 0, false
 	}
 	if s := t.Unix(); s < 0 || s >= math.MaxInt64/int64(time.Second) {
@@ -36,7 +41,7 @@ var units = [...]struct {
 	{1e11, 9}, // seconds
 	{1e14, 6}, // milliseconds
 	{1e17, 3}, // microseconds
-	{math.MaxInt64, 0},
+	{1 << 63, 0},
 }
 
 // epoch reads a number of JSON's notation as seconds, milliseconds, microseconds or nanoseconds since 1970. It is exact

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -52,13 +53,13 @@ func (d *jsonDecoder) want(p part) {
 	}
 	at := d.root
 	for name := range strings.SplitSeq(p.field, ".") {
-		next := at.child(name)
-		if next == nil {
-			next = d.newNode(name)
-			at.children = append(at.children, next)
-			d.nodes = append(d.nodes, next)
+		i := slices.IndexFunc(at.children, func(c *node) bool { return c.name == name })
+		if i < 0 {
+			i = len(at.children)
+			at.children = append(at.children, d.newNode(name))
+			d.nodes = append(d.nodes, at.children[i])
 		}
-		at = next
+		at = at.children[i]
 	}
 	at.roles = append(at.roles, p.role)
 }
@@ -66,21 +67,15 @@ func (d *jsonDecoder) want(p part) {
 func (d *jsonDecoder) newNode(name string) *node {
 	n := &node{name: name}
 	n.visit = func(key []byte, v *fastjson.Value) { // made once, not for each record
-		if c := n.child(string(key)); c != nil {
-			d.twice = d.twice || c.value != nil
-			c.value = v
+		for _, c := range n.children {
+			if string(key) == c.name {
+				d.twice = d.twice || c.value != nil
+				c.value = v
+				return
+			}
 		}
 	}
 	return n
-}
-
-func (n *node) child(name string) *node {
-	for _, c := range n.children {
-		if c.name == name {
-			return c
-		}
-	}
-	return nil
 }
 
 func (d *jsonDecoder) Decode(key, value []byte, recordTime int64, e *Event) Reason {

@@ -1,0 +1,55 @@
+package codec_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/codec"
+)
+
+func TestNewRefuses(t *testing.T) {
+	for want, change := range map[string]func(*codec.Spec){
+		`format "xml" is not known; want one of json, csv`:  func(s *codec.Spec) { s.Format = "xml" },
+		`format "" is not known`:                            func(s *codec.Spec) { s.Format = "" },
+		`user is missing; want a field, or $key`:            func(s *codec.Spec) { s.User = "" },
+		`value is missing; want a field, or $value`:         func(s *codec.Spec) { s.Value = "" },
+		`the grid is missing`:                               func(s *codec.Spec) { s.Grid = nil },
+		`groups are missing; want the public list`:          func(s *codec.Spec) { s.Groups = nil },
+		`max_future -1s is negative`:                        func(s *codec.Spec) { s.MaxFuture = -time.Second },
+		`user "$value" is not known; want a field, or $key`: func(s *codec.Spec) { s.User = "$value" },
+		`value "$key" is not known`:                         func(s *codec.Spec) { s.Value = "$key" },
+		`time "$time" is not known`:                         func(s *codec.Spec) { s.Time = "$time" },
+		`group "$key" is not known; want a field`:           func(s *codec.Spec) { s.Group = "$key" },
+		`user "user..id" has an empty part`:                 func(s *codec.Spec) { s.User = "user..id" },
+		`value is $value, and a bare number has no fields`:  func(s *codec.Spec) { s.Value = "$value" },
+		`columns are missing`:                               func(s *codec.Spec) { s.Format = "csv" },
+		`user "user_id" is not a column; want one of a, b`:  func(s *codec.Spec) { s.Format, s.Columns, s.Value = "csv", []string{"a", "b"}, "a" },
+		`column "a" is there twice`:                         func(s *codec.Spec) { s.Format, s.Columns = "csv", []string{"a", "b", "a"} },
+		`value $value is for json`:                          func(s *codec.Spec) { s.Format, s.Columns, s.Value = "csv", []string{"a"}, "$value" },
+		`delimiter '"'; want one character`:                 func(s *codec.Spec) { s.Format, s.Columns, s.Delimiter = "csv", []string{"a"}, '"' },
+	} {
+		s := jsonSpec()
+		s.Grid = grid(t)
+		change(&s)
+		if _, err := codec.New(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want one with %q", err, want)
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	want := []string{"malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future"}
+	reasons := codec.Reasons()
+	if len(reasons) != len(want) || codec.NumReasons != len(want)+1 {
+		t.Fatalf("%d reasons of %d, want %d", len(reasons), codec.NumReasons, len(want))
+	}
+	for i, r := range reasons {
+		if r.String() != want[i] || int(r) != i+1 {
+			t.Errorf("reason %d is %v, want %s", r, r, want[i])
+		}
+	}
+	if codec.OK.String() != "" || codec.Reason(99).String() != "Reason(99)" {
+		t.Errorf("OK is %q, 99 is %q", codec.OK, codec.Reason(99))
+	}
+}
