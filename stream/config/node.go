@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -21,7 +22,16 @@ func (s *source) refuse(line int, path, format string, args ...any) {
 	if path != "" {
 		path += ": "
 	}
-	s.errs = append(s.errs, fmt.Errorf("%s:%d: %s%s", s.file, line, path, fmt.Sprintf(format, args...)))
+	text := strings.Map(oneLine, path+fmt.Sprintf(format, args...))
+	s.errs = append(s.errs, fmt.Errorf("%s:%d: %s", s.file, line, text))
+}
+
+// oneLine keeps names and values that hold line ends from making two lines of an error.
+func oneLine(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
 }
 
 // node is a place in a file. A reader of it that finds a mistake notes it in the source and returns ok = false.
@@ -37,7 +47,7 @@ func (n node) refuse(format string, args ...any) {
 
 // refuseErr passes on what another package found, without that package's name in front.
 func (n node) refuseErr(err error) {
-	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	text := err.Error()
 	if before, after, ok := strings.Cut(text, ": "); ok && slices.Contains([]string{"grid", "mechanisms", "windows", "budget"}, before) {
 		text = after
 	}
@@ -154,7 +164,7 @@ func (s *source) refuseYAML(err error) {
 	} else if _, e := fmt.Sscanf(text, "line %d:", &line); e == nil {
 		_, text, _ = strings.Cut(text, ": ")
 	}
-	s.refuse(line, "", "%s; want a streams file, in YAML", strings.ReplaceAll(text, "\n", " "))
+	s.refuse(line, "", "%s; want a streams file, in YAML", text)
 }
 
 func (s *source) err() error { return errors.Join(s.errs...) }
