@@ -55,7 +55,7 @@ const abortTimeout = 5 * time.Second
 // later Commits.
 func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Duration, options ...Option) (*Producer, error) {
 	notify := collect(options).notify
-	res, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (*kafka.InitProducerIDResponse, error) {
+	res, err := kafkaconn.Retry(ctx, unlessUsual(notify), func(ctx context.Context) (*kafka.InitProducerIDResponse, error) {
 		res, err := client.InitProducerID(ctx, &kafka.InitProducerIDRequest{
 			TransactionalID:      id,
 			TransactionTimeoutMs: int(timeout.Milliseconds()),
@@ -71,6 +71,22 @@ func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Dur
 		return nil, typed(fmt.Sprintf("open transactional id %q", id), err)
 	}
 	return &Producer{client: client, id: id, session: *res.Producer, sequence: make(map[partition]int32), notify: notify}, nil
+}
+
+// unlessUsual hides the first CONCURRENT_TRANSACTIONS of one operation from
+// notify: a broker is still writing the markers of the last transaction down,
+// as it is after almost every one.
+func unlessUsual(notify func(error)) func(error) {
+	if notify == nil {
+		return nil
+	}
+	const usual = 6 // tries, in about half a second
+	tries := 0
+	return func(err error) {
+		if tries++; tries > usual || !errors.Is(err, kafka.ConcurrentTransactions) {
+			notify(err)
+		}
+	}
 }
 
 // Commit writes t as one transaction. It returns nil when the transaction is
@@ -135,7 +151,7 @@ func (p *Producer) addPartitions(ctx context.Context, to []partition) error {
 	for _, t := range to {
 		topics[t.topic] = append(topics[t.topic], kafka.AddPartitionToTxn{Partition: t.id})
 	}
-	_, err := kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+	_, err := kafkaconn.Retry(ctx, unlessUsual(p.notify), func(ctx context.Context) (struct{}, error) {
 		res, err := p.client.AddPartitionsToTxn(ctx, &kafka.AddPartitionsToTxnRequest{
 			TransactionalID: p.id,
 			ProducerID:      p.session.ProducerID,
@@ -168,7 +184,7 @@ func (p *Producer) addPartitions(ctx context.Context, to []partition) error {
 const operationNotAttempted kafka.Error = 55
 
 func (p *Producer) addOffsets(ctx context.Context, o *Offsets) error {
-	_, err := kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+	_, err := kafkaconn.Retry(ctx, unlessUsual(p.notify), func(ctx context.Context) (struct{}, error) {
 		res, err := p.client.AddOffsetsToTxn(ctx, &kafka.AddOffsetsToTxnRequest{
 			TransactionalID: p.id,
 			ProducerID:      p.session.ProducerID,
@@ -183,7 +199,7 @@ func (p *Producer) addOffsets(ctx context.Context, o *Offsets) error {
 	if err != nil {
 		return typed("add offsets of group "+o.Group, err)
 	}
-	_, err = kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+	_, err = kafkaconn.Retry(ctx, unlessUsual(p.notify), func(ctx context.Context) (struct{}, error) {
 		res, err := p.client.TxnOffsetCommit(ctx, &kafka.TxnOffsetCommitRequest{
 			TransactionalID: p.id,
 			GroupID:         o.Group,
@@ -223,7 +239,7 @@ func (p *Producer) endTxn(ctx context.Context, commit bool) error {
 func (p *Producer) end(ctx context.Context) error {
 	// carriedOut: some try may have been carried out though it did not say so.
 	carriedOut := false
-	_, err := kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+	_, err := kafkaconn.Retry(ctx, unlessUsual(p.notify), func(ctx context.Context) (struct{}, error) {
 		err := p.endTxn(ctx, true)
 		carriedOut = carriedOut || mayHaveEnded(err)
 		return struct{}{}, err
@@ -262,7 +278,7 @@ func mayHaveEnded(err error) bool {
 func (p *Producer) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
-	_, _ = kafkaconn.Retry(ctx, p.notify, func(ctx context.Context) (struct{}, error) {
+	_, _ = kafkaconn.Retry(ctx, unlessUsual(p.notify), func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.endTxn(ctx, false)
 	})
 }
