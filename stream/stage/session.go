@@ -41,10 +41,14 @@ func Sessions(ctx context.Context, env Env, at Partition, session func(context.C
 	}
 }
 
-// Notify logs failures that are tried again.
+// Notify logs failures that are tried again. That the last transaction is still ending is the usual course of things.
 func (e Env) Notify(at Partition) func(error) {
 	return func(err error) {
-		e.Log.Info("broker not ready, trying again", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
+		level := zap.InfoLevel
+		if errors.Is(err, kafka.ConcurrentTransactions) {
+			level = zap.DebugLevel
+		}
+		e.Log.Log(level, "broker not ready, trying again", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
 	}
 }
 

@@ -1,0 +1,107 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/txn"
+)
+
+// benchEvents are JSON events of 100,000 users in one window.
+func benchEvents(n int) [][]byte {
+	random := rand.New(rand.NewPCG(1, 1))
+	events := make([][]byte, n)
+	for i := range events {
+		events[i] = fmt.Appendf(nil, `{"user_id":"user-%06d","latency_ms":%d,"ts":"2026-11-20T08:%02d:%02d.123Z","region":"eu"}`,
+			random.IntN(100_000), random.IntN(60000), i%60, random.IntN(60))
+	}
+	return events
+}
+
+func benchRoute(b *testing.B) *route {
+	s := testStream(b)
+	s.Window.Size, s.Window.Every = time.Hour, time.Hour
+	s.Groups, s.Input.Group = []string{"eu", "us"}, "region"
+	return testRoute(b, s)
+}
+
+var benchTime = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC).UnixNano()
+
+// BenchmarkDecodeAndBag is the event path behind the fetch, in steady state: every user is in the bag already.
+func BenchmarkDecodeAndBag(b *testing.B) {
+	events := benchEvents(1 << 18)
+	r := benchRoute(b)
+	for i, e := range events {
+		r.add(int64(i), benchTime, nil, e)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		r.add(int64(i), benchTime, nil, events[i%len(events)])
+	}
+	if r.counts.late != 0 || r.counts.rejected != [len(r.counts.rejected)]int{} {
+		b.Fatalf("late %d, rejected %v", r.counts.late, r.counts.rejected)
+	}
+}
+
+// BenchmarkEventPath is the whole of it: fetched from a real broker, decoded, into the bag. cpu-ns/event is the
+// processor time of this process alone, system calls included.
+func BenchmarkEventPath(b *testing.B) {
+	broker := kafkatest.Real(b)
+	const n = 400_000
+	topic := broker.Topic(b, 1, nil)
+	var records []txn.Record
+	for _, e := range benchEvents(n) {
+		records = append(records, txn.Record{Value: e, Time: benchTime / int64(time.Millisecond)})
+	}
+	if err := txn.Send(context.Background(), broker.Conn.Client, place(records, topic)); err != nil {
+		b.Fatal(err)
+	}
+	client := broker.Fetch(fetch.Options{MaxBytes: 4 << 20})
+	r := benchRoute(b)
+	read := func() {
+		reader := client.Partition(topic, 0, 0)
+		for reader.Position() < n {
+			page, err := reader.Poll(context.Background())
+			if err != nil {
+				b.Fatal(err)
+			}
+			err = page.Each(func(rec *fetch.Record) error {
+				r.add(rec.Offset, rec.Time*int64(time.Millisecond), rec.Key, rec.Value)
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	read()
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := cpu(b)
+	for range b.N {
+		read()
+	}
+	b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/n, "cpu-ns/event")
+}
+
+func place(records []txn.Record, topic string) []txn.Record {
+	for i := range records {
+		records[i].Topic = topic
+	}
+	return records
+}
+
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
