@@ -39,21 +39,12 @@ func (u duff) level(below, equal, above int64) int64 {
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
 func newDuff(q *Query) (Mechanism, error) {
-	p, den, err := q.probability()
+	m, err := q.ranks("duff", func(p, den int64) (rankUtility, int64) { return duff{p, den}, 2 })
 	if err != nil {
 		return nil, err
 	}
 	// An edit is worth at most max(α, 1−α) ranks: max(U, W) ≤ max(p, q−p)·d.
-	folding := 2 * float64(max(p, den-p)) / (float64(den) * q.Epsilon.InexactFloat64())
-	return &ranks{
-		header:  header{"duff", boundedRange(q.Epsilon)},
-		grid:    q.Grid,
-		p:       p,
-		q:       den,
-		utility: duff{p, den},
-		rate:    q.rate(2),
-		measure: q.measure(),
-		left:    folding,
-		right:   folding,
-	}, nil
+	m.left *= float64(max(m.p, m.q-m.p))
+	m.right = m.left
+	return m, nil
 }

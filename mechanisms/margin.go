@@ -42,28 +42,22 @@ func tilt(p, q int64) (a, b int64) {
 }
 
 func newMargin(q *Query) (Mechanism, error) {
-	p, den, err := q.probability()
+	var u margin
+	m, err := q.ranks("margin", func(p, den int64) (rankUtility, int64) {
+		u = margin{p: p, q: den}
+		u.a, u.b = tilt(p, den)
+		if q.Tilt != [2]int64{} {
+			u.a, u.b = q.Tilt[0], q.Tilt[1]
+		}
+		return u, max(1, u.span())
+	})
 	if err != nil {
 		return nil, err
 	}
-	u := margin{p: p, q: den}
-	u.a, u.b = tilt(p, den)
-	if q.Tilt != [2]int64{} {
-		u.a, u.b = q.Tilt[0], q.Tilt[1]
-		if min(u.a, u.b) < 1 || max(u.a, u.b) > 1000 || max(u.a, u.b)*den > 1e10 {
-			return nil, fmt.Errorf("tilt [%d, %d] must be two whole numbers from 1 to 1000, times the denominator %d of p at most 10^10", u.a, u.b, den)
-		}
+	if min(u.a, u.b) < 1 || max(u.a, u.b) > 1000 || max(u.a, u.b)*u.q > 1e10 {
+		return nil, fmt.Errorf("tilt [%d, %d] must be two whole numbers from 1 to 1000, times the denominator %d of p at most 10^10", u.a, u.b, u.q)
 	}
-	folding := float64(u.span()) / (float64(den) * q.Epsilon.InexactFloat64())
-	return &ranks{
-		header:  header{"margin", boundedRange(q.Epsilon)},
-		grid:    q.Grid,
-		p:       p,
-		q:       den,
-		utility: u,
-		rate:    q.rate(u.span()),
-		measure: q.measure(),
-		left:    folding / float64(u.a),
-		right:   folding / float64(u.b),
-	}, nil
+	m.left /= float64(u.a)
+	m.right /= float64(u.b)
+	return m, nil
 }

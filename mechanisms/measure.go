@@ -116,18 +116,12 @@ func (m *Measure) surprise(eta float64) float64 {
 	return math.Log(float64(m.total()) / float64(slices.Min(m.weight)) / eta)
 }
 
-// chooseMeasure returns the measure of a draw: the public one if there is one, else the mechanism's own.
-func chooseMeasure(s *Sample, g *Grid, own *Measure, public Public) (*Measure, error) {
-	if err := s.check(); err != nil {
-		return nil, err
+// check refuses a measure that was made for a grid of another size.
+func (m *Measure) check(g *Grid) error {
+	if end := m.bounds[len(m.bounds)-1]; end != g.last+1 {
+		return fmt.Errorf("measure: made for a grid of %d points, not %d", end, g.last+1)
 	}
-	if public.Measure == nil {
-		return own, nil
-	}
-	if end := public.Measure.bounds[len(public.Measure.bounds)-1]; end != g.last+1 {
-		return nil, fmt.Errorf("measure: made for a grid of %d points, not %d", end, g.last+1)
-	}
-	return public.Measure, nil
+	return nil
 }
 
 // Hash returns a number that tells measures apart, to check that one was computed again rightly.

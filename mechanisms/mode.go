@@ -17,6 +17,8 @@ type mode struct {
 	header
 	grid    *Grid
 	rate    exact.Rate
+	measure *Measure
+	choose  chooser
 	surplus float64 // how much fewer users than the best a value may have before all such values together are negligible
 }
 
@@ -26,42 +28,38 @@ func newMode(q *Query) (Mechanism, error) {
 		header:  header{"duff", boundedRange(q.Epsilon)},
 		grid:    q.Grid,
 		rate:    q.rate(1),
+		measure: Uniform(q.Grid),
+		choose:  (*survey).exponential,
 		surplus: math.Ceil(math.Log(float64(q.Grid.last+1)/negligible) / epsilon),
 	}, nil
 }
 
-// Draw puts the values of almost as many users as the best on the wheel, and the whole grid once more as one piece of
-// the level just below. A point drawn from that piece is kept if it is not on the wheel itself, and with the
-// probability that makes up for its true level; else all is drawn again (see outward).
+// Draw surveys the values of almost as many users as the best. A point of the rest is found by trying points of the
+// whole grid; it is asked for with a probability proportional to the rest, so that few tries are needed.
 func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	source := exact.NewSource(random)
-	floor := int64(min(float64(s.most), m.surplus))
-	var wheel exact.Wheel
-	wheel.Reset(m.rate, 0)
-	var seen []int64
+	v := newSurvey(m.rate, m.measure, 0)
+	v.floor = int64(min(float64(s.most), m.surplus))
+	v.level = func(x int64) int64 { return s.most - (s.atMost(x) - s.below(x)) }
+	v.unseen = func(source *exact.Source) int64 {
+		for {
+			if x := int64(source.Below(v.measure.total())); v.level(x) >= v.floor {
+				return x
+			}
+		}
+	}
 	before := int64(0)
 	for j, upTo := range s.upTo {
-		if level := s.most - (upTo - before); level < floor {
-			wheel.Add(1, level)
-			seen = append(seen, s.values[j])
+		if level := s.most - (upTo - before); level < v.floor {
+			v.see(run{uint64(s.values[j]), 1, level})
 		}
 		before = upTo
 	}
-	wheel.Add(uint64(m.grid.last)+1, floor)
-	d := Draw{RankError95: []float64{math.NaN()}}
-	for {
-		if i := wheel.Spin(source); i < len(seen) {
-			d.Values = []int64{seen[i]}
-			return d, source.Err()
-		}
-		x := int64(source.Below(uint64(m.grid.last) + 1))
-		level := s.most - (s.atMost(x) - s.below(x))
-		if level >= floor && source.ExpCoin(m.rate, level-floor) {
-			d.Values = []int64{x}
-			return d, source.Err()
-		}
+	if len(v.runs) == 0 { // nobody is there
+		v.see(run{0, v.rest, 0})
 	}
+	source := exact.NewSource(random)
+	return Draw{Values: []int64{m.choose(v, source)}, RankError95: []float64{math.NaN()}}, source.Err()
 }

@@ -4,13 +4,24 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
 )
 
-func modeLaw(h []int64, epsilon float64) []float64 {
+var modeMechanisms = []string{"duff", "permute_and_flip"}
+
+func modeLaw(name string, h []int64, epsilon float64) []float64 {
+	if name == "permute_and_flip" {
+		most := slices.Max(h)
+		mass, level := make([]int, len(h)), make([]float64, len(h))
+		for x, n := range h {
+			mass[x], level[x] = 1, epsilon*float64(most-n)
+		}
+		return dptest.FlipLaw(mass, level)
+	}
 	weights := make([]float64, len(h))
 	for x, n := range h {
 		weights[x] = math.Exp(epsilon * float64(n))
@@ -19,13 +30,14 @@ func modeLaw(h []int64, epsilon float64) []float64 {
 }
 
 func TestModePrivacy(t *testing.T) {
-	for _, epsilon := range []float64{0.1, 1, 4} {
-		dptest.CheckPrivacy(t, "mode", 5, 6, epsilon, 0.6, func(epsilon float64) dptest.Law {
-			return func(h []int64) []float64 { return modeLaw(h, epsilon) }
-		})
-		dptest.CheckPrivacy(t, "mode", 2, 6, epsilon, 0.6, func(epsilon float64) dptest.Law {
-			return func(h []int64) []float64 { return modeLaw(h, epsilon) }
-		})
+	for _, name := range modeMechanisms {
+		for _, epsilon := range []float64{0.1, 1, 4} {
+			for _, points := range []int{2, 5} {
+				dptest.CheckPrivacy(t, "mode "+name, points, 6, epsilon, 0.5, func(epsilon float64) dptest.Law {
+					return func(h []int64) []float64 { return modeLaw(name, h, epsilon) }
+				})
+			}
+		}
 	}
 }
 
@@ -35,24 +47,26 @@ func TestModeSampler(t *testing.T) {
 	for _, c := range []struct {
 		points, users int
 		epsilon       string
-	}{{4, 9, "0.3"}, {300, 60, "1"}, {300, 60, "0.4"}, {300, 3000, "0.3"}} {
+	}{{4, 9, "0.3"}, {150, 60, "1"}, {150, 60, "0.4"}, {150, 2000, "0.3"}} {
 		g := smallGrid(t, c.points)
 		h := make([]int64, c.points)
 		for range c.users {
 			h[int(min(math.Abs(rng.NormFloat64())*float64(c.points)/8, float64(c.points-1)))]++
 		}
 		s := sampleOf(g, h)
-		m := build(t, Query{Statistic: Mode, Epsilon: dec(c.epsilon), Grid: g})
-		counts := dptest.Counts(60000, c.points, func() int {
-			d, err := m.Draw(s, Public{}, random)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return int(d.Values[0])
-		})
-		dptest.CheckSampler(t, fmt.Sprint("mode", c), counts, func(f float64) []float64 {
-			return modeLaw(h, f*dec(c.epsilon).InexactFloat64())
-		})
+		for _, name := range modeMechanisms {
+			m := build(t, Query{Statistic: Mode, Mechanism: name, Epsilon: dec(c.epsilon), Grid: g})
+			counts := dptest.Counts(30000, c.points, func() int {
+				d, err := m.Draw(s, Public{}, random)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return int(d.Values[0])
+			})
+			dptest.CheckSampler(t, fmt.Sprint("mode ", name, c), counts, func(f float64) []float64 {
+				return modeLaw(name, h, f*dec(c.epsilon).InexactFloat64())
+			})
+		}
 	}
 }
 
@@ -61,13 +75,15 @@ func TestModeExtremes(t *testing.T) {
 	for _, epsilon := range []string{"0.000001", "1", "1e6", "1e17"} {
 		for _, g := range []*Grid{grid(t, "0", "9007199254740992", "1"), smallGrid(t, 2)} {
 			for _, points := range [][]Point{nil, {{1, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5e6}, {1, 5e6 + 1}}} {
-				m := build(t, Query{Statistic: Mode, Epsilon: dec(epsilon), Grid: g})
-				d, err := m.Draw(NewSample(g, points), Public{}, random)
-				if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
-					t.Fatalf("ε=%s: %v, %v", epsilon, d, err)
-				}
-				if epsilon == "1e17" && len(points) > 0 && points[len(points)-1].Index == 1 && points[0].Index != 0 && d.Values[0] != 1 {
-					t.Fatalf("ε=%s %v: %v", epsilon, points, d)
+				for _, name := range modeMechanisms {
+					m := build(t, Query{Statistic: Mode, Mechanism: name, Epsilon: dec(epsilon), Grid: g})
+					d, err := m.Draw(NewSample(g, points), Public{}, random)
+					if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+						t.Fatalf("ε=%s: %v, %v", epsilon, d, err)
+					}
+					if epsilon == "1e17" && len(points) > 0 && points[len(points)-1].Index == 1 && points[0].Index != 0 && d.Values[0] != 1 {
+						t.Fatalf("ε=%s %v: %v", epsilon, points, d)
+					}
 				}
 			}
 		}

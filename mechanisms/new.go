@@ -20,9 +20,9 @@ type offer struct {
 func offers(s Statistic) []offer {
 	switch s {
 	case Median, Quantile:
-		return []offer{{"margin", newMargin, "tilt"}, {"duff", newDuff, ""}}
+		return []offer{{"margin", newMargin, "tilt"}, {"duff", newDuff, ""}, {"permute_and_flip", newFlip, ""}, {"rank", newRank, ""}, {"mid_rank", newMidRank, ""}}
 	case Mode:
-		return []offer{{"duff", newMode, ""}}
+		return []offer{{"duff", newMode, ""}, {"permute_and_flip", newModeFlip, ""}}
 	case Count, Outside:
 		return []offer{{"geometric", newGeometric, ""}}
 	}
@@ -147,17 +147,6 @@ func fraction(name string, d decimal.Decimal) (p, q int64, err error) {
 		}
 	}
 	return 0, 0, fmt.Errorf("%s %s has too many digits: at most 9 after the point", name, shown(d))
-}
-
-// probability returns the p/q of a median or quantile.
-func (q *Query) probability() (num, den int64, err error) {
-	if q.Statistic == Median {
-		return 1, 2, nil
-	}
-	if len(q.P) != 1 {
-		return 0, 0, fmt.Errorf("p: a quantile takes one probability, not %d", len(q.P))
-	}
-	return fraction("p", q.P[0])
 }
 
 // measure returns the base measure that the query names. An adaptive one begins as cells until a release has been made.

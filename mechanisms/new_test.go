@@ -23,7 +23,7 @@ func TestNewRefuses(t *testing.T) {
 		{Query{Statistic: Median, Grid: g, Epsilon: dec("0.1234567890123456789")}, "epsilon 0.1234567890123456789 has too many digits"},
 		{Query{Statistic: Median, Grid: g, Epsilon: dec("1e-9000")}, "epsilon 1e-9000 has too many digits"},
 		{Query{Statistic: Median, Grid: g, Epsilon: dec("1e9000")}, "epsilon 1e9000 has too many digits"},
-		{Query{Statistic: Median, Grid: g, Epsilon: one, Mechanism: "geometric"}, `mechanism "geometric" is not available for statistic median; available: margin, duff`},
+		{Query{Statistic: Median, Grid: g, Epsilon: one, Mechanism: "geometric"}, `mechanism "geometric" is not available for statistic median; available: margin, duff, permute_and_flip, rank, mid_rank`},
 		{Query{Statistic: Median, Grid: g, Epsilon: one, P: ps("0.5")}, "p [0.5] is not a parameter of statistic median"},
 		{Query{Statistic: Quantile, Grid: g, Epsilon: one}, "p: a quantile takes one probability, not 0"},
 		{Query{Statistic: Quantile, Grid: g, Epsilon: one, P: ps("0.5", "0.6")}, "p: a quantile takes one probability, not 2"},

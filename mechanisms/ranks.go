@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"fmt"
 	"io"
 	"math"
 
@@ -11,30 +12,69 @@ import (
 //
 // Required: seen from the quantile outward on either side, the level does not fall from data point to data point, nor
 // from gap to gap (a gap is what lies between two neighbouring data points); and the best level is that of the data
-// point X(⌈αn⌉) or of a gap next to it.
+// point X(⌈αn⌉), of a gap beside it or of the data point beyond that.
 type rankUtility interface {
 	level(below, equal, above int64) int64
 }
 
-// ranks is the exponential mechanism P(x) ∝ μ(x)·e^{−κ·level(x)} for the quantile p/q.
+// ranks draws the quantile p/q by a rank utility, P(x) ∝ μ(x)·e^{−κ·level(x)} unless another chooser is set.
 type ranks struct {
 	header
-	grid    *Grid
-	p, q    int64
-	utility rankUtility
-	rate    exact.Rate
-	measure *Measure
+	grid      *Grid
+	p, q      int64
+	utility   rankUtility
+	rate      exact.Rate // κ
+	measure   *Measure
+	fixed     bool // no other measure may take its place
+	choose    chooser
+	unbounded bool // the quantile itself may have a level above 0: no bound of the error
 	// What one e-folding of the weight is worth, in ranks to the left and to the right of the quantile.
 	left, right float64
 }
 
+// ranks returns the exponential mechanism for a median or quantile. of returns the utility for p/q and the divisor d
+// of its weight κ = ε/d. A level is taken to be worth 1/q ranks.
+func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*ranks, error) {
+	p, den := int64(1), int64(2)
+	if q.Statistic == Quantile {
+		if len(q.P) != 1 {
+			return nil, fmt.Errorf("p: a quantile takes one probability, not %d", len(q.P))
+		}
+		var err error
+		if p, den, err = fraction("p", q.P[0]); err != nil {
+			return nil, err
+		}
+	}
+	utility, divisor := of(p, den)
+	folding := float64(divisor) / q.Epsilon.InexactFloat64() / float64(den)
+	return &ranks{
+		header:  header{name, boundedRange(q.Epsilon)},
+		grid:    q.Grid,
+		p:       p,
+		q:       den,
+		utility: utility,
+		rate:    q.rate(divisor),
+		measure: q.measure(),
+		choose:  (*survey).exponential,
+		left:    folding,
+		right:   folding,
+	}, nil
+}
+
 func (m *ranks) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	measure, err := chooseMeasure(s, m.grid, m.measure, public)
-	if err != nil {
+	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
+	measure := m.measure
+	if public.Measure != nil && !m.fixed {
+		if err := public.Measure.check(m.grid); err != nil {
+			return Draw{}, err
+		}
+		measure = public.Measure
+	}
 	source := exact.NewSource(random)
-	d := Draw{Values: []int64{outward(newTour(m, s), m.rate, measure, source)}}
+	x := m.choose(outward(newTour(m, s), m.rate, measure), source)
+	d := Draw{Values: []int64{x}}
 	d.RankError95, d.PLow, d.PHigh = m.errors(measure, public.Users)
 	return d, source.Err()
 }
@@ -42,6 +82,9 @@ func (m *ranks) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 // errors returns how far a draw may be from the quantile. Points with κ·level > t have probability at most V·e^{−t}/v
 // for the total mass V and the least weight v of a point, since the quantile itself has a level of at most 0.
 func (m *ranks) errors(measure *Measure, users *NoisyCount) (rank95, low, high []float64) {
+	if m.unbounded {
+		return []float64{math.NaN()}, nil, nil
+	}
 	rank95 = []float64{max(m.left, m.right) * measure.surprise(0.05)}
 	if users != nil {
 		t := measure.surprise(0.05 - countRisk)
@@ -81,8 +124,9 @@ func newTour(m *ranks, s *Sample) *tour {
 	t := &tour{grid: m.grid, sample: s, utility: m.utility}
 	best := 0
 	if s.n > 0 {
-		best = 2*s.at(ceilDiv(m.p*s.n, m.q)) + 1 // X(⌈αn⌉)
-		for _, piece := range [2]int{best - 1, best + 1} {
+		quantile := 2*s.at(ceilDiv(m.p*s.n, m.q)) + 1 // X(⌈αn⌉)
+		best = quantile
+		for piece := max(0, quantile-2); piece <= min(quantile+2, 2*len(s.values)); piece++ {
 			if lo, hi := t.span(piece); lo < hi && t.levelOf(piece) < t.levelOf(best) {
 				best = piece
 			}

@@ -253,34 +253,6 @@ func BenchmarkDiscreteLaplace(b *testing.B) {
 	}
 }
 
-// flipLaw is permute-and-flip's law over groups: a group's candidate with head probability p wins with probability
-// p·E[1/(1 + heads among all others)].
-func flipLaw(mass []int, level []float64) []float64 {
-	law := make([]float64, len(mass))
-	for g := range mass {
-		heads := []float64{1} // probability of each number of heads
-		for other := range mass {
-			n := mass[other]
-			if other == g {
-				n--
-			}
-			p := math.Exp(-level[other])
-			for range n {
-				next := make([]float64, len(heads)+1)
-				for k, q := range heads {
-					next[k] += q * (1 - p)
-					next[k+1] += q * p
-				}
-				heads = next
-			}
-		}
-		for k, q := range heads {
-			law[g] += float64(mass[g]) * math.Exp(-level[g]) * q / float64(k+1)
-		}
-	}
-	return law
-}
-
 func TestRace(t *testing.T) {
 	s := testSource(7)
 	mass, level := []int{1, 3, 8, 20}, []float64{0, 1, 2, 5}
@@ -290,7 +262,7 @@ func TestRace(t *testing.T) {
 		for i := range level {
 			scaled[i] = level[i] * f * 0.7
 		}
-		return flipLaw(mass, scaled)
+		return dptest.FlipLaw(mass, scaled)
 	}
 	sum := 0.0
 	for _, p := range law(1) {

@@ -203,3 +203,31 @@ func CheckSampler(t testing.TB, name string, counts []int64, law func(factor flo
 		}
 	}
 }
+
+// FlipLaw returns permute-and-flip's law over groups of mass candidates, each of which is a head with probability
+// e^{−level}: a candidate wins with probability e^{−level}·E[1/(1 + heads among all others)]. The best level must be 0.
+func FlipLaw(mass []int, level []float64) []float64 {
+	law := make([]float64, len(mass))
+	for g := range mass {
+		heads := []float64{1} // probability of each number of heads
+		for other := range mass {
+			n := mass[other]
+			if other == g {
+				n--
+			}
+			p := math.Exp(-level[other])
+			for range n {
+				next := make([]float64, len(heads)+1)
+				for k, q := range heads {
+					next[k] += q * (1 - p)
+					next[k+1] += q * p
+				}
+				heads = next
+			}
+		}
+		for k, q := range heads {
+			law[g] += float64(mass[g]) * math.Exp(-level[g]) * q / float64(k+1)
+		}
+	}
+	return law
+}

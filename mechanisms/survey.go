@@ -1,0 +1,157 @@
+package mechanisms
+
+import (
+	"math"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// walk visits the points of a grid from the best level of a utility outward. What it has seen is always one interval.
+type walk interface {
+	// next widens what has been seen by one run of points lo ≤ x < hi of one level, at either end. The first run has
+	// the best level of all. A run may be empty, the first one is not.
+	next() (lo, hi, level int64)
+	// floor returns a level that no unseen point is better than.
+	floor() int64
+	// level returns the level of any point.
+	level(x int64) int64
+}
+
+// never is the level of what does not exist.
+const never = math.MaxInt64
+
+// survey is what a draw has to know of the points: the best level, runs that have been seen, and of the rest how much
+// it weighs, a level that none of it is better than, and how to draw from it.
+//
+// A utility is surveyed until the rest would weigh next to nothing even if all of it were on the floor. That takes
+// about (1/κ)·ln(total mass) levels instead of all. How far the survey went makes no difference to the law that is
+// drawn: see exponential and flip.
+type survey struct {
+	measure *Measure
+	rate    exact.Rate
+	best    int64
+	runs    []run
+	wheel   exact.Wheel
+	rest    uint64
+	floor   int64
+	unseen  func(source *exact.Source) int64 // a point of the rest, by the measure
+	level   func(x int64) int64
+}
+
+// run is a run of points of one level, as masses of the measure.
+type run struct {
+	from, mass uint64
+	level      int64
+}
+
+// negligible is how much the rest may weigh beside what has been seen: the chance of another try.
+const negligible = 0x1p-10
+
+func newSurvey(rate exact.Rate, measure *Measure, best int64) *survey {
+	v := &survey{measure: measure, rate: rate, best: best, rest: measure.total(), runs: make([]run, 0, 128)}
+	v.wheel.Reset(rate, best)
+	return v
+}
+
+// outward surveys a walk.
+func outward(w walk, rate exact.Rate, measure *Measure) *survey {
+	lo, hi, level := w.next()
+	seen := spanned(measure, lo, hi, level)
+	v := newSurvey(rate, measure, level)
+	v.see(seen)
+	for v.rest > 0 {
+		v.floor = w.floor()
+		if float64(v.rest)*v.wheel.Weight(v.floor) <= negligible*v.wheel.Total() {
+			break
+		}
+		if lo, hi, level = w.next(); lo < hi {
+			r := spanned(measure, lo, hi, level)
+			v.see(r)
+			seen.from = min(seen.from, r.from)
+			seen.mass += r.mass
+		}
+	}
+	v.level = w.level
+	v.unseen = func(source *exact.Source) int64 {
+		u := source.Below(v.rest)
+		if u >= seen.from {
+			u += seen.mass
+		}
+		return measure.at(u)
+	}
+	return v
+}
+
+func spanned(measure *Measure, lo, hi, level int64) run {
+	from := measure.below(lo)
+	return run{from, measure.below(hi) - from, level}
+}
+
+// see adds a run.
+func (v *survey) see(r run) {
+	v.runs = append(v.runs, r)
+	v.wheel.Add(r.mass, r.level)
+	v.rest -= r.mass
+}
+
+// within returns a point of a run, by the measure.
+func (v *survey) within(r run, source *exact.Source) int64 {
+	return v.measure.at(r.from + source.Below(r.mass))
+}
+
+// chooser draws a point of what has been surveyed.
+type chooser func(v *survey, source *exact.Source) int64
+
+// exponential draws a point with P(x) ∝ μ(x)·e^{−κ·level(x)}: the exponential mechanism, exactly.
+//
+// The rest goes on the wheel as one piece on the floor. If it is chosen, one of its points is drawn by the measure and
+// kept with probability e^{−κ(level(x)−floor)}; if it is not kept, all is drawn again. A try ends at a seen point x
+// with probability ∝ μ(x)·e^{−κ·level(x)} and at another with probability ∝ μ(x)·e^{−κ·floor}·e^{−κ(level(x)−floor)}:
+// the same.
+func (v *survey) exponential(source *exact.Source) int64 {
+	if v.rest > 0 {
+		v.wheel.Add(v.rest, v.floor)
+	}
+	for {
+		if i := v.wheel.Spin(source); i < len(v.runs) {
+			return v.within(v.runs[i], source)
+		}
+		if x := v.unseen(source); source.ExpCoin(v.rate, v.level(x)-v.floor) {
+			return x
+		}
+	}
+}
+
+// flip draws a point by permute-and-flip (McKenna & Sheldon 2020): the points come in random order, each flips a coin
+// with probability e^{−κ(level(x)−best)}, and the first head wins. The measure is uniform.
+//
+// The points of a run are alike, so that the first head among them is any of them. The rest takes part as if all of it
+// were on the floor. If it wins, one of its points is drawn and its coin made up for with probability
+// e^{−κ(level(x)−floor)}; if that fails, the point is out and the rest comes again with its next head.
+func (v *survey) flip(source *exact.Source) int64 {
+	var race exact.Race
+	race.Reset(source, v.rate, v.best)
+	for _, r := range v.runs {
+		race.Enter(r.mass, r.level)
+	}
+	left := v.rest
+	if left > 0 {
+		race.Enter(left, v.floor)
+	}
+	out := map[int64]bool{}
+	for {
+		if i := race.Winner(); i < len(v.runs) {
+			return v.within(v.runs[i], source)
+		}
+		x := v.unseen(source)
+		if out[x] {
+			continue
+		}
+		if source.ExpCoin(v.rate, v.level(x)-v.floor) {
+			return x
+		}
+		out[x] = true
+		left--
+		race.Again(len(v.runs), left)
+	}
+}
