@@ -28,6 +28,9 @@ func TestChunksRoundTrip(t *testing.T) {
 			if len(c) > limit {
 				t.Fatalf("chunk of %d bytes, limit %d", len(c), limit)
 			}
+			if stream, w, err := ChunkOf(c); stream != p.Stream || w != p.Window || err != nil {
+				t.Fatalf("ChunkOf = %q, %v, %v", stream, w, err)
+			}
 			got, err := a.Add(c)
 			clear(c) // the assembler must not rely on the message's memory
 			if err != nil || (got != nil) != (i == len(chunks)-1) {
@@ -166,6 +169,9 @@ func TestAssemblerRefusesAnyChangedBit(t *testing.T) {
 	for i := range chunk {
 		if _, err := new(Assembler).Add(chunk[:i]); err == nil {
 			t.Fatalf("cut off after %d bytes and accepted", i)
+		}
+		if _, _, err := ChunkOf(chunk[:i]); err == nil {
+			t.Fatalf("cut off after %d bytes and still of a stream", i)
 		}
 	}
 }

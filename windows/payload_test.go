@@ -49,6 +49,25 @@ func TestMergerCountsUserOnce(t *testing.T) {
 	}
 }
 
+// Times are written relative to the window, which makes them short, and read back absolute.
+func TestPayloadTimes(t *testing.T) {
+	payload := testBag(testSpec).Seal(false)
+	p, err := decodePayload(payload, testSpec.Window.Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.groups[1].orders; p.groups[1].name != "us" || len(got) != 1 || got[0] != 1e18+5 {
+		t.Errorf("group %q has times %v, want that of us: 1e18+5", p.groups[1].name, got)
+	}
+	raw, err := decompress(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 5 + (4 + 3 + 3 + 3*16) + (4 + 2 + 1 + 16); len(raw) > want { // header; eu; us
+		t.Errorf("the payload has %d bytes before compression, want at most %d", len(raw), want)
+	}
+}
+
 func TestPayloadKeepsExtremes(t *testing.T) {
 	for _, policy := range policies {
 		spec := testSpec
