@@ -203,6 +203,11 @@ func (e Entry) check() error {
 	if err := e.Limit.Check(); err != nil {
 		return fail("%w", err)
 	}
+	for _, r := range e.Releases {
+		if r.Name == "" || r.Epsilon.Sign() <= 0 {
+			return fail("release %q has epsilon %s, want a name and more than 0", r.Name, r.Epsilon)
+		}
+	}
 	for _, g := range e.Groups {
 		if want := len(e.Releases); e.Reason == "" && len(g.Values) != want || e.Reason != "" && len(g.Values) != 0 {
 			return fail("group %q has %d values of %d releases in a window with reason %q", g.Name, len(g.Values), want, e.Reason)

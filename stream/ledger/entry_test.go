@@ -158,6 +158,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a value too few", `,{"value":"10412","rank_error_95":"20"}`, ``, "1 values of 2 releases"},
 		{"a value missing", `{"value":"10412","rank_error_95":"20"}`, `{}`, `no value of "users"`},
 		{"a group's unknown reason", `"reason":"too_few_users"`, `"reason":"shy"`, `the reason "shy"`},
+		{"a release that is free", `"mechanism":"joint","unit":"ms","epsilon":"0.1"`, `"mechanism":"joint"`, `release "tail.p99" has epsilon 0`},
 		{"no groups", `"groups":[`, `"bands":[`, "0 groups"},
 		{"a number that fills the memory", `"limit":{"epsilon":"24"`, `"limit":{"epsilon":"1e9999"`, "decimal exponent"},
 	} {

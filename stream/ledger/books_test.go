@@ -1,0 +1,258 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"github.com/louver/louver/budget"
+)
+
+// plan is a stream of windows of a minute in a budget of its own.
+type plan struct {
+	stream, budget string
+	epsilon        string
+	limit          budget.Limit
+	continues      string
+}
+
+var epoch = at("2026-11-20T08:00:00Z")
+
+// entry is the n-th window of the plan, before it is settled.
+func (p plan) entry(n int) Entry {
+	end := epoch.Add(time.Duration(n+1) * time.Minute)
+	return Entry{
+		App: "louver", Stream: p.stream, Budget: p.budget, Input: p.stream + ".in", Output: p.stream + ".out",
+		WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end.Add(time.Second), ReleasedAt: end.Add(2 * time.Second),
+		Every: time.Minute, Limit: p.limit, Continues: p.continues,
+		Price:    []budget.Item{{Cost: budget.Cost{Kind: budget.BoundedRange, Epsilon: dec(p.epsilon)}, Times: 1}},
+		Releases: []Release{{Name: "p50", Statistic: "median", P: some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: dec(p.epsilon)}},
+		Groups:   []Group{{}},
+	}
+}
+
+// settle decides an entry, draws it if it is paid, and adds it.
+func settle(t interface {
+	Helper()
+	Fatal(...any)
+}, b *Books, e Entry) Entry {
+	t.Helper()
+	if err := b.Settle(&e); err != nil {
+		t.Fatal(err)
+	}
+	if e.Reason == "" {
+		e.Groups = []Group{{Values: []Value{{Value: ptr(decimal.NewFromInt(e.WindowEnd.Unix()))}}}}
+	}
+	if err := b.Add(e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func limit(epsilon string, per time.Duration) budget.Limit {
+	return budget.Limit{Epsilon: dec(epsilon), Per: per}
+}
+
+func TestSettleCountsARollingPeriod(t *testing.T) {
+	p := plan{stream: "s", budget: "b", epsilon: "0.3", limit: limit("1", 5*time.Minute)}
+	b := NewBooks()
+	type row struct {
+		reason                    string
+		stream, inPeriod, windows string
+	}
+	want := []row{
+		{"", "0.3", "0.3", "2"},
+		{"", "0.6", "0.6", "1"},
+		{"", "0.9", "0.9", "0"},
+		{BudgetExhausted, "0.9", "0.9", "0"},
+		{BudgetExhausted, "0.9", "0.9", "0"},
+		{"", "1.2", "0.9", "0"}, // the first has returned: (08:01, 08:06] does not hold 08:01
+		{"", "1.5", "0.9", "0"},
+		{"", "1.8", "0.9", "0"},
+		{BudgetExhausted, "1.8", "0.9", "0"},
+	}
+	for n, w := range want {
+		e := settle(t, b, p.entry(n))
+		got := row{e.Reason, e.Standing.StreamSpent.String(), e.Standing.BudgetSpent.String(), decimal.NewFromInt(e.Standing.WindowsLeft).String()}
+		if got != w {
+			t.Errorf("window %d: %+v, want %+v", n, got, w)
+		}
+	}
+}
+
+func TestSharedBudget(t *testing.T) {
+	b := NewBooks()
+	s := plan{stream: "s", budget: "b", epsilon: "0.4", limit: limit("1", 0)}
+	u := plan{stream: "u", budget: "b", epsilon: "0.5", limit: limit("1", 0)}
+	settle(t, b, s.entry(0))
+	e := settle(t, b, u.entry(0))
+	if !e.Standing.StreamSpent.Equal(dec("0.5")) || !e.Standing.BudgetSpent.Equal(dec("0.9")) {
+		t.Errorf("%+v, want 0.5 of the stream's and 0.9 of the budget's", e.Standing)
+	}
+	if e = settle(t, b, s.entry(1)); e.Reason != BudgetExhausted || !e.Standing.BudgetSpent.Equal(dec("0.9")) {
+		t.Errorf("%q, %+v, want it withheld and free", e.Reason, e.Standing)
+	}
+	// A smaller price may still fit.
+	if e = settle(t, b, plan{stream: "v", budget: "b", epsilon: "0.1", limit: limit("1", 0)}.entry(1)); e.Reason != "" {
+		t.Errorf("what equals the limit is withheld")
+	}
+}
+
+func TestSettleDoesNotAdd(t *testing.T) {
+	b := NewBooks()
+	e := plan{stream: "s", budget: "b", epsilon: "0.6", limit: limit("1", 0)}.entry(0)
+	for range 3 {
+		if err := b.Settle(&e); err != nil || e.Reason != "" || !e.Standing.BudgetSpent.Equal(dec("0.6")) {
+			t.Fatalf("%v, %q, %+v", err, e.Reason, e.Standing)
+		}
+	}
+	if b.Has("s", e.WindowEnd) {
+		t.Error("the window counts as decided")
+	}
+}
+
+func TestContinuedBudget(t *testing.T) {
+	old := plan{stream: "s", budget: "old", epsilon: "0.6", limit: limit("1", 0)}
+	renamed := plan{stream: "s", budget: "new", epsilon: "0.6", limit: limit("1", 0), continues: "old"}
+	b := NewBooks()
+	settle(t, b, old.entry(0))
+	if e := settle(t, b, renamed.entry(1)); e.Reason != BudgetExhausted || !e.Standing.BudgetSpent.Equal(dec("0.6")) || !e.Standing.StreamSpent.Equal(dec("0.6")) {
+		t.Errorf("%q, %+v: the new name has forgotten what was spent", e.Reason, e.Standing)
+	}
+	renamed.continues = ""
+	fresh := NewBooks()
+	settle(t, fresh, old.entry(0))
+	if e := settle(t, fresh, renamed.entry(1)); e.Reason != "" {
+		t.Errorf("a fresh budget: %q", e.Reason)
+	}
+	if got := b.ChargedTo("s.in"); !cmp.Equal(got, []string{"new", "old"}) {
+		t.Errorf("the topic was charged to %v, want both", got)
+	}
+	if got := b.ChargedTo("elsewhere"); len(got) != 0 {
+		t.Errorf("an unknown topic was charged to %v", got)
+	}
+	if got := b.Budgets(); !cmp.Equal(got, []string{"new", "old"}) {
+		t.Errorf("budgets %v", got)
+	}
+	only := NewBooks()
+	settle(t, only, plan{stream: "s", budget: "new", epsilon: "1", limit: limit("1", 0), continues: "unheard-of"}.entry(0))
+	if got := only.Budgets(); !cmp.Equal(got, []string{"new"}) {
+		t.Errorf("budgets %v, want only those with entries", got)
+	}
+}
+
+func TestAWindowChargedTwiceIsPaidTwice(t *testing.T) {
+	b := NewBooks()
+	p := plan{stream: "s", budget: "b", epsilon: "0.25", limit: limit("1", 0)}
+	for range 2 {
+		settle(t, b, p.entry(0))
+	}
+	if got := b.Account("b").Total().Epsilon; !got.Equal(dec("0.5")) {
+		t.Errorf("charged %s, want 0.5", got)
+	}
+}
+
+// Has, Last and Next agree with a plain set, whatever was decided in whatever order.
+func TestWindowsDecided(t *testing.T) {
+	p := plan{stream: "s", budget: "b", epsilon: "0.001", limit: limit("1", 0)}
+	rapid.Check(t, func(t *rapid.T) {
+		b := NewBooks()
+		if _, found := b.Last("s"); found || b.Has("s", epoch) {
+			t.Fatal("empty books know a window")
+		}
+		done := map[int]bool{}
+		latest := -1
+		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 12), 1, 15).Draw(t, "windows") {
+			settle(t, b, p.entry(n))
+			done[n], latest = true, max(latest, n)
+		}
+		for n := range 14 {
+			if got := b.Has("s", p.entry(n).WindowEnd); got != done[n] {
+				t.Fatalf("window %d decided: %t, want %t", n, got, done[n])
+			}
+		}
+		if last, _ := b.Last("s"); !last.Equal(p.entry(latest).WindowEnd) {
+			t.Fatalf("last is %s, want window %d", last, latest)
+		}
+		if e, _ := b.Latest("s"); !e.WindowEnd.Equal(p.entry(latest).WindowEnd) {
+			t.Fatalf("latest is %s, want window %d", e.WindowEnd, latest)
+		}
+		first, step := rapid.IntRange(0, 3).Draw(t, "first"), rapid.IntRange(1, 3).Draw(t, "step")
+		want := first
+		for done[want] {
+			want += step
+		}
+		if got := b.Next("s", p.entry(first).WindowEnd, time.Duration(step)*time.Minute); !got.Equal(p.entry(want).WindowEnd) {
+			t.Fatalf("next is %s, want window %d", got, want)
+		}
+	})
+	if got := NewBooks().Next("s", epoch, time.Minute); !got.Equal(epoch) {
+		t.Errorf("next of an unknown stream is %s", got)
+	}
+}
+
+// The fold of the stored entries is the books that wrote them, so that a successor decides as its predecessor would.
+func TestFoldAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		plans := []plan{
+			{stream: "s", budget: "b", epsilon: "0.3", limit: limit("1", 4*time.Minute)},
+			{stream: "u", budget: "b", epsilon: "0.25", limit: limit("1", 4*time.Minute)},
+		}
+		live, next := NewBooks(), map[string]int{}
+		var stored [][]byte
+		step := func() Entry {
+			p := rapid.SampledFrom(plans).Draw(t, "plan")
+			n := next[p.stream]
+			next[p.stream] += rapid.IntRange(1, 2).Draw(t, "step")
+			return p.entry(n)
+		}
+		for range rapid.IntRange(0, 12).Draw(t, "windows") {
+			value, err := settle(t, live, step()).Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = append(stored, value)
+		}
+		folded := NewBooks()
+		for _, value := range stored {
+			e, err := Decode(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := folded.Add(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := step()
+		b := a
+		if err := live.Settle(&a); err != nil {
+			t.Fatal(err)
+		}
+		if err := folded.Settle(&b); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(a, b, sameDecimals); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func BenchmarkSettleAndAdd(b *testing.B) {
+	p := plan{stream: "s", budget: "b", epsilon: "0.01", limit: limit("24", 24*time.Hour)}
+	books := NewBooks()
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		e := p.entry(n)
+		if err := books.Settle(&e); err != nil {
+			b.Fatal(err)
+		}
+		if err := books.Add(e); err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+}

@@ -1,0 +1,120 @@
+package ledger
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/budget"
+)
+
+func TestReportGolden(t *testing.T) {
+	b := NewBooks()
+	shared := limit("1", 5*time.Minute)
+	s := plan{stream: "s", budget: "shared", epsilon: "0.2", limit: shared}
+	u := plan{stream: "u", budget: "shared", epsilon: "0.3", limit: shared}
+	v := plan{stream: "v", budget: "v", epsilon: "0.25", limit: limit("2", 0)}
+	for _, e := range []Entry{s.entry(0), v.entry(0), s.entry(1), u.entry(1), v.entry(1)} {
+		settle(t, b, e)
+	}
+	got, err := json.MarshalIndent(NewReport(b, epoch.Add(6*time.Minute)), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// At 08:06 the window that ended at 08:01 is out of the period (08:01, 08:06]. Of the windows that end at 08:03, that
+	// of s makes 0.2 + 0.2 + 0.3 + 0.2, and that of u would pass 1.
+	want := `{
+ "streams": [
+  {"stream": "s", "budget": "shared", "epsilon_spent": 0.2, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "5m", "epsilon_total": 0.4, "windows_left": 2, "exhausted_at": "2026-11-20T08:03:00Z",
+   "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.2}]},
+  {"stream": "u", "budget": "shared", "epsilon_spent": 0.3, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "5m", "epsilon_total": 0.3, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z",
+   "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.3}]},
+  {"stream": "v", "budget": "v", "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "forever", "epsilon_total": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "returns": []}
+ ],
+ "budgets": [
+  {"budget": "shared", "epsilon_spent": 0.5, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "5m", "epsilon_total": 0.7, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z",
+   "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.5}]},
+  {"budget": "v", "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "forever", "epsilon_total": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "returns": []}
+ ]
+}`
+	if diff := cmp.Diff(compact(t, want), compact(t, string(got))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// compact sets JSON in one way, keeping the order of its fields.
+func compact(t *testing.T, text string) string {
+	t.Helper()
+	raw, err := json.MarshalIndent(json.RawMessage(text), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestReportOfABudgetThatAlwaysPays(t *testing.T) {
+	b := NewBooks()
+	p := plan{stream: "s", budget: "b", epsilon: "0.2", limit: limit("1", 5*time.Minute)}
+	for n := range 7 {
+		settle(t, b, p.entry(n))
+	}
+	r := NewReport(b, epoch.Add(7*time.Minute))
+	if f := r.Budgets[0]; f.ExhaustedAt != nil || !f.EpsilonSpent.Equal(dec("1")) || f.WindowsLeft != 0 || len(f.Returns) != 5 || !f.EpsilonTotal.Equal(dec("1.4")) {
+		t.Errorf("%+v", f)
+	}
+	if r = NewReport(b, epoch.Add(time.Hour)); !r.Budgets[0].EpsilonSpent.IsZero() || r.Budgets[0].WindowsLeft != 5 {
+		t.Errorf("an hour later: %+v", r.Budgets[0])
+	}
+}
+
+func TestReportOfAScheduleThatEnds(t *testing.T) {
+	b := NewBooks()
+	p := plan{stream: "s", budget: "b", epsilon: "0.5", limit: limit("1", 0)}
+	e := p.entry(0)
+	e.Until = p.entry(1).WindowEnd
+	settle(t, b, e)
+	if f := NewReport(b, e.WindowEnd).Streams[0]; f.ExhaustedAt != nil || f.WindowsLeft != 1 {
+		t.Errorf("%+v, want it paid to the end", f)
+	}
+}
+
+func TestReportWithoutABound(t *testing.T) {
+	b := NewBooks()
+	e := plan{stream: "s", budget: "b", epsilon: "0.5", limit: budget.Limit{Epsilon: dec("10"), Delta: dec("0.000001")}}.entry(0)
+	e.Price[0] = budget.Item{Cost: budget.Cost{Kind: budget.ZCDP, Epsilon: dec("0.5"), Rho: dec("0.125")}, Times: 1}
+	settle(t, b, e)
+	r := NewReport(b, e.WindowEnd)
+	if f := r.Budgets[0]; f.EpsilonSpent == nil || !f.DeltaSpent.Equal(dec("0.000001")) {
+		t.Errorf("%+v, want a converted ε at the budget's δ", f)
+	}
+	b.Account("b").SetLimit(limit("10", 0)) // the δ was taken away
+	r = NewReport(b, e.WindowEnd)
+	if f := r.Budgets[0]; f.EpsilonSpent != nil || !f.EpsilonLeft.IsZero() || f.WindowsLeft != 0 {
+		t.Errorf("%+v, want no bound and nothing left", f)
+	}
+	if table := r.Table(); !strings.Contains(table, "no bound") {
+		t.Error(table)
+	}
+}
+
+func TestReportTable(t *testing.T) {
+	b := NewBooks()
+	settle(t, b, plan{stream: "latency", budget: "shoppers", epsilon: "0.2", limit: limit("1", 5*time.Minute)}.entry(0))
+	table := NewReport(b, epoch.Add(2*time.Minute)).Table()
+	for _, want := range []string{"latency", "shoppers", "0.2", "0.8", "5m", "never", "0.2 at 2026-11-20T08:06:00Z", "(all)"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+	if empty, err := json.Marshal(NewReport(NewBooks(), epoch)); err != nil || string(empty) != `{"streams":[],"budgets":[]}` {
+		t.Errorf("%s, %v", empty, err)
+	}
+}
