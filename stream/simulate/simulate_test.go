@@ -1,0 +1,184 @@
+package simulate_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/simulate"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func collect(c simulate.Config, from, to time.Time) (events []simulate.Event) {
+	simulate.New(c).Events(from, to, func(e simulate.Event) { events = append(events, e) })
+	return events
+}
+
+func TestSameSeedSameEvents(t *testing.T) {
+	end := noon.Add(20 * time.Second)
+	whole := collect(simulate.Config{Seed: 1}, noon, end)
+	if again := collect(simulate.Config{Seed: 1}, noon, end); !slices.Equal(whole, again) {
+		t.Error("the same seed gives other events")
+	}
+	if other := collect(simulate.Config{Seed: 2}, noon, end); slices.Equal(whole, other) {
+		t.Error("another seed gives the same events")
+	}
+	var pieces []simulate.Event
+	for at := noon; at.Before(end); at = at.Add(333 * time.Millisecond) {
+		next := at.Add(333 * time.Millisecond)
+		if next.After(end) {
+			next = end
+		}
+		pieces = append(pieces, collect(simulate.Config{Seed: 1}, at, next)...)
+	}
+	if !slices.Equal(whole, pieces) {
+		t.Error("a span cut into pieces gives other events")
+	}
+	local := collect(simulate.Config{Seed: 1}, noon.In(time.FixedZone("", 5*3600)), end)
+	if !slices.Equal(whole, local) {
+		t.Error("another time zone gives other events")
+	}
+}
+
+func TestEventsInOrderAndSpan(t *testing.T) {
+	from, to := noon.Add(50*time.Millisecond), noon.Add(5*time.Second+7)
+	last := from
+	for _, e := range collect(simulate.Config{}, from, to) {
+		if e.Time.Before(last) || !e.Time.Before(to) {
+			t.Fatalf("event at %s after one at %s, span [%s, %s)", e.Time, last, from, to)
+		}
+		last = e.Time
+		if e.Latency < 1 || !slices.Contains(simulate.Regions(), e.Region) {
+			t.Fatalf("event %+v", e)
+		}
+	}
+	if last.Equal(from) {
+		t.Error("no events")
+	}
+	if got := collect(simulate.Config{}, to, from); got != nil {
+		t.Errorf("%d events in an empty span", len(got))
+	}
+}
+
+// The documented figures, by three seconds of every hour. Spans in an incident, told by their median, are left out of
+// the latencies. All thresholds are five standard deviations: a false alarm, for another seed, of 6e-7 a figure.
+func TestFigures(t *testing.T) {
+	day := noon.Truncate(24 * time.Hour)
+	users := map[string]bool{}
+	var usual []float64 // logarithms of latencies
+	const length = 3    // seconds
+	for hour := range 24 {
+		spans := map[string][]float64{}
+		at := day.Add(time.Duration(hour) * time.Hour)
+		for _, e := range collect(simulate.Config{Seed: 7}, at, at.Add(length*time.Second)) {
+			spans[e.Region] = append(spans[e.Region], math.Log(float64(e.Latency)))
+			users[e.User] = true
+		}
+		for region, east := range map[string]int{"eu": 1, "us": -5, "ap": 9} {
+			want := 150 * length * (1 + 0.4*math.Cos(2*math.Pi*float64(hour+east-15)/24))
+			if got := float64(len(spans[region])); math.Abs(got-want) > 5*math.Sqrt(want) { // Poisson
+				t.Errorf("%s at %d:00 UTC: %v events in %d s, want about %.0f", region, hour, got, length, want)
+			}
+			slices.Sort(spans[region])
+			if quantile(spans[region], 0.5) < math.Log(208) { // halfway between 120 and 3·120
+				usual = append(usual, spans[region]...)
+			}
+		}
+	}
+	slices.Sort(usual)
+	for _, q := range []struct{ p, z, density float64 }{{0.5, 0, 0.3989}, {0.9, 1.2816, 0.1755}, {0.99, 2.3263, 0.02665}} {
+		want := math.Log(120) + 0.6*q.z
+		tolerance := 5 * 0.6 * math.Sqrt(q.p*(1-q.p)/float64(len(usual))) / q.density // of a quantile of normal values
+		if got := quantile(usual, q.p); math.Abs(got-want) > tolerance {
+			t.Errorf("quantile %v of %d latencies is %.1f ms, want %.1f within %.1f %%", q.p, len(usual), math.Exp(got), math.Exp(want), 100*tolerance)
+		}
+	}
+	if len(users) < 4400 || len(users) > 4500 { // each misses 32400 requests with probability e^−7.2: 3.4 ± 1.8 of 4500 do
+		t.Errorf("%d users, want nearly all of 4500", len(users))
+	}
+}
+
+func quantile(sorted []float64, p float64) float64 { return sorted[int(p*float64(len(sorted)))] }
+
+// In every three minutes one region and only one is three times as slow, for 30 to 60 seconds.
+func TestIncidents(t *testing.T) {
+	for period := range 5 {
+		start := noon.Add(time.Duration(period) * 3 * time.Minute)
+		slow := map[string]int{}
+		for second := range 180 {
+			latencies := map[string][]int64{}
+			at := start.Add(time.Duration(second) * time.Second)
+			for _, e := range collect(simulate.Config{Seed: 3}, at, at.Add(time.Second)) {
+				latencies[e.Region] = append(latencies[e.Region], e.Latency)
+			}
+			for region, l := range latencies {
+				slices.Sort(l)
+				if l[len(l)/2] > 208 { // between 120 and 360, far from both for 90 values and more
+					slow[region]++
+				}
+			}
+		}
+		if len(slow) != 1 {
+			t.Fatalf("period %d: slow seconds %v, want one region", period, slow)
+		}
+		for region, n := range slow {
+			if n < 29 || n > 61 {
+				t.Errorf("period %d: %s was slow for %d s, want 30 to 60", period, region, n)
+			}
+		}
+	}
+}
+
+func TestManyUsers(t *testing.T) {
+	users := map[string]bool{}
+	for _, e := range collect(simulate.Config{Users: 50000, Rate: 20000}, noon, noon.Add(10*time.Second)) {
+		users[e.User] = true
+	}
+	if len(users) < 80000 { // of 150 000 with 200 000 requests: 1 − e^{−4/3} = 74 %
+		t.Errorf("%d users", len(users))
+	}
+}
+
+// The demo's streams file is right, and its decoder takes every event.
+func TestStreams(t *testing.T) {
+	f, err := config.Parse("demo.yaml", simulate.Streams(), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := f.Streams[0]
+	if !slices.Equal(s.Groups, simulate.Regions()) {
+		t.Errorf("groups %v, want %v", s.Groups, simulate.Regions())
+	}
+	in := s.Input
+	d, err := codec.New(codec.Spec{Format: in.Format, User: in.User, Value: in.Value, Time: in.Time, Group: in.Group,
+		Groups: s.Groups, MaxFuture: in.MaxFuture, Grid: s.Grid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record []byte
+	for _, e := range collect(simulate.Config{}, noon, noon.Add(2*time.Second)) {
+		var got codec.Event
+		record = e.AppendJSON(record[:0])
+		if r := d.Decode(nil, record, e.Time.UnixNano(), &got); r != codec.OK {
+			t.Fatalf("%s: %v", record, r)
+		}
+		if string(got.User) != e.User || s.Groups[got.Group] != e.Region || got.Value != e.Latency || got.Time != e.Time.Truncate(time.Millisecond).UnixNano() {
+			t.Fatalf("%s: decoded as %+v", record, got)
+		}
+	}
+}
+
+func BenchmarkEvents(b *testing.B) {
+	s := simulate.New(simulate.Config{Rate: 100000})
+	var record []byte
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Events(noon, noon.Add(100*time.Millisecond), func(e simulate.Event) { record = e.AppendJSON(record[:0]); n++ })
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/event")
+}
