@@ -1,0 +1,2 @@
+// Package smooth releases means and quantiles by smooth sensitivity.
+package smooth

@@ -1,0 +1,128 @@
+package smooth
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/louver/louver/mechanisms/exact"
+	"github.com/shopspring/decimal"
+)
+
+// noise is the law of Z, symmetric about 0, with the α that was calibrated for it. All of |Z| is a formula in a few
+// uniform numbers, so that it can be had to as many digits as one likes.
+//
+// A noise is (α, β)-admissible for a promise if the promise holds between the densities of Z and of e^{−t}Z − s, for all
+// dilations |t| ≤ β and shifts |s| ≤ α·min(1, e^{−t}) [Nissim, Raskhodnikova & Smith 2007, Definition 2.5]: two
+// neighbours' releases T + (g/α)Z and T' + (g'/α)Z differ by t = ln(g/g') and s = α(T−T')/g, and |T−T'| ≤ min(g, g').
+type noise interface {
+	// alpha encloses α with about prec bits.
+	alpha(prec uint) exact.Interval
+	// draw makes the uniform numbers.
+	draw(s *exact.Source, v *variates)
+	// short and long enclose |Z|, given the uniform numbers.
+	short(v *variates) span
+	long(v *variates, prec uint) exact.Interval
+}
+
+// variates are the random numbers behind one |Z|.
+type variates struct {
+	u [3]exact.Uniform
+	// choice is a random sign, or which of two cases u is for.
+	choice bool
+}
+
+// calibration is what the noise's parameters are computed from.
+type calibration struct {
+	epsilon, delta *big.Rat
+	// beta is nil where it is left to the noise.
+	beta      *big.Rat
+	gamma     *big.Rat
+	published bool
+}
+
+// kind is the kind of promise that a noise makes.
+type kind int
+
+const (
+	pure kind = iota
+	approximate
+	concentrated
+)
+
+// noises lists the noises by name. Each constructor returns β too.
+func noises() map[string]struct {
+	kind kind
+	make func(calibration) (noise, *big.Rat, error)
+} {
+	type entry = struct {
+		kind kind
+		make func(calibration) (noise, *big.Rat, error)
+	}
+	return map[string]entry{
+		"power":     {pure, newPower},
+		"cauchy":    {pure, newCauchy},
+		"student_t": {pure, newStudent},
+		"laplace":   {approximate, newLaplace},
+		"gaussian":  {approximate, newGaussian},
+		"lln":       {concentrated, newLLN},
+		"uln":       {concentrated, newULN},
+		"arsinh":    {concentrated, newArsinh},
+	}
+}
+
+// betaOr returns β as given, or else its default.
+func (c calibration) betaOr(otherwise *big.Rat) *big.Rat {
+	if c.beta != nil {
+		return c.beta
+	}
+	return otherwise
+}
+
+// eighth is ε/8, the default β of most noises: E|noise| is within a few per cent of its least there.
+func (c calibration) eighth() *big.Rat { return new(big.Rat).Mul(c.epsilon, big.NewRat(1, 8)) }
+
+// betaBelow checks β < limit, which rule describes.
+func betaBelow(beta, limit *big.Rat, rule string) error {
+	if beta.Cmp(limit) >= 0 {
+		return fmt.Errorf("beta %s: want less than %s = %s", text(beta), rule, text(limit))
+	}
+	return nil
+}
+
+// text writes a number for an error message.
+func text(x *big.Rat) string { return decimal.NewFromBigRat(x, 12).String() }
+
+// guard is by how many bits calibrations are computed longer than asked for: they lose some where ε or β is small.
+const guard = 192
+
+// real starts a formula of a calibration.
+func real(x *big.Rat, prec uint) exact.Interval { return exact.FromRat(x, prec+guard) }
+
+// whole starts one with a whole number.
+func whole(x int64, prec uint) exact.Interval { return exact.FromInt(x, prec+guard) }
+
+// power returns x^e for x ≥ 0.
+func pow[R number[R]](x, e R) R { return x.Log().Mul(e).Exp() }
+
+// belowOne decides whether a number is less than 1, with more digits where float64 cannot tell.
+func belowOne(near span, refine func(prec uint) exact.Interval) bool {
+	if near.hi < 1 {
+		return true
+	}
+	if near.lo >= 1 {
+		return false
+	}
+	one := big.NewFloat(1)
+	for prec := uint(firstPrec); ; prec *= 2 {
+		x := refine(prec)
+		if x.Hi.Cmp(one) < 0 {
+			return true
+		}
+		if x.Lo.Cmp(one) >= 0 {
+			return false
+		}
+	}
+}
+
+// firstPrec is the precision at which refinement begins, in bits; it doubles until the answer is certain.
+const firstPrec = 128

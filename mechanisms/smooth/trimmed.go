@@ -1,0 +1,101 @@
+package smooth
+
+// trimmed is the mean without the m = ⌊τn⌋ smallest and the m largest values, τ < ½; τ = 0 is the mean. Of no values it
+// is the middle of the grid.
+type trimmed struct{ trim fraction }
+
+func (t trimmed) value(x *ranks) (num wide, den int64) {
+	if x.n == 0 {
+		return wideOf(x.last), 2
+	}
+	m := t.trim.floor(x.n)
+	return order{x, false}.sum(m+1, x.n-m), x.n - 2*m
+}
+
+func (t trimmed) smooth(x *ranks, l *largest) {
+	atEmpty(x, l)
+	if x.n > 0 {
+		l.search(trimmedEdits{order{x, false}, t.trim})
+		l.search(trimmedEdits{order{x, true}, t.trim})
+	}
+}
+
+// atEmpty adds the local sensitivities next to no values at all, whose statistic is the middle of the grid: half the
+// range at n edits, and the distance of the last value left at n − 1.
+func atEmpty(x *ranks, l *largest) {
+	l.add(term{x.n, wideOf(x.last), 2})
+	if x.n > 0 {
+		for _, v := range []int64{x.at(1), x.at(x.n)} {
+			l.add(term{x.n - 1, wideOf(max(2*v-x.last, x.last-2*v)), 2})
+		}
+	}
+}
+
+// trimmedEdits are the local sensitivities of a trimmed mean upwards; those downwards are those upwards in the mirror.
+//
+// The axes are n', j1 and j2: j1 copies of the upper end and j2 of the lower were added and i = n − n' + j1 + j2 values
+// removed, those next to the largest value that is kept. Let m = m(n') and M = n' − 2m be how many are kept. A
+// neighbour differs by one value, and so by one in how many are kept:
+//
+//   - One more, t, which was the smallest of those cut at the top. The kept ones are M values with sum Σ, the mean rises
+//     from Σ/M to (Σ+t)/(M+1), which is by (M·t − Σ)/(M(M+1)). Either the added value is cut at the top or t is cut no
+//     more since the removed one was cut at the bottom.
+//   - One less: read backwards it is the same, from M−1 kept values with sum Σ and the M-th, t.
+//
+// The change is large where t is large and Σ and M are small; removals are best spent right below t. No sample has more
+// than half the range, which n edits reach, so that nothing beyond them matters.
+type trimmedEdits struct {
+	order
+	trim fraction
+}
+
+func (s trimmedEdits) whole() region {
+	return region{axes{1, 0, 0}, axes{2 * s.n, s.n, s.n}}
+}
+
+func (s trimmedEdits) at(p axes, report func(term)) {
+	size, j1, j2 := p[0], p[1], p[2]
+	i := s.n - size + j1 + j2
+	if i < 0 || i > s.n {
+		return
+	}
+	m := s.trim.floor(size)
+	kept := size - 2*m
+	more := s.trim.floor(size + 1) // cut at each end with one value more, and one less
+	less := s.trim.floor(size - 1)
+	if more == m || size >= 2 && less == m-1 {
+		s.report(i+j1+j2, kept, s.n-m+1+j1, m-j2+1, report)
+	}
+	if kept >= 2 && (more == m+1 || less == m) {
+		s.report(i+j1+j2, kept-1, s.n-m+j1, m-j2+1, report)
+	}
+}
+
+// report gives the change of the mean of width values from rank from on, when that of rank top joins them.
+func (s trimmedEdits) report(k, width, top, from int64, report func(term)) {
+	sum := s.sum(from, from+width-1)
+	report(term{k, times(width, s.order.at(top)).minus(sum), width * (width + 1)})
+}
+
+// bound relies on m and n' − m rising with n', M falling by one at most.
+func (s trimmedEdits) bound(r region) (int64, float64) {
+	k, ok := fewestEdits(s.n, r)
+	if !ok {
+		return 0, 0
+	}
+	m := s.trim.floor(r.lo[0])
+	from := m - r.hi[2] + 1
+	to := max(from, r.lo[0]-m-1-r.hi[2])
+	width := to - from + 1
+	gap := times(width, s.order.at(s.n-m+1+r.hi[1])).minus(s.sum(from, to))
+	return k, gap.float() / float64(width) / float64(max(1, r.lo[0]-2*m-2)+1)
+}
+
+// fewestEdits returns the least number of edits in a box over n', j1 and j2, if it holds possible edits.
+func fewestEdits(n int64, r region) (int64, bool) {
+	added, most := r.lo[1]+r.lo[2], r.hi[1]+r.hi[2]
+	if added > r.hi[0] || most < r.lo[0]-n {
+		return 0, false
+	}
+	return max(0, n-r.hi[0]+2*added, r.lo[0]-n, added), true
+}
