@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+const streamsFile = `version: 1
+budgets:
+  - {name: shoppers, epsilon: 24, per: 24h}
+  - {name: spare, epsilon: 1, per: forever}
+streams:
+  - name: checkout
+    input: {topic: checkout.events, user: user_id, value: latency_ms, group: region}
+    groups: [eu, us, ap]
+    max_groups: 2
+    bounds: {lower: 0, upper: 60000, step: 1}
+    expected_users: 5000
+    window: {size: 15m, grace: 30s}
+    releases:
+      - {name: p50, statistic: median, epsilon: 0.05}
+      - {name: users, statistic: count, epsilon: 0.02}
+    output: {topic: checkout.private}
+    budget: shoppers
+`
+
+func TestCheckText(t *testing.T) {
+	path := file(t, "s.yaml", streamsFile)
+	got := commandLine(t, "", "check", path)
+	if got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	for _, want := range []string{
+		"stream checkout (" + path + ":6)\n",
+		"windows of 15m, drawn 30s after their end\n",
+		"one user counts in 2 of 3 groups and can lose ε 0.14 by a window, paid by budget shoppers\n",
+		"│ p50     │ median    │ margin    │ 0.05    │ 0.1             │ ± ",
+		"│ users   │ count     │ geometric │ 0.02    │ 0.04            │ ± 150 users",
+		"budget shoppers (" + path + ":3)\n  one user can lose ε 24 in any 24h; the schedule takes ε 13.44\n  lasts for ever\n",
+		"checkout.events", "louver.ledger", "louver.release",
+	} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is not in\n%s", want, got.out)
+		}
+	}
+	if want := path + ":4: warning: budgets[spare]: no stream uses it\n"; got.err != want {
+		t.Errorf("warnings %q, want %q", got.err, want)
+	}
+}
+
+func TestCheckJSON(t *testing.T) {
+	path := file(t, "s.yaml", strings.Replace(streamsFile, "budget: shoppers", "budget: {epsilon: 0.3, per: forever}\n    on_exhausted: withhold", 1))
+	t.Setenv("LOUVER_STREAMS", path)
+	got := commandLine(t, "", "check", "--format", "json", "--app-id", "shop")
+	var report struct {
+		Streams []struct {
+			Stream   string
+			Epsilon  float64 `json:"epsilon_per_window"`
+			Releases []struct {
+				Mechanism string
+				Epsilon   float64
+				Charge    float64 `json:"epsilon_per_window"`
+				Values    []struct {
+					Release    string
+					RankError  *float64 `json:"rank_error_95"`
+					CountError *int64   `json:"count_error_95"`
+				}
+			}
+		}
+		Budgets []struct {
+			Budget, Per, Lasts string
+			Pays               bool
+			Windows            int64
+			Limit              float64 `json:"epsilon_limit"`
+		}
+		Topics []struct{ Topic string }
+	}
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != exitDone || got.err != "" {
+		t.Fatalf("%v in %+v", err, got)
+	}
+	s := report.Streams[0]
+	if s.Stream != "checkout" || s.Epsilon != 0.14 || s.Releases[0].Charge != 0.1 || s.Releases[0].Epsilon != 0.05 || s.Releases[0].Mechanism != "margin" {
+		t.Errorf("%+v", s)
+	}
+	if v := s.Releases[0].Values[0]; v.RankError == nil || *v.RankError < 10 || *v.RankError > 2500 || v.CountError != nil {
+		t.Errorf("error of a median: %+v", v)
+	}
+	if v := s.Releases[1].Values[0]; v.RankError != nil || v.CountError == nil || *v.CountError != 150 {
+		t.Errorf("error of a count: %+v", v)
+	}
+	b := report.Budgets[2]
+	if b.Budget != "checkout" || b.Limit != 0.3 || b.Pays || b.Windows != 2 || b.Per != "forever" || b.Lasts == "for ever" {
+		t.Errorf("%+v", b)
+	}
+	if report.Topics[0].Topic != "shop.control" {
+		t.Errorf("topics %+v", report.Topics)
+	}
+}
+
+func TestCheckMistakes(t *testing.T) {
+	path := file(t, "s.yaml", strings.NewReplacer("size: 15m", "size: 15x", "statistic: median", "statistic: medium").Replace(streamsFile))
+	want := []string{
+		path + `:12: streams[checkout].window.size: "15x"; want a duration of whole seconds, such as 15m`,
+		path + `:14: streams[checkout].releases[p50].statistic: "medium"; want median, quantile, quantiles, mode, mean, trimmed_mean, count or outside`,
+	}
+	if got := commandLine(t, "", "check", path); got.code != exitInvalid || got.out != "" || got.err != strings.Join(want, "\n")+"\n" {
+		t.Errorf("%+v", got)
+	}
+	got := commandLine(t, "", "check", "--format", "json", path)
+	var report struct{ Errors []string }
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != exitInvalid || got.err != "" || fmt.Sprint(report.Errors) != fmt.Sprint(want) {
+		t.Errorf("%v in %+v", err, got)
+	}
+	commandLine(t, "", "check", "none.yaml").wants(t, exitInvalid, "none.yaml: no such streams file; want a file, a directory or a glob")
+}
+
+func TestCheckWarnings(t *testing.T) {
+	for edit, want := range map[string]string{
+		"epsilon: 0.05":  "",
+		"epsilon: 11":    `:14: warning: streams[checkout].releases[p50].epsilon: ε 11 hides next to nothing of a person; want 1 or less`,
+		"epsilon: 5.1":   `:6: warning: streams[checkout]: one window costs a user ε 10.24, which hides next to nothing; want fewer or cheaper releases`,
+		"epsilon: 0.001": `:14: warning: streams[checkout].releases[p50]: an error of up to `,
+	} {
+		text := strings.NewReplacer("epsilon: 0.05", edit, "epsilon: 24, per", "epsilon: 100000, per", "  - {name: spare, epsilon: 1, per: forever}\n", "").Replace(streamsFile)
+		want = strings.NewReplacer(":14:", ":13:", ":6:", ":5:").Replace(want)
+		got := commandLine(t, "", "check", file(t, "s.yaml", text))
+		if got.code != exitDone || !strings.Contains(got.err, want) || (want == "") != (got.err == "") {
+			t.Errorf("%s: %+v", edit, got)
+		}
+	}
+}
+
+// The least t with P(|X| > t) ≤ 5 %, against the sum of the probabilities (1−a)/(1+a)·a^|x|.
+func TestCountError(t *testing.T) {
+	for _, epsilon := range []float64{0.01, 0.02, 0.1, 0.5, 1, 2, 3, 4, 10} {
+		a := math.Exp(-epsilon)
+		within := (1 - a) / (1 + a)
+		want := int64(0)
+		for within < 0.95 {
+			want++
+			within += 2 * (1 - a) / (1 + a) * math.Pow(a, float64(want))
+		}
+		if got := countError95(epsilon); got != want {
+			t.Errorf("ε %v: %d, want %d", epsilon, got, want)
+		}
+	}
+}

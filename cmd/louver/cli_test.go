@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// outcome is what a command line came to.
+type outcome struct {
+	code     int
+	out, err string
+}
+
+// commandLine runs a command line as main does.
+func commandLine(t *testing.T, stdin string, args ...string) outcome {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code := execute(t.Context(), args, strings.NewReader(stdin), &out, &errOut)
+	return outcome{code, out.String(), errOut.String()}
+}
+
+// wants checks the exit code and that standard error is one line that begins as given.
+func (o outcome) wants(t *testing.T, code int, line string) {
+	t.Helper()
+	if o.code != code || !strings.HasPrefix(o.err, line) || strings.Count(o.err, "\n") != 1 || o.out != "" {
+		t.Errorf("exit code %d, standard error %q, standard output %q; want %d and one line %q", o.code, o.err, o.out, code, line)
+	}
+}
+
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestUsage(t *testing.T) {
+	commandLine(t, "").wants(t, exitUsage, "louver: expected one of ")
+	commandLine(t, "", "frobnicate").wants(t, exitUsage, `louver: unexpected argument frobnicate`)
+	commandLine(t, "", "check", "--frobnicate").wants(t, exitUsage, "louver: unknown flag --frobnicate")
+	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, exitUsage, `louver: --format must be one of "text","json" but got "xml"`)
+	commandLine(t, "", "check").wants(t, exitUsage, "louver: no streams file: give one, or set LOUVER_STREAMS")
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"check", "--help"}, {"release", "--help"}, {"healthcheck", "-h"}} {
+		got := commandLine(t, "", args...)
+		if got.code != exitDone || got.err != "" || !strings.HasPrefix(got.out, "Usage: louver") {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	if got := commandLine(t, "", "healthcheck", "--help").out; !strings.Contains(got, "[LOUVER_METRICS_ADDR]") || !strings.Contains(got, "127.0.0.1:9797") {
+		t.Errorf("help of a setting without its variable and default:\n%s", got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	got := commandLine(t, "", "version")
+	if got.code != exitDone || !strings.HasPrefix(got.out, "louver ") || strings.Count(got.out, "\n") != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for want, err := range map[int]error{
+		exitDone: nil, exitInvalid: errors.New("bad"), exitUsage: usageError(errors.New("bad")),
+		exitBroker: fmt.Errorf("run: %w", brokerError(errors.New("bad"))), exitPrivacyStop: fmt.Errorf("run: %w", privacyStop(errors.New("bad"))),
+	} {
+		var out bytes.Buffer
+		if got := report(&out, err); got != want || (want != exitDone) != strings.HasPrefix(out.String(), "louver: ") {
+			t.Errorf("%v: exit code %d with %q, want %d", err, got, out.String(), want)
+		}
+	}
+	var out bytes.Buffer
+	report(&out, errors.Join(errors.New("a.yaml:1: x"), errors.New("a.yaml:2: y")))
+	if want := "louver: a.yaml:1: x\nlouver: a.yaml:2: y\n"; out.String() != want {
+		t.Errorf("several errors are %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	if code := report(&out, reported()); code != exitInvalid || out.Len() != 0 {
+		t.Errorf("what was reported is reported again: %q", out.String())
+	}
+}
+
+func TestHealthcheck(t *testing.T) {
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			http.NotFound(w, r)
+			return
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte("ledger: not read yet\nmore"))
+	}))
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	t.Setenv("LOUVER_METRICS_ADDR", "0.0.0.0:"+port) // where a server may listen, but nobody can dial
+	if got := commandLine(t, "", "healthcheck"); got != (outcome{}) {
+		t.Errorf("ready: %+v", got)
+	}
+	status = http.StatusServiceUnavailable
+	commandLine(t, "", "healthcheck").wants(t, exitInvalid, "louver: healthcheck: http://localhost:"+port+`/readyz: status 503 Service Unavailable, "ledger: not read yet`)
+	commandLine(t, "", "healthcheck", "--path", "/livez").wants(t, exitInvalid, "louver: healthcheck: http://localhost:"+port+"/livez: status 404")
+	commandLine(t, "", "healthcheck", "--metrics-addr", "9797").wants(t, exitUsage, `louver: LOUVER_METRICS_ADDR "9797"; want host:port`)
+	server.Close()
+	commandLine(t, "", "healthcheck").wants(t, exitInvalid, "louver: healthcheck: Get ")
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// At ε = 1000 a draw is the exact figure but with probability e^−200 and less.
+var exactly = []string{"release", "--lower", "0", "--upper", "100", "--step", "0.5", "--epsilon", "1000"}
+
+func with(args ...string) []string { return append(append([]string{}, exactly...), args...) }
+
+const rows = "\ufeffid, ms ,note\nann,10,\"a,b\"\nbob, 50,\nann,30,\neve,9999,\nann,20.4,\n"
+
+func TestRelease(t *testing.T) {
+	numbers := "1 2 3\n4 5\n\n6 7e0 8.0 9\n"
+	csv := strings.Replace(rows, " ms ", "ms", 1)
+	for _, c := range []struct {
+		name, in string
+		args     []string
+		want     string
+	}{
+		{"median", numbers, with(), "5\n"},
+		{"quantile", numbers, with("--statistic", "quantile", "--p", "0.75"), "7\n"},
+		{"mode", "3 1 3 2", with("--statistic", "mode"), "3\n"},
+		{"count", numbers, with("--statistic", "count"), "9\n"},
+		{"count above", numbers, with("--statistic", "count", "--above", "7"), "2\n"},
+		{"count between", numbers, with("--statistic", "count", "--above", "2", "--below", "7"), "4\n"},
+		{"outside", "-1 0 100 101 1e400", with("--statistic", "outside"), "3\n"},
+		{"clamped, negative bounds", "-1e99 -7 3", []string{"release", "--lower", "-5", "--upper", "5", "--step", "1", "--epsilon", "1000", "--statistic", "mode"}, "-5\n"},
+		{"on the grid", "2.3 2.3 2.3", with("--mechanism", "duff", "--prior", "uniform"), "2.5\n"},
+		{"several draws", numbers, with("--repeat", "3"), "5\n5\n5\n"},
+		{"users of CSV", csv, with("--value", "ms", "--user", "id", "--statistic", "count"), "3\n"},
+		{"rows of CSV", csv, with("--value", "ms", "--statistic", "count"), "5\n"},
+		{"no users", "", with("--statistic", "count"), "0\n"},
+		{"no rows", "id,ms\n", with("--value", "ms", "--statistic", "count"), "0\n"},
+	} {
+		if got := commandLine(t, c.in, c.args...); got != (outcome{out: c.want}) {
+			t.Errorf("%s: %+v, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestReleaseContribution(t *testing.T) {
+	for policy, want := range map[string]string{"first": "10", "last": "20.5", "min": "10", "max": "30", "random": "10 30 20.5"} {
+		in := "id,ms\nann,10\nann,30\nann,20.4\n"
+		got := commandLine(t, in, with("--value", "ms", "--user", "id", "--contribution", policy, "--statistic", "mode")...)
+		if got.code != exitDone || !strings.Contains(" "+want+" ", " "+strings.TrimSpace(got.out)+" ") {
+			t.Errorf("%s: %+v, want %s", policy, got, want)
+		}
+	}
+}
+
+func TestReleaseFile(t *testing.T) {
+	path := file(t, "numbers", "1\r\n2\r\n3\r\n")
+	for _, args := range [][]string{with(path), with("--", path)} {
+		if got := commandLine(t, "not read", args...); got != (outcome{out: "2\n"}) {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := commandLine(t, "1 2 3", with("-")...); got != (outcome{out: "2\n"}) {
+		t.Errorf("- is not standard input: %+v", got)
+	}
+}
+
+func TestReleaseJSON(t *testing.T) {
+	got := commandLine(t, "1 2 3", with("--json", "--repeat", "2")...)
+	lines := strings.Split(strings.TrimSpace(got.out), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	const want = `{"statistic":"median","mechanism":"margin","epsilon":1000,"delta":0,"p":0.5,"value":2,"rank_error_95":`
+	for _, line := range lines {
+		if !strings.HasPrefix(line, want) || !json.Valid([]byte(line)) {
+			t.Errorf("%s, want %s…", line, want)
+		}
+	}
+	got = commandLine(t, "1 2 3", with("--json", "--statistic", "count")...)
+	if want := `{"statistic":"count","mechanism":"geometric","epsilon":1000,"delta":0,"p":null,"value":3,"rank_error_95":null}` + "\n"; got.out != want {
+		t.Errorf("%+v, want %s", got, want)
+	}
+}
+
+// At a small ε no value has more than a tenth of the mass, so that 64 draws are all alike with a probability of at most
+// 10^−63, unless no noise is drawn.
+func TestReleaseIsNoisy(t *testing.T) {
+	got := commandLine(t, "50 50 50", "release", "--lower", "0", "--upper", "1000000", "--step", "1", "--epsilon", "0.01", "--repeat", "64")
+	lines := strings.Fields(got.out)
+	different := map[string]bool{}
+	for _, l := range lines {
+		different[l] = true
+	}
+	if len(lines) != 64 || len(different) < 2 {
+		t.Errorf("%d draws, %d different", len(lines), len(different))
+	}
+}
+
+func TestReleaseMistakes(t *testing.T) {
+	csv := strings.Replace(rows, " ms ", "ms", 1)
+	for _, c := range []struct {
+		in   string
+		args []string
+		code int
+		want string
+	}{
+		{"1", []string{"release", "--lower", "0", "--upper", "1", "--step", "1"}, exitUsage, "louver: missing flags: --epsilon=E"},
+		{"1", with("--epsilon", "0"), exitUsage, "louver: epsilon 0 must be greater than 0"},
+		{"1", with("--epsilon", "1e99999999"), exitUsage, `louver: --epsilon: "1e99999999"; want a number of at most 60 digits`},
+		{"1", with("--step", "0.3"), exitUsage, "louver: grid: step 0.3 must divide"},
+		{"1", with("--statistic", "median", "--p", "0.5"), exitUsage, "louver: p [0.5] is not a parameter of statistic median"},
+		{"1", with("--statistic", "quantile"), exitUsage, "louver: --statistic quantile without --p; want --p, such as --p 0.9"},
+		{"1", with("--statistic", "trimmed_mean"), exitUsage, "louver: --statistic trimmed_mean without --trim"},
+		{"1", with("--trim", "0"), exitUsage, "louver: --trim 0 with --statistic median; want it with trimmed_mean only"},
+		{"1", with("--tilt", "1"), exitUsage, "louver: --tilt has 1 weights; want two, such as --tilt 1,2"},
+		{"1", with("--mechanism", "magic"), exitUsage, `louver: mechanism "magic" is not available`},
+		{"1", with("--repeat", "0"), exitUsage, "louver: --repeat 0; want at least 1"},
+		{"1", with("--user", "id"), exitUsage, "louver: --user id without --value"},
+		{"1", with("--statistic", "average"), exitUsage, `louver: --statistic must be one of "median",`},
+		{"1 2\nSECRET", with(), exitInvalid, "louver: stdin:2: not a number in JSON's notation; want numbers, or --value COLUMN for CSV"},
+		{"", with("none.csv"), exitInvalid, "louver: open none.csv: no such file or directory"},
+		{"", with("--value", "ms"), exitInvalid, "louver: stdin:1: the file is empty; want CSV with a header"},
+		{csv, with("--value", "MS"), exitInvalid, "louver: stdin:1: --value MS is not in the header; want one of id, ms, note"},
+		{csv, with("--value", "ms", "--user", "who"), exitInvalid, "louver: stdin:1: --user who is not in the header; want one of id, ms, note"},
+		{csv, with("--value", "note"), exitInvalid, "louver: stdin:2: column note: not a number in JSON's notation; want a number"},
+		{"id,ms\n,1\n", with("--value", "ms", "--user", "id"), exitInvalid, "louver: stdin:2: column id is empty; want a user in every row"},
+		{"id,ms\nSECRET\n", with("--value", "ms"), exitInvalid, "louver: stdin: record on line 2: wrong number of fields"},
+	} {
+		got := commandLine(t, c.in, c.args...)
+		got.wants(t, c.code, c.want)
+		if strings.Contains(got.err, "SECRET") {
+			t.Errorf("an error repeats a value: %s", got.err)
+		}
+	}
+}
