@@ -77,8 +77,13 @@ type service struct {
 	streams     []*config.Stream
 	conn        *kafkaconn.Conn
 	log         *zap.Logger
-	// released, if not nil, hears of every figure that comes out.
-	released func(outputs.Record)
+	// anyPort takes a free port where the wanted one is in use.
+	anyPort bool
+	// since is from which window end on figures are followed; zero: those that the public metrics show.
+	since time.Time
+	// released and listening, if not nil, hear of every figure that comes out, and of the HTTP addresses.
+	released  func(outputs.Record)
+	listening func(addresses []string)
 }
 
 // run works until ctx ends and then for at most the shutdown timeout.
@@ -97,12 +102,15 @@ func (s *service) run(ctx context.Context) error {
 	if s.MetricsAddr != "" {
 		servers = append(servers, server{s.MetricsAddr, operatorHandler(operators, engine.Ready, s.DebugEndpoints)})
 	}
-	serving, err := serve(servers...)
+	addresses, serving, err := serve(s.anyPort, servers...)
 	if err != nil {
 		return err
 	}
+	if s.listening != nil {
+		s.listening(addresses)
+	}
 	s.log.Info("louver starts", zap.String("version", build().version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
-		zap.String("http", s.HTTPAddr), zap.String("metrics", s.MetricsAddr))
+		zap.Strings("http", addresses))
 	done := make(chan error, 1)
 	go func() {
 		group, ctx := errgroup.WithContext(ctx)
@@ -133,6 +141,9 @@ func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
 // follow shows what is published, whichever process drew it, on the public metrics.
 func (s *service) follow(ctx context.Context, gauges *outputs.Gauges) error {
 	from := time.Now()
+	if !s.since.IsZero() {
+		from = s.since
+	}
 	for _, st := range s.streams {
 		if t := time.Now().Add(-4*st.Window.Size - st.Window.Grace); t.Before(from) {
 			from = t

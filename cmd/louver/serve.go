@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,21 +21,27 @@ type server struct {
 	handler http.Handler
 }
 
-// serve listens on all addresses before it returns, so that an address in use is an error at once; the returned
-// function serves until ctx ends.
-func serve(servers ...server) (run func(context.Context) error, err error) {
+// serve listens on all addresses before it returns, so that an address in use is an error at once, or, if anyPort, is
+// replaced by a free one of the same host; the returned function serves until ctx ends.
+func serve(anyPort bool, servers ...server) (addresses []string, run func(context.Context) error, err error) {
 	var listeners []net.Listener
 	for _, s := range servers {
 		l, err := net.Listen("tcp", s.address)
+		if errors.Is(err, syscall.EADDRINUSE) && anyPort {
+			if host, _, e := net.SplitHostPort(s.address); e == nil {
+				l, err = net.Listen("tcp", net.JoinHostPort(host, "0"))
+			}
+		}
 		if err != nil {
 			for _, l := range listeners {
 				_ = l.Close()
 			}
-			return nil, fmt.Errorf("cannot listen on %s: %w", s.address, err)
+			return nil, nil, fmt.Errorf("cannot listen on %s: %w", s.address, err)
 		}
 		listeners = append(listeners, l)
+		addresses = append(addresses, l.Addr().String())
 	}
-	return func(ctx context.Context) error {
+	return addresses, func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		for i, s := range servers {
 			h := &http.Server{Handler: s.handler, ReadHeaderTimeout: 10 * time.Second}

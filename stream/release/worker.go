@@ -88,13 +88,17 @@ func (w *worker) session(ctx context.Context) error {
 // spending a budget here took over.
 func (w *worker) fold(ctx context.Context) (*ledger.Books, error) {
 	books := ledger.NewBooks()
+	folded := map[string]bool{}
 	for _, p := range w.programs {
 		line := w.Lineage(p.stream.Budget.Name)
 		for _, old := range slices.Backward(line[1:]) {
-			if from := w.Place(old); from != w.at.Number {
-				if err := w.read(ctx, from, func(e ledger.Entry) bool { return e.Budget == old }, books); err != nil {
-					return nil, err
-				}
+			from := w.Place(old)
+			if from == w.at.Number || folded[old] {
+				continue
+			}
+			folded[old] = true
+			if err := w.read(ctx, from, func(e ledger.Entry) bool { return e.Budget == old }, books); err != nil {
+				return nil, err
 			}
 		}
 	}
