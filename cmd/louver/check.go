@@ -57,7 +57,7 @@ func (c *checkCommand) refuse(app *App, err error) error {
 		}
 	} else {
 		for _, line := range lines {
-			fmt.Fprintln(app.Err, line)
+			_, _ = fmt.Fprintln(app.Err, line)
 		}
 	}
 	return reported()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -89,7 +90,7 @@ type Environment struct {
 func readEnvironment() (Environment, error) {
 	var e Environment
 	if err := envconfig.Process("", &e); err != nil {
-		if p, ok := err.(*envconfig.ParseError); ok {
+		if p := new(envconfig.ParseError); errors.As(err, &p) {
 			err = fmt.Errorf("%s=%q; want a value of type %s", p.KeyName, p.Value, p.TypeName)
 		}
 		return e, err

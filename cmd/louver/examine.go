@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -83,7 +84,7 @@ type examinedBudget struct {
 type figure struct{ decimal.Decimal }
 
 // MarshalJSON implements [json.Marshaler].
-func (f figure) MarshalJSON() ([]byte, error) { return []byte(f.String()), nil }
+func (f figure) MarshalJSON() ([]byte, error) { return json.Marshal(json.Number(f.String())) }
 
 // examine finds all that check tells. now is when streams start that start now.
 func examine(file *config.File, app string, now time.Time) (*examination, error) {

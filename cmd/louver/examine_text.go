@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 )
@@ -24,12 +23,12 @@ func (e *examination) print(app *App) error {
 		return err
 	}
 	for _, line := range e.Warnings {
-		fmt.Fprintln(app.Err, line)
+		_, _ = fmt.Fprintln(app.Err, line)
 	}
 	return nil
 }
 
-func (s examinedStream) print(w io.Writer) {
+func (s examinedStream) print(w *bytes.Buffer) {
 	hops := ""
 	if s.Every != s.Size {
 		hops = ", one every " + s.Every
@@ -67,7 +66,7 @@ func (v examinedValue) error(users int64) string {
 	return fmt.Sprintf("± %.4g ranks", *v.RankError)
 }
 
-func (b examinedBudget) print(w io.Writer) {
+func (b examinedBudget) print(w *bytes.Buffer) {
 	fmt.Fprintf(w, "budget %s (%s)\n", b.Budget, b.Where)
 	per := "in any " + b.Per
 	if b.Per == "forever" {

@@ -29,7 +29,7 @@ func (m mapping) limit() (l budget.Limit) {
 	const epsilonWant = "a number greater than 0: what a user may lose in a period"
 	const perWant = "a duration, such as 24h, or forever"
 	if v, ok := m.require("epsilon", epsilonWant); ok {
-		l.Epsilon, _ = v.positive(epsilonWant)
+		l.Epsilon = v.positive(epsilonWant)
 	}
 	if v, ok := m.get("delta"); ok {
 		const want = "a number of at least 0 and less than 1, such as 0.000001"
@@ -39,7 +39,7 @@ func (m mapping) limit() (l budget.Limit) {
 	}
 	if v, ok := m.require("per", perWant); ok {
 		if text, ok := v.text(perWant); ok && text != "forever" {
-			l.Per, _ = v.duration(time.Second, perWant)
+			l.Per = v.duration(time.Second, perWant)
 		}
 	}
 	return l

@@ -13,7 +13,7 @@ func (n node) input() Input {
 		return in
 	}
 	if v, ok := m.require("topic", "the name of a topic"); ok {
-		in.Topic, _ = v.topicName()
+		in.Topic = v.topicName()
 	}
 	if v, ok := m.get("format"); ok {
 		in.Format, _ = v.oneOf("json", "csv", "avro", "protobuf")
@@ -26,11 +26,11 @@ func (n node) input() Input {
 	}
 	in.readFields(m)
 	if v, ok := m.get("user_partitioned"); ok {
-		in.UserPartitioned, _ = v.boolean()
+		in.UserPartitioned = v.boolean()
 	}
 	in.readColumns(m)
 	if v, ok := m.get("max_future"); ok {
-		in.MaxFuture, _ = v.duration(0, "a duration, such as 5m")
+		in.MaxFuture = v.duration(0, "a duration, such as 5m")
 	}
 	return in
 }

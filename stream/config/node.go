@@ -166,5 +166,3 @@ func (s *source) refuseYAML(err error) {
 	}
 	s.refuse(line, "", "%s; want a streams file, in YAML", text)
 }
-
-func (s *source) err() error { return errors.Join(s.errs...) }

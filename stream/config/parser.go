@@ -123,12 +123,11 @@ func (n node) name(form *regexp.Regexp, want string) (string, bool) {
 	return text, ok
 }
 
-func (n node) topicName() (string, bool) {
+func (n node) topicName() string {
 	const want = "the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -"
 	text, ok := n.name(topicName, want)
 	if ok && (text == "." || text == "..") {
 		n.refuse("%q; want %s", text, want)
-		return "", false
 	}
-	return text, ok
+	return text
 }

@@ -98,7 +98,7 @@ func (n node) query(m mapping, q *mechanisms.Query) {
 	}
 	const epsilonWant = "a number greater than 0: what a user loses by one window"
 	if v, ok := m.require("epsilon", epsilonWant); ok {
-		q.Epsilon, _ = v.positive(epsilonWant)
+		q.Epsilon = v.positive(epsilonWant)
 	}
 	if v, ok := m.get("delta"); ok {
 		q.Delta, _ = v.number("a number from 0 to 1")
@@ -137,7 +137,7 @@ func (n node) query(m mapping, q *mechanisms.Query) {
 		}
 	}
 	if v, ok := m.get("beta"); ok {
-		q.Beta, _ = v.positive("a number greater than 0")
+		q.Beta = v.positive("a number greater than 0")
 	}
 	if v, ok := m.get("tilt"); ok {
 		q.Tilt = v.tilt()

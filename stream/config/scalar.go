@@ -45,9 +45,9 @@ func list(words []string, last string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 }
 
-func (n node) boolean() (value, ok bool) {
-	text, ok := n.oneOf("true", "false")
-	return text == "true", ok
+func (n node) boolean() bool {
+	text, _ := n.oneOf("true", "false")
+	return text == "true"
 }
 
 // number reads a decimal number exactly.
@@ -75,13 +75,12 @@ func Number(text string) (decimal.Decimal, error) {
 }
 
 // positive reads a number greater than 0.
-func (n node) positive(want string) (decimal.Decimal, bool) {
+func (n node) positive(want string) decimal.Decimal {
 	d, ok := n.number(want)
 	if ok && d.Sign() <= 0 {
 		n.refuse("%q; want %s", d, want)
-		return decimal.Decimal{}, false
 	}
-	return d, ok
+	return d
 }
 
 // whole reads an integer of at least 1.
@@ -99,10 +98,10 @@ func (n node) whole(want string) (int64, bool) {
 }
 
 // duration reads a duration of whole seconds, as 90s, 15m, 1h30m or 7d, of at least least.
-func (n node) duration(least time.Duration, want string) (time.Duration, bool) {
+func (n node) duration(least time.Duration, want string) time.Duration {
 	text, ok := n.text(want)
 	if !ok {
-		return 0, false
+		return 0
 	}
 	d, err := time.ParseDuration(text)
 	if days, found := strings.CutSuffix(text, "d"); found {
@@ -120,23 +119,23 @@ func (n node) duration(least time.Duration, want string) (time.Duration, bool) {
 	case d%time.Second != 0:
 		n.refuse("%q has a fraction of a second; want %s", text, want)
 	default:
-		return d, true
+		return d
 	}
-	return 0, false
+	return 0
 }
 
 // instant reads a time as Unix nanoseconds.
-func (n node) instant(want string) (int64, bool) {
+func (n node) instant(want string) int64 {
 	text, ok := n.text(want)
 	if !ok {
-		return 0, false
+		return 0
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil || t.Year() < 1970 || t.Year() > 2200 || t.Nanosecond() != 0 {
 		n.refuse("%q; want %s", text, want)
-		return 0, false
+		return 0
 	}
-	return t.UnixNano(), true
+	return t.UnixNano()
 }
 
 // texts reads a list of different texts.

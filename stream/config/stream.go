@@ -66,7 +66,7 @@ func (n node) stream() *streamNode {
 		s.Withhold = word == "withhold"
 	}
 	if v, ok := m.get("fresh"); ok {
-		s.Fresh, _ = v.boolean()
+		s.Fresh = v.boolean()
 	}
 	if v, ok := m.get("continues"); ok {
 		s.Continues, _ = v.name(budgetName, "the name of a former budget")
@@ -81,7 +81,7 @@ func (n node) stream() *streamNode {
 func (n node) topic() (name string) {
 	if m, ok := n.mapping("topic"); ok {
 		if v, ok := m.require("topic", "the name of a topic"); ok {
-			name, _ = v.topicName()
+			name = v.topicName()
 		}
 	}
 	return name

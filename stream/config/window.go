@@ -17,27 +17,27 @@ func (n node) window() (w Window) {
 	const graceWant = "a duration of whole seconds, such as 30s: how long after its end a window waits for late events"
 	size, ok := m.require("size", sizeWant)
 	if ok {
-		w.Size, _ = size.duration(time.Second, sizeWant)
+		w.Size = size.duration(time.Second, sizeWant)
 	}
 	w.Every = w.Size
 	every, hopping := m.get("every")
 	if hopping {
-		w.Every, _ = every.duration(time.Second, sizeWant)
+		w.Every = every.duration(time.Second, sizeWant)
 	}
 	if v, ok := m.require("grace", graceWant); ok {
-		w.Grace, _ = v.duration(0, graceWant)
+		w.Grace = v.duration(0, graceWant)
 	}
 	w.StartNow = true
 	start, given := m.get("start")
 	if given {
 		if text, ok := start.text("now or a time"); ok && text != "now" {
 			w.StartNow = false
-			w.Start, _ = start.instant("now, or a time of whole seconds such as 2026-11-20T08:00:00Z")
+			w.Start = start.instant("now, or a time of whole seconds such as 2026-11-20T08:00:00Z")
 		}
 	}
 	end, ends := m.get("end")
 	if ends {
-		w.End, _ = end.instant("a time of whole seconds such as 2026-11-20T08:00:00Z")
+		w.End = end.instant("a time of whole seconds such as 2026-11-20T08:00:00Z")
 	}
 	if len(n.errs) > errors || w.Size == 0 || w.Every == 0 {
 		return w
@@ -55,7 +55,7 @@ func (n node) window() (w Window) {
 	case ends && w.End%int64(w.Every) != 0:
 		end.refuse("%q is not on a multiple of every, %s, since 1970; want %s", clock(w.End), Duration(w.Every), around(w.End, w.Every))
 		return w
-	case ends && !w.StartNow && w.End < w.Start+int64(w.Size):
+	case ends && w.End < w.Start+int64(w.Size): // Start is 0 where it is now
 		end.refuse("%q is before the end of the first window; want %s or later", clock(w.End), clock(w.Start+int64(w.Size)))
 		return w
 	}
