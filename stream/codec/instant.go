@@ -6,16 +6,21 @@ import (
 	"time"
 )
 
-// instant reads a time into Unix nanoseconds: RFC 3339 in texts, epoch numbers in texts and numbers. A digit finer than
-// a nanosecond is cut off. Times before 1970 and after 2262 do not fit.
+// instant reads a field as a time: RFC 3339 in texts, epoch numbers in texts and numbers.
 func instant(f field) (int64, bool) {
 	if f.kind == none {
 		return 0, false
 	}
-	if len(f.text) > 10 && f.text[10] == 'T' {
-		return rfc3339(f.text)
+	return ParseTime(f.text)
+}
+
+// ParseTime reads an event time into Unix nanoseconds: RFC 3339, or an epoch number in seconds, milliseconds,
+// microseconds or nanoseconds. Digits finer than a nanosecond are cut off. Times before 1970 and after 2262 are not ok.
+func ParseTime(text []byte) (ns int64, ok bool) {
+	if len(text) > 10 && text[10] == 'T' {
+		return rfc3339(text)
 	}
-	return epoch(f.text)
+	return epoch(text)
 }
 
 func rfc3339(text []byte) (int64, bool) {

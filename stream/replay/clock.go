@@ -1,0 +1,71 @@
+package replay
+
+import (
+	"context"
+	"time"
+
+	"github.com/louver/louver/stream/codec"
+)
+
+// clock moves event times and says when events are due.
+type clock struct {
+	begun   bool
+	first   time.Time     // the first event's time in the file
+	started time.Time     // when it was yielded
+	ahead   time.Duration // how long after the first the current event is
+}
+
+// move notes the next event and returns its time in the record.
+func (c *clock) move(at time.Time, o Options) time.Time {
+	if !c.begun {
+		c.begun, c.first, c.started = true, at, time.Now()
+	}
+	c.ahead = at.Sub(c.first)
+	if o.From.IsZero() {
+		return at
+	}
+	if o.Speed > 0 {
+		return o.From.UTC().Add(shrunk(c.ahead, o.Speed))
+	}
+	return o.From.UTC().Add(c.ahead)
+}
+
+// wait waits until the current event is due.
+func (c *clock) wait(ctx context.Context, speed float64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if speed == 0 {
+		return nil
+	}
+	left := shrunk(c.ahead, speed) - time.Since(c.started)
+	if left <= 0 {
+		return nil
+	}
+	t := time.NewTimer(left)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// shrunk is a distance in a replay at a speed.
+func shrunk(d time.Duration, speed float64) time.Duration { return time.Duration(float64(d) / speed) }
+
+// Dates as files have them beside what streams take. Without zone they are UTC; fractions of seconds may follow.
+var layouts = []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02"}
+
+func parseTime(text []byte) (time.Time, bool) {
+	if ns, ok := codec.ParseTime(text); ok {
+		return time.Unix(0, ns).UTC(), true
+	}
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, string(text)); err == nil {
+			return t.UTC(), t.Year() >= 1970 && t.Year() < 2262
+		}
+	}
+	return time.Time{}, false
+}

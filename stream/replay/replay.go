@@ -1,0 +1,207 @@
+// Package replay reads a file of events, CSV with a header or JSON lines, and yields them as records for a topic: the
+// library of `louver replay` and of `louver demo --csv`.
+//
+// A record's value is JSON with the fields user, value, time and group, whatever the file calls them:
+//
+//	{"user":"007","value":12.30,"time":"2015-05-17T10:05:03Z","group":"blog"}
+//
+// Numbers keep their text. What is no number stays what it is, as does a field that is missing: whether a record is good
+// is for the stream that reads it, which rejects bad ones one by one. Only what stops a replay is an error here: a line
+// that can't be read, and a time that can't, since pace and order depend on it. Errors are one line, file:line and what
+// would be right, and do not repeat what people sent.
+//
+// Times are RFC 3339, epoch numbers as in a stream's input, or a date with or without a time of day, taken as UTC. In
+// the record they are RFC 3339 in UTC.
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+	"time"
+)
+
+// Columns says where in the file the parts of an event are: names of columns, or for JSON lines paths of fields with
+// dots.
+type Columns struct {
+	User, Value, Time string // required
+	Group             string // "": events have no group
+}
+
+// Options says how a file is replayed. The zero value yields the file as it is, as fast as possible.
+type Options struct {
+	// Delimiter parts the columns of CSV. Defaults to a comma.
+	Delimiter rune
+	// From moves event times so that the file's first event is at From. Zero: they stay. With a Speed, the distances
+	// between events shrink as well, by the speed, so that events keep to the clock: a day at speed 60 takes 24
+	// minutes of event time too. Without, the last event may lie far ahead of the clock, where streams reject it.
+	From time.Time
+	// Speed paces the records: 1 is as fast as the events happened, 60 an hour a minute, 0 as fast as possible.
+	Speed float64
+	// Keyed gives each record its user as key, so that all records of a user go to one partition; otherwise records
+	// have no key, and go anywhere.
+	Keyed bool
+}
+
+// Record is an event for a topic. Its slices belong to whoever receives it.
+type Record struct {
+	Key   []byte // nil unless keyed
+	Value []byte // JSON
+	// Time is the event's time, after moving.
+	Time time.Time
+	// Line is where the event begins in the file, from 1.
+	Line int
+}
+
+// File is an open file of events. It is not safe for concurrent use.
+type File struct {
+	name    string
+	rows    rows
+	options Options
+	closer  io.Closer
+}
+
+// rows reads a file's events. The error io.EOF ends it; others come without name and line where the row has one.
+type rows interface {
+	next() (row, error)
+}
+
+// row is an event of the file. Its slices are valid until the next one.
+type row struct {
+	line               int
+	user, value, group []byte // JSON; nil: missing
+	key                []byte // the user as text
+	time               []byte // text; nil: missing
+}
+
+// Open opens a file of events; whether it is CSV or JSON lines is told by its first character. Close it after use.
+func Open(path string, columns Columns, options Options) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w; want a CSV or JSON-lines file", err)
+	}
+	file, err := New(path, f, columns, options)
+	if err != nil {
+		_ = f.Close() // only read
+		return nil, err
+	}
+	file.closer = f
+	return file, nil
+}
+
+// New reads events from anywhere; name stands for it in errors.
+func New(name string, in io.Reader, columns Columns, options Options) (*File, error) {
+	for _, c := range []struct{ flag, column string }{{"user", columns.User}, {"value", columns.Value}, {"time", columns.Time}} {
+		if c.column == "" {
+			return nil, fmt.Errorf("--%s is missing; want a column, or a field of JSON lines", c.flag)
+		}
+	}
+	if s := options.Speed; s < 0 || math.IsNaN(s) || math.IsInf(s, 0) {
+		return nil, fmt.Errorf("--speed %v; want a number greater than 0, or 0 for as fast as possible", s)
+	}
+	f := &File{name: name, options: options}
+	b := bufio.NewReaderSize(in, 1<<16)
+	start, err := skipToStart(b)
+	switch {
+	case err == io.EOF:
+		return nil, fmt.Errorf("%s:1: the file is empty; want CSV with a header, or JSON lines", name)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	case start == '{':
+		f.rows = newLines(b, columns)
+	default:
+		if f.rows, err = newTable(b, columns, options.Delimiter); err != nil {
+			return nil, fmt.Errorf("%s:%w", name, err)
+		}
+	}
+	return f, nil
+}
+
+// skipToStart skips a byte order mark, which spreadsheets put in front, and returns the first character.
+func skipToStart(b *bufio.Reader) (byte, error) {
+	mark := []byte("\ufeff")
+	if start, err := b.Peek(len(mark)); err == nil && bytes.Equal(start, mark) {
+		_, _ = b.Discard(len(mark)) // was peeked at
+	}
+	start, err := b.Peek(1)
+	if err != nil {
+		return 0, err
+	}
+	return start[0], nil
+}
+
+// Close closes the file that Open opened.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// Records yields the events in the file's order, each when it is due. It ends with the file, or with the first error,
+// which is ctx's if that ends it. It can be used once.
+func (f *File) Records(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		var c clock
+		for {
+			r, err := f.rows.next()
+			if err == io.EOF {
+				return
+			}
+			var record Record
+			if err == nil {
+				record, err = f.record(r, &c)
+			}
+			if err != nil {
+				yield(Record{}, fmt.Errorf("%s:%w", f.name, err))
+				return
+			}
+			if err := c.wait(ctx, f.options.Speed); err != nil {
+				yield(Record{}, err)
+				return
+			}
+			if !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *File) record(r row, c *clock) (Record, error) {
+	at, ok := parseTime(r.time)
+	if !ok {
+		return Record{}, fmt.Errorf("%d: the time is missing or unreadable; want RFC 3339, an epoch number, or a date and time such as 2026-11-20 08:00:00", r.line)
+	}
+	at = c.move(at, f.options)
+	record := Record{Value: r.encode(at), Time: at, Line: r.line}
+	if f.options.Keyed {
+		record.Key = bytes.Clone(r.key)
+	}
+	return record, nil
+}
+
+// encode writes the record's value.
+func (r row) encode(at time.Time) []byte {
+	b := make([]byte, 0, 80+len(r.user)+len(r.value)+len(r.group))
+	b = append(b, '{')
+	for _, f := range []struct {
+		name string
+		json []byte
+	}{{"user", r.user}, {"value", r.value}, {"group", r.group}} {
+		if f.json != nil {
+			b = append(b, '"')
+			b = append(b, f.name...)
+			b = append(b, `":`...)
+			b = append(b, f.json...)
+			b = append(b, ',')
+		}
+	}
+	b = append(b, `"time":"`...)
+	b = at.AppendFormat(b, time.RFC3339Nano)
+	return append(b, `"}`...)
+}
