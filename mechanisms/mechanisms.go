@@ -64,6 +64,8 @@ type Promise struct {
 	BoundedRange bool
 	// Rho is the zCDP parameter ρ, rounded up; 0 where the mechanism has none (δ > 0).
 	Rho float64
+	// Concentrated: the promise is ρ-zCDP alone; there is no pure ε, and Epsilon is only the figure that was asked for.
+	Concentrated bool
 }
 
 // Public is what a draw may use beside the sample: figures that have been released already.

@@ -20,9 +20,13 @@ type offer struct {
 func offers(s Statistic) []offer {
 	switch s {
 	case Median, Quantile:
-		return []offer{{"margin", newMargin, "tilt"}, {"duff", newDuff, ""}, {"permute_and_flip", newFlip, ""}, {"rank", newRank, ""}, {"mid_rank", newMidRank, ""}}
+		return append([]offer{{"margin", newMargin, "tilt"}, {"duff", newDuff, ""}, {"permute_and_flip", newFlip, ""}, {"rank", newRank, ""}, {"mid_rank", newMidRank, ""}}, smoothOffers()...)
 	case Mode:
 		return []offer{{"duff", newMode, ""}, {"permute_and_flip", newModeFlip, ""}}
+	case Mean:
+		return append(smoothOffers(), offer{"duff", newMeanDuff, ""})
+	case TrimmedMean:
+		return smoothOffers()
 	case Count, Outside:
 		return []offer{{"geometric", newGeometric, ""}}
 	}

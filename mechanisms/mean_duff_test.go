@@ -1,0 +1,104 @@
+package mechanisms
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+)
+
+func meanLaw(g *Grid, h []int64, epsilon float64) []float64 {
+	return lawOf(g.last+1, newMeanWalk(g, sampleOf(g, h)), epsilon/2, Uniform(g))
+}
+
+func TestMeanDuffPrivacy(t *testing.T) {
+	for _, epsilon := range []float64{0.1, 1, 4} {
+		for _, c := range []struct{ points, users int }{{3, 8}, {5, 5}, {9, 3}} {
+			g := smallGrid(t, c.points)
+			dptest.CheckPrivacy(t, "mean", c.points, c.users, epsilon, 0.5, func(epsilon float64) dptest.Law {
+				return func(h []int64) []float64 { return meanLaw(g, h, epsilon) }
+			})
+		}
+	}
+}
+
+// The distance is what a search over all samples finds. Edits that add nobody count one addition and its removal more.
+func TestMeanDuffIsTheDistance(t *testing.T) {
+	for _, c := range []struct{ points, users, room int }{{3, 5, 14}, {5, 3, 9}} {
+		g := smallGrid(t, c.points)
+		dptest.Samples(c.points, c.users, func(h []int64) {
+			want := make([]int64, c.points)
+			for i := range want {
+				want[i] = never
+			}
+			dptest.Samples(c.points, c.room, func(other []int64) {
+				n, sum, added, edits := int64(0), int64(0), int64(0), int64(0)
+				for i, k := range other {
+					n += k
+					sum += int64(i) * k
+					added += max(0, k-h[i])
+					edits += max(k-h[i], h[i]-k)
+				}
+				if added == 0 {
+					edits += 2
+				}
+				if n > 0 && sum%n == 0 {
+					want[sum/n] = min(want[sum/n], edits)
+				}
+			})
+			w := newMeanWalk(g, sampleOf(g, h))
+			for x := range want {
+				if got := w.level(int64(x)); got != want[x] {
+					t.Fatalf("%v: the distance to %d is %d, not %d", h, x, want[x], got)
+				}
+			}
+			checkWalk(t, fmt.Sprint("mean ", h), g, newMeanWalk(g, sampleOf(g, h)))
+		})
+	}
+}
+
+func TestMeanDuffSampler(t *testing.T) {
+	const points = 200
+	g := smallGrid(t, points)
+	h := make([]int64, points)
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 60 {
+		h[int(min(math.Abs(rng.NormFloat64())*50, points-1))]++
+	}
+	s := sampleOf(g, h)
+	random := rand.NewChaCha8([32]byte{10})
+	for _, epsilon := range []string{"0.1", "1"} {
+		m := build(t, Query{Statistic: Mean, Mechanism: "duff", Epsilon: dec(epsilon), Grid: g})
+		counts := dptest.Counts(30000, points, func() int {
+			d, err := m.Draw(s, Public{}, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(d.Values[0])
+		})
+		dptest.CheckSampler(t, "mean ε="+epsilon, counts, func(f float64) []float64 {
+			return meanLaw(g, h, f*dec(epsilon).InexactFloat64())
+		})
+	}
+}
+
+func TestMeanDuffExtremes(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{11})
+	wide := grid(t, "0", "9007199254740992", "1")
+	for _, epsilon := range []string{"0.0001", "1", "1e6"} {
+		for _, g := range []*Grid{wide, smallGrid(t, 2)} {
+			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{1, 1e5}}, {{g.last, 1 << 28}}} {
+				if epsilon == "0.0001" && len(points) > 0 && points[0].Count > 1e6 {
+					continue // visits 10^6 levels
+				}
+				m := build(t, Query{Statistic: Mean, Mechanism: "duff", Epsilon: dec(epsilon), Grid: g})
+				d, err := m.Draw(NewSample(g, points), Public{}, random)
+				if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+					t.Fatalf("ε=%s %v: %v, %v", epsilon, points, d, err)
+				}
+			}
+		}
+	}
+}

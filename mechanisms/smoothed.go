@@ -1,0 +1,58 @@
+package mechanisms
+
+import (
+	"io"
+	"math"
+	"strings"
+
+	"github.com/louver/louver/mechanisms/smooth"
+)
+
+// smoothed adds noise in proportion to the smooth sensitivity of a mean or an order statistic; package smooth holds the
+// statement, the proofs and the eight noises.
+type smoothed struct {
+	header
+	inner *smooth.Mechanism
+}
+
+// smoothOffers are the noises, the default first. Parameters are those that they take.
+func smoothOffers() []offer {
+	var all []offer
+	for _, noise := range []string{"power", "student_t", "cauchy", "laplace", "gaussian", "lln", "uln", "arsinh"} {
+		takes := "beta calibration"
+		if noise == "laplace" || noise == "gaussian" {
+			takes += " delta"
+		}
+		all = append(all, offer{"smooth_" + noise, newSmoothed("smooth_" + noise), takes})
+	}
+	return all
+}
+
+func newSmoothed(name string) func(*Query) (Mechanism, error) {
+	return func(q *Query) (Mechanism, error) {
+		spec := smooth.Spec{Statistic: string(q.Statistic), Trim: q.Trim, Noise: strings.TrimPrefix(name, "smooth_"),
+			Published: q.Calibration == "published", Epsilon: q.Epsilon, Delta: q.Delta, Beta: q.Beta, Last: q.Grid.Last()}
+		if len(q.P) == 1 {
+			spec.P = q.P[0]
+		}
+		inner, err := smooth.New(spec)
+		if err != nil {
+			return nil, err
+		}
+		p := inner.Promise()
+		return &smoothed{header{name, Promise{Epsilon: p.Epsilon, Delta: p.Delta, Rho: p.Rho, Concentrated: !p.Pure && p.Delta.IsZero()}}, inner}, nil
+	}
+}
+
+// Draw draws from the sorted distinct values and the number of users at each.
+func (m *smoothed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	counts := make([]int64, len(s.values))
+	for j := range counts {
+		counts[j] = s.count(j)
+	}
+	x, err := m.inner.Draw(s.values, counts, random)
+	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, err
+}
