@@ -180,7 +180,7 @@ func TestCrashesAtRandomMoments(t *testing.T) {
 			}
 		}
 		s := w.start()
-		for _, r := range w.await(7 * 12) {
+		for _, r := range w.await(7 * 14) {
 			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group)); err != nil {
 				t.Error(err)
 			}

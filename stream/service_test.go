@@ -32,6 +32,7 @@ streams:
     releases:
       - {name: p50, statistic: median, epsilon: 1000000}
       - {name: p90, statistic: quantile, p: 0.9, epsilon: 1000000}
+      - {name: typical, statistic: trimmed_mean, trim: 0.1, epsilon: 1000000}
       - {name: top, statistic: mode, epsilon: 1000000}
       - {name: users, statistic: count, epsilon: 1000000}
       - {name: slow, statistic: count, above: 500, epsilon: 1000000}
@@ -152,7 +153,7 @@ func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
 			w.broker.Produce(t, w.input, random.IntN(3), e.record())
 		}
 		s := w.start()
-		const windows, series = 7, 2 * 6
+		const windows, series = 7, 2 * 7
 		figures := w.await(windows * series)
 		for _, r := range figures {
 			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group)); err != nil {
@@ -219,22 +220,22 @@ func TestRestartDrawsNothingTwice(t *testing.T) {
 		}{
 			{stream.Ingest, func() bool { return w.records(topics.Names{App: w.app}.Partials()) >= 7*3 }},
 			{stream.Release, func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 7 }},
-			{stream.Publish, func() bool { return len(w.published()) >= 7*12 }},
+			{stream.Publish, func() bool { return len(w.published()) >= 7*14 }},
 		} {
 			s := w.start(func(s *stream.Service) { s.Stages = []string{step.stage} })
 			kafkatest.Eventually(t, 60*time.Second, step.done)
 			s.end(t)
 		}
-		before := w.await(7 * 12)
+		before := w.await(7 * 14)
 		// All of them again, with one more event for a window that is over.
 		w.broker.Produce(t, w.input, 1, event{User: "late", Group: "eu", Value: 1, Time: start.Add(time.Hour)}.record())
 		s := w.start()
 		kafkatest.Eventually(t, 30*time.Second, func() bool { return s.count(t, "louver_events_late_total") >= 1 })
 		s.end(t)
-		if diff := cmp.Diff(before, w.await(7*12)); diff != "" {
+		if diff := cmp.Diff(before, w.await(7*14)); diff != "" {
 			t.Errorf("the restart changed what was published: %s", diff)
 		}
-		for _, r := range w.await(7 * 12) {
+		for _, r := range w.await(7 * 14) {
 			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group)); err != nil {
 				t.Error(err)
 			}

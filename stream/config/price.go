@@ -1,6 +1,8 @@
 package config
 
 import (
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 )
@@ -22,6 +24,9 @@ func Cost(p mechanisms.Promise) budget.Cost {
 		c.Kind = budget.Approximate
 	case p.BoundedRange:
 		c.Kind = budget.BoundedRange
+	case p.Concentrated:
+		// Twelve decimals, rounded up: ρ came as a float64 that was rounded up already.
+		c.Kind, c.Rho = budget.ZCDP, decimal.NewFromFloat(p.Rho).RoundCeil(12)
 	}
 	return c
 }

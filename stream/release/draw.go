@@ -34,18 +34,13 @@ type draw struct {
 	counting  bool // it releases the number of users, which the others may use
 }
 
-func newProgram(s *config.Stream, start int64) (*program, error) {
-	p := &program{stream: s, schedule: stage.Schedule(s, start)}
+func newProgram(s *config.Stream, start int64) *program {
+	p := &program{stream: s, schedule: stage.Schedule(s, start), price: s.Price()}
 	for _, r := range s.Releases {
-		m, err := mechanisms.New(r.Query)
-		if err != nil {
-			return nil, fmt.Errorf("stream %s, release %s: %w", s.Name, r.Name, err)
-		}
-		p.draws = append(p.draws, draw{mechanism: m, query: r.Query, first: len(p.releases), counting: countsUsers(r.Query)})
-		p.releases = append(p.releases, described(s, r, m)...)
-		p.price = append(p.price, budget.Item{Cost: Cost(m.Promise()), Times: int64(s.MaxGroups)})
+		p.draws = append(p.draws, draw{mechanism: r.Mechanism, query: r.Query, first: len(p.releases), counting: countsUsers(r.Query)})
+		p.releases = append(p.releases, described(s, r)...)
 	}
-	return p, nil
+	return p
 }
 
 // countsUsers says that a release is the number of users in the group.
@@ -53,20 +48,9 @@ func countsUsers(q mechanisms.Query) bool {
 	return q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil
 }
 
-// Cost is a mechanism's promise as the books know it.
-func Cost(p mechanisms.Promise) budget.Cost {
-	c := budget.Cost{Kind: budget.Pure, Epsilon: p.Epsilon, Delta: p.Delta}
-	switch {
-	case p.Delta.IsPositive():
-		c.Kind = budget.Approximate
-	case p.BoundedRange:
-		c.Kind = budget.BoundedRange
-	}
-	return c
-}
-
 // described lists the series that a configured release gives: one, or one for each p of a joint draw.
-func described(s *config.Stream, r config.Release, m mechanisms.Mechanism) []ledger.Release {
+func described(s *config.Stream, r config.Release) []ledger.Release {
+	m := r.Mechanism
 	promise := m.Promise()
 	one := ledger.Release{Name: r.Name, Statistic: string(r.Query.Statistic), Mechanism: m.Name(), Unit: s.Unit,
 		Epsilon: promise.Epsilon, Delta: promise.Delta}

@@ -34,11 +34,7 @@ type Release struct {
 func (s *Release) Run(ctx context.Context) error {
 	programs := make([]*program, len(s.Streams))
 	for i, stream := range s.Streams {
-		p, err := newProgram(stream, s.Starts[stream.Name])
-		if err != nil {
-			return err
-		}
-		programs[i] = p
+		programs[i] = newProgram(stream, s.Starts[stream.Name])
 	}
 	return stage.Run(ctx, s.Env, s.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
 		w := &worker{Release: s, at: at, membership: m}
