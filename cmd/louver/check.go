@@ -93,6 +93,15 @@ func warnings(file *config.File, found *examination) []string {
 			warn(s.Where, "streams[%s]: one window costs a user ε %s, which hides next to nothing; want fewer or cheaper releases", s.Name, e.Epsilon)
 		}
 	}
+	payers := map[string]*config.Stream{}
+	for _, s := range file.Streams {
+		if first := payers[s.Input.Topic]; first == nil {
+			payers[s.Input.Topic] = s
+		} else if first.Budget != s.Budget {
+			warn(s.Where, "streams[%s]: reads %s as stream %s does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both",
+				s.Name, s.Input.Topic, first.Name)
+		}
+	}
 	for _, b := range file.Budgets {
 		if len(file.StreamsOf(b)) == 0 {
 			warn(b.Where, "budgets[%s]: no stream uses it", b.Name)

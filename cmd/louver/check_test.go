@@ -133,6 +133,18 @@ func TestCheckWarnings(t *testing.T) {
 	}
 }
 
+// Two budgets for one topic do not bound what its users lose.
+func TestCheckWarnsOfTwoBudgets(t *testing.T) {
+	_, second, _ := strings.Cut(streamsFile, "streams:\n")
+	text := strings.Replace(streamsFile, "  - {name: spare, epsilon: 1, per: forever}\n", "", 1) +
+		strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers", "budget: {epsilon: 20, per: 24h}").Replace(second)
+	path := file(t, "s.yaml", text)
+	want := path + ":17: warning: streams[again]: reads checkout.events as stream checkout does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both\n"
+	if got := commandLine(t, "", "check", path); got.code != exitDone || got.err != want {
+		t.Errorf("%+v\nwant %s", got, want)
+	}
+}
+
 // The least t with P(|X| > t) ≤ 5 %, against the sum of the probabilities (1−a)/(1+a)·a^|x|.
 func TestCountError(t *testing.T) {
 	for _, epsilon := range []float64{0.01, 0.02, 0.1, 0.5, 1, 2, 3, 4, 10} {

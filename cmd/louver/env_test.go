@@ -143,6 +143,7 @@ func TestSASL(t *testing.T) {
 		{KafkaSettings{KafkaSASLMechanism: "PLAIN", KafkaSASLUsername: "me", KafkaSASLPassword: "x", KafkaSASLPasswordFile: password}, `LOUVER_KAFKA_SASL_PASSWORD and LOUVER_KAFKA_SASL_PASSWORD_FILE are both set; want one of them`},
 		{KafkaSettings{KafkaSASLMechanism: "PLAIN", KafkaSASLUsername: "me", KafkaSASLPasswordFile: os.DevNull}, `LOUVER_KAFKA_SASL_PASSWORD_FILE="/dev/null" is empty; want a password`},
 	} {
+		c.settings.KafkaIsolation = "read_committed"
 		config, err := c.settings.Config()
 		got := ""
 		switch {
@@ -162,7 +163,7 @@ func TestSASL(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	certificate, key := selfSigned(t)
-	on := KafkaSettings{KafkaTLS: true, KafkaTLSCAFile: certificate, KafkaTLSCertFile: certificate, KafkaTLSKeyFile: key, KafkaTLSServerName: "kafka"}
+	on := KafkaSettings{KafkaTLS: true, KafkaTLSCAFile: certificate, KafkaTLSCertFile: certificate, KafkaTLSKeyFile: key, KafkaTLSServerName: "kafka", KafkaIsolation: "read_committed"}
 	c, err := on.Config()
 	if err != nil {
 		t.Fatal(err)
@@ -170,10 +171,11 @@ func TestTLS(t *testing.T) {
 	if c.TLS == nil || c.TLS.RootCAs == nil || len(c.TLS.Certificates) != 1 || c.TLS.ServerName != "kafka" || c.TLS.InsecureSkipVerify {
 		t.Errorf("%+v", c.TLS)
 	}
-	if c, err := (KafkaSettings{}).Config(); err != nil || c.TLS != nil {
+	if c, err := (KafkaSettings{KafkaIsolation: "read_uncommitted"}).Config(); err != nil || c.TLS != nil {
 		t.Errorf("TLS without being asked for: %v, %v", c.TLS, err)
 	}
 	for want, edit := range map[string]func(*KafkaSettings){
+		`LOUVER_KAFKA_ISOLATION="serializable"; want read_committed or read_uncommitted`:                          func(s *KafkaSettings) { s.KafkaIsolation = "serializable" },
 		`LOUVER_KAFKA_TLS_CA_FILE="` + certificate + `", but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true`: func(s *KafkaSettings) { s.KafkaTLS = false },
 		`LOUVER_KAFKA_TLS_CA_FILE: open none: no such file or directory`:                                          func(s *KafkaSettings) { s.KafkaTLSCAFile = "none" },
 		`LOUVER_KAFKA_TLS_CA_FILE="` + key + `" holds no certificate; want certificates in PEM`:                   func(s *KafkaSettings) { s.KafkaTLSCAFile = key },

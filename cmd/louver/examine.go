@@ -92,6 +92,9 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 	found := &examination{Topics: plan, Rights: topics.Rights(app, plan), Warnings: []string{}}
 	for _, s := range file.Streams {
 		lost := budget.Limit{}.Compose(s.Price())
+		if lost.Unbounded { // what is promised in ρ has an ε for the budget's δ only
+			lost = s.Budget.Compose(s.Price())
+		}
 		e := examinedStream{Stream: s.Name, Where: s.Where, Users: s.ExpectedUsers, Size: config.Duration(s.Window.Size), Every: config.Duration(s.Window.Every),
 			Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups), MaxGroups: s.MaxGroups, Budget: s.Budget.Name,
 			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}}

@@ -16,7 +16,13 @@ import (
 
 // Config resolves the settings to a way to the cluster. Its errors name the variable that is wrong.
 func (s KafkaSettings) Config() (kafkaconn.Config, error) {
-	c := kafkaconn.Config{Brokers: s.KafkaBrokers, ClientID: s.KafkaClientID}
+	c := kafkaconn.Config{ClientID: s.KafkaClientID}
+	for _, b := range s.KafkaBrokers {
+		c.Brokers = append(c.Brokers, strings.TrimSpace(b))
+	}
+	if s.KafkaIsolation != "read_committed" && s.KafkaIsolation != "read_uncommitted" {
+		return c, fmt.Errorf("LOUVER_KAFKA_ISOLATION=%q; want read_committed or read_uncommitted", s.KafkaIsolation)
+	}
 	var err error
 	if c.TLS, err = s.tls(); err != nil {
 		return c, err

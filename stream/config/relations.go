@@ -56,8 +56,22 @@ func (p *parser) topics() {
 	}
 }
 
-// payable checks that schedules which are not to be withheld can be paid.
+// payable checks that each budget can pay a window of its streams at all, and all of them where none is to be withheld.
 func (p *parser) payable(f *File, now time.Time) {
+	for _, s := range p.streams {
+		if b := s.Budget; !budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: s.Price()}) {
+			at, cost := s.keys["budget"], b.Compose(s.Price())
+			costs, want := "costs "+figures(cost.Epsilon, cost.Delta), "a larger budget, or fewer or cheaper releases"
+			if cost.Unbounded || cost.Delta.Cmp(b.Delta) > 0 {
+				costs, want = "needs a larger delta", "delta in the budget, such as 0.000001, or mechanisms without"
+			}
+			p.refuse(fmt.Errorf("%s: %s: budget %q (%s) cannot pay a single window, which %s; want %s",
+				at.where(), at.path, b.Name, figures(b.Epsilon, b.Delta), costs, want))
+		}
+	}
+	if len(p.errs) > 0 {
+		return
+	}
 	for _, b := range f.Budgets {
 		streams := f.StreamsOf(b)
 		if !slices.ContainsFunc(streams, func(s *Stream) bool { return !s.Withhold }) {
@@ -87,15 +101,11 @@ func (f *File) Forecast(b *Budget, now time.Time) budget.Forecast {
 
 // unpaid says for how long a budget lasts and what would do.
 func unpaid(b *Budget, streams []*Stream, forecast budget.Forecast) string {
-	limit := "ε " + b.Epsilon.String()
-	if b.Delta.IsPositive() {
-		limit += ", δ " + b.Delta.String()
-	}
 	per := "per " + Period(b.Per)
 	if b.Per == 0 {
 		per = "forever"
 	}
-	pays := fmt.Sprintf("budget %q (%s %s) pays for %s of the schedule", b.Name, limit, per, plural(int(forecast.Windows), "window"))
+	pays := fmt.Sprintf("budget %q (%s %s) pays for %s of the schedule", b.Name, figures(b.Epsilon, b.Delta), per, plural(int(forecast.Windows), "window"))
 	if b.Per == 0 && slices.ContainsFunc(streams, func(s *Stream) bool { return s.Window.End == 0 }) {
 		return pays + ", which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold"
 	}
@@ -106,6 +116,13 @@ func unpaid(b *Budget, streams []*Stream, forecast budget.Forecast) string {
 		want = "a larger delta"
 	}
 	return fmt.Sprintf("%s; want %s, fewer or cheaper releases, or on_exhausted: withhold", pays, want)
+}
+
+func figures(epsilon, delta decimal.Decimal) string {
+	if delta.IsZero() {
+		return "ε " + epsilon.String()
+	}
+	return fmt.Sprintf("ε %s, δ %s", epsilon, delta)
 }
 
 // Period writes a budget's period.

@@ -44,6 +44,7 @@ streams:
     releases:
       - {name: p50, statistic: median, epsilon: 0.005}
       - {name: p99, statistic: quantile, p: 0.99, epsilon: 0.01, mechanism: margin, tilt: [1, 3]}
+      - {name: typical, statistic: trimmed_mean, trim: 0.05, epsilon: 0.005, mechanism: smooth_power, calibration: tight}
       - {name: top, statistic: mode, epsilon: 0.002}
       - {name: users, statistic: count, epsilon: 0.002}
       - {name: slow, statistic: count, above: 800, epsilon: 0.001}
@@ -86,13 +87,17 @@ func TestEverything(t *testing.T) {
 	wantReleases := []string{
 		"p50 median [] 0.005 [0 0] <nil> margin s.yaml:24",
 		"p99 quantile [0.99] 0.01 [1 3] <nil> margin s.yaml:25",
-		"top mode [] 0.002 [0 0] <nil> duff s.yaml:26",
-		"users count [] 0.002 [0 0] <nil> geometric s.yaml:27",
-		"slow count [] 0.001 [0 0] 800 geometric s.yaml:28",
-		"out outside [] 0.001 [0 0] <nil> geometric s.yaml:29",
+		"typical trimmed_mean [] 0.005 [0 0] <nil> smooth_power s.yaml:26",
+		"top mode [] 0.002 [0 0] <nil> duff s.yaml:27",
+		"users count [] 0.002 [0 0] <nil> geometric s.yaml:28",
+		"slow count [] 0.001 [0 0] 800 geometric s.yaml:29",
+		"out outside [] 0.001 [0 0] <nil> geometric s.yaml:30",
 	}
 	if d := cmp.Diff(wantReleases, releases); d != "" {
 		t.Error(d)
+	}
+	if trim := got.Releases[2].Query.Trim.String(); trim != "0.05" {
+		t.Errorf("trim %s", trim)
 	}
 	got.Grid, got.Releases = nil, nil
 	want := Stream{
@@ -255,6 +260,8 @@ func TestPayable(t *testing.T) {
 		{"forever, with an end too late", ends.Replace(two), "epsilon: 0.9, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 0.9 forever) pays for 9 windows of the schedule; want epsilon of at least 1, fewer or cheaper releases, or on_exhausted: withhold`},
 		{"forever without an end", two, "epsilon: 1, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 1 forever) pays for 10 windows of the schedule, which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold`},
 		{"one of them would rather withhold", strings.Replace(two, "budget: both", "budget: both\n    on_exhausted: withhold", 1), "epsilon: 0.1, per: 7d", `s.yaml:18: streams[s2].budget: budget "both" (ε 0.1 per 7d) pays for 1 window of the schedule; want epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"nothing can be paid", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.09, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 0.09) cannot pay a single window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases
+s.yaml:18: streams[s2].budget: budget "both" (ε 0.09) cannot pay a single window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases`},
 		{"all of them would", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.1, per: 7d", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -263,6 +270,21 @@ func TestPayable(t *testing.T) {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// What is promised in ρ, or with a δ, needs a budget with a δ.
+func TestPayableDelta(t *testing.T) {
+	for _, release := range []string{
+		"{name: mid, statistic: trimmed_mean, trim: 0.05, epsilon: 0.1, mechanism: smooth_lln}",
+		"{name: mid, statistic: mean, epsilon: 0.1, delta: 0.0000001, mechanism: smooth_laplace}",
+	} {
+		text := strings.NewReplacer("{name: mid, statistic: median, epsilon: 0.1}", release, "epsilon: 1, per", "epsilon: 20, per").Replace(least)
+		_, err := Parse("s.yaml", []byte(text), noVariables)
+		if want := `s.yaml:9: streams[s].budget: budget "s" (ε 20) cannot pay a single window, which needs a larger delta; want delta in the budget, such as 0.000001, or mechanisms without`; err == nil || err.Error() != want {
+			t.Errorf("\n got %v\nwant %s", err, want)
+		}
+		parse(t, strings.Replace(text, "per: 7d", "per: 7d, delta: 0.000001", 1))
 	}
 }
 

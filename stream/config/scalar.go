@@ -12,13 +12,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// text reads a scalar as it is written; want says what it should be.
-func (n node) text(want string) (string, bool) {
+// prose reads a scalar as it is written; want says what it should be.
+func (n node) prose(want string) (string, bool) {
 	if n.yaml.Kind != yaml.ScalarNode || n.yaml.Tag == "!!null" {
 		n.refuse("%s; want %s", n.shown(), want)
 		return "", false
 	}
-	text, ok := n.expand()
+	return n.expand()
+}
+
+// text reads a scalar that is not "".
+func (n node) text(want string) (string, bool) {
+	text, ok := n.prose(want)
 	if ok && text == "" {
 		n.refuse(`""; want %s`, want)
 		return "", false

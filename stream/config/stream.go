@@ -23,7 +23,7 @@ func (n node) stream() *streamNode {
 		s.Name, _ = v.name(streamName, "a name of the characters a–z, 0–9 and -")
 	}
 	if v, ok := m.get("description"); ok {
-		s.Description, _ = v.text("a text")
+		s.Description, _ = v.prose("a text")
 	}
 	before := len(s.errs)
 	if v, ok := m.require("input", "a mapping with topic, user, value and more"); ok {
@@ -31,7 +31,7 @@ func (n node) stream() *streamNode {
 	}
 	inputRight := len(s.errs) == before
 	if v, ok := m.get("unit"); ok {
-		s.Unit, _ = v.text("a unit, such as ms")
+		s.Unit, _ = v.prose("a unit, such as ms")
 	}
 	s.readGroups(m, inputRight)
 	if v, ok := m.require("bounds", "{lower: …, upper: …, step: …}: there are no default bounds"); ok {

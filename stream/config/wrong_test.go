@@ -316,7 +316,7 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`budget: shoppers`, `budget: {epsilon: 2, per: forever}`,
 		`31: streams[checkout].budget: budget "checkout" (ε 2 forever) pays for 15 windows of the schedule, which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold`},
 	{`budget: shoppers`, `budget: {epsilon: 0.1, per: 24h}`,
-		`31: streams[checkout].budget: budget "checkout" (ε 0.1 per 24h) pays for 0 windows of the schedule; want epsilon of at least 12.48, fewer or cheaper releases, or on_exhausted: withhold`},
+		`31: streams[checkout].budget: budget "checkout" (ε 0.1) cannot pay a single window, which costs ε 0.13; want a larger budget, or fewer or cheaper releases`},
 	{`on_exhausted: refuse`, `on_exhausted: stop`,
 		`32: streams[checkout].on_exhausted: "stop"; want refuse or withhold`},
 	{`on_exhausted: refuse`, `fresh: yes`,
