@@ -52,8 +52,11 @@ func (c *clock) wait(ctx context.Context, speed float64) error {
 	}
 }
 
-// shrunk is a distance in a replay at a speed.
-func shrunk(d time.Duration, speed float64) time.Duration { return time.Duration(float64(d) / speed) }
+// shrunk is a distance in a replay at a speed, at most 146 years.
+func shrunk(d time.Duration, speed float64) time.Duration {
+	const most = 1 << 62
+	return time.Duration(min(max(float64(d)/speed, -most), most))
+}
 
 // Dates as files have them beside what streams take. Without zone they are UTC; fractions of seconds may follow.
 var layouts = []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02"}

@@ -52,10 +52,11 @@ func (l *lines) next() (row, error) {
 		if err != nil || v.Type() != fastjson.TypeObject {
 			return row{}, fmt.Errorf("%d: the line is not a JSON object; want one object a line", l.line)
 		}
-		r := row{line: l.line, user: raw(v.Get(l.user...)), value: raw(v.Get(l.value...)), key: plain(v.Get(l.user...)), time: plain(v.Get(l.time...))}
+		r := row{line: l.line, user: raw(v.Get(l.user...)), value: raw(v.Get(l.value...))}
 		if l.group != nil {
 			r.group = raw(v.Get(l.group...))
 		}
+		r.key, r.time = plain(v.Get(l.user...)), plain(v.Get(l.time...))
 		return r, nil
 	}
 	switch err := l.scanner.Err(); {

@@ -189,19 +189,24 @@ func (f *File) record(r row, c *clock) (Record, error) {
 func (r row) encode(at time.Time) []byte {
 	b := make([]byte, 0, 80+len(r.user)+len(r.value)+len(r.group))
 	b = append(b, '{')
-	for _, f := range []struct {
-		name string
-		json []byte
-	}{{"user", r.user}, {"value", r.value}, {"group", r.group}} {
-		if f.json != nil {
-			b = append(b, '"')
-			b = append(b, f.name...)
-			b = append(b, `":`...)
-			b = append(b, f.json...)
-			b = append(b, ',')
-		}
-	}
+	b = appendField(b, "user", r.user)
+	b = appendField(b, "value", r.value)
 	b = append(b, `"time":"`...)
 	b = at.AppendFormat(b, time.RFC3339Nano)
-	return append(b, `"}`...)
+	b = append(b, `",`...)
+	b = appendField(b, "group", r.group)
+	b[len(b)-1] = '}' // instead of the last comma
+	return b
+}
+
+// appendField appends a field and a comma; nothing for a missing one.
+func appendField(b []byte, name string, json []byte) []byte {
+	if json == nil {
+		return b
+	}
+	b = append(b, '"')
+	b = append(b, name...)
+	b = append(b, `":`...)
+	b = append(b, json...)
+	return append(b, ',')
 }

@@ -21,11 +21,14 @@ type table struct {
 func newTable(in io.Reader, columns Columns, delimiter rune) (*table, error) {
 	t := &table{reader: csv.NewReader(in), group: -1}
 	t.reader.ReuseRecord = true
+	t.reader.TrimLeadingSpace = true
 	if delimiter != 0 {
 		t.reader.Comma = delimiter
 	}
 	header, err := t.reader.Read()
-	if err != nil {
+	if err == io.EOF {
+		return nil, errors.New("1: the file has no header; want the names of the columns, or JSON lines")
+	} else if err != nil {
 		return nil, lineError(err)
 	}
 	for _, c := range []struct {
@@ -69,8 +72,10 @@ func (t *table) next() (row, error) {
 // lineError begins the reader's error with its line. It says nothing of the line's content.
 func lineError(err error) error {
 	var p *csv.ParseError
-	if !errors.As(err, &p) {
+	if err == io.EOF {
 		return err
+	} else if !errors.As(err, &p) {
+		return fmt.Errorf(" %w", err) // of reading the file: it is no line's
 	}
 	if errors.Is(p, csv.ErrFieldCount) {
 		return fmt.Errorf("%d: the number of columns is not that of the header; want one field a column", p.Line)
@@ -79,10 +84,7 @@ func lineError(err error) error {
 }
 
 func quoted(text string) []byte {
-	b, err := json.Marshal(text)
-	if err != nil {
-		panic("a string always has a JSON form: " + err.Error())
-	}
+	b, _ := json.Marshal(text) // every string has a JSON form
 	return b
 }
 

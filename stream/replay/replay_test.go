@@ -1,0 +1,306 @@
+package replay_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/louver/louver/stream/replay"
+)
+
+var columns = replay.Columns{User: "client", Value: "bytes", Time: "time", Group: "section"}
+
+const table = `time,client,section,status,bytes
+2015-05-17T10:05:00Z,414cc,presentations,200,25230
+2015-05-17T10:05:03Z,cf19f,assets,200,1015.50
+`
+
+// read returns what a text replays as, and the error that ended it.
+func read(t *testing.T, text string, c replay.Columns, o replay.Options) (records []replay.Record, err error) {
+	t.Helper()
+	f, err := replay.New("f.csv", strings.NewReader(text), c, o)
+	if err != nil {
+		return nil, err
+	}
+	for r, err := range f.Records(t.Context()) {
+		if err != nil {
+			return records, err
+		}
+		if !json.Valid(r.Value) {
+			t.Errorf("line %d: %s is not JSON", r.Line, r.Value)
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+func values(records []replay.Record) (values []string) {
+	for _, r := range records {
+		values = append(values, string(r.Value))
+	}
+	return values
+}
+
+func TestRecords(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		columns    replay.Columns
+		options    replay.Options
+		want       []string
+	}{
+		{"csv", table, columns, replay.Options{}, []string{
+			`{"user":"414cc","value":25230,"time":"2015-05-17T10:05:00Z","group":"presentations"}`,
+			`{"user":"cf19f","value":1015.50,"time":"2015-05-17T10:05:03Z","group":"assets"}`,
+		}},
+		{"without group", table, replay.Columns{User: "client", Value: "status", Time: "time"}, replay.Options{}, []string{
+			`{"user":"414cc","value":200,"time":"2015-05-17T10:05:00Z"}`,
+			`{"user":"cf19f","value":200,"time":"2015-05-17T10:05:03Z"}`,
+		}},
+		{"byte order mark, line ends of Windows, quotes, spaces, empty line", "\ufefftime, client,bytes,section\r\n\r\n1431857100,\"a \"\"b\"\", c\", 1,\"x\ny\"\r\n", columns, replay.Options{}, []string{
+			`{"user":"a \"b\", c","value":1,"time":"2015-05-17T10:05:00Z","group":"x\ny"}`,
+		}},
+		{"another delimiter", "time;client;bytes;section\n1431857100,25;007;1;é\n", columns, replay.Options{Delimiter: ';'}, nil},
+		{"semicolons", "time;client;bytes;section\n1431857100.25;007;1;é\n", columns, replay.Options{Delimiter: ';'}, []string{
+			`{"user":"007","value":1,"time":"2015-05-17T10:05:00.25Z","group":"é"}`,
+		}},
+		{"numbers keep their text, other things stay", "time,client,bytes,section\n" +
+			"0,u,1.2300,g\n0,u,-1E+5,g\n0,u,123456789012345678901234567890.5,g\n0,u,NA,g\n0,u,,g\n0,u,007,g\n0,u,.5,g\n0,u,true,g\n0,,1 ,\n", columns, replay.Options{}, []string{
+			`{"user":"u","value":1.2300,"time":"1970-01-01T00:00:00Z","group":"g"}`,
+			`{"user":"u","value":-1E+5,"time":"1970-01-01T00:00:00Z","group":"g"}`,
+			`{"user":"u","value":123456789012345678901234567890.5,"time":"1970-01-01T00:00:00Z","group":"g"}`,
+			`{"user":"u","value":"NA","time":"1970-01-01T00:00:00Z","group":"g"}`,
+			`{"user":"u","value":"","time":"1970-01-01T00:00:00Z","group":"g"}`,
+			`{"user":"u","value":"007","time":"1970-01-01T00:00:00Z","group":"g"}`,
+			`{"user":"u","value":".5","time":"1970-01-01T00:00:00Z","group":"g"}`,
+			`{"user":"u","value":"true","time":"1970-01-01T00:00:00Z","group":"g"}`,
+			`{"user":"","value":"1 ","time":"1970-01-01T00:00:00Z","group":""}`,
+		}},
+		{"times", "time,client,bytes\n2015-05-17 10:05:00,u,1\n2015-05-17T10:05:00.5,u,1\n2015-05-17 12:05:00+02:00,u,1\n2015-05-17 10:05,u,1\n2015-05-17,u,1\n1431857100123,u,1\n",
+			replay.Columns{User: "client", Value: "bytes", Time: "time"}, replay.Options{}, []string{
+				`{"user":"u","value":1,"time":"2015-05-17T10:05:00Z"}`,
+				`{"user":"u","value":1,"time":"2015-05-17T10:05:00.5Z"}`,
+				`{"user":"u","value":1,"time":"2015-05-17T10:05:00Z"}`,
+				`{"user":"u","value":1,"time":"2015-05-17T10:05:00Z"}`,
+				`{"user":"u","value":1,"time":"2015-05-17T00:00:00Z"}`,
+				`{"user":"u","value":1,"time":"2015-05-17T10:05:00.123Z"}`,
+			}},
+		{"json lines", "{\"u\":{\"id\":\"ren\\u00e9\"},\"v\":1.20,\"t\":1431857100,\"g\":7}\n\n {\"t\":\"2015-05-17T12:05:00+02:00\",\"v\":null,\"u\":{\"id\":12},\"g\":\"\\u00e9\\\"\"} \r\n{\"t\":0}",
+			replay.Columns{User: "u.id", Value: "v", Time: "t", Group: "g"}, replay.Options{}, []string{
+				`{"user":"ren\u00e9","value":1.20,"time":"2015-05-17T10:05:00Z","group":7}`,
+				`{"user":12,"value":null,"time":"2015-05-17T10:05:00Z","group":"\u00e9\""}`,
+				`{"time":"1970-01-01T00:00:00Z"}`,
+			}},
+		{"one field for two parts", `{"u":"a\u0001b","t":1}`, replay.Columns{User: "u", Value: "t", Time: "t", Group: "u"}, replay.Options{}, []string{
+			`{"user":"a\u0001b","value":1,"time":"1970-01-01T00:00:01Z","group":"a\u0001b"}`,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			records, err := read(t, c.text, c.columns, c.options)
+			if (err != nil) != (c.want == nil) {
+				t.Fatal(err)
+			}
+			if got := values(records); !slices.Equal(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+}
+
+func TestKeysAndLines(t *testing.T) {
+	records, err := read(t, table, columns, replay.Options{Keyed: true})
+	if err != nil || len(records) != 2 || string(records[0].Key) != "414cc" || string(records[1].Key) != "cf19f" || records[1].Line != 3 {
+		t.Errorf("got %+v, %v", records, err)
+	}
+	records, err = read(t, `{"u":"ren\u00e9","t":0}`+"\n\n"+`{"u":12,"t":0}`+"\n"+`{"t":0}`, replay.Columns{User: "u", Value: "v", Time: "t"}, replay.Options{Keyed: true})
+	if err != nil || len(records) != 3 || string(records[0].Key) != "rené" || string(records[1].Key) != "12" || records[2].Key != nil || records[1].Line != 3 {
+		t.Errorf("got %+v, %v", records, err)
+	}
+	if records, _ := read(t, table, columns, replay.Options{}); records[0].Key != nil {
+		t.Errorf("key %q, want none", records[0].Key)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	jsonColumns := replay.Columns{User: "u", Value: "v", Time: "t"}
+	for _, c := range []struct {
+		text    string
+		columns replay.Columns
+		options replay.Options
+		want    string
+	}{
+		{"", columns, replay.Options{}, "f.csv:1: the file is empty; want CSV with a header, or JSON lines"},
+		{"\ufeff", columns, replay.Options{}, "f.csv:1: the file is empty"},
+		{"\n\n", columns, replay.Options{}, "f.csv:1: the file has no header"},
+		{table, replay.Columns{Value: "bytes", Time: "time"}, replay.Options{}, "--user is missing"},
+		{table, replay.Columns{User: "client", Time: "time"}, replay.Options{}, "--value is missing"},
+		{table, replay.Columns{User: "client", Value: "bytes"}, replay.Options{}, "--time is missing"},
+		{table, columns, replay.Options{Speed: -1}, "--speed -1; want a number greater than 0"},
+		{table, replay.Columns{User: "Client", Value: "bytes", Time: "time"}, replay.Options{}, `f.csv:1: --user "Client" is not in the header; want one of time, client, section, status, bytes`},
+		{"a,a,b\n1,2,3\n", replay.Columns{User: "a", Value: "b", Time: "b"}, replay.Options{}, `f.csv:1: --user "a" is twice in the header`},
+		{table + "secret,1\n", columns, replay.Options{}, "f.csv:4: the number of columns is not that of the header"},
+		{table + "2015-05-17T10:05:04Z,se\"cret,x,1,1\n", columns, replay.Options{}, `f.csv:4: bare " in non-quoted-field; want CSV, RFC 4180`},
+		{table + "2015-05-17T10:05:04Z,\"secret,x,1,1\n", columns, replay.Options{}, "f.csv:4: extraneous or missing"},
+		{table + "2015-05-17T10:05:04Z,secret\xe9,x,1,1\n", columns, replay.Options{}, "f.csv:4: the line is not UTF-8"},
+		{table + "secret,c,x,1,1\n", columns, replay.Options{}, "f.csv:4: the time is missing or unreadable; want RFC 3339"},
+		{table + ",c,x,1,1\n", columns, replay.Options{}, "f.csv:4: the time is missing or unreadable"},
+		{table + "1969-01-01 00:00:00,c,x,1,1\n", columns, replay.Options{}, "f.csv:4: the time is missing or unreadable"},
+		{"{\"u\":1,\"t\":1}\nsecret\n", jsonColumns, replay.Options{}, "f.csv:2: the line is not JSON; want one object a line"},
+		{"{\"u\":1,\"t\":1}\n\n[\"secret\"]\n", jsonColumns, replay.Options{}, "f.csv:3: the line is not a JSON object"},
+		{"{\"u\":\"secret\",\"t\":1", jsonColumns, replay.Options{}, "f.csv:1: the line is not JSON"},
+		{"{\"u\":\"secret\"}", jsonColumns, replay.Options{}, "f.csv:1: the time is missing"},
+		{"{\"u\":1,\"t\":1}\n{\"u\":\"" + strings.Repeat("x", 17<<20) + "\"}", jsonColumns, replay.Options{}, "f.csv:2: the line is longer than 16 MB"},
+	} {
+		_, err := read(t, c.text, c.columns, c.options)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%.60q: got error %v, want %s", c.text, err, c.want)
+		}
+	}
+	if _, err := replay.Open(filepath.Join(t.TempDir(), "none.csv"), columns, replay.Options{}); err == nil || !strings.Contains(err.Error(), "none.csv") {
+		t.Errorf("got error %v, want one that names the file", err)
+	}
+}
+
+func TestFrom(t *testing.T) {
+	const text = "t,u,v\n2015-05-17T10:05:00Z,a,1\n2015-05-17T11:05:00Z,b,2\n2015-05-17T10:04:59.5Z,c,3\n"
+	c := replay.Columns{User: "u", Value: "v", Time: "t"}
+	from := time.Date(2026, 11, 20, 9, 0, 0, 0, time.FixedZone("", 3600))
+	records, err := read(t, text, c, replay.Options{From: from})
+	want := []string{
+		`{"user":"a","value":1,"time":"2026-11-20T08:00:00Z"}`,
+		`{"user":"b","value":2,"time":"2026-11-20T09:00:00Z"}`,
+		`{"user":"c","value":3,"time":"2026-11-20T07:59:59.5Z"}`,
+	}
+	if got := values(records); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	if !records[1].Time.Equal(from.Add(time.Hour)) {
+		t.Errorf("time %s", records[1].Time)
+	}
+}
+
+// Events come when they are due, and with From their times keep to the clock.
+func TestSpeed(t *testing.T) {
+	const text = "t,u,v\n0,a,1\n60,b,2\n30,c,3\n3600,d,4\n"
+	c := replay.Columns{User: "u", Value: "v", Time: "t"}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		f, err := replay.New("f.csv", strings.NewReader(text), c, replay.Options{Speed: 60, From: began})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var after, ahead []time.Duration
+		for r, err := range f.Records(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, ahead = append(after, time.Since(began)), append(ahead, r.Time.Sub(began))
+		}
+		if want := []time.Duration{0, time.Second, time.Second, time.Minute}; !slices.Equal(after, want) {
+			t.Errorf("yielded after %v, want %v", after, want)
+		}
+		if want := []time.Duration{0, time.Second, time.Second / 2, time.Minute}; !slices.Equal(ahead, want) {
+			t.Errorf("event times %v after the start, want %v", ahead, want)
+		}
+	})
+}
+
+func TestEnds(t *testing.T) {
+	const text = "t,u,v\n0,a,1\n60,b,2\n"
+	c := replay.Columns{User: "u", Value: "v", Time: "t"}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		f, err := replay.New("f.csv", strings.NewReader(text), c, replay.Options{Speed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err = range f.Records(ctx) {
+			n++
+		}
+		if n != 2 || err != context.DeadlineExceeded {
+			t.Errorf("%d yields, then %v, want the context's error instead of the second event", n, err)
+		}
+	})
+	f, err := replay.New("f.csv", strings.NewReader(text), c, replay.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range f.Records(t.Context()) {
+		break
+	}
+}
+
+func TestOpenAndGroups(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.csv")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(table + "0,u,assets,1,1\n0,u,,1,1\n")
+	f, err := replay.Open(path, columns, replay.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if groups, err := replay.Groups(path, columns, replay.Options{}); err != nil || !slices.Equal(groups, []string{"assets", "presentations"}) {
+		t.Errorf("got %q, %v", groups, err)
+	}
+	if groups, err := replay.Groups(path, replay.Columns{User: "client", Value: "bytes", Time: "time"}, replay.Options{}); err != nil || groups != nil {
+		t.Errorf("without a group column: got %q, %v", groups, err)
+	}
+	write(`{"g":1}{"g":2}`)
+	if _, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, replay.Options{}); err == nil {
+		t.Error("two objects in a line: no error")
+	}
+	write("{\"g\":1}\n{\"g\":\"\\u00e9\"}\n{\"g\":1.5}\n{\"g\":null}\n{\"g\":\"\"}\n{}\n{\"g\":{\"a\":\"\\u0001\"}}")
+	if groups, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, replay.Options{}); err != nil || !slices.Equal(groups, []string{"1", "é"}) {
+		t.Errorf("got %q, %v", groups, err)
+	}
+	var many bytes.Buffer
+	many.WriteString("u,v,t\n")
+	for i := range 102 {
+		many.WriteString(strings.Repeat("x", i+1) + ",1,1\n")
+	}
+	write(many.String())
+	if _, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "u"}, replay.Options{}); err == nil || !strings.Contains(err.Error(), ":102: --group \"u\" has more than 100") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func BenchmarkRecords(b *testing.B) {
+	const n = 10000
+	for _, bb := range []struct {
+		name, text string
+		columns    replay.Columns
+	}{
+		{"csv", "time,client,section,status,bytes\n" + strings.Repeat("2015-05-17T10:05:00Z,414cc777dfcb,presentations,200,25230\n", n), columns},
+		{"json", strings.Repeat(`{"client":"414cc777dfcb","section":"presentations","bytes":25230,"time":"2015-05-17T10:05:00Z"}`+"\n", n), columns},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.SetBytes(int64(len(bb.text)))
+			for b.Loop() {
+				f, err := replay.New("f", strings.NewReader(bb.text), bb.columns, replay.Options{Keyed: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, err := range f.Records(b.Context()) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
+		})
+	}
+}
