@@ -2,12 +2,9 @@ package config
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -226,93 +223,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A user who may be in two of three groups pays for two; how many groups there are does not matter.
-func TestPrice(t *testing.T) {
-	text := strings.NewReplacer("user: $key, value: $value", "user: u, value: v, group: g",
-		"releases: [", "groups: [a, b, c]\n    max_groups: 2\n    releases: [{name: n, statistic: count, epsilon: 0.03}, ", "epsilon: 1, per", "epsilon: 9, per").Replace(least)
-	s := parse(t, text).Streams[0]
-	want := []budget.Item{
-		{Cost: budget.Cost{Kind: budget.Pure, Epsilon: decimal.RequireFromString("0.03")}, Times: 2},
-		{Cost: budget.Cost{Kind: budget.BoundedRange, Epsilon: decimal.RequireFromString("0.1")}, Times: 2},
-	}
-	if d := cmp.Diff(want, s.Price()); d != "" {
-		t.Error(d)
-	}
-	if lost := (budget.Limit{}).Compose(s.Price()); lost.Epsilon.String() != "0.26" {
-		t.Errorf("a window costs ε %s, want 0.26", lost.Epsilon)
-	}
-}
-
-// What a budget must hold for its streams, just enough and a little less.
-func TestPayable(t *testing.T) {
-	two := strings.Replace(least, "version: 1", "version: 1\nbudgets: [{name: both, BUDGET}]", 1)
-	two = strings.Replace(two, "budget: {epsilon: 1, per: 7d}", "budget: both", 1)
-	_, second, _ := strings.Cut(two, "streams:\n")
-	two += strings.Replace(second, "name: s\n", "name: s2\n", 1)
-	ends := strings.NewReplacer("grace: 0s", "grace: 0s, start: 2026-11-20T00:00:00Z, end: 2026-11-25T00:00:00Z")
-	for _, c := range []struct {
-		name, text, budget, want string
-	}{
-		{"7 windows a week of 2 streams at 0.1", two, "epsilon: 1.4, per: 7d", ""},
-		{"a little less", two, "epsilon: 1.39, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 1.39 per 7d) pays for 13 windows of the schedule; want epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
-		{"a period of less than a window", two, "epsilon: 0.2, per: 1s", ""},
-		{"forever, but with an end", ends.Replace(two), "epsilon: 1, per: forever", ""},
-		{"forever, with an end too late", ends.Replace(two), "epsilon: 0.9, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 0.9 forever) pays for 9 windows of the schedule; want epsilon of at least 1, fewer or cheaper releases, or on_exhausted: withhold`},
-		{"forever without an end", two, "epsilon: 1, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 1 forever) pays for 10 windows of the schedule, which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold`},
-		{"one of them would rather withhold", strings.Replace(two, "budget: both", "budget: both\n    on_exhausted: withhold", 1), "epsilon: 0.1, per: 7d", `s.yaml:18: streams[s2].budget: budget "both" (ε 0.1 per 7d) pays for 1 window of the schedule; want epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
-		{"nothing can be paid", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.09, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 0.09) cannot pay a single window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases
-s.yaml:18: streams[s2].budget: budget "both" (ε 0.09) cannot pay a single window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases`},
-		{"all of them would", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.1, per: 7d", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := Parse("s.yaml", []byte(strings.Replace(c.text, "BUDGET", c.budget, 1)), noVariables)
-			if got := fmt.Sprint(err); err == nil && c.want != "" || err != nil && got != c.want {
-				t.Errorf("\n got %s\nwant %s", got, c.want)
-			}
-		})
-	}
-}
-
-// What is promised in ρ, or with a δ, needs a budget with a δ.
-func TestPayableDelta(t *testing.T) {
-	for _, release := range []string{
-		"{name: mid, statistic: trimmed_mean, trim: 0.05, epsilon: 0.1, mechanism: smooth_lln}",
-		"{name: mid, statistic: mean, epsilon: 0.1, delta: 0.0000001, mechanism: smooth_laplace}",
-	} {
-		text := strings.NewReplacer("{name: mid, statistic: median, epsilon: 0.1}", release, "epsilon: 1, per", "epsilon: 20, per").Replace(least)
-		_, err := Parse("s.yaml", []byte(text), noVariables)
-		if want := `s.yaml:9: streams[s].budget: budget "s" (ε 20) cannot pay a single window, which needs a larger delta; want delta in the budget, such as 0.000001, or mechanisms without`; err == nil || err.Error() != want {
-			t.Errorf("\n got %v\nwant %s", err, want)
-		}
-		parse(t, strings.Replace(text, "per: 7d", "per: 7d, delta: 0.000001", 1))
-	}
-}
-
-// A stream that starts now pays for the windows from now to its end.
-func TestPayableFromNow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // begins at 2000-01-01T00:00:00Z
-		text := strings.NewReplacer("grace: 0s", "grace: 0s, end: 2000-01-06T00:00:00Z", "epsilon: 1, per: 7d", "epsilon: 0.5, per: forever").Replace(least)
-		parse(t, text)
-		if _, err := Parse("s.yaml", []byte(strings.Replace(text, "epsilon: 0.5,", "epsilon: 0.4,", 1)), noVariables); err == nil {
-			t.Error("ε 0.4 pays for five windows of 0.1")
-		}
-		time.Sleep(time.Nanosecond) // of the test's own clock: the first window is lost
-		parse(t, strings.Replace(text, "epsilon: 0.5,", "epsilon: 0.4,", 1))
-	})
-}
-
-// Streams of one budget can take over one former budget only.
-func TestContinues(t *testing.T) {
-	two := strings.NewReplacer("version: 1", "version: 1\nbudgets: [{name: both, epsilon: 9, per: 1d}]", "budget: {epsilon: 1, per: 7d}", "continues: old\n    budget: both").Replace(least)
-	_, second, _ := strings.Cut(two, "streams:\n")
-	second = strings.Replace(second, "name: s\n", "name: s2\n", 1)
-	parse(t, two+second)
-	_, err := Parse("s.yaml", []byte(two+strings.Replace(second, "continues: old", "continues: other", 1)), noVariables)
-	if want := `s.yaml:18: streams[s2].continues: "other", but stream s says that budget "both" continues "old"; want one and the same`; err == nil || err.Error() != want {
-		t.Errorf("\n got %v\nwant %s", err, want)
-	}
-}
-
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 90 * time.Second: "1m30s", 15 * time.Minute: "15m", time.Hour: "1h", 90 * time.Minute: "1h30m", 24 * time.Hour: "24h",
@@ -322,82 +232,4 @@ func TestDuration(t *testing.T) {
 			t.Errorf("%d is %q, want %q", d, got, want)
 		}
 	}
-}
-
-func TestLoad(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("a.yaml", strings.Replace(least, "budget: {epsilon: 1, per: 7d}", "budget: shared", 1))
-	write("b.yml", strings.Replace(strings.Replace(least, "version: 1", "version: 1\nbudgets: [{name: shared, epsilon: 2, per: 1d}]", 1), "name: s\n", "name: b\n", 1))
-	write("notes.txt", "not a streams file")
-	names := func(f *File) (names []string) {
-		for _, s := range f.Streams {
-			names = append(names, s.Name+" "+s.Budget.Name)
-		}
-		for _, b := range f.Budgets {
-			names = append(names, b.Name)
-		}
-		return names
-	}
-	want := []string{"s shared", "b b", "shared", "b"}
-	for _, pattern := range []string{dir, filepath.Join(dir, "*.y*ml"), filepath.Join(dir, "[ab].*")} {
-		f, err := Load(pattern, noVariables)
-		if err != nil {
-			t.Fatalf("%s: %v", pattern, err)
-		}
-		if got := names(f); !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want %q", pattern, got, want)
-		}
-	}
-	both, err := LoadAll([]string{filepath.Join(dir, "a.yaml"), dir}, noVariables)
-	if err != nil || !slices.Equal(names(both), want) {
-		t.Errorf("a file named twice: %v, %v", err, both)
-	}
-	write("c.yaml", least)
-	_, err = Load(dir, noVariables)
-	if want := fmt.Sprintf(`%s/c.yaml:3: streams[s]: the name "s" is taken by the stream at %s/a.yaml:3; want another name`, dir, dir); err == nil || err.Error() != want {
-		t.Errorf("the same name in two files:\n got %v\nwant %s", err, want)
-	}
-	for pattern, want := range map[string]string{
-		"":                      "no streams file is given",
-		dir + "/none.yaml":      "no such streams file",
-		dir + "/*.json":         "no such streams file",
-		dir + "/[":              "syntax error in pattern",
-		filepath.Dir(dir) + "/": "no streams file in this directory",
-	} {
-		if _, err := Load(pattern, noVariables); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: got %v, want %q", pattern, err, want)
-		}
-	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(full))
-	f.Add([]byte(least))
-	f.Add([]byte(right))
-	for _, c := range wrongEdits {
-		f.Add([]byte(strings.Replace(right, c.old, c.new, 1)))
-	}
-	for _, s := range []string{"", "#", "---\n---", "a: &a [*a]", "streams: &s [*s]", "version: 1\nstreams: [{name: &n s, input: *n}]", "? [a]\n: b", "${", "\ufeffversion: 1"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Parse("f.yaml", data, func(name string) (string, bool) { return "1", name != "NONE" })
-		if (file == nil) != (err != nil) {
-			t.Fatalf("file %v, error %v", file, err)
-		}
-		if err == nil {
-			return
-		}
-		for line := range strings.Lines(err.Error()) {
-			var n int
-			if _, e := fmt.Sscanf(line, "f.yaml:%d: ", &n); e != nil || n < 1 {
-				t.Fatalf("error %q does not begin with a line", line)
-			}
-		}
-	})
 }

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+)
+
+// A user who may be in two of three groups pays for two; how many groups there are does not matter.
+func TestPrice(t *testing.T) {
+	text := strings.NewReplacer("user: $key, value: $value", "user: u, value: v, group: g",
+		"releases: [", "groups: [a, b, c]\n    max_groups: 2\n    releases: [{name: n, statistic: count, epsilon: 0.03}, ", "epsilon: 1, per", "epsilon: 9, per").Replace(least)
+	s := parse(t, text).Streams[0]
+	want := []budget.Item{
+		{Cost: budget.Cost{Kind: budget.Pure, Epsilon: decimal.RequireFromString("0.03")}, Times: 2},
+		{Cost: budget.Cost{Kind: budget.BoundedRange, Epsilon: decimal.RequireFromString("0.1")}, Times: 2},
+	}
+	if d := cmp.Diff(want, s.Price()); d != "" {
+		t.Error(d)
+	}
+	if lost := (budget.Limit{}).Compose(s.Price()); lost.Epsilon.String() != "0.26" {
+		t.Errorf("a window costs ε %s, want 0.26", lost.Epsilon)
+	}
+}
+
+// What a budget must hold for its streams, just enough and a little less.
+func TestPayable(t *testing.T) {
+	two := strings.Replace(least, "version: 1", "version: 1\nbudgets: [{name: both, BUDGET}]", 1)
+	two = strings.Replace(two, "budget: {epsilon: 1, per: 7d}", "budget: both", 1)
+	_, second, _ := strings.Cut(two, "streams:\n")
+	two += strings.Replace(second, "name: s\n", "name: s2\n", 1)
+	ends := strings.NewReplacer("grace: 0s", "grace: 0s, start: 2026-11-20T00:00:00Z, end: 2026-11-25T00:00:00Z")
+	for _, c := range []struct {
+		name, text, budget, want string
+	}{
+		{"7 windows a week of 2 streams at 0.1", two, "epsilon: 1.4, per: 7d", ""},
+		{"a little less", two, "epsilon: 1.39, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 1.39 per 7d) pays for 13 windows of the schedule; want epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"a period of less than a window", two, "epsilon: 0.2, per: 1s", ""},
+		{"forever, but with an end", ends.Replace(two), "epsilon: 1, per: forever", ""},
+		{"forever, with an end too late", ends.Replace(two), "epsilon: 0.9, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 0.9 forever) pays for 9 windows of the schedule; want epsilon of at least 1, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"forever without an end", two, "epsilon: 1, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 1 forever) pays for 10 windows of the schedule, which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold`},
+		{"one of them would rather withhold", strings.Replace(two, "budget: both", "budget: both\n    on_exhausted: withhold", 1), "epsilon: 0.1, per: 7d", `s.yaml:18: streams[s2].budget: budget "both" (ε 0.1 per 7d) pays for 1 window of the schedule; want epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"nothing can be paid", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.09, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 0.09) cannot pay a single window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases
+s.yaml:18: streams[s2].budget: budget "both" (ε 0.09) cannot pay a single window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases`},
+		{"all of them would", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.1, per: 7d", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse("s.yaml", []byte(strings.Replace(c.text, "BUDGET", c.budget, 1)), noVariables)
+			if got := fmt.Sprint(err); err == nil && c.want != "" || err != nil && got != c.want {
+				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What is promised in ρ, or with a δ, needs a budget with a δ.
+func TestPayableDelta(t *testing.T) {
+	for _, release := range []string{
+		"{name: mid, statistic: trimmed_mean, trim: 0.05, epsilon: 0.1, mechanism: smooth_lln}",
+		"{name: mid, statistic: mean, epsilon: 0.1, delta: 0.0000001, mechanism: smooth_laplace}",
+	} {
+		text := strings.NewReplacer("{name: mid, statistic: median, epsilon: 0.1}", release, "epsilon: 1, per", "epsilon: 20, per").Replace(least)
+		_, err := Parse("s.yaml", []byte(text), noVariables)
+		if want := `s.yaml:9: streams[s].budget: budget "s" (ε 20) cannot pay a single window, which needs a larger delta; want delta in the budget, such as 0.000001, or mechanisms without`; err == nil || err.Error() != want {
+			t.Errorf("\n got %v\nwant %s", err, want)
+		}
+		parse(t, strings.Replace(text, "per: 7d", "per: 7d, delta: 0.000001", 1))
+	}
+}
+
+// A stream that starts now pays for the windows from now to its end.
+func TestPayableFromNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // begins at 2000-01-01T00:00:00Z
+		text := strings.NewReplacer("grace: 0s", "grace: 0s, end: 2000-01-06T00:00:00Z", "epsilon: 1, per: 7d", "epsilon: 0.5, per: forever").Replace(least)
+		parse(t, text)
+		if _, err := Parse("s.yaml", []byte(strings.Replace(text, "epsilon: 0.5,", "epsilon: 0.4,", 1)), noVariables); err == nil {
+			t.Error("ε 0.4 pays for five windows of 0.1")
+		}
+		time.Sleep(time.Nanosecond) // of the test's own clock: the first window is lost
+		parse(t, strings.Replace(text, "epsilon: 0.5,", "epsilon: 0.4,", 1))
+	})
+}
+
+// Streams of one budget can take over one former budget only.
+func TestContinues(t *testing.T) {
+	two := strings.NewReplacer("version: 1", "version: 1\nbudgets: [{name: both, epsilon: 9, per: 1d}]", "budget: {epsilon: 1, per: 7d}", "continues: old\n    budget: both").Replace(least)
+	_, second, _ := strings.Cut(two, "streams:\n")
+	second = strings.Replace(second, "name: s\n", "name: s2\n", 1)
+	parse(t, two+second)
+	_, err := Parse("s.yaml", []byte(two+strings.Replace(second, "continues: old", "continues: other", 1)), noVariables)
+	if want := `s.yaml:18: streams[s2].continues: "other", but stream s says that budget "both" continues "old"; want one and the same`; err == nil || err.Error() != want {
+		t.Errorf("\n got %v\nwant %s", err, want)
+	}
+}
