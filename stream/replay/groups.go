@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -29,7 +30,7 @@ func Groups(path string, columns Columns, options Options) ([]string, error) {
 	groups := map[string]bool{}
 	for {
 		r, err := f.rows.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return slices.Sorted(maps.Keys(groups)), nil
 		} else if err != nil {
 			return nil, fmt.Errorf("%s:%w", f.name, err)

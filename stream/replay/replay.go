@@ -18,6 +18,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -108,7 +109,7 @@ func New(name string, in io.Reader, columns Columns, options Options) (*File, er
 	b := bufio.NewReaderSize(in, 1<<16)
 	start, err := skipToStart(b)
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s:1: the file is empty; want CSV with a header, or JSON lines", name)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -150,7 +151,7 @@ func (f *File) Records(ctx context.Context) iter.Seq2[Record, error] {
 		var c clock
 		for {
 			r, err := f.rows.next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			var record Record

@@ -26,7 +26,7 @@ func newTable(in io.Reader, columns Columns, delimiter rune) (*table, error) {
 		t.reader.Comma = delimiter
 	}
 	header, err := t.reader.Read()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil, errors.New("1: the file has no header; want the names of the columns, or JSON lines")
 	} else if err != nil {
 		return nil, lineError(err)
@@ -72,7 +72,7 @@ func (t *table) next() (row, error) {
 // lineError begins the reader's error with its line. It says nothing of the line's content.
 func lineError(err error) error {
 	var p *csv.ParseError
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return err
 	} else if !errors.As(err, &p) {
 		return fmt.Errorf(" %w", err) // of reading the file: it is no line's
