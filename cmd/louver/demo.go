@@ -25,11 +25,16 @@ type demoCommand struct {
 	MetricsSettings
 	ServiceSettings
 	fileColumns
-	CSV   string  `name:"csv" placeholder:"FILE" help:"Show a file's figures instead of the simulated service's."`
-	Lower float64 `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
-	Upper float64 `default:"1000000" placeholder:"X" help:"Upper bound of the file's values."`
-	Step  float64 `default:"1" placeholder:"X" help:"Distance of the grid's points."`
+	CSV   string  `name:"csv" placeholder:"FILE" help:"Show a file's figures instead of the simulated service's, as if its events happened now."`
+	Speed float64 `default:"1440" placeholder:"X" help:"How much faster than they happened the file's events come; 1440: a day a minute."`
+	Lower string  `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
+	Upper string  `default:"1000000" placeholder:"X" help:"Upper bound of the file's values."`
+	Step  string  `default:"1" placeholder:"X" help:"Distance of the grid's points."`
+	Unit  string  `placeholder:"UNIT" help:"Unit of the file's values."`
 }
+
+// feeder sends events to a stream's input topic until there are no more or ctx ends.
+type feeder func(ctx context.Context, conn *kafkaconn.Conn, s *config.Stream) error
 
 // demoApp names the internal topics of a demo, which live as long as it does.
 const demoApp = "demo"
@@ -91,7 +96,10 @@ func begin(streams []*config.Stream) time.Time {
 }
 
 // source gives the streams file and what feeds its input topic.
-func (c *demoCommand) source() (yaml []byte, feed func(context.Context, *kafkaconn.Conn, *config.Stream) error, err error) {
+func (c *demoCommand) source() (yaml []byte, feed feeder, err error) {
+	if c.CSV != "" {
+		return c.fromFile()
+	}
 	return simulate.Streams(), feedSimulation, nil
 }
 

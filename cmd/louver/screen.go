@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 
 	"github.com/louver/louver/stream/config"
@@ -104,7 +105,7 @@ func (s *screen) draw() error {
 	defer s.mu.Unlock()
 	var b strings.Builder
 	b.WriteString(redraw)
-	fmt.Fprintf(&b, "Louver · private statistics of a simulated service, on an embedded Kafka broker · %s · Ctrl-C ends it\n", time.Now().UTC().Format(time.TimeOnly))
+	fmt.Fprintf(&b, "Louver · private statistics on an embedded Kafka broker · %s · Ctrl-C ends it\n", time.Now().UTC().Format(time.TimeOnly))
 	if len(s.address) > 0 {
 		fmt.Fprintf(&b, "public metrics: http://%s/metrics", s.address[0])
 		if len(s.address) > 1 {
@@ -145,6 +146,6 @@ func (s *screen) table() string {
 		}
 		t.AppendRow(table.Row{name, r.Release, value, bound(r), r.WindowEnd.Format(time.TimeOnly), strings.TrimPrefix(spending(r), "ε ")})
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, Align: 3}, {Number: 4, Align: 3}})
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, Align: text.AlignRight}, {Number: 4, Align: text.AlignRight}})
 	return t.Render() + "\n"
 }

@@ -92,7 +92,11 @@ func bound(r outputs.Record) string {
 	case r.PLow != nil && r.PHigh != nil:
 		return fmt.Sprintf("p%s–p%s", percent(*r.PLow), percent(*r.PHigh))
 	case r.RankError95 != nil:
-		return "±" + r.RankError95.String() + " ranks"
+		return "± " + r.RankError95.String() + " ranks"
+	case r.Statistic == "count" || r.Statistic == "outside":
+		if epsilon, err := r.Epsilon.Float64(); err == nil && epsilon > 0 {
+			return fmt.Sprintf("± %d", countError95(epsilon))
+		}
 	}
 	return ""
 }
