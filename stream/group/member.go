@@ -45,8 +45,11 @@ const (
 	// coordinator may wait for by itself.
 	joinTimeout = 5 * time.Second
 	// closePatience is how long Close waits for an exchange that is under way
-	// before it cuts the connection, and then for the broker to note the leave.
-	closePatience = 2 * time.Second
+	// before it cuts the connection. A member that is cut off while it joins
+	// for the first time does not know its own id yet and can't leave: the
+	// others then wait for its session to time out.
+	closePatience = 5 * time.Second
+	leaveTimeout  = 2 * time.Second
 )
 
 // ErrClosed is what Next returns after Close.
@@ -266,8 +269,9 @@ func (m *Member) report(err error) {
 
 // Close leaves the group, so that it need not wait for the session timeout to
 // give the partitions to others, and ends the current generation. It takes a
-// few milliseconds, or up to about ten seconds if the broker does not answer.
-// The error is that of leaving.
+// few milliseconds; up to seven seconds if the broker does not answer, or if the
+// group rebalances just then and other members keep it waiting. The error is
+// that of leaving.
 func (m *Member) Close() error {
 	m.mu.Lock()
 	select {
@@ -298,7 +302,7 @@ func (m *Member) Close() error {
 	if last == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	_, err := m.config.Conn.Client.LeaveGroup(ctx, &kafka.LeaveGroupRequest{
 		GroupID: m.config.GroupID, Members: []kafka.LeaveGroupRequestMember{{ID: last.MemberID}},

@@ -1,0 +1,350 @@
+package group_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/louver/louver/stream/group"
+	"github.com/louver/louver/stream/kafkatest"
+)
+
+const session = 6 * time.Second
+
+func member(t *testing.T, b *kafkatest.Broker, id string, topics ...string) *group.Member {
+	t.Helper()
+	return configured(t, group.Config{Conn: b.Conn, GroupID: id, Topics: topics})
+}
+
+func configured(t *testing.T, c group.Config) *group.Member {
+	t.Helper()
+	c.SessionTimeout, c.WatchInterval = session, 100*time.Millisecond
+	m, err := group.Join(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+func next(t *testing.T, m *group.Member) *group.Generation {
+	t.Helper()
+	g, err := m.Next(kafkatest.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// soon calls Next in the background.
+func soon(t *testing.T, m *group.Member) <-chan *group.Generation {
+	t.Helper()
+	ctx := kafkatest.Context(t)
+	c := make(chan *group.Generation, 1)
+	go func() {
+		g, err := m.Next(ctx)
+		if err != nil && !errors.Is(err, group.ErrClosed) {
+			t.Error(err)
+		}
+		c <- g
+	}()
+	return c
+}
+
+// await calls Next until the assignment is as wanted: on the way there may be
+// generations of fewer members or topics.
+func await(t *testing.T, m *group.Member, want map[string][]int) *group.Generation {
+	t.Helper()
+	for {
+		g := next(t, m)
+		if cmp.Equal(nonempty(g.Partitions), want) {
+			return g
+		}
+	}
+}
+
+func nonempty(m map[string][]int) map[string][]int {
+	out := maps.Clone(m)
+	maps.DeleteFunc(out, func(_ string, p []int) bool { return len(p) == 0 })
+	return out
+}
+
+func TestCommits(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 3, nil)
+		ctx := kafkatest.Context(t)
+		g := next(t, member(t, b, topic, topic))
+		if want := map[string][]int{topic: {0, 1, 2}}; !cmp.Equal(g.Partitions, want) {
+			t.Fatalf("assigned %v, want %v", g.Partitions, want)
+		}
+		if err := g.Commit(ctx, []group.Offset{{Topic: topic, Partition: 0, Offset: 5, Metadata: `{"seen":7}`}, {Topic: topic, Partition: 2, Offset: 9}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Commit(ctx, nil); err != nil {
+			t.Error("committing nothing:", err)
+		}
+		got, err := g.Committed(ctx, topic, []int{0, 1, 2})
+		want := map[int]group.Offset{
+			0: {Topic: topic, Partition: 0, Offset: 5, Metadata: `{"seen":7}`},
+			1: {Topic: topic, Partition: 1, Offset: -1},
+			2: {Topic: topic, Partition: 2, Offset: 9},
+		}
+		if err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%v: %s", err, cmp.Diff(want, got))
+		}
+		if got, err := g.Committed(ctx, topic, nil); err != nil || len(got) > 0 {
+			t.Errorf("asked for none: %v, %v", got, err)
+		}
+	})
+}
+
+func TestTwoMembers(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 4, nil)
+		all := map[string][]int{topic: {0, 1, 2, 3}}
+		one, two := member(t, b, topic, topic), member(t, b, topic, topic)
+		first := await(t, one, all)
+
+		second := soon(t, two)
+		<-first.Done()
+		select {
+		case <-second:
+			t.Fatal("the second member has partitions that the first has not given up")
+		case <-time.After(300 * time.Millisecond):
+		}
+		again := next(t, one) // gives them up
+		other := <-second
+		got := slices.Concat(again.Partitions[topic], other.Partitions[topic])
+		slices.Sort(got)
+		if !slices.Equal(got, all[topic]) || len(again.Partitions[topic]) != 2 {
+			t.Errorf("assigned %v and %v", again.Partitions, other.Partitions)
+		}
+		if again.ID != other.ID || again.ID == first.ID {
+			t.Errorf("generations %d, then %d and %d", first.ID, again.ID, other.ID)
+		}
+		if err := first.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 1}}); !errors.Is(err, group.ErrEnded) {
+			t.Errorf("a commit of an earlier generation: %v, want that it has ended", err)
+		}
+
+		// One leaves: the other need not wait for its session to time out.
+		began := time.Now()
+		if err := two.Close(); err != nil {
+			t.Error(err)
+		}
+		<-other.Done()
+		if _, err := two.Next(t.Context()); !errors.Is(err, group.ErrClosed) {
+			t.Errorf("Next of a closed member: %v", err)
+		}
+		await(t, one, all)
+		if took := time.Since(began); took >= session {
+			t.Errorf("it took %v, the session timeout is %v", took, session)
+		}
+	})
+}
+
+func TestTopicsComeAndGrow(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		here, later := b.Topic(t, 1, nil), kafkatest.Name(t)
+		m := member(t, b, here, here, later)
+		g := await(t, m, map[string][]int{here: {0}})
+		select {
+		case <-g.Done():
+			t.Error("a topic that is missing makes the group rebalance")
+		case <-time.After(time.Second): // ten looks
+		}
+		b.CreateTopic(t, later, 2, nil)
+		<-g.Done()
+		g = await(t, m, map[string][]int{here: {0}, later: {0, 1}})
+		res, err := b.Conn.Client.CreatePartitions(kafkatest.Context(t), &kafka.CreatePartitionsRequest{
+			Topics: []kafka.TopicPartitionsConfig{{Name: later, Count: 3}}})
+		if err != nil || res.Errors[later] != nil {
+			t.Fatal(err, res)
+		}
+		<-g.Done()
+		await(t, m, map[string][]int{here: {0}, later: {0, 1, 2}})
+	})
+}
+
+func TestNoTopicYet(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := kafkatest.Name(t)
+		heard := make(chan struct{}, 1)
+		m := configured(t, group.Config{Conn: b.Conn, GroupID: topic, Topics: []string{topic}, OnError: func(error) {
+			select {
+			case heard <- struct{}{}:
+			default:
+			}
+		}})
+		g := soon(t, m)
+		<-heard
+		b.CreateTopic(t, topic, 1, nil)
+		if got := (<-g).Partitions; !cmp.Equal(got, map[string][]int{topic: {0}}) {
+			t.Errorf("assigned %v", got)
+		}
+	})
+}
+
+// A member that is closed while it joins lets the join come to its end and then
+// leaves.
+func TestCloseWhileJoining(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 2, nil)
+		all := map[string][]int{topic: {0, 1}}
+		one, two := member(t, b, topic, topic), member(t, b, topic, topic)
+		g := await(t, one, all)
+		waiting := soon(t, two)
+		<-g.Done() // the second one's join has come, and it waits for the first
+		began := time.Now()
+		closed := make(chan error)
+		go func() { closed <- two.Close() }()
+		await(t, one, all)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if g := <-waiting; g != nil {
+			t.Errorf("got generation %d", g.ID)
+		}
+		if took := time.Since(began); took > session {
+			t.Errorf("it took %v, the session timeout is %v", took, session)
+		}
+	})
+}
+
+// A member that does not give up its partitions must not keep another from
+// closing. (The fake never forgets a member that was cut off.)
+func TestCloseWhileOthersKeepTheGroupWaiting(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Real(t)
+	topic := b.Topic(t, 2, nil)
+	all := map[string][]int{topic: {0, 1}}
+	one, two := member(t, b, topic, topic), member(t, b, topic, topic)
+	g := await(t, one, all)
+	waiting := soon(t, two)
+	<-g.Done()
+	began := time.Now()
+	if err := two.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 9*time.Second {
+		t.Errorf("closing took %v", took)
+	}
+	<-waiting
+	await(t, one, all)
+}
+
+func TestFailuresAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	for _, key := range []kmsg.Key{kmsg.FindCoordinator, kmsg.JoinGroup, kmsg.SyncGroup} {
+		for _, code := range []*kerr.Error{kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress} {
+			t.Run(key.Name()+" "+code.Message, func(t *testing.T) {
+				topic := b.Topic(t, 1, nil)
+				h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: code, Count: 2, Group: topic},
+					kfake.Fault{Keys: []kmsg.Key{key}, Err: code, Count: 2, Group: topic, TopLevel: true})
+				defer h.Remove()
+				var heard atomic.Int32
+				m := configured(t, group.Config{Conn: b.Conn, GroupID: topic, Topics: []string{topic}, OnError: func(error) { heard.Add(1) }})
+				await(t, m, map[string][]int{topic: {0}})
+				if heard.Load() < 2 || h.Hits() < 2 {
+					t.Errorf("heard of %d failures, %d were made, want 2", heard.Load(), h.Hits())
+				}
+			})
+		}
+	}
+}
+
+func TestAFailedHeartbeatEndsTheGeneration(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	topic := b.Topic(t, 1, nil)
+	m := member(t, b, topic, topic)
+	g := next(t, m)
+	b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.UnknownMemberID, TopLevel: true})
+	<-g.Done()
+	if again := await(t, m, map[string][]int{topic: {0}}); again.ID <= g.ID {
+		t.Errorf("generation %d after %d", again.ID, g.ID)
+	}
+}
+
+func TestOffsetsAreTriedAgain(t *testing.T) {
+	b := kafkatest.Fake(t)
+	topic := b.Topic(t, 1, nil)
+	g := next(t, member(t, b, topic, topic))
+	for _, code := range []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator} {
+		h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: code, Count: 2, Group: topic})
+		if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 3}}); err != nil || h.Hits() != 2 {
+			t.Errorf("%s: %v after %d faults", code.Message, err, h.Hits())
+		}
+		h = b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: code, Count: 2, Group: topic})
+		if got, err := g.Committed(kafkatest.Context(t), topic, []int{0}); err != nil || got[0].Offset != 3 || h.Hits() != 2 {
+			t.Errorf("%s: %v, %v after %d faults", code.Message, got, err, h.Hits())
+		}
+	}
+	for _, code := range []*kerr.Error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress} {
+		b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: code, Group: topic})
+		if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 4}}); !errors.Is(err, group.ErrEnded) {
+			t.Errorf("%s: %v, want that it has ended", code.Message, err)
+		}
+	}
+}
+
+func TestNextEndsWithItsContext(t *testing.T) {
+	b := kafkatest.Fake(t)
+	m := member(t, b, "g", "missing")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := m.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestBrokerIsKilledAndComesBack(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Own(t)
+	topic := b.Topic(t, 1, nil)
+	m := member(t, b, topic, topic)
+	g := next(t, m)
+	if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 3, Metadata: "note"}}); err != nil {
+		t.Fatal(err)
+	}
+	b.Kill(t)
+	<-g.Done()
+	after := soon(t, m)
+	b.Start(t)
+	g = <-after
+	got, err := g.Committed(kafkatest.Context(t), topic, []int{0})
+	if err != nil || got[0].Offset != 3 || got[0].Metadata != "note" {
+		t.Errorf("committed %v, %v", got, err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	b := kafkatest.Fake(t)
+	for _, c := range []group.Config{
+		{},
+		{Conn: b.Conn, Topics: []string{"t"}},
+		{Conn: b.Conn, GroupID: "g"},
+		{Conn: b.Conn, GroupID: "g", Topics: []string{"t"}, SessionTimeout: time.Minute},
+		{Conn: b.Conn, GroupID: "g", Topics: []string{"t"}, SessionTimeout: time.Second},
+	} {
+		if m, err := group.Join(t.Context(), c); err == nil {
+			t.Errorf("%+v is accepted", c)
+			_ = m.Close()
+		}
+	}
+}
