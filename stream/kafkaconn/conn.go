@@ -4,12 +4,10 @@
 package kafkaconn
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -93,25 +91,6 @@ func New(c Config) (*Conn, error) {
 			SASLMechanism: c.SASL,
 		},
 	}, nil
-}
-
-// Check asks the cluster for its metadata until it answers or ctx ends. An
-// error that another try cannot mend (refused credentials, a certificate that
-// does not fit) is returned at once: see Refused.
-func (c *Conn) Check(ctx context.Context) error {
-	_, err := Retry(ctx, nil, func(ctx context.Context) (*kafka.MetadataResponse, error) {
-		// A fresh transport each time: a pool remembers its first failure
-		// until its own timer, up to metadataTTL later.
-		t := &kafka.Transport{Dial: c.Transport.Dial, DialTimeout: dialTimeout, ClientID: c.ClientID,
-			TLS: c.Transport.TLS, SASL: c.Transport.SASL}
-		defer t.CloseIdleConnections()
-		return (&kafka.Client{Addr: c.Addr, Timeout: requestTimeout, Transport: t}).
-			Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})
-	})
-	if err != nil {
-		return fmt.Errorf("brokers %s: %w", strings.Join(c.Brokers, ","), err)
-	}
-	return nil
 }
 
 // Close drops the pooled connections. Requests that are under way end first.
