@@ -31,6 +31,10 @@ func BenchmarkDraw(b *testing.B) {
 			{Statistic: Quantile, P: ps("0.99")},
 			{Statistic: Median, Mechanism: "duff"},
 			{Statistic: Mode},
+			{Statistic: Quantiles, P: ps("0.5", "0.9", "0.95", "0.99")},
+			{Statistic: Quantiles, P: ps("0.5", "0.9", "0.95", "0.99"), Mechanism: "split"},
+			{Statistic: Median, Mechanism: "permute_and_flip"},
+			{Statistic: Mean, Mechanism: "duff"},
 			{Statistic: Count},
 		} {
 			q.Grid, q.Epsilon = g, dec("1")

@@ -42,6 +42,15 @@ func tilt(p, q int64) (a, b int64) {
 }
 
 func newMargin(q *Query) (Mechanism, error) {
+	m, err := q.margin(1)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// margin returns the mechanism that spends ε/share.
+func (q *Query) margin(share int64) (*ranks, error) {
 	var u margin
 	m, err := q.ranks("margin", func(p, den int64) (rankUtility, int64) {
 		u = margin{p: p, q: den}
@@ -49,7 +58,7 @@ func newMargin(q *Query) (Mechanism, error) {
 		if q.Tilt != [2]int64{} {
 			u.a, u.b = q.Tilt[0], q.Tilt[1]
 		}
-		return u, max(1, u.span())
+		return u, max(1, u.span()) * share
 	})
 	if err != nil {
 		return nil, err

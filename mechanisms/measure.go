@@ -23,13 +23,18 @@ func Uniform(g *Grid) *Measure {
 
 // Cells returns the measure that is logarithmic away from the value 0 and linear elsewhere: all cells have the same
 // mass, and a cell is about a sixteenth as wide as it is far from 0, but never wider than 1/32 of the grid.
-func Cells(g *Grid) *Measure {
+func Cells(g *Grid) *Measure { return flatCells(g, 30) }
+
+// coarseCells is Cells with a total mass of about 2^42.
+func coarseCells(g *Grid) *Measure { return flatCells(g, 10) }
+
+func flatCells(g *Grid, digits int) *Measure {
 	bounds := cellBounds(g.last+1, g.anchor)
 	mass := make([]uint64, len(bounds)-1)
 	for j := range mass {
 		mass[j] = one / uint64(len(mass))
 	}
-	return cellMeasure(bounds, mass)
+	return cellMeasure(bounds, mass, digits)
 }
 
 // one is the mass of all cells together, about: cell masses are numbers in Q32.
@@ -58,11 +63,12 @@ func cellBounds(points, anchor int64) []int64 {
 	return append(bounds, points)
 }
 
-// cellMeasure spreads the mass of each cell, in Q32 and about 2^32 in all, evenly over its points.
-func cellMeasure(bounds []int64, mass []uint64) *Measure {
+// cellMeasure spreads the mass of each cell, in Q32 and about 2^32 in all, evenly over its points, with some more
+// binary digits, at most 30.
+func cellMeasure(bounds []int64, mass []uint64, digits int) *Measure {
 	weight := make([]uint64, len(mass))
 	for j, m := range mass {
-		weight[j] = max(1, (m<<30)/uint64(bounds[j+1]-bounds[j]))
+		weight[j] = max(1, (m<<digits)/uint64(bounds[j+1]-bounds[j]))
 	}
 	return newMeasure(bounds, weight)
 }

@@ -21,6 +21,8 @@ func offers(s Statistic) []offer {
 	switch s {
 	case Median, Quantile:
 		return append([]offer{{"margin", newMargin, "tilt"}, {"duff", newDuff, ""}, {"permute_and_flip", newFlip, ""}, {"rank", newRank, ""}, {"mid_rank", newMidRank, ""}}, smoothOffers()...)
+	case Quantiles:
+		return []offer{{"joint", newJoint, ""}, {"split", newSplit, ""}}
 	case Mode:
 		return []offer{{"duff", newMode, ""}, {"permute_and_flip", newModeFlip, ""}}
 	case Mean:

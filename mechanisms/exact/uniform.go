@@ -72,18 +72,24 @@ func (s *Source) ExpCoin(r Rate, k int64) bool {
 	if k == 0 {
 		return true
 	}
-	u, w := s.Uniform(), r.weight(k)
-	slack := w*(2*weightError) + 0x1p-62
-	if d := u.Float() - w; d > slack || d < -slack {
+	w := r.weight(k)
+	return s.RealCoin(w, w*(2*weightError)+0x1p-62, func(prec uint) Interval { return r.Interval(k, prec) })
+}
+
+// RealCoin returns true with probability p, a real number in [0, 1] within slack of approx; interval encloses it ever
+// more narrowly as prec grows. slack must be at least 2^−62.
+func (s *Source) RealCoin(approx, slack float64, interval func(prec uint) Interval) bool {
+	u := s.Uniform()
+	if d := u.Float() - approx; d > slack || d < -slack {
 		return d < 0
 	}
 	s.refined++
 	for prec := uint(firstPrec); ; prec *= 2 {
-		x, e := u.Interval(prec), r.Interval(k, prec)
-		if x.Before(e) {
+		x, p := u.Interval(prec), interval(prec)
+		if x.Before(p) {
 			return true
 		}
-		if e.Before(x) {
+		if p.Before(x) {
 			return false
 		}
 	}

@@ -1,0 +1,439 @@
+package mechanisms
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"slices"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// messages draws from the law of [joint] by dynamic programming over c_j, how many users lie left of o_j.
+//
+// Since Σ_j (n_j − w_j·N) = n − N, the sum of absolute values is |n − N| more than twice the sum of the parts of one
+// sign; so the weight of a tuple is e^{−2ρ·level} with the whole number
+//
+//	level = Σ_j max(0, −σ(q·n_j − w_j·q·N)),  σ the sign of n − N.
+//
+// Tuples with some c_j far from where it belongs weigh next to nothing even if all of them were on the best level that
+// such tuples can have; the messages leave them out. Messages are logarithms in float64 and only propose: a tuple
+// drawn from them is kept with the probability that makes up for their errors, so that the law is exact.
+//
+// Proof. Let W(o) be the true weight of a tuple o, S the sum of the messages (over tuples within the windows) and
+// A = S·e^{slack}. A try takes, with probability ∝ A, a tuple within the windows with the probability Q(o) with which
+// whole numbers made of the messages choose it, and keeps it with probability W(o)/(Q(o)·A); or, with probability
+// ∝ A/1024, a tuple of m independent places with probability Q'(o), and keeps it, if it is not within the windows, with
+// probability W(o)/(Q'(o)·A/1024). So it ends at any o with probability ∝ W(o), provided that these are probabilities.
+// The first is, since Q(o) is at least W(o)/S up to the relative errors of some 10^7 roundings, of numbers of at most
+// some 10^4, for which slack is ample; the second since windows are widened until it is.
+type messages struct {
+	*joint
+	spread  *spread
+	rate    exact.Rate // 2ρ
+	n       int64
+	zero    []int64 // penalty of n_j = 0
+	excess  int64   // −σ: 1 if too many users between two values cost, −1 if too few do
+	users   int64   // N
+	window  []window
+	limit   int64 // tuples not within the windows have a higher level
+	logA    float64
+	memory  []float64
+	scratch []uint64
+}
+
+// window holds, for one j, the messages about the values lo ≤ c ≤ hi of c_j.
+type window struct {
+	lo, hi int64
+	mass   []float64 // logarithm of the measure of the places with c users left of them
+	in     []float64 // sum over what lies left, if c_{j−1} < c_j = c
+	out    []float64 // sum over o_1 … o_j, if c_j = c < c_{j+1}
+}
+
+const (
+	slack     = 1. / 256
+	outermost = 10 // the tuples outside weigh less than 2^−outermost
+)
+
+func newMessages(m *joint, s *Sample, count *NoisyCount, places *spread) *messages {
+	x := &messages{joint: m, spread: places, rate: m.alone, n: s.n, users: s.n, excess: -1}
+	if count != nil {
+		x.rate = m.counted
+		x.users = min(max(0, count.Value), 2*maxUsers)
+		if x.n < x.users {
+			x.excess = 1
+		}
+	}
+	x.zero = make([]int64, len(m.shares))
+	for j := range x.zero {
+		x.zero[j] = x.penalty(j, 0)
+	}
+	// ln V^m/m! is the mass of all tuples.
+	k := float64(len(m.p))
+	everything := k*math.Log(float64(m.fine.total())) - logFactorial(len(m.p))
+	depth := 40.
+	for {
+		x.widen(depth)
+		x.pass()
+		missing := everything + (outermost+1)*math.Ln2 - x.logA - float64(x.limit)*x.rate.Float()
+		if missing <= 0 || x.complete() {
+			return x
+		}
+		depth += missing + 1
+	}
+}
+
+// penalty returns the part of the level that count users between o_j and o_{j+1} make.
+func (x *messages) penalty(j int, count int64) int64 {
+	return max(0, x.excess*(x.q*count-x.shares[j]*x.users))
+}
+
+// widen sets the windows so that all tuples outside have levels of more than depth e-foldings.
+func (x *messages) widen(depth float64) {
+	x.limit = int64(min(math.Ceil(depth/x.rate.Float()), 1<<60)) + 2*x.q*int64(len(x.shares))
+	x.window = make([]window, len(x.p))
+	cells := int64(0)
+	for j := range x.window {
+		w := &x.window[j]
+		// Both c and n − c make a penalty of at most limit, as sums of the penalties left and right of o_j at least do.
+		left, right := x.p[j]*x.users, (x.q-x.p[j])*x.users
+		if x.excess > 0 {
+			w.hi = floorDiv(left+x.limit, x.q)
+			w.lo = x.n - floorDiv(right+x.limit, x.q)
+		} else {
+			w.lo = -floorDiv(x.limit-left, x.q)
+			w.hi = x.n + floorDiv(x.limit-right, x.q)
+		}
+		w.lo, w.hi = max(0, w.lo), min(x.n, w.hi)
+		cells += w.hi - w.lo + 1
+	}
+	if need := 6 * cells; int64(cap(x.memory)) < need {
+		x.memory = make([]float64, need)
+	}
+	x.memory = x.memory[:0]
+}
+
+// complete says that no tuple lies outside.
+func (x *messages) complete() bool {
+	for _, w := range x.window {
+		if w.lo > 0 || w.hi < x.n {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *messages) take(n int64) []float64 {
+	at := len(x.memory)
+	x.memory = x.memory[:at+int(n)]
+	return x.memory[at : at+int(n) : at+int(n)]
+}
+
+// interval returns the places with c users left of them: from ≤ o < end.
+func (x *messages) interval(c int64) (from, end int64) {
+	end = x.fine.bounds[len(x.fine.bounds)-1]
+	if c > 0 {
+		from = x.spread.place(c) + 1
+	}
+	if c < x.n {
+		end = x.spread.place(c+1) + 1
+	}
+	return from, end
+}
+
+func (x *messages) massOf(c int64) (from, mass uint64) {
+	lo, hi := x.interval(c)
+	from = x.fine.below(lo)
+	return from, x.fine.below(hi) - from
+}
+
+// pass computes all messages from left to right, and logA.
+func (x *messages) pass() {
+	for j := range x.window {
+		w := &x.window[j]
+		size := w.hi - w.lo + 1
+		w.mass, w.in, w.out = x.take(size), x.take(size), x.take(size)
+		from, _ := x.interval(w.lo)
+		before := x.fine.below(from)
+		for c := w.lo; c <= w.hi; c++ {
+			_, end := x.interval(c)
+			upTo := x.fine.below(end)
+			w.mass[c-w.lo] = math.Log(float64(upTo - before))
+			before = upTo
+		}
+		if j == 0 {
+			for i := range w.in {
+				w.in[i] = -x.rate.Float() * float64(x.penalty(0, w.lo+int64(i)))
+			}
+		} else {
+			x.step(j)
+		}
+		for i := range w.out {
+			sum := math.Inf(-1)
+			for run := 1; run <= j+1; run++ {
+				sum = logAdd(sum, x.run(j, w.lo+int64(i), run))
+			}
+			w.out[i] = sum
+		}
+	}
+	last := x.window[len(x.window)-1]
+	sum := math.Inf(-1)
+	for i, out := range last.out {
+		sum = logAdd(sum, out+x.end(last.lo+int64(i)))
+	}
+	x.logA = sum + slack
+}
+
+// end is the logarithm of the weight of the users right of o_m.
+func (x *messages) end(c int64) float64 {
+	return -x.rate.Float() * float64(x.penalty(len(x.p), x.n-c))
+}
+
+// run is the logarithm of the weight of c_{j−run+1} = … = c_j = c, all that lies left included.
+func (x *messages) run(j int, c int64, run int) float64 {
+	first := j - run + 1
+	w := &x.window[first]
+	if c < w.lo || c > w.hi {
+		return math.Inf(-1)
+	}
+	mass := w.mass[c-w.lo]
+	if math.IsInf(mass, -1) {
+		return mass
+	}
+	level := int64(0)
+	for i := first + 1; i <= j; i++ {
+		if c < x.window[i].lo || c > x.window[i].hi {
+			return math.Inf(-1)
+		}
+		level += x.zero[i]
+	}
+	return w.in[c-w.lo] + float64(run)*mass - logFactorial(run) - x.rate.Float()*float64(level)
+}
+
+// step computes the messages into window j from those out of window j−1, the sums over c' < c of
+// out(c')·e^{−2ρ·penalty(c−c')}. The penalty of d = c − c' is 0 on one side of d = w_j·N and linear on the other. The
+// sum over the far c' is a prefix sum, that over the near ones, c − length ≤ c' < c, one over a sliding window: blocks
+// of that length are summed from both ends, and a window is the end of one and the beginning of the next. Linear
+// penalties turn into slopes: out(c') is multiplied with e^{slope·c'} and the sum with e^{−slope·c}.
+func (x *messages) step(j int) {
+	from, to := &x.window[j-1], &x.window[j]
+	size := int64(len(from.out))
+	fold := x.rate.Float() * float64(x.q)
+	ideal := x.shares[j] * x.users
+	length, nearSlope, farSlope := floorDiv(ideal, x.q), 0., fold
+	if x.excess < 0 {
+		length, nearSlope, farSlope = max(0, -floorDiv(-ideal, x.q)-1), -fold, 0
+	}
+	// The penalty is linear in d with this value at d = 0, where it is not 0.
+	offset := x.rate.Float() * float64(ideal)
+	mark := len(x.memory)
+	far, ahead, back := x.take(size), x.take(size), x.take(size)
+	sum := math.Inf(-1)
+	for i, out := range from.out {
+		sum = logAdd(sum, out+farSlope*float64(i))
+		far[i] = sum
+		ahead[i] = out + nearSlope*float64(i)
+		if length > 0 && int64(i)%length != 0 {
+			ahead[i] = logAdd(ahead[i-1], ahead[i])
+		}
+	}
+	for i := size - 1; i >= 0; i-- {
+		back[i] = from.out[i] + nearSlope*float64(i)
+		if length > 0 && (i+1)%length != 0 && i+1 < size {
+			back[i] = logAdd(back[i], back[i+1])
+		}
+	}
+	for i := range to.in {
+		at := to.lo + int64(i) - from.lo // c as an index of from
+		sum := math.Inf(-1)
+		if last := min(at-length-1, size-1); last >= 0 {
+			sum = far[last] - farSlope*float64(at)
+			if farSlope != 0 {
+				sum += offset
+			}
+		}
+		if length > 0 {
+			near := nearSum(ahead, back, at-length, at-1, length)
+			near -= nearSlope * float64(at)
+			if nearSlope != 0 {
+				near -= offset
+			}
+			sum = logAdd(sum, near)
+		}
+		to.in[i] = sum
+	}
+	x.memory = x.memory[:mark]
+}
+
+// nearSum returns the sum over lo ≤ i ≤ hi = lo + length − 1, of which a part may lie outside the slices.
+func nearSum(ahead, back []float64, lo, hi, length int64) float64 {
+	size := int64(len(ahead))
+	if hi < 0 || lo >= size {
+		return math.Inf(-1)
+	}
+	if lo >= 0 && lo%length == 0 {
+		return back[lo]
+	}
+	sum := math.Inf(-1)
+	if lo >= 0 {
+		sum = back[lo]
+	}
+	start := hi - hi%length
+	if start < size {
+		sum = logAdd(sum, ahead[min(hi, size-1)])
+	}
+	return sum
+}
+
+// draw returns places o_1 ≤ … ≤ o_m.
+func (x *messages) draw(source *exact.Source) []int64 {
+	for {
+		if source.Coin(1, 1+1<<outermost) {
+			if places, ok := x.outside(source); ok {
+				return places
+			}
+		} else if places, ok := x.inside(source); ok {
+			return places
+		}
+	}
+}
+
+// outside tries a tuple that is not within the windows.
+func (x *messages) outside(source *exact.Source) ([]int64, bool) {
+	places := make([]int64, len(x.p))
+	for j := range places {
+		places[j] = x.fine.at(source.Below(x.fine.total()))
+	}
+	slices.Sort(places)
+	level, before, within := int64(0), int64(0), true
+	for j, o := range places {
+		c := x.spread.below(o)
+		level += x.penalty(j, c-before)
+		before = c
+		within = within && x.window[j].lo <= c && c <= x.window[j].hi
+	}
+	level += x.penalty(len(x.p), x.n-before)
+	if within {
+		return nil, false
+	}
+	ratio := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), outermost))
+	logRatio := outermost * math.Ln2
+	for j := range places {
+		ratio.Mul(ratio, new(big.Rat).SetFrac(new(big.Int).SetUint64(x.fine.total()), big.NewInt(int64(j+1))))
+		logRatio += math.Log(float64(x.fine.total()) / float64(j+1))
+	}
+	return places, x.keep(source, logRatio, level, func() *big.Rat { return ratio })
+}
+
+// inside tries a tuple that the messages choose, from right to left.
+func (x *messages) inside(source *exact.Source) ([]int64, bool) {
+	places := make([]int64, len(x.p))
+	type factor struct{ num, den uint64 }
+	var factors []factor
+	logRatio, level := 0., int64(0)
+	pick := func(logs []float64) int {
+		i, chance, total := x.pick(logs, source)
+		factors = append(factors, factor{total, chance})
+		logRatio += math.Log(float64(total) / float64(chance))
+		return i
+	}
+	j := len(x.p) - 1
+	next := x.n // c_{j+1}
+	for j >= 0 {
+		w := &x.window[j]
+		logs := x.take(int64(len(w.out)))
+		for i, out := range w.out {
+			c := w.lo + int64(i)
+			switch {
+			case j == len(x.p)-1:
+				logs[i] = out + x.end(c)
+			case c < next:
+				logs[i] = out - x.rate.Float()*float64(x.penalty(j+1, next-c))
+			default:
+				logs[i] = math.Inf(-1)
+			}
+		}
+		c := w.lo + int64(pick(logs))
+		x.memory = x.memory[:len(x.memory)-len(logs)]
+		logs = logs[:0]
+		for run := 1; run <= j+1; run++ {
+			logs = append(logs, x.run(j, c, run))
+		}
+		run := pick(logs) + 1
+		level += x.penalty(j+1, next-c)
+		from, mass := x.massOf(c)
+		for k := range run {
+			places[j-k] = x.fine.at(from + source.Below(mass))
+			factors = append(factors, factor{mass, uint64(k + 1)})
+			logRatio += math.Log(float64(mass) / float64(k+1))
+			if k > 0 {
+				level += x.zero[j-k+1]
+			}
+		}
+		slices.Sort(places[j-run+1 : j+1])
+		j -= run
+		next = c
+	}
+	level += x.penalty(0, next)
+	return places, x.keep(source, logRatio, level, func() *big.Rat {
+		ratio := big.NewRat(1, 1)
+		for _, f := range factors {
+			ratio.Mul(ratio, new(big.Rat).SetFrac(new(big.Int).SetUint64(f.num), new(big.Int).SetUint64(f.den)))
+		}
+		return ratio
+	})
+}
+
+// pick chooses among weights given as logarithms, with probability exactly chance/total.
+func (x *messages) pick(logs []float64, source *exact.Source) (i int, chance, total uint64) {
+	scale := math.Ldexp(1, min(40, 61-bits.Len(uint(len(logs)))))
+	top := slices.Max(logs)
+	x.scratch = x.scratch[:0]
+	for _, l := range logs {
+		if !math.IsInf(l, -1) { // what is possible at all must be possible here
+			total += uint64(math.Exp(l-top)*scale) + 1
+		}
+		x.scratch = append(x.scratch, total)
+	}
+	u := source.Below(total)
+	i, _ = slices.BinarySearch(x.scratch, u+1)
+	chance = x.scratch[i]
+	if i > 0 {
+		chance -= x.scratch[i-1]
+	}
+	return i, chance, total
+}
+
+// keep returns true with probability ratio·e^{−2ρ·level}/A.
+func (x *messages) keep(source *exact.Source, logRatio float64, level int64, ratio func() *big.Rat) bool {
+	approx := math.Exp(min(0, logRatio-x.rate.Float()*float64(level)-x.logA))
+	return source.RealCoin(approx, approx*0x1p-20+0x1p-62, func(prec uint) exact.Interval {
+		y := new(big.Rat).SetFloat64(x.logA)
+		return exact.FromRat(ratio(), prec).Mul(x.rate.Interval(level, prec)).Mul(exact.FromRat(y, prec).Neg().Exp())
+	})
+}
+
+// logAdd returns ln(e^a + e^b).
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if math.IsInf(b, -1) || a-b > 60 {
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}
+
+func logFactorial(n int) float64 {
+	f, _ := math.Lgamma(float64(n + 1))
+	return f
+}
+
+// floorDiv returns ⌊a/b⌋ for b > 0.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

@@ -1,0 +1,74 @@
+package mechanisms
+
+import (
+	"io"
+	"math"
+	"slices"
+
+	"github.com/louver/louver/mechanisms/exact"
+	"github.com/shopspring/decimal"
+)
+
+// split draws several quantiles one by one, each by margin with an equal share of ε, and puts them in order.
+//
+// Privacy: ε-DP as a sum of m parts of ε/m (basic composition); each is bounded-range, so that their ρ add up to less
+// than ε²/(8m). Putting in order is post-processing.
+type split struct {
+	header
+	parts []*ranks
+}
+
+func newSplit(q *Query) (Mechanism, error) {
+	if _, _, err := q.probabilities(); err != nil {
+		return nil, err
+	}
+	m := &split{}
+	count := int64(len(q.P))
+	var promises []Promise
+	for _, p := range q.P {
+		part := *q
+		part.Statistic, part.P = Quantile, []decimal.Decimal{p}
+		r, err := part.margin(count)
+		if err != nil {
+			return nil, err
+		}
+		m.parts = append(m.parts, r)
+		promises = append(promises, boundedRange(q.Epsilon.DivRound(decimal.NewFromInt(count), 20).Add(decimal.New(1, -20))))
+	}
+	m.header = header{"split", Promise{Epsilon: q.Epsilon, Rho: compose(promises...).Rho}}
+	return m, nil
+}
+
+func (m *split) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	source := exact.NewSource(random)
+	var d Draw
+	for _, r := range m.parts {
+		d.Values = append(d.Values, outward(newTour(r, s), r.rate, r.measure).exponential(source))
+	}
+	slices.Sort(d.Values)
+	m.errors(&d, public.Users)
+	return d, source.Err()
+}
+
+// errors fills in bounds that hold for all values together: then they hold in order too, if all take the widest, since
+// the j-th value in order is at least one of those drawn for p_j, …, p_m and at most one of those for p_1, …, p_j.
+func (m *split) errors(d *Draw, users *NoisyCount) {
+	ranks := func(eta float64) float64 {
+		widest := 0.
+		for _, r := range m.parts {
+			widest = math.Max(widest, math.Max(r.left, r.right)*r.measure.surprise(eta/float64(len(m.parts))))
+		}
+		return widest
+	}
+	for _, r := range m.parts {
+		d.RankError95 = append(d.RankError95, ranks(0.05))
+		if users != nil {
+			t := ranks(0.05 - countRisk)
+			low, high := percentiles(float64(r.p)/float64(r.q), t, t, users)
+			d.PLow, d.PHigh = append(d.PLow, low), append(d.PHigh, high)
+		}
+	}
+}
