@@ -115,7 +115,7 @@ type Standing struct {
 
 // Prior is the public past that the adaptive base measure was computed from.
 type Prior struct {
-	// Upto is the offset of the ledger record behind the last that was read.
+	// Upto is how many entries of the stream were read: the last so many before this one, in the ledger's order.
 	Upto int64 `json:"upto"`
 	// Hash is the hash of the measures that were used, in hexadecimal.
 	Hash string `json:"hash"`

@@ -48,6 +48,16 @@ func countsUsers(q mechanisms.Query) bool {
 	return q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil
 }
 
+// countEpsilon is the ε of the released count of users; 0 if none is.
+func (p *program) countEpsilon() float64 {
+	for _, d := range p.draws {
+		if d.counting {
+			return d.query.Epsilon.InexactFloat64()
+		}
+	}
+	return 0
+}
+
 // described lists the series that a configured release gives: one, or one for each p of a joint draw.
 func described(s *config.Stream, r config.Release) []ledger.Release {
 	m := r.Mechanism
@@ -91,8 +101,9 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	return e
 }
 
-// draw draws every release of every group. Groups that nobody is in are drawn like all others.
-func (p *program) draw(e *ledger.Entry, merged *windows.Merger, m *metrics.Operator) error {
+// draw draws every release of every group, under the measures that learned has ready for the window. Groups that nobody
+// is in are drawn like all others.
+func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator) error {
 	random := bufio.NewReader(rand.Reader)
 	for g := range e.Groups {
 		points := merged.Sample(g)
@@ -100,10 +111,11 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, m *metrics.Opera
 		e.Groups[g].Values = make([]ledger.Value, len(p.releases))
 		var public mechanisms.Public
 		for _, counting := range []bool{true, false} {
-			for _, d := range p.draws {
+			for i, d := range p.draws {
 				if d.counting != counting {
 					continue
 				}
+				public.Measure = learned.measure(g, i)
 				began := time.Now()
 				drawn, err := d.mechanism.Draw(sample, public, random)
 				if err != nil {
@@ -160,11 +172,4 @@ func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw) {
 // figure is a grid point as an exact decimal.
 func (p *program) figure(index int64) decimal.Decimal {
 	return decimal.RequireFromString(p.stream.Grid.Text(index))
-}
-
-// withhold leaves the window's values out: its groups are there, without any.
-func (p *program) withhold(e *ledger.Entry) {
-	for g := range e.Groups {
-		e.Groups[g].Values = nil
-	}
 }

@@ -22,6 +22,7 @@ type worker struct {
 	at         stage.Partition
 	membership *stage.Membership
 	programs   []*program
+	priors     []*prior // of the programs, as far as this session has read and written the ledger
 }
 
 // session opens the transactional id, which fences whoever worked here before, reads the ledger to its end, and decides
@@ -31,6 +32,10 @@ func (w *worker) session(ctx context.Context) error {
 	producer, err := txn.Open(ctx, w.Conn.Client, w.Names.ReleaseID(w.at.Number), stage.TransactionTimeout, txn.OnRetry(w.Notify(w.at)))
 	if err != nil {
 		return err
+	}
+	w.priors = make([]*prior, len(w.programs))
+	for i, p := range w.programs {
+		w.priors[i] = newPrior(p)
 	}
 	books, err := w.fold(ctx)
 	if err != nil {
@@ -123,6 +128,11 @@ func (w *worker) read(ctx context.Context, partition int, wanted func(ledger.Ent
 		if !wanted(e) {
 			return nil
 		}
+		for i, p := range w.programs {
+			if p.stream.Name == e.Stream {
+				w.priors[i].read(e)
+			}
+		}
 		return books.Add(e)
 	})
 	return err
@@ -131,40 +141,42 @@ func (w *worker) read(ctx context.Context, partition int, wanted func(ledger.Ent
 // decide releases every window that is next in order of due time and complete.
 func (w *worker) decide(ctx context.Context, producer *txn.Producer, books *ledger.Books, gather *gathering) error {
 	for {
-		p, window := w.next(books)
-		if p == nil {
+		i, window := w.next(books)
+		if i < 0 {
 			return nil
 		}
+		p := w.programs[i]
 		parts, ok := gather.complete(p.stream.Name, window)
 		if !ok {
 			return nil
 		}
-		if err := w.record(ctx, producer, books, p, window, parts); err != nil {
+		if err := w.record(ctx, producer, books, i, window, parts); err != nil {
 			return err
 		}
 		gather.forget(p.stream.Name, window.End)
 	}
 }
 
-// next is the window that is due first among those of the partition that are not decided. Waiting for it, although a
+// next is the window that is due first among those of the partition that are not decided, and whose it is; −1 if there
+// is none. Waiting for it, although a
 // later one of another stream may be complete, keeps the order of charges a matter of the public schedule.
-func (w *worker) next(books *ledger.Books) (*program, windows.Window) {
-	var first *program
-	var window windows.Window
-	for _, p := range w.programs {
+func (w *worker) next(books *ledger.Books) (program int, window windows.Window) {
+	program = -1
+	for i, p := range w.programs {
 		candidate, ok := p.schedule.First(), true
 		if last, decided := books.Last(p.stream.Name); decided {
 			candidate, ok = p.schedule.After(last.UnixNano())
 		}
-		if ok && (first == nil || p.schedule.Due(candidate) < first.schedule.Due(window)) {
-			first, window = p, candidate
+		if ok && (program < 0 || p.schedule.Due(candidate) < w.programs[program].schedule.Due(window)) {
+			program, window = i, candidate
 		}
 	}
-	return first, window
+	return program, window
 }
 
 // record draws a window and writes it to the ledger. After an error the window may or may not be recorded.
-func (w *worker) record(ctx context.Context, producer *txn.Producer, books *ledger.Books, p *program, window windows.Window, parts []*windows.Partial) error {
+func (w *worker) record(ctx context.Context, producer *txn.Producer, books *ledger.Books, program int, window windows.Window, parts []*windows.Partial) error {
+	p, learned := w.programs[program], w.priors[program]
 	entry := p.entry(w.Names.App, window)
 	if line := w.Lineage(p.stream.Budget.Name); len(line) > 1 {
 		entry.Continues = line[1]
@@ -173,19 +185,18 @@ func (w *worker) record(ctx context.Context, producer *txn.Producer, books *ledg
 		return err
 	}
 	if entry.Reason == "" {
-		merger := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups,
-			Policy: windows.Policy(p.stream.Contribution), Window: window, Hasher: w.Hasher})
-		for _, part := range parts {
-			if err := merger.Add(part.Payload); err != nil {
-				// What the partition sent is lost to this window, but the window is not: the schedule is public.
-				w.Log.Error("a partial does not fit the stream and is left out", zap.String("stream", p.stream.Name), zap.Error(err))
-			}
-		}
-		if err := p.draw(&entry, merger, w.Metrics); err != nil {
+		if err := learned.ready(learned.number(window.End)); err != nil {
 			return err
 		}
+		if err := learned.mark(&entry, window); err != nil {
+			return err
+		}
+		if err := p.draw(&entry, w.merge(p, window, parts), learned, w.Metrics); err != nil {
+			return err
+		}
+		learned.smooth(&entry)
 	} else {
-		p.withhold(&entry)
+		learned.read(entry)
 	}
 	entry.ReleasedAt = time.Now().UTC().Truncate(time.Second)
 	value, err := entry.Encode()
@@ -202,6 +213,19 @@ func (w *worker) record(ctx context.Context, producer *txn.Producer, books *ledg
 		return errors.Join(ledger.ErrUnreadable, err)
 	}
 	return nil
+}
+
+// merge puts the partials of a window into one bag a group.
+func (w *worker) merge(p *program, window windows.Window, parts []*windows.Partial) *windows.Merger {
+	merger := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution,
+		Window: window, Hasher: w.Hasher})
+	for _, part := range parts {
+		if err := merger.Add(part.Payload); err != nil {
+			// What the partition sent is lost to this window, but the window is not: the schedule is public.
+			w.Log.Error("a partial does not fit the stream and is left out", zap.String("stream", p.stream.Name), zap.Error(err))
+		}
+	}
+	return merger
 }
 
 func (w *worker) observe(e ledger.Entry) {
