@@ -40,6 +40,7 @@ func readTo(t *testing.T, r *fetch.Reader, offset int64) []string {
 }
 
 func TestTransactions(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		topic := b.Topic(t, 1, nil)
 		aborted, committed, open := b.Begin(t, kafkatest.Name(t)), b.Begin(t, kafkatest.Name(t)), b.Begin(t, kafkatest.Name(t))
@@ -105,6 +106,7 @@ func TestTransactions(t *testing.T) {
 }
 
 func TestCompression(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		for _, codec := range []kafka.Compression{0, kafka.Gzip, kafka.Snappy, kafka.Lz4, kafka.Zstd} {
 			topic := b.Topic(t, 1, nil)
@@ -153,6 +155,7 @@ func TestLogAppendTime(t *testing.T) {
 }
 
 func TestDeletedRecordsAreCounted(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		topic := b.Topic(t, 1, nil)
 		for _, v := range []string{"a", "b", "c", "d", "e"} {
@@ -225,6 +228,7 @@ func TestPollWaitsForRecords(t *testing.T) {
 }
 
 func TestLeaderMoves(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Fake(t)
 	topic := b.Topic(t, 1, nil)
 	b.Produce(t, topic, 0, kafkatest.Values("a")...)
@@ -236,20 +240,22 @@ func TestLeaderMoves(t *testing.T) {
 	if err := b.Fake.MoveTopicPartition(topic, 0, to); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := r.Poll(kafkatest.Context(t)); err != nil || retried == 0 {
+		t.Fatalf("%v after %d failures, want some: the old leader was asked first", err, retried)
+	}
 	b.Produce(t, topic, 0, kafkatest.Values("b")...)
 	if got := readTo(t, r, 2); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("after the move: %v", got)
 	}
-	t.Logf("%d tries failed", retried)
 }
 
 func TestMissingTopicIsWaitedFor(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		topic := kafkatest.Name(t)
-		o, missed := quick, make(chan error, 1)
-		o.OnRetry = func(_ string, _ int, err error) {
+		o, missed := quick, make(chan struct{}, 1)
+		o.OnRetry = func(string, int, error) {
 			select {
-			case missed <- err:
+			case missed <- struct{}{}:
 			default:
 			}
 		}
@@ -265,6 +271,7 @@ func TestMissingTopicIsWaitedFor(t *testing.T) {
 }
 
 func TestBrokerIsKilledAndComesBack(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Own(t)
 	topic := b.Topic(t, 1, nil)
 	b.Produce(t, topic, 0, kafkatest.Values("a")...)

@@ -109,7 +109,9 @@ func TestDamageBehindWholeBatches(t *testing.T) {
 		t.Fatalf("got %v, %v", got, err)
 	}
 	_, err := read(t, r)
-	mustBatchError(t, err, 1)
+	if e := mustBatchError(t, err, 1); e.Next != 0 {
+		t.Errorf("next %d, want none: nothing in the batch can be relied upon", e.Next)
+	}
 }
 
 func TestFailuresThatPassAreTriedAgain(t *testing.T) {

@@ -231,13 +231,13 @@ func (s *server) await() error {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	go func() {
+	go func(ended chan struct{}) {
 		select {
-		case <-s.ended:
+		case <-ended:
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
+	}(s.ended)
 	if err := conn.Check(ctx); err != nil {
 		log, _ := os.ReadFile(s.log())
 		s.kill()

@@ -121,7 +121,8 @@ func EncodeBatch(s Session, records []Record) []byte {
 // appendRecord encodes one record: its length, and what follows, which is put
 // together in scratch to learn the length.
 func appendRecord(dst, scratch []byte, r *Record, delta int, timeDelta int64) (_, _ []byte) {
-	b := append(scratch[:0], 0) // attributes: none is defined
+	b := scratch[:0]
+	b = append(b, 0) // attributes: none is defined
 	b = kbin.AppendVarlong(b, timeDelta)
 	b = kbin.AppendVarint(b, int32(delta))
 	b = kbin.AppendVarintBytes(b, r.Key)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func TestEncodeBatch(t *testing.T) {
 		"does not pack": {random, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := append(records[:3:3], Record{Value: c.value, Time: 6000})
+			all := slices.Concat(records, []Record{{Value: c.value, Time: 6000}})
 			b, got := decode(t, EncodeBatch(Session{ProducerID: 77, Epoch: 3, Sequence: 11, Transactional: true}, all))
 			if b.ProducerID != 77 || b.ProducerEpoch != 3 || b.FirstSequence != 11 || b.NumRecords != 4 || b.LastOffsetDelta != 3 ||
 				b.FirstTimestamp != 5000 || b.MaxTimestamp != 9000 || b.Magic != 2 {

@@ -30,6 +30,7 @@ func fail(b *kafkatest.Broker, key kmsg.Key, err *kerr.Error, n int) *kfake.Faul
 
 // What a broker asks to be tried again is, and comes out once.
 func TestAnswersThatAskForPatience(t *testing.T) {
+	t.Parallel()
 	type fault struct {
 		key kmsg.Key
 		err *kerr.Error
@@ -146,6 +147,7 @@ func TestEndThatFailsHalfWayIsUnknown(t *testing.T) {
 // whichever requests or answers are lost and wherever another worker gets in
 // between.
 func TestExactlyOnceUnderAnyFaults(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Fake(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		topic := b.Topic(t, 1, nil)
@@ -232,6 +234,7 @@ func TestExactlyOnceUnderAnyFaults(t *testing.T) {
 
 // The same on a real broker that is killed while transactions are under way.
 func TestExactlyOnceWhenTheBrokerIsKilled(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Own(t)
 	topic := b.Topic(t, 1, nil)
 	const total = 100

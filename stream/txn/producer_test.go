@@ -92,6 +92,7 @@ func TestOffsetsAlone(t *testing.T) {
 }
 
 func TestTransactionOfManyBatches(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		topic := b.Topic(t, 1, nil)
 		var tx txn.Transaction
@@ -122,6 +123,7 @@ func TestTransactionOfManyBatches(t *testing.T) {
 
 // Whatever answer is lost, the transaction is committed once.
 func TestLostAnswers(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		for _, sent := range []bool{false, true} {
 			for _, step := range steps {
@@ -159,6 +161,7 @@ func TestLostAnswers(t *testing.T) {
 // When the end is never answered the outcome is unknown, and the next Open
 // settles it.
 func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		for _, sent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("sent %v", sent), func(t *testing.T) {
@@ -196,6 +199,7 @@ func TestUnknownOutcome(t *testing.T) {
 // A producer that another Open overtakes, at whatever step, commits nothing
 // more.
 func TestFenced(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		for _, step := range steps[1:] {
 			t.Run(fmt.Sprint("before ", step), func(t *testing.T) {
@@ -254,6 +258,7 @@ func TestFencedAfterACommitWhoseAnswerWasLost(t *testing.T) {
 
 // The coordinator aborts a transaction that takes longer than its timeout.
 func TestTimedOutTransaction(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Real(t)
 	topic := b.Topic(t, 1, nil)
 	client, m := meddle(b)
