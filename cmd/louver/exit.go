@@ -57,7 +57,7 @@ func report(w io.Writer, err error) int {
 		}
 	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(w, "louver: %s\n", strings.TrimSpace(line))
+		_, _ = fmt.Fprintf(w, "louver: %s\n", strings.TrimSpace(line))
 	}
 	return code
 }

@@ -41,6 +41,9 @@ func (c *runCommand) Run(app *App) error {
 			return usageError(fmt.Errorf("--stages: %q is no stage; want some of %s", s, strings.Join(stream.Stages, ",")))
 		}
 	}
+	if err := c.notYet(); err != nil {
+		return err
+	}
 	file, err := loadStreams(c.Streams)
 	if err != nil {
 		return err
@@ -55,6 +58,22 @@ func (c *runCommand) Run(app *App) error {
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
 		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, conn: conn, log: app.Log}
 	return s.run(ctx)
+}
+
+// notYet refuses settings that this version would ignore.
+func (c *runCommand) notYet() error {
+	for _, s := range []struct{ name, value string }{
+		{"LOUVER_SCHEMA_REGISTRY_URL", c.SchemaRegistryURL}, {"LOUVER_HTTP_BASE_PATH", c.HTTPBasePath},
+		{"LOUVER_HTTP_WEB_CONFIG_FILE", c.HTTPWebConfigFile}, {"LOUVER_METRICS_WEB_CONFIG_FILE", c.MetricsWebConfigFile},
+	} {
+		if s.value != "" {
+			return fmt.Errorf("%s=%q is not available yet; want it unset", s.name, s.value)
+		}
+	}
+	if c.KafkaIsolation != "read_committed" && c.KafkaIsolation != "read_uncommitted" {
+		return fmt.Errorf("LOUVER_KAFKA_ISOLATION=%q; want read_committed or read_uncommitted", c.KafkaIsolation)
+	}
+	return nil
 }
 
 // loadStreams reads the streams files of a pattern.

@@ -1,8 +1,6 @@
 package ingest
 
 import (
-	"math"
-
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/stage"
@@ -135,7 +133,7 @@ func (r *route) pane(w windows.Window, offset int64) *pane {
 }
 
 func (r *route) bagSpec(w windows.Window) windows.BagSpec {
-	return windows.BagSpec{Groups: r.stream.Groups, MaxGroups: r.stream.MaxGroups, Policy: windows.Policy(r.stream.Contribution), Window: w, Hasher: r.hasher}
+	return windows.BagSpec{Groups: r.stream.Groups, MaxGroups: r.stream.MaxGroups, Policy: r.stream.Contribution, Window: w, Hasher: r.hasher}
 }
 
 // cutThrough is the end of the last window that is cut or sealed.
@@ -154,15 +152,6 @@ func (r *route) due(now int64) (through int64, ok bool) {
 		through = min(through, r.schedule.End)
 	}
 	return through, through > r.cutThrough()
-}
-
-// nextDue is when the next window will be due; math.MaxInt64 after the last one.
-func (r *route) nextDue() int64 {
-	w, ok := r.schedule.After(r.cutThrough())
-	if !ok {
-		return math.MaxInt64
-	}
-	return r.schedule.Due(w)
 }
 
 // cutAt cuts all windows with End ≤ through that are not cut yet.

@@ -78,7 +78,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			if err := running.mark(&entry, window); err != nil {
 				t.Fatal(err)
 			}
-			if random.IntN(60) == 0 || i >= 3*epoch/2+90 {
+			if random.IntN(30) == 0 || i >= 3*epoch/2+90 {
 				a := anew()
 				if err := a.ready(a.number(window.End)); err != nil {
 					t.Fatal(err)
