@@ -51,10 +51,17 @@ func NewFilter(q Query) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := m.(*ranks)
+	var r *ranks
+	switch m := m.(type) {
+	case *ranks:
+		r = m
+	case *interval:
+		r = m.estimate
+	}
 	f := newFilter(q.Grid.last+1, q.Grid.anchor, r.p, r.q)
-	f.epsilon = q.Epsilon.Rat()
-	f.left, f.right = big.NewRat(r.q, 2*max(r.p, r.q-r.p)), big.NewRat(r.q, 2*max(r.p, r.q-r.p))
+	f.epsilon = new(big.Rat).Quo(q.Epsilon.Rat(), big.NewRat(r.share, 1))
+	f.left = big.NewRat(r.q, 2*max(r.p, r.q-r.p))
+	f.right = f.left
 	if u, ok := r.utility.(margin); ok {
 		f.left, f.right = big.NewRat(u.a*u.q, u.span()), big.NewRat(u.b*u.q, u.span())
 	}

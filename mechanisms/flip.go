@@ -11,7 +11,7 @@ package mechanisms
 
 func newFlip(q *Query) (Mechanism, error) {
 	m, err := q.ranks("permute_and_flip", func(p, den int64) (rankUtility, int64) {
-		return margin{p, den, 1, 1}, 2 * max(p, den-p)
+		return margin{p: p, q: den, a: 1, b: 1}, 2 * max(p, den-p)
 	})
 	if err != nil {
 		return nil, err

@@ -17,10 +17,12 @@ import "fmt"
 //
 // Derived here; at A = B = 1 it is the symmetric distance of Gillenwater & Muñoz Medina (2020) without its floor at 0
 // and without rounding to whole edits, which is what separates a heap of equal values from the points beside it.
-type margin struct{ p, q, a, b int64 }
+//
+// shift moves the target by shift/q ranks; it is a public constant, in which the argument changes nothing.
+type margin struct{ p, q, a, b, shift int64 }
 
 func (u margin) level(below, equal, above int64) int64 {
-	pn := u.p * (below + equal + above)
+	pn := u.p*(below+equal+above) + u.shift
 	return max(u.a*(pn-u.q*(below+equal)), u.b*(u.q*below-pn))
 }
 
@@ -42,6 +44,9 @@ func tilt(p, q int64) (a, b int64) {
 }
 
 func newMargin(q *Query) (Mechanism, error) {
+	if q.Interval != nil {
+		return newInterval(q)
+	}
 	m, err := q.margin(1)
 	if err != nil {
 		return nil, err
@@ -66,6 +71,7 @@ func (q *Query) margin(share int64) (*ranks, error) {
 	if min(u.a, u.b) < 1 || max(u.a, u.b) > 1000 || max(u.a, u.b)*u.q > 1e10 {
 		return nil, fmt.Errorf("tilt [%d, %d] must be two whole numbers from 1 to 1000, times the denominator %d of p at most 10^10", u.a, u.b, u.q)
 	}
+	m.share = share
 	m.left /= float64(u.a)
 	m.right /= float64(u.b)
 	return m, nil

@@ -20,7 +20,7 @@ type offer struct {
 func offers(s Statistic) []offer {
 	switch s {
 	case Median, Quantile:
-		return append([]offer{{"margin", newMargin, "tilt"}, {"duff", newDuff, ""}, {"permute_and_flip", newFlip, ""}, {"rank", newRank, ""}, {"mid_rank", newMidRank, ""}}, smoothOffers()...)
+		return append([]offer{{"margin", newMargin, "tilt interval"}, {"duff", newDuff, ""}, {"permute_and_flip", newFlip, ""}, {"rank", newRank, ""}, {"mid_rank", newMidRank, ""}}, smoothOffers()...)
 	case Quantiles:
 		return []offer{{"joint", newJoint, ""}, {"split", newSplit, ""}}
 	case Mode:
@@ -107,6 +107,9 @@ func (q *Query) check(chosen offer) error {
 		if p.given && !strings.Contains(" "+chosen.takes+" ", " "+p.name+" ") {
 			return fmt.Errorf("%s %v is not a parameter of mechanism %s", p.name, p.value, chosen.name)
 		}
+	}
+	if q.Calibration != "" && q.Calibration != "published" {
+		return fmt.Errorf("calibration %q is not known: published, or none for the tightest", q.Calibration)
 	}
 	switch q.Prior {
 	case "", "uniform", "cells", "adaptive":

@@ -22,6 +22,8 @@ type ranks struct {
 	header
 	grid      *Grid
 	p, q      int64
+	share     int64 // the mechanism's part of the query's ε is 1/share
+	shift     int64 // the target is the rank αn + shift/q
 	utility   rankUtility
 	rate      exact.Rate // κ
 	measure   *Measure
@@ -52,6 +54,7 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 		grid:    q.Grid,
 		p:       p,
 		q:       den,
+		share:   1,
 		utility: utility,
 		rate:    q.rate(divisor),
 		measure: q.measure(),
@@ -62,21 +65,29 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 }
 
 func (m *ranks) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	measure, err := m.measureOf(s, public)
+	if err != nil {
 		return Draw{}, err
 	}
-	measure := m.measure
-	if public.Measure != nil && !m.fixed {
-		if err := public.Measure.check(m.grid); err != nil {
-			return Draw{}, err
-		}
-		measure = public.Measure
-	}
 	source := exact.NewSource(random)
-	x := m.choose(outward(newTour(m, s), m.rate, measure), source)
-	d := Draw{Values: []int64{x}}
+	d := Draw{Values: []int64{m.draw(s, measure, source)}}
 	d.RankError95, d.PLow, d.PHigh = m.errors(measure, public.Users)
 	return d, source.Err()
+}
+
+// measureOf checks what is drawn from and returns the base measure of the draw.
+func (m *ranks) measureOf(s *Sample, public Public) (*Measure, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if public.Measure == nil || m.fixed {
+		return m.measure, nil
+	}
+	return public.Measure, public.Measure.check(m.grid)
+}
+
+func (m *ranks) draw(s *Sample, measure *Measure, source *exact.Source) int64 {
+	return m.choose(outward(newTour(m, s), m.rate, measure), source)
 }
 
 // errors returns how far a draw may be from the quantile. Points with κ·level > t have probability at most V·e^{−t}/v
@@ -124,7 +135,8 @@ func newTour(m *ranks, s *Sample) *tour {
 	t := &tour{grid: m.grid, sample: s, utility: m.utility}
 	best := 0
 	if s.n > 0 {
-		quantile := 2*s.at(ceilDiv(m.p*s.n, m.q)) + 1 // X(⌈αn⌉)
+		rank := -floorDiv(-m.p*s.n-m.shift, m.q) // ⌈αn⌉ if nothing is shifted
+		quantile := 2*s.at(min(max(rank, 1), s.n)) + 1
 		best = quantile
 		for piece := max(0, quantile-2); piece <= min(quantile+2, 2*len(s.values)); piece++ {
 			if lo, hi := t.span(piece); lo < hi && t.levelOf(piece) < t.levelOf(best) {

@@ -237,7 +237,7 @@ func TestMarginIsBestAtTheQuantile(t *testing.T) {
 	for _, p := range probabilities {
 		num, den, _ := fraction("p", dec(p))
 		for _, sides := range [][2]int64{{1, 1}, {1, 3}, {2, 1}} {
-			u := margin{num, den, sides[0], sides[1]}
+			u := margin{p: num, q: den, a: sides[0], b: sides[1]}
 			dptest.Samples(5, 7, func(h []int64) {
 				s := sampleOf(g, h)
 				if s.n == 0 {

@@ -46,7 +46,7 @@ func (m *split) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	source := exact.NewSource(random)
 	var d Draw
 	for _, r := range m.parts {
-		d.Values = append(d.Values, outward(newTour(r, s), r.rate, r.measure).exponential(source))
+		d.Values = append(d.Values, r.draw(s, r.measure, source))
 	}
 	slices.Sort(d.Values)
 	m.errors(&d, public.Users)

@@ -1,0 +1,100 @@
+package mechanisms
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/louver/louver/mechanisms/exact"
+	"github.com/shopspring/decimal"
+)
+
+// interval is a quantile with an interval of values around it, which is paid for: half of ε goes to the quantile, a
+// quarter each to a value for the rank αn − s and one for αn + s. The shifts s are such that, whatever the data, each
+// of the two lies on its side of the quantile with probability 1 − (1−level)/2; both are from public figures.
+//
+// Privacy: ε-DP, the sum of three margins (basic composition); their ρ add up.
+type interval struct {
+	header
+	estimate, side *ranks
+	eta            float64 // chance that one end is on the wrong side
+}
+
+func newInterval(q *Query) (Mechanism, error) {
+	if q.Interval.Sign() <= 0 || q.Interval.Cmp(decimal.NewFromInt(1)) >= 0 {
+		return nil, fmt.Errorf("interval %s must lie between 0 and 1, both excluded", shown(*q.Interval))
+	}
+	m := &interval{eta: (1 - q.Interval.InexactFloat64()) / 2}
+	if !(m.eta > 0) {
+		return nil, fmt.Errorf("interval %s is too close to 1", shown(*q.Interval))
+	}
+	var err error
+	if m.estimate, err = q.margin(2); err != nil {
+		return nil, err
+	}
+	if m.side, err = q.margin(4); err != nil {
+		return nil, err
+	}
+	if u := m.side.utility.(margin); max(u.a, u.b)*u.q > 1e9 {
+		return nil, fmt.Errorf("interval: the denominator %d of p times tilt [%d, %d] must be at most 10^9", u.q, u.a, u.b)
+	}
+	half, quarter := decimal.New(5, -1), decimal.New(25, -2)
+	parts := compose(boundedRange(q.Epsilon.Mul(half)), boundedRange(q.Epsilon.Mul(quarter)), boundedRange(q.Epsilon.Mul(quarter)))
+	m.header = header{"margin", Promise{Epsilon: q.Epsilon, Rho: parts.Rho}}
+	return m, nil
+}
+
+func (m *interval) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
+	measure, err := m.estimate.measureOf(s, public)
+	if err != nil {
+		return Draw{}, err
+	}
+	source := exact.NewSource(random)
+	x := m.estimate.draw(s, measure, source)
+	padded := s.padded(m.side.grid)
+	// The lower end must not overshoot to the right, nor the upper one to the left.
+	low, high := m.side.shifted(-m.side.right*measure.surprise(m.eta)), m.side.shifted(m.side.left*measure.surprise(m.eta))
+	d := Draw{Values: []int64{x}}
+	d.Low = min(x, low.draw(padded, measure, source))
+	d.High = max(x, high.draw(padded, measure, source))
+	d.RankError95, d.PLow, d.PHigh = m.estimate.errors(measure, public.Users)
+	return d, source.Err()
+}
+
+// padding is how many users padded puts at either end: more than any sample and shift together.
+const padding = 1 << 29
+
+// padded returns the sample with padding users more at both ends of the grid. They are the same on all samples, so that
+// neighbours stay neighbours, and give a target beyond the smallest or largest value a place: the end of the grid.
+func (s *Sample) padded(g *Grid) *Sample {
+	p := &Sample{n: s.n + 2*padding, values: make([]int64, 0, len(s.values)+2), upTo: make([]int64, 0, len(s.values)+2)}
+	if len(s.values) == 0 || s.values[0] > 0 {
+		p.values, p.upTo = append(p.values, 0), append(p.upTo, padding)
+	}
+	for j, v := range s.values {
+		p.values, p.upTo = append(p.values, v), append(p.upTo, s.upTo[j]+padding)
+	}
+	if last := len(p.values) - 1; p.values[last] == g.last {
+		p.upTo[last] = p.n
+	} else {
+		p.values, p.upTo = append(p.values, g.last), append(p.upTo, p.n)
+	}
+	return p
+}
+
+// shifted returns the mechanism for a target that many ranks further right, rounded outward, on padded samples. More
+// than 2^28 ranks are beyond every sample.
+func (m *ranks) shifted(by float64) *ranks {
+	by = min(max(by, -maxUsers), maxUsers)
+	shift := int64(math.Ceil(math.Abs(by) * float64(m.q)))
+	if by < 0 {
+		shift = -shift
+	}
+	moved := *m
+	// Of the padded n, p/q is not α of the sample: p(n + 2·padding) + shift = pn + q·padding + the shift wanted.
+	moved.shift = shift + padding*(m.q-2*m.p)
+	u := m.utility.(margin)
+	u.shift = moved.shift
+	moved.utility = u
+	return &moved
+}
