@@ -1,0 +1,189 @@
+// Package laws computes the distributions that private mechanisms draw from, in float64 and straight from the
+// definitions, so that experiments can state expected errors instead of averages over draws. It shares no code with the
+// samplers; tests compare the two.
+//
+// Everything lives on the grid indices 0..N. A [Law] holds the probability of each.
+package laws
+
+import (
+	"math"
+	"slices"
+)
+
+// Law is a distribution on the grid: Law[x] is the probability of index x.
+type Law []float64
+
+// Sample is a multiset of grid indices, one of each user.
+type Sample struct {
+	Sorted []int64
+	counts []int64 // users at each index
+}
+
+// NewSample sorts values, indices in 0..last, in place.
+func NewSample(values []int64, last int64) *Sample {
+	slices.Sort(values)
+	s := &Sample{Sorted: values, counts: make([]int64, last+1)}
+	for _, v := range values {
+		s.counts[v]++
+	}
+	return s
+}
+
+// Last is the last grid index N.
+func (s *Sample) Last() int64 { return int64(len(s.counts)) - 1 }
+
+// Users is the number of users.
+func (s *Sample) Users() int64 { return int64(len(s.Sorted)) }
+
+// At is X(r), the r-th smallest value: the lower end of the grid for r < 1, the upper one for r > n.
+func (s *Sample) At(r int64) int64 {
+	switch {
+	case r < 1:
+		return 0
+	case r > s.Users():
+		return s.Last()
+	}
+	return s.Sorted[r-1]
+}
+
+// Quantile is X(⌈pn/q⌉), the value that errors are counted from.
+func (s *Sample) Quantile(p, q int64) int64 {
+	return s.At(max(1, (p*s.Users()+q-1)/q))
+}
+
+// Errors is the distribution of |x − T| in grid steps, over one or several samples.
+type Errors struct {
+	weight []float64
+	total  float64
+}
+
+// Add takes in the law of one sample, whose true value is the index target.
+func (e *Errors) Add(law Law, target int64) {
+	if e.weight == nil {
+		e.weight = make([]float64, len(law))
+	}
+	for x, p := range law {
+		e.weight[max(int64(x)-target, target-int64(x))] += p
+	}
+	e.total++
+}
+
+// Mean is E|x − T|.
+func (e *Errors) Mean() float64 {
+	sum := 0.0
+	for d, w := range e.weight {
+		sum += float64(d) * w
+	}
+	return sum / e.total
+}
+
+// Quantile is the least d with P(|x − T| ≤ d) ≥ level.
+func (e *Errors) Quantile(level float64) float64 {
+	sum := 0.0
+	for d, w := range e.weight {
+		if sum += w; sum >= level*e.total {
+			return float64(d)
+		}
+	}
+	return float64(len(e.weight) - 1)
+}
+
+// normalise divides by the sum.
+func normalise(law Law) Law {
+	sum := 0.0
+	for _, w := range law {
+		sum += w
+	}
+	for x := range law {
+		law[x] /= sum
+	}
+	return law
+}
+
+// nodes and weights of Gauss-Legendre quadrature on [−1, 1] with 8 points, the positive half.
+var (
+	gaussNode   = [4]float64{0.1834346424956498, 0.5255324099163290, 0.7966664774136267, 0.9602898564975363}
+	gaussWeight = [4]float64{0.3626837833783620, 0.3137066458778873, 0.2223810344533745, 0.1012285362903763}
+)
+
+// integrate calls f with nodes in the panels between neighbouring ends and with the weights of the sum.
+func integrate(ends []float64, f func(t, weight float64)) {
+	for i := 1; i < len(ends); i++ {
+		half, middle := (ends[i]-ends[i-1])/2, (ends[i]+ends[i-1])/2
+		if half <= 0 {
+			continue
+		}
+		for k, node := range gaussNode {
+			f(middle-half*node, half*gaussWeight[k])
+			f(middle+half*node, half*gaussWeight[k])
+		}
+	}
+}
+
+// evenly returns the ends of n panels of [0, to].
+func evenly(to float64, n int) []float64 {
+	ends := make([]float64, n+1)
+	for i := range ends {
+		ends[i] = to * float64(i) / float64(n)
+	}
+	return ends
+}
+
+// Uniform is the base measure in which all points are alike.
+func Uniform(last int64) []float64 {
+	mu := make([]float64, last+1)
+	for i := range mu {
+		mu[i] = 1
+	}
+	return mu
+}
+
+// CellBounds are the ends of the cells of the logarithmic base measure around the index anchor of the value 0: a cell is
+// a sixteenth as wide as it is far from there, at most 1/32 of the grid; where 0 lies inside the grid, distances count
+// from 1/64 of the grid on.
+func CellBounds(last, anchor int64) []int64 {
+	points := last + 1
+	widest := (points + 31) / 32
+	offset := int64(0)
+	if 0 < anchor && anchor < last {
+		offset = (points + 63) / 64
+	}
+	width := func(distance int64) int64 { return max(1, min((distance+offset)/16, widest)) }
+	bounds := []int64{anchor}
+	for at := anchor; at > 0; {
+		at -= min(width(anchor-at+1), at)
+		bounds = append(bounds, at)
+	}
+	slices.Reverse(bounds)
+	for at := anchor; at < points; {
+		at += min(width(at-anchor), points-at)
+		bounds = append(bounds, at)
+	}
+	return bounds
+}
+
+// Cells is the base measure in which all cells of [CellBounds] have the same mass.
+func Cells(last, anchor int64) []float64 {
+	mu := make([]float64, last+1)
+	bounds := CellBounds(last, anchor)
+	for j := 1; j < len(bounds); j++ {
+		for x := bounds[j-1]; x < bounds[j]; x++ {
+			mu[x] = 1 / float64(bounds[j]-bounds[j-1])
+		}
+	}
+	return mu
+}
+
+// exponential returns P(x) ∝ μ(x)·e^{−κ·level(x)}.
+func exponential(levels []int64, kappa float64, mu []float64) Law {
+	law := make(Law, len(levels))
+	best := slices.Min(levels)
+	weight, at := 1.0, best
+	for x, level := range levels {
+		if level != at {
+			weight, at = math.Exp(-kappa*float64(level-best)), level
+		}
+		law[x] = weight * mu[x]
+	}
+	return normalise(law)
+}

@@ -1,0 +1,183 @@
+package laws
+
+import (
+	"math"
+	"slices"
+)
+
+// Utility is a level of a point by how many users hold less, the same and more, and the divisor d of its weight: the
+// exponential mechanism has κ = ε/d.
+type Utility struct {
+	Level   func(below, equal, above int64) int64
+	Divisor int64
+}
+
+// Margin is max(A(pn − qC), B(qc − pn)) for c users below a point and C at or below it.
+func Margin(p, q, a, b int64) Utility {
+	return Utility{
+		Level: func(below, equal, above int64) int64 {
+			n := below + equal + above
+			return max(a*(p*n-q*(below+equal)), b*(q*below-p*n))
+		},
+		Divisor: max(a*p, b*(q-p)) + max(b*p, a*(q-p)),
+	}
+}
+
+// Tilt is the pair of side weights that the library gives to the quantile p/q.
+func Tilt(p, q int64) (a, b int64) {
+	switch {
+	case 4*p > 3*q:
+		return 1, 2
+	case 4*p < q:
+		return 2, 1
+	}
+	return 1, 1
+}
+
+// Duff is the distance of Gillenwater & Muñoz Medina (2020) with ties: the fewest users to add or remove until the
+// quantile p/q is the point.
+func Duff(p, q int64) Utility {
+	r := q - p
+	return Utility{
+		Level: func(below, equal, above int64) int64 {
+			e := int64(0)
+			if equal == 0 {
+				e = 1
+			}
+			u, w := p*above-r*(below+equal), r*below-p*(equal+above)
+			switch {
+			case u > 0 && 2*p >= q:
+				return e + ceil(max(0, u-r*e), p)
+			case u > 0:
+				return ceil(u, r)
+			case below >= 1 && w >= 0 && 2*p >= q:
+				return w/p + 1
+			case below >= 1 && w >= 0 && w >= p*e:
+				return e + (w-p*e)/r + 1
+			}
+			return e
+		},
+		Divisor: 2,
+	}
+}
+
+func ceil(a, b int64) int64 { return (a + b - 1) / b }
+
+// Rank is the rank utility ⌈max(0, U, W)/max(p, q−p)⌉.
+func Rank(p, q int64) Utility {
+	return Utility{
+		Level: func(below, equal, above int64) int64 {
+			return ceil(max(0, p*above-(q-p)*(below+equal), (q-p)*below-p*(equal+above)), max(p, q-p))
+		},
+		Divisor: 2,
+	}
+}
+
+// MidRank is |(q−p)L − pG|.
+func MidRank(p, q int64) Utility {
+	return Utility{
+		Level: func(below, _, above int64) int64 {
+			d := (q-p)*below - p*above
+			return max(d, -d)
+		},
+		Divisor: 2 * max(p, q-p),
+	}
+}
+
+// levels returns those of all points.
+func (u Utility) levels(s *Sample) []int64 {
+	levels := make([]int64, len(s.counts))
+	below, n := int64(0), s.Users()
+	for x, equal := range s.counts {
+		if x > 0 && equal == 0 && s.counts[x-1] == 0 {
+			levels[x] = levels[x-1]
+			continue
+		}
+		levels[x] = u.Level(below, equal, n-below-equal)
+		below += equal
+	}
+	return levels
+}
+
+// Exponential is the exponential mechanism of a utility with the base measure mu.
+func Exponential(s *Sample, u Utility, epsilon float64, mu []float64) Law {
+	return exponential(u.levels(s), epsilon/float64(u.Divisor), mu)
+}
+
+// Flip is permute-and-flip (McKenna & Sheldon 2020) with coins p_x = e^{−ε(level(x) − best)/d}:
+// P(x) = p_x·∫₀¹ Π_{y≠x}(1 − p_y·t) dt, by quadrature.
+func Flip(s *Sample, u Utility, epsilon float64) Law {
+	levels := u.levels(s)
+	best := slices.Min(levels)
+	mass := map[int64]float64{}
+	for _, level := range levels {
+		mass[level]++
+	}
+	type group struct{ coin, mass, share float64 }
+	var groups []*group
+	byLevel := map[int64]*group{}
+	heads := 0.0
+	for level, m := range mass {
+		coin := math.Exp(-epsilon / float64(u.Divisor) * float64(level-best))
+		if coin*m < 1e-18 {
+			continue
+		}
+		g := &group{coin: coin, mass: m}
+		groups = append(groups, g)
+		byLevel[level] = g
+		heads += coin * m
+	}
+	integrate(evenly(math.Min(1, 48/heads), 24), func(t, weight float64) {
+		log := 0.0
+		for _, g := range groups {
+			log += g.mass * math.Log1p(-g.coin*t)
+		}
+		none := weight * math.Exp(log)
+		for _, g := range groups {
+			g.share += none * g.coin / (1 - g.coin*t)
+		}
+	})
+	law := make(Law, len(levels))
+	for x, level := range levels {
+		if g := byLevel[level]; g != nil {
+			law[x] = g.share
+		}
+	}
+	return law
+}
+
+// Piecewise is the exponential mechanism of the interpolated distance: φ rises linearly from k−1 to k between the ends
+// of the hulls of {d ≤ k−1} and {d ≤ k}.
+func Piecewise(s *Sample, u Utility, epsilon float64) Law {
+	levels := u.levels(s)
+	best := slices.Min(levels)
+	law := make(Law, len(levels))
+	// hull[x] is the least k such that x lies in the hull of {d ≤ k}, seen from one side.
+	side := func(from, to, step int) {
+		hull := make([]int64, len(levels))
+		outer := int64(math.MaxInt64)
+		for x := to; x != from-step; x -= step {
+			outer = min(outer, levels[x])
+			hull[x] = outer
+		}
+		for x := from; x != to+step; {
+			end := x
+			for end != to && hull[end+step] == hull[x] {
+				end += step
+			}
+			width := (end-x)*step + 1
+			for i := 1; i <= width; i++ {
+				phi := float64(hull[x] - best)
+				if phi > 0 {
+					phi += float64(i)/float64(width) - 1
+				}
+				law[x+(i-1)*step] = math.Exp(-epsilon / float64(u.Divisor) * phi)
+			}
+			x = end + step
+		}
+	}
+	core := slices.Index(levels, best)
+	side(core, len(levels)-1, 1)
+	side(core, 0, -1)
+	return normalise(law)
+}

@@ -1,0 +1,221 @@
+package laws
+
+import "math"
+
+// Noise is a law for smooth sensitivity: the release is T + (g/α)·Z for the β-smooth sensitivity g.
+type Noise struct {
+	Name        string
+	Alpha, Beta float64
+	// Tail is P(|Z| > z), nil where it has no closed form.
+	Tail func(z float64) float64
+	// Mean and Variance are E|Z| and E Z².
+	Mean, Variance float64
+}
+
+// Power has the density (p−1)/2·(1+|z|)^−p, p = 1 + ε/β.
+func Power(epsilon float64) Noise {
+	beta := epsilon / 8
+	p := 1 + epsilon/beta
+	return Noise{
+		Name: "smooth_power", Beta: beta,
+		Alpha:    math.Min(math.Expm1(epsilon/p), math.Exp(beta)*math.Expm1((epsilon-beta)/p)),
+		Tail:     func(z float64) float64 { return math.Pow(1+z, 1-p) },
+		Mean:     1 / (p - 2),
+		Variance: 2 / ((p - 2) * (p - 3)),
+	}
+}
+
+// Cauchy is the Cauchy law, with the published calibration α = β = ε/6 or the tight one at β = ε/8.
+func Cauchy(epsilon float64, published bool) Noise {
+	n := Noise{
+		Name: "smooth_cauchy", Beta: epsilon / 8,
+		Tail: func(z float64) float64 { return 2 / math.Pi * math.Atan2(1, z) },
+		Mean: math.Inf(1), Variance: math.Inf(1),
+	}
+	n.Alpha = math.Sqrt(math.Min(2*math.Exp(n.Beta)*(math.Cosh(epsilon)-math.Cosh(n.Beta)), 2*(math.Cosh(epsilon)-1)))
+	if published {
+		n.Name, n.Alpha, n.Beta = "smooth_cauchy published", epsilon/6, epsilon/6
+	}
+	return n
+}
+
+// Student is Student's t with 3 degrees of freedom, ε = dβ + α(d+1)/(2√d); published: ε = (d+1)β + …
+func Student(epsilon float64, published bool) Noise {
+	const d = 3.0
+	n := Noise{Name: "smooth_student_t", Beta: epsilon / 8}
+	left := epsilon - d*n.Beta
+	if published {
+		n.Name, left = "smooth_student_t published", epsilon-(d+1)*n.Beta
+	}
+	n.Alpha = left * 2 * math.Sqrt(d) / (d + 1)
+	n.Tail = func(z float64) float64 {
+		y := z / math.Sqrt(d)
+		return 1 - 2/math.Pi*(y/(1+y*y)+math.Atan(y))
+	}
+	n.Mean, n.Variance = 2*math.Sqrt(3)/math.Pi, 3
+	return n
+}
+
+// Laplace is (ε, δ) with β as given: α = min(ε, ε + β − (e^β−1)·ln(1/δ), e^β(ε−β)). α ≤ 0 where β is too large.
+func Laplace(epsilon, delta, beta float64) Noise {
+	return Noise{
+		Name: "smooth_laplace", Beta: beta,
+		Alpha: math.Min(math.Min(epsilon, epsilon+beta-math.Expm1(beta)*math.Log(1/delta)), math.Exp(beta)*(epsilon-beta)),
+		Tail:  func(z float64) float64 { return math.Exp(-z) },
+		Mean:  1, Variance: 2,
+	}
+}
+
+// Gaussian is (ε, δ) as in Nissim, Raskhodnikova & Smith (2007).
+func Gaussian(epsilon, delta float64) Noise {
+	l := math.Log(2 / delta)
+	return Noise{
+		Name: "smooth_gaussian", Beta: epsilon / (4 * (1 + l)), Alpha: epsilon / (5 * math.Sqrt(2*l)),
+		Tail: func(z float64) float64 { return math.Erfc(z / math.Sqrt2) },
+		Mean: math.Sqrt(2 / math.Pi), Variance: 1,
+	}
+}
+
+// LLN is Laplace·e^{σN}, ½ε²-zCDP, with the σ that makes the variance least: 5(ε/β)σ³ − 5σ² − 1 = 0.
+func LLN(epsilon, beta float64) Noise {
+	low, high := 0.0, 2.0
+	for range 60 {
+		if mid := (low + high) / 2; 5*epsilon/beta*mid*mid*mid-5*mid*mid-1 < 0 {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	s2 := high * high
+	return Noise{
+		Name: "smooth_lln", Beta: beta, Alpha: math.Exp(-1.5*s2) * (epsilon - beta/high),
+		Mean: math.Exp(s2 / 2), Variance: 2 * math.Exp(2*s2),
+	}
+}
+
+// ULN is Uniform(±1)·e^{σN} with σ = √2, ½ε²-zCDP.
+func ULN(epsilon, beta float64) Noise {
+	return Noise{
+		Name: "smooth_uln", Beta: beta, Alpha: (epsilon - beta/math.Sqrt2) * math.Sqrt(math.Pi) * math.Exp(-3),
+		Mean: math.E / 2, Variance: math.Exp(4) / 3,
+	}
+}
+
+// Arsinh is sinh(σN)/σ, ½ε²-zCDP, with σ = 2/√3 as published; α ≤ 0 where β is too large.
+func Arsinh(epsilon, beta float64) Noise {
+	sigma := 2 / math.Sqrt(3)
+	s2 := sigma * sigma
+	return Noise{
+		Name: "smooth_arsinh", Beta: beta,
+		Alpha:    (epsilon - math.Sqrt(beta*(beta/s2+1/sigma+2))) / (2/(3*sigma) + sigma/2),
+		Mean:     math.Exp(s2/2) * math.Erf(sigma/math.Sqrt2) / sigma,
+		Variance: math.Expm1(2*s2) / (2 * s2),
+	}
+}
+
+// Smooth is the law of centre + (g/α)·Z, clamped and rounded to the grid; centre and g are in grid steps.
+func Smooth(last int64, centre, g float64, noise Noise) Law {
+	law := make(Law, last+1)
+	scale := g / noise.Alpha
+	upTo := func(x float64) float64 { // P(release ≤ x)
+		switch {
+		case scale == 0 && x >= centre:
+			return 1
+		case scale == 0:
+			return 0
+		case x >= centre:
+			return 1 - noise.Tail((x-centre)/scale)/2
+		}
+		return noise.Tail((centre-x)/scale) / 2
+	}
+	before := 0.0
+	for x := range law {
+		upTo := upTo(float64(x) + 0.5)
+		if int64(x) == last {
+			upTo = 1
+		}
+		law[x] = upTo - before
+		before = upTo
+	}
+	return law
+}
+
+// SmoothMedian is the β-smooth sensitivity of the midpoint median, users added or removed, and the median.
+func SmoothMedian(s *Sample, beta float64) (g, median float64) {
+	n := s.Users()
+	gap := func(low, high int64) float64 { return float64(s.At(high)-s.At(low)) / 2 }
+	for k := int64(0); k < n; k++ {
+		decay := math.Exp(-beta * float64(k))
+		if decay*float64(s.Last())/2 < g {
+			break
+		}
+		if left := n - k; left%2 == 0 {
+			g = math.Max(g, decay*gap(left/2, left/2+k+1))
+		} else {
+			c := (left + 1) / 2
+			g = math.Max(g, decay*math.Max(gap(c-1, c+k), gap(c, c+k+1)))
+		}
+	}
+	return math.Max(g, empty(s, beta)), float64(s.At((n+1)/2)+s.At(n/2+1)) / 2
+}
+
+// empty is what the samples of nobody, whose statistic is the middle of the grid, and of one user add.
+func empty(s *Sample, beta float64) float64 {
+	n, last := s.Users(), float64(s.Last())
+	g := math.Exp(-beta*float64(n)) * last / 2
+	for _, v := range []int64{s.At(1), s.At(n)} {
+		g = math.Max(g, math.Exp(-beta*float64(n-1))*math.Abs(float64(v)-last/2))
+	}
+	return g
+}
+
+// SmoothQuantile is the β-smooth sensitivity of X(⌈pn/q⌉), users added or removed. With i users removed next to the
+// quantile and j added at one end, a neighbour moves the quantile over a gap of i+1 ranks.
+func SmoothQuantile(s *Sample, p, q int64, beta float64) float64 {
+	n := s.Users()
+	rank := func(n int64) int64 { return (p*n + q - 1) / q }
+	g := empty(s, beta)
+	for i := int64(0); i <= n; i++ {
+		if math.Exp(-beta*float64(i))*float64(s.Last()) < g {
+			break
+		}
+		for j := int64(0); ; j++ {
+			decay := math.Exp(-beta * float64(i+j))
+			if decay*float64(s.Last()) < g || j > n+2 {
+				break
+			}
+			size := n - i + j
+			if size < 1 {
+				continue
+			}
+			r, more, less := rank(size), rank(size+1), rank(size-1)
+			for _, down := range []int64{0, j} {
+				if more == r+1 || size >= 2 && less == r {
+					g = math.Max(g, decay*float64(s.At(r-down+1+i)-s.At(r-down)))
+				}
+				if more == r || size >= 2 && less == r-1 {
+					g = math.Max(g, decay*float64(s.At(r-down+i)-s.At(r-down-1)))
+				}
+			}
+		}
+	}
+	return g
+}
+
+// SmoothTrimmed is the β-smooth sensitivity of the mean without m values at each end, in the change-one relation with
+// public n: A_k = max_{0≤l≤k+1} (X(n−m+k+1−l) − X(m+1−l))/(n−2m) (Bun & Steinke 2019). m = (n−1)/2 is the median of an
+// odd number of values. X may be any order statistics with X(r < 1) = lower end and X(r > n) = upper end.
+func SmoothTrimmed(x func(r int64) float64, n, m int64, beta float64) float64 {
+	g := 0.0
+	width := x(n+1) - x(0)
+	for k := int64(0); k <= n; k++ {
+		decay := math.Exp(-beta * float64(k))
+		if decay*width < g {
+			break
+		}
+		for l := int64(0); l <= k+1; l++ {
+			g = math.Max(g, decay*(x(n-m+k+1-l)-x(m+1-l)))
+		}
+	}
+	return g / float64(n-2*m)
+}
