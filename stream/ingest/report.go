@@ -24,9 +24,8 @@ func (p *partition) report() {
 		*c = counts{}
 		p.hold(name, p.at, held{len(r.panes), r.bytes()})
 	}
-	partition := strconv.Itoa(p.at.Number)
-	m.Lag.WithLabelValues(p.Names.IngestGroup(), p.at.Topic, partition).Set(float64(max(0, p.reader.HighWatermark()-p.reader.Position())))
-	m.CutWait.WithLabelValues(p.at.Topic, partition).Set(p.cutWait().Seconds())
+	p.Env.Lag(p.Names.IngestGroup(), p.at, p.reader)
+	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())
 }
 
 // cutWait is how long a cut window has waited for an open transaction.

@@ -93,6 +93,7 @@ func (w *worker) session(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		w.Lag(w.Names.PublishGroup(), w.at, reader)
 	}
 	return nil
 }

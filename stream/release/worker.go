@@ -80,6 +80,7 @@ func (w *worker) session(ctx context.Context) error {
 		if err := w.decide(ctx, producer, books, gather); err != nil {
 			return err
 		}
+		w.Lag(w.Names.ReleaseGroup(), w.at, reader)
 		if offset := gather.needs(reader.Position()); offset != committed.Offset {
 			if err := w.membership.Commit(ctx, w.at, offset, ""); err == nil {
 				committed.Offset = offset

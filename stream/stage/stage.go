@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +26,11 @@ type Env struct {
 	Fetch   *fetch.Client
 	Metrics *metrics.Operator
 	Log     *zap.Logger
+}
+
+// Lag notes how far a reader is behind its partition's end.
+func (e Env) Lag(group string, at Partition, r *fetch.Reader) {
+	e.Metrics.Lag.WithLabelValues(group, at.Topic, strconv.Itoa(at.Number)).Set(float64(max(0, r.HighWatermark()-r.Position())))
 }
 
 // Partition is one assigned partition.
