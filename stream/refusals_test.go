@@ -1,0 +1,108 @@
+package stream_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/topics"
+)
+
+// refused waits for the service to end and gives the error.
+func (r *running) refused(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-r.err:
+		if err == nil {
+			t.Fatal("the service ended without an error")
+		}
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatal("the service was not refused")
+	}
+	return nil
+}
+
+// TestUnreadableLedgerIsAPrivacyStop puts something into the ledger that nobody can read: what it charged is not known,
+// so nothing is released any more.
+func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, withBudget("1000000000"))
+		name := topics.Names{App: w.app}.Ledger()
+		b.CreateTopic(t, name, topics.Partitions, map[string]string{"retention.ms": "-1", "cleanup.policy": "delete"})
+		for partition := range topics.Partitions {
+			b.Produce(t, name, partition, kafkatest.Values(`{"v":1,"stream":`)...)
+		}
+		err := w.start().refused(t)
+		if !errors.Is(err, ledger.ErrUnreadable) {
+			t.Errorf("the service ended with %v", err)
+		}
+		if n := len(w.published()); n != 0 {
+			t.Errorf("%d figures were published", n)
+		}
+	})
+}
+
+// TestForgetfulTopicsAreRefused creates topics that would lose charges or records.
+func TestForgetfulTopicsAreRefused(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		for name, c := range map[string]struct {
+			topic   func(*world) string
+			count   int
+			configs map[string]string
+			want    string
+		}{
+			"ledger with finite retention":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"retention.ms": "86400000"}, "retention.ms=-1"},
+			"ledger that is compacted":      {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"cleanup.policy": "compact", "retention.ms": "-1"}, "cleanup.policy"},
+			"ledger with other partitions":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 3, map[string]string{"retention.ms": "-1"}, "8"},
+			"input shorter than the window": {func(w *world) string { w.streams[0].Input.Topic += "-short"; return w.streams[0].Input.Topic }, 1, map[string]string{"retention.ms": "60000"}, "retention.ms=3610000"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, b, 1, withBudget("1000000000"))
+				b.CreateTopic(t, c.topic(w), c.count, c.configs)
+				err := w.start().refused(t)
+				if !errors.Is(err, topics.ErrUnfit) || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("the service ended with %v, want what says %s", err, c.want)
+				}
+			})
+		}
+	})
+}
+
+// TestMissingInputIsWaitedFor starts before the input topic exists.
+func TestMissingInputIsWaitedFor(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, withBudget("1000000000"))
+		w.streams[0].Input.Topic += "-later"
+		s := w.start()
+		kafkatest.Eventually(t, 30*time.Second, func() bool { return !s.Ready() && w.records(topics.Names{App: w.app}.Ledger()) == 0 })
+		b.CreateTopic(t, w.streams[0].Input.Topic, 1, nil)
+		w.await(3)
+		s.end(t)
+	})
+}
+
+// TestBrokerIsKilled kills the broker while windows are open and starts it again: nothing is lost and nothing comes twice.
+func TestBrokerIsKilled(t *testing.T) {
+	b := kafkatest.Own(t)
+	w := newWorld(t, b, 2, withBudget("1000000000"))
+	b.Produce(t, w.input, 0, in(0, 5, "before-")...)
+	s := w.start(func(s *stream.Service) { s.Stages = []string{stream.Ingest} })
+	kafkatest.Eventually(t, 30*time.Second, func() bool { return w.records(topics.Names{App: w.app}.Partials()) >= 6 })
+	b.Kill(t)
+	kafkatest.Eventually(t, 30*time.Second, func() bool { return !s.ended.Load() })
+	b.Start(t)
+	all := w.start()
+	if diff := cmp.Diff(map[int]string{0: "5", 1: "0", 2: "0"}, values(w.await(3))); diff != "" {
+		t.Errorf("windows: %s", diff)
+	}
+	s.end(t)
+	all.end(t)
+	w.audit()
+}
