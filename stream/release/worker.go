@@ -139,31 +139,47 @@ func (w *worker) read(ctx context.Context, partition int, wanted func(ledger.Ent
 	return err
 }
 
-// decide releases every window that is next in order of due time and complete.
+// decide releases every window that is complete and, among those of its budget, next in order of due time.
 func (w *worker) decide(ctx context.Context, producer *txn.Producer, books *ledger.Books, gather *gathering) error {
-	for {
-		i, window := w.next(books)
-		if i < 0 {
-			return nil
+	for _, budget := range w.budgets() {
+		for {
+			i, window := w.next(books, budget)
+			if i < 0 {
+				break
+			}
+			stream := w.programs[i].stream.Name
+			parts, ok := gather.complete(stream, window)
+			if !ok {
+				break
+			}
+			if err := w.record(ctx, producer, books, i, window, parts); err != nil {
+				return err
+			}
+			gather.forget(stream, window.End)
 		}
-		p := w.programs[i]
-		parts, ok := gather.complete(p.stream.Name, window)
-		if !ok {
-			return nil
-		}
-		if err := w.record(ctx, producer, books, i, window, parts); err != nil {
-			return err
-		}
-		gather.forget(p.stream.Name, window.End)
 	}
+	return nil
 }
 
-// next is the window that is due first among those of the partition that are not decided, and whose it is; −1 if there
-// is none. Waiting for it, although a
-// later one of another stream may be complete, keeps the order of charges a matter of the public schedule.
-func (w *worker) next(books *ledger.Books) (program int, window windows.Window) {
+// budgets are the names of the budgets that are decided here, each once.
+func (w *worker) budgets() []string {
+	var names []string
+	for _, p := range w.programs {
+		names = append(names, p.stream.Budget.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// next is the window that is due first among those of a budget that are not decided, and whose it is; −1 if there is
+// none. Waiting for it, although a later one of another stream may be complete, keeps the order of charges a matter of
+// the public schedule.
+func (w *worker) next(books *ledger.Books, budget string) (program int, window windows.Window) {
 	program = -1
 	for i, p := range w.programs {
+		if p.stream.Budget.Name != budget {
+			continue
+		}
 		candidate, ok := p.schedule.First(), true
 		if last, decided := books.Last(p.stream.Name); decided {
 			candidate, ok = p.schedule.After(last.UnixNano())
