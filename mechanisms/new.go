@@ -20,13 +20,13 @@ type offer struct {
 func offers(s Statistic) []offer {
 	switch s {
 	case Median, Quantile:
-		return append([]offer{{"margin", newMargin, "tilt interval"}, {"duff", newDuff, ""}, {"permute_and_flip", newFlip, ""}, {"rank", newRank, ""}, {"mid_rank", newMidRank, ""}}, smoothOffers()...)
+		return append([]offer{{"margin", newMargin, "tilt interval"}, {"duff", newDuff, ""}, {"permute_and_flip", newFlip, ""}, {"rank", newRank, ""}, {"mid_rank", newMidRank, ""}, {"piecewise_laplace", newPiecewiseLaplace, ""}, {"above_threshold", newAboveThreshold, ""}}, smoothOffers()...)
 	case Quantiles:
 		return []offer{{"joint", newJoint, ""}, {"split", newSplit, ""}}
 	case Mode:
 		return []offer{{"duff", newMode, ""}, {"permute_and_flip", newModeFlip, ""}}
 	case Mean:
-		return append(smoothOffers(), offer{"duff", newMeanDuff, ""})
+		return append(smoothOffers(), offer{"duff", newMeanDuff, ""}, offer{"laplace", newMeanLaplace, ""})
 	case TrimmedMean:
 		return smoothOffers()
 	case Count, Outside:

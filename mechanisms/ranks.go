@@ -32,6 +32,8 @@ type ranks struct {
 	unbounded bool // the quantile itself may have a level above 0: no bound of the error
 	// What one e-folding of the weight is worth, in ranks to the left and to the right of the quantile.
 	left, right float64
+	rounding    float64 // ranks that the level may leave out
+	steps       int64   // more than 0: of a level of [ramp]
 }
 
 // ranks returns the exponential mechanism for a median or quantile. of returns the utility for p/q and the divisor d
@@ -87,7 +89,14 @@ func (m *ranks) measureOf(s *Sample, public Public) (*Measure, error) {
 }
 
 func (m *ranks) draw(s *Sample, measure *Measure, source *exact.Source) int64 {
-	return m.choose(outward(newTour(m, s), m.rate, measure), source)
+	return m.choose(outward(m.walk(s), m.rate, measure), source)
+}
+
+func (m *ranks) walk(s *Sample) walk {
+	if m.steps > 0 {
+		return newRamp(m, s)
+	}
+	return newTour(m, s)
 }
 
 // errors returns how far a draw may be from the quantile. Points with κ·level > t have probability at most V·e^{−t}/v
@@ -96,10 +105,10 @@ func (m *ranks) errors(measure *Measure, users *NoisyCount) (rank95, low, high [
 	if m.unbounded {
 		return []float64{math.NaN()}, nil, nil
 	}
-	rank95 = []float64{max(m.left, m.right) * measure.surprise(0.05)}
+	rank95 = []float64{max(m.left, m.right)*measure.surprise(0.05) + m.rounding}
 	if users != nil {
 		t := measure.surprise(0.05 - countRisk)
-		l, h := percentiles(float64(m.p)/float64(m.q), m.left*t, m.right*t, users)
+		l, h := percentiles(float64(m.p)/float64(m.q), m.left*t+m.rounding, m.right*t+m.rounding, users)
 		low, high = []float64{l}, []float64{h}
 	}
 	return rank95, low, high

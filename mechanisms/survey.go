@@ -17,6 +17,11 @@ type walk interface {
 	level(x int64) int64
 }
 
+// keeper is a walk whose levels are too good. A point drawn by its level is kept with a probability of its own.
+type keeper interface {
+	keep(x int64, source *exact.Source) bool
+}
+
 // never is the level of what does not exist.
 const never = math.MaxInt64
 
@@ -36,6 +41,7 @@ type survey struct {
 	floor   int64
 	unseen  func(source *exact.Source) int64 // a point of the rest, by the measure
 	level   func(x int64) int64
+	keep    func(x int64, source *exact.Source) bool // nil: all are kept
 }
 
 // run is a run of points of one level, as masses of the measure.
@@ -72,6 +78,9 @@ func outward(w walk, rate exact.Rate, measure *Measure) *survey {
 		}
 	}
 	v.level = w.level
+	if k, ok := w.(keeper); ok {
+		v.keep = k.keep
+	}
 	v.unseen = func(source *exact.Source) int64 {
 		u := source.Below(v.rest)
 		if u >= seen.from {
@@ -113,10 +122,13 @@ func (v *survey) exponential(source *exact.Source) int64 {
 		v.wheel.Add(v.rest, v.floor)
 	}
 	for {
+		var x int64
 		if i := v.wheel.Spin(source); i < len(v.runs) {
-			return v.within(v.runs[i], source)
+			x = v.within(v.runs[i], source)
+		} else if x = v.unseen(source); !source.ExpCoin(v.rate, v.level(x)-v.floor) {
+			continue
 		}
-		if x := v.unseen(source); source.ExpCoin(v.rate, v.level(x)-v.floor) {
+		if v.keep == nil || v.keep(x, source) {
 			return x
 		}
 	}

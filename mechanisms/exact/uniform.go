@@ -62,9 +62,11 @@ func (r Rate) weight(k int64) float64 { return math.Exp(-r.approx * float64(k)) 
 const weightError = 0x1p-41
 
 // Interval encloses e^{−κ·k}.
-func (r Rate) Interval(k int64, prec uint) Interval {
-	y := new(big.Rat).SetInt64(k)
-	return FromRat(y.Mul(y, r.exact), prec).Neg().Exp()
+func (r Rate) Interval(k int64, prec uint) Interval { return r.Power(new(big.Rat).SetInt64(k), prec) }
+
+// Power encloses e^{−κ·y}.
+func (r Rate) Power(y *big.Rat, prec uint) Interval {
+	return FromRat(new(big.Rat).Mul(y, r.exact), prec).Neg().Exp()
 }
 
 // ExpCoin returns true with probability e^{−κ·k}, for k ≥ 0.

@@ -1,0 +1,107 @@
+package mechanisms
+
+import (
+	"io"
+	"math"
+	"math/big"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// aboveThreshold goes through the borders of public cells ([Cells]), which are geometric away from 0, and stops at the
+// first x that seems to have αn users below it:
+//
+//	#(y < x) − αn + ν_x ≥ ρ,  ν_x ~ Exp(rate ε/2) for each x,  ρ ~ Exp(rate ε/(2·max(α, 1−α))) once.
+//
+// It begins at the end of the grid that is further from the quantile, for α < ½ in the mirror. In a tail with few users,
+// below some 20/ε, the exponential mechanism is lost in the wide empty range beyond; this one stops where the users do.
+//
+// Privacy: ε-DP. Let f_x = #(y < x) − αn, α ≥ ½. A stop at x needs f + ν < ρ at all points before and f_x + ν_x ≥ ρ;
+// on a neighbouring sample it is had by raising ρ and ν_x, to each value of which belongs one no more likely than e^{cost}:
+//   - a user at y more, x ≤ y: all f fall by α; ν_x is raised by α. Costs ε_ν·α.
+//   - a user at y more, x > y: some f rise by 1−α, f_x with them; ρ is raised by 1−α. Costs ε_ρ·(1−α).
+//   - a user at y less, x ≤ y: all f rise by α; ρ is raised by α. Costs ε_ρ·α.
+//   - a user at y less, x > y: some f rise by α and f_x falls by 1−α; ρ is raised by α, ν_x by 1. Costs ε_ρ·α + ε_ν.
+//
+// The last is the most: ε/2 + ε/2. It is approached only where there are many points, none of which stops.
+//
+// Source: Durfee (2023), unbounded quantiles, here with a public grid that ends. A constant added to ρ would be public
+// too; in trials on long tails 0 was as good as any.
+type aboveThreshold struct {
+	header
+	p, q     int64 // α, or 1−α where mirrored: at least ½
+	mirrored bool
+	last     int64
+	borders  []int64
+	rate     exact.Rate // ε_ν/q
+}
+
+func newAboveThreshold(q *Query) (Mechanism, error) {
+	r, err := q.ranks("above_threshold", func(_, den int64) (rankUtility, int64) { return nil, 2 * den })
+	if err != nil {
+		return nil, err
+	}
+	bounds := Cells(q.Grid).bounds
+	m := &aboveThreshold{header: header{r.name, pure(q.Epsilon)}, p: r.p, q: r.q, last: q.Grid.last, rate: r.rate}
+	m.borders = bounds[1 : len(bounds)-1]
+	if 2*m.p < m.q {
+		m.p, m.mirrored = m.q-m.p, true
+	}
+	return m, nil
+}
+
+func (m *aboveThreshold) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	source := exact.NewSource(random)
+	rho := source.Uniform()
+	d := Draw{RankError95: []float64{math.NaN()}}
+	for i := range m.borders {
+		if x, passed := m.candidate(s, i); m.reaches(&rho, m.q*passed-m.p*s.n, source) {
+			d.Values = []int64{x}
+			return d, source.Err()
+		}
+	}
+	d.Values = []int64{m.end()}
+	return d, source.Err()
+}
+
+// end returns the last point of the way.
+func (m *aboveThreshold) end() int64 {
+	if m.mirrored {
+		return 0
+	}
+	return m.last
+}
+
+// candidate returns the i-th point on the way and how many users have been passed before it.
+func (m *aboveThreshold) candidate(s *Sample, i int) (x, passed int64) {
+	if m.mirrored {
+		x = m.borders[len(m.borders)-1-i] - 1
+		return x, s.n - s.atMost(x)
+	}
+	x = m.borders[i]
+	return x, s.below(x)
+}
+
+// reaches says that f + ν ≥ ρ for f = level/q and a new ν. With ρ = −ln(u)/ε_ρ and ε_ν/ε_ρ = p/q that has probability
+// e^{−ε_ν(ρ−f)} = u^{p/q}·e^{ε_ν·f}, or 1 if that is more.
+func (m *aboveThreshold) reaches(rho *exact.Uniform, level int64, source *exact.Source) bool {
+	u, share := rho.Float(), float64(m.p)/float64(m.q)
+	y := share*math.Log(u) + m.rate.Float()*float64(level)
+	// u is known to 2^−64; the rest is a few roundings.
+	slack := 0x1p-62/u + math.Abs(y-share*math.Log(u))*0x1p-50 + 0x1p-44
+	if y > slack {
+		return true
+	}
+	p := math.Exp(y)
+	slack = 2*slack*p + 0x1p-62
+	if !(slack < 0.25) { // too few digits of u
+		slack = 2
+	}
+	return source.RealCoin(min(p, 1), slack, func(prec uint) exact.Interval {
+		power := rho.Interval(prec).Log().Mul(exact.FromRat(big.NewRat(m.p, m.q), prec)).Exp()
+		return power.Mul(m.rate.Interval(-level, prec))
+	})
+}

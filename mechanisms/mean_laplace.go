@@ -1,0 +1,71 @@
+package mechanisms
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"math/bits"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// meanLaplace divides a noisy sum by a noisy count, each with half of ε and discrete Laplace noise; the quotient is
+// clamped to the grid and rounded to its nearest point, ties upward. A noisy count below 1 is taken as 1.
+//
+// Privacy: ε-DP. The sum is of distances from the middle of the grid, so that one user changes it by at most
+// reach = ⌈N/2⌉ and, with noise of P(z) ∝ e^{−|z|·(ε/2)/reach}, its law by a factor within e^{±ε/2}; the count by 1 and
+// its law by the same. All else is post-processing.
+//
+// Source: Dwork, McSherry, Nissim, Smith (2006).
+type meanLaplace struct {
+	header
+	middle, last int64
+	num, den     uint64 // ε/2 a user
+	reach        uint64
+}
+
+func newMeanLaplace(q *Query) (Mechanism, error) {
+	num, den, err := positive("epsilon", q.Epsilon)
+	if err != nil {
+		return nil, err
+	}
+	m := &meanLaplace{header: header{"laplace", pure(q.Epsilon)}, middle: q.Grid.last / 2, last: q.Grid.last, num: num, den: 2 * den}
+	m.reach = uint64(m.last - m.middle)
+	if hi, lo := bits.Mul64(m.den, m.reach); hi != 0 || lo > 1<<62 {
+		return nil, fmt.Errorf("epsilon %s has too many digits for mechanism laplace on a grid of %d points", q.Epsilon, m.last+1)
+	}
+	return m, nil
+}
+
+func (m *meanLaplace) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	source := exact.NewSource(random)
+	var all wide // of the values; less n times the middle it is the sum of the distances
+	for j, v := range s.values {
+		all.add(uint64(v), uint64(s.count(j)))
+	}
+	sum := new(big.Int).SetUint64(all.hi)
+	sum.Lsh(sum, 64).Add(sum, new(big.Int).SetUint64(all.lo))
+	sum.Sub(sum, new(big.Int).Mul(big.NewInt(m.middle), big.NewInt(s.n)))
+	x := m.quotient(sum, s.n, source.DiscreteLaplace(m.num, m.den*m.reach), source.DiscreteLaplace(m.num, m.den))
+	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, source.Err()
+}
+
+// quotient returns the grid point nearest to the noisy mean.
+func (m *meanLaplace) quotient(sum *big.Int, n, sumNoise, countNoise int64) int64 {
+	total, count := new(big.Int).Add(sum, big.NewInt(sumNoise)), big.NewInt(max(1, n+countNoise))
+	// ⌊total/count + ½⌋
+	total.Lsh(total, 1).Add(total, count)
+	total.Div(total, count.Lsh(count, 1))
+	if !total.IsInt64() {
+		if total.Sign() < 0 {
+			return 0
+		}
+		return m.last
+	}
+	mean := min(max(total.Int64(), -m.middle), m.last-m.middle)
+	return m.middle + mean
+}
