@@ -1,0 +1,167 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// memory is a control topic in memory. A turn that is not the last one taken is fenced.
+type memory struct {
+	mu      sync.Mutex
+	records []Record
+	turn    int
+}
+
+func (m *memory) Read(_ context.Context, f func(key, value []byte) error) error {
+	m.mu.Lock()
+	records := slices.Clone(m.records)
+	m.mu.Unlock()
+	for _, r := range records {
+		if err := f(r.Key, r.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *memory) Turn(context.Context) (Turn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.turn++
+	return memoryTurn{m, m.turn}, nil
+}
+
+type memoryTurn struct {
+	*memory
+	number int
+}
+
+func (m memoryTurn) Write(_ context.Context, records []Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.number != m.turn {
+		return txn.ErrFenced
+	}
+	m.records = append(m.records, records...)
+	return nil
+}
+
+func streams(t *testing.T, names ...string) []*config.Stream {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("version: 1\nstreams:\n")
+	for _, name := range names {
+		fmt.Fprintf(&b, `  - name: %s
+    input: {topic: in, user: user, value: value}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 1s, start: now}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: out}
+    budget: {epsilon: 100, per: 24h}
+`, name)
+	}
+	file, err := config.Parse("streams.yaml", []byte(b.String()), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Streams
+}
+
+func never(context.Context, string, string) (bool, error)  { return false, nil }
+func always(context.Context, string, string) (bool, error) { return true, nil }
+
+// agree loads the state from many processes at once: all must have the same key and starts.
+func agree(t *testing.T, log Log) *State {
+	t.Helper()
+	s := streams(t, "a", "b")
+	states := make([]*State, 12)
+	var all sync.WaitGroup
+	for i := range states {
+		all.Go(func() {
+			var err error
+			if states[i], err = Load(kafkatest.Context(t), log, s, never); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	for _, state := range states {
+		if state.HashKey != states[0].HashKey || state.HashKey == [16]byte{} || state.Starts["a"] != states[0].Starts["a"] {
+			t.Fatal("two processes disagree on the key or on a start")
+		}
+	}
+	return states[0]
+}
+
+func TestProcessesAgree(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		for range 50 {
+			agree(t, &memory{})
+		}
+	})
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		names := topics.Names{App: kafkatest.Name(t)}
+		b.CreateTopic(t, names.Control(), 1, map[string]string{"cleanup.policy": "compact"})
+		log := Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
+			return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
+		}}
+		first := agree(t, log)
+		if again := agree(t, log); again.HashKey != first.HashKey || again.Starts["b"] != first.Starts["b"] {
+			t.Error("a restart has another key or start")
+		}
+	})
+}
+
+func TestRenamedBudgetIsRefused(t *testing.T) {
+	ctx := context.Background()
+	log := &memory{}
+	if _, err := Load(ctx, log, streams(t, "old"), never); err != nil {
+		t.Fatal(err)
+	}
+	// Beside the old one a new stream is no renaming.
+	if _, err := Load(ctx, log, streams(t, "old", "beside"), always); err != nil {
+		t.Fatal(err)
+	}
+	renamed := streams(t, "new")
+	if _, err := Load(ctx, log, renamed, always); !errors.Is(err, ErrRefused) {
+		t.Fatalf("a renamed budget gives %v", err)
+	}
+	if _, err := Load(ctx, log, renamed, never); err != nil {
+		t.Fatalf("nothing was charged, and still: %v", err)
+	}
+	log = &memory{}
+	if _, err := Load(ctx, log, streams(t, "old"), never); err != nil {
+		t.Fatal(err)
+	}
+	renamed[0].Continues = "old"
+	state, err := Load(ctx, log, renamed, always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := state.Lineage("new"); !slices.Equal(line, []string{"new", "old"}) {
+		t.Errorf("the lineage of new is %v", line)
+	}
+}
+
+func TestNewerFormatIsRefused(t *testing.T) {
+	log := &memory{records: []Record{{[]byte("format"), []byte("2")}}}
+	if _, err := Load(context.Background(), log, streams(t, "a"), never); !errors.Is(err, ErrRefused) {
+		t.Errorf("a newer format gives %v", err)
+	}
+}

@@ -1,0 +1,80 @@
+package outputs
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+const published = `{"schema":"louver.release.v1","id":"s/eu/2026-11-20T08:00:00Z/p50","stream":"s","group":"eu","release":"p50",
+"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z","released_at":"2026-11-20T08:15:31Z",
+"statistic":"median","p":0.5,"mechanism":"margin","unit":"ms","value":812,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":554.2,
+"users":10412,"p_low":0.4,"p_high":0.6,"interval":null,"smoothed":{"value":815,"low":790,"high":840},
+"stream_epsilon_spent":12.5,"budget":"b","budget_epsilon_spent":12.5,"budget_epsilon_limit":24,"budget_windows_left":46}`
+
+func gauges(t *testing.T, now string, values ...string) *Gauges {
+	t.Helper()
+	g := NewGauges()
+	at, err := time.Parse(time.RFC3339, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.now = func() time.Time { return at }
+	for _, v := range values {
+		r, ok, err := Decode([]byte(v))
+		if err != nil || !ok {
+			t.Fatalf("%v %v", ok, err)
+		}
+		g.Update(r)
+	}
+	return g
+}
+
+func TestGauges(t *testing.T) {
+	const name = "louver_release_value"
+	value := func(v string) string {
+		return "# HELP " + name + " Newest private value; absent while it is withheld or stale.\n# TYPE " + name + " gauge\n" +
+			name + `{group="eu",release="p50",stream="s"} ` + v + "\n"
+	}
+	later := strings.NewReplacer("T08:00:00Z", "T08:15:00Z", "T08:15:00Z", "T08:30:00Z", "T08:15:30Z", "T08:30:30Z").Replace(published)
+	withheld := strings.NewReplacer(`"value":812,"status":"ok","reason":null`, `"value":null,"status":"withheld","reason":"too_few_users"`).Replace(later)
+	for _, c := range []struct {
+		name, now string
+		values    []string
+		want      string
+	}{
+		{"fresh", "2026-11-20T08:16:00Z", []string{published}, value("812")},
+		{"newest wins, whatever the order", "2026-11-20T08:31:00Z", []string{strings.Replace(later, "812", "900", 1), published}, value("900")},
+		{"stale after three windows", "2026-11-20T09:01:00Z", []string{published}, ""},
+		{"absent while withheld", "2026-11-20T08:31:00Z", []string{published, withheld}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := testutil.CollectAndCompare(gauges(t, c.now, c.values...), strings.NewReader(c.want), name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	g := gauges(t, "2026-11-20T08:31:00Z", withheld)
+	if err := testutil.CollectAndCompare(g, strings.NewReader(`
+# HELP louver_release_withheld 1 while the newest value is withheld for this reason.
+# TYPE louver_release_withheld gauge
+louver_release_withheld{group="eu",reason="budget_exhausted",release="p50",stream="s"} 0
+louver_release_withheld{group="eu",reason="too_few_users",release="p50",stream="s"} 1
+`), "louver_release_withheld"); err != nil {
+		t.Error(err)
+	}
+	if problems, err := testutil.CollectAndLint(g); err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
+}
+
+func TestForeignRecordsArePassedOver(t *testing.T) {
+	if _, ok, err := Decode([]byte(`{"hello":"world"}`)); ok || err != nil {
+		t.Errorf("a foreign record gives %v, %v", ok, err)
+	}
+	if _, _, err := Decode([]byte(`not JSON`)); err == nil {
+		t.Error("what is not JSON gives no error")
+	}
+}
