@@ -48,7 +48,8 @@ func (o Options) withDefaults() Options {
 }
 
 // Client makes Readers and answers questions about offsets. It is safe for
-// concurrent use.
+// concurrent use. A Reader that polls has a connection to itself meanwhile, so
+// that there are about as many connections as partitions read.
 type Client struct {
 	transport kafka.RoundTripper
 	addr      net.Addr

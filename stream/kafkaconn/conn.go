@@ -35,8 +35,9 @@ const (
 	dialTimeout    = 5 * time.Second
 	requestTimeout = 10 * time.Second
 	// metadataTTL bounds how long a moved leader goes unnoticed: kafka-go
-	// refreshes at a random moment below it.
-	metadataTTL = 2 * time.Second
+	// refreshes at a random moment below it, and asks for every topic of the
+	// cluster, which is why it is not shorter.
+	metadataTTL = 5 * time.Second
 	keepAlive   = 30 * time.Second
 )
 

@@ -112,6 +112,17 @@ func TestAnswersThatAreFinal(t *testing.T) {
 	})
 }
 
+// A broker that has a batch from so long ago that it forgot its offset says so;
+// the batch is there.
+func TestDuplicateIsNoFailure(t *testing.T) {
+	b := kafkatest.Fake(t)
+	topic := b.Topic(t, 1, nil)
+	defer fail(b, kmsg.Produce, kerr.DuplicateSequenceNumber, 1).Remove()
+	if err := txn.Send(kafkatest.Context(t), b.Conn.Client, []txn.Record{{Topic: topic}}); err != nil {
+		t.Error(err)
+	}
+}
+
 // The coordinator answers NOT_COORDINATOR also when it has moved away while it
 // was writing the commit down, which the new one may then carry out. If the
 // context ends there, the outcome must be called unknown.
