@@ -1,0 +1,117 @@
+// Package general holds the tools under Louver's statistics for use on anything else: choosing one of a finite set of
+// scored candidates ([Selection]), and adding noise to a number ([Laplace], [DiscreteLaplace]). All draw their laws
+// exactly, from the decimal text of ε.
+//
+// Neighbouring inputs differ by one person's data, added or removed. What the sensitivity of a score or number is, the
+// caller has to know.
+package general
+
+import (
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+
+	"github.com/louver/louver/mechanisms/exact"
+	"github.com/shopspring/decimal"
+)
+
+// Selection chooses among candidates by their scores, which are whole numbers (scale others up).
+type Selection struct {
+	// Epsilon > 0 is the ε of a choice. Required.
+	Epsilon decimal.Decimal
+	// Sensitivity ≥ 1 is the most that one person changes the score of any candidate. Required.
+	Sensitivity int64
+	// Monotone says that one person more changes no two candidates' scores in opposite directions, like votes. The
+	// choice is then as sharp as with twice the ε otherwise.
+	Monotone bool
+}
+
+// maxScore bounds the size of scores, so that their differences fit.
+const maxScore = 1 << 61
+
+func (c Selection) rate() (exact.Rate, error) {
+	if err := checkEpsilon(c.Epsilon); err != nil {
+		return exact.Rate{}, err
+	}
+	if c.Sensitivity < 1 || c.Sensitivity > maxScore {
+		return exact.Rate{}, fmt.Errorf("sensitivity %d must be from 1 to 2^61", c.Sensitivity)
+	}
+	divisor := big.NewRat(c.Sensitivity, 1)
+	if !c.Monotone {
+		divisor.Mul(divisor, big.NewRat(2, 1))
+	}
+	return exact.NewRate(divisor.Quo(c.Epsilon.Rat(), divisor)), nil
+}
+
+func checkEpsilon(epsilon decimal.Decimal) error {
+	if epsilon.Sign() <= 0 {
+		return fmt.Errorf("epsilon %s must be greater than 0", epsilon)
+	}
+	if epsilon.Exponent() < -100 || epsilon.Exponent() > 18 || epsilon.NumDigits() > 100 {
+		return fmt.Errorf("epsilon has too many digits: at most 100")
+	}
+	return nil
+}
+
+func best(scores []int64) (int64, error) {
+	if len(scores) == 0 {
+		return 0, fmt.Errorf("scores: there must be at least one candidate")
+	}
+	if slices.Max(scores) > maxScore || slices.Min(scores) < -maxScore {
+		return 0, fmt.Errorf("scores must lie between −2^61 and 2^61")
+	}
+	return slices.Max(scores), nil
+}
+
+// Exponential returns the position of a candidate, drawn with P(i) ∝ e^{ε·score_i/(2Δ)}, or ∝ e^{ε·score_i/Δ} if the
+// scores are monotone. It is report-noisy-max with Gumbel noise under another name.
+//
+// Privacy: ε-DP and ε-bounded-range: all weights change by factors within a range of e^ε, and so does their sum.
+// Source: McSherry & Talwar 2007; for monotone scores, Dwork & Roth 2014, section 3.4.
+func (c Selection) Exponential(scores []int64, random io.Reader) (int, error) {
+	rate, err := c.rate()
+	if err != nil {
+		return 0, err
+	}
+	top, err := best(scores)
+	if err != nil {
+		return 0, err
+	}
+	var wheel exact.Wheel
+	wheel.Reset(rate, 0)
+	for _, s := range scores {
+		wheel.Add(1, top-s)
+	}
+	source := exact.NewSource(random)
+	return wheel.Spin(source), source.Err()
+}
+
+// PermuteAndFlip returns the position of a candidate: in random order each is taken with probability
+// e^{−ε(best−score_i)/(2Δ)}, or e^{−ε(best−score_i)/Δ} if the scores are monotone, until one is. It is report-noisy-max
+// with exponential noise under another name. Its scores are never worse than those of Exponential with the same ε, but
+// it is not bounded-range, so that many choices cost more.
+//
+// Privacy: ε-DP. Source: McKenna & Sheldon 2020.
+func (c Selection) PermuteAndFlip(scores []int64, random io.Reader) (int, error) {
+	rate, err := c.rate()
+	if err != nil {
+		return 0, err
+	}
+	top, err := best(scores)
+	if err != nil {
+		return 0, err
+	}
+	// The first head in random order is any of all heads.
+	source := exact.NewSource(random)
+	chosen, heads := 0, uint64(0)
+	for i, s := range scores {
+		if source.ExpCoin(rate, top-s) {
+			heads++
+			if source.Coin(1, heads) {
+				chosen = i
+			}
+		}
+	}
+	return chosen, source.Err()
+}
