@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/control"
@@ -52,6 +53,7 @@ func reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
 // classed gives an error of the service or of a reader its exit code.
 func classed(err error) error {
 	var exit *exitError
+	var answer kafka.Error
 	switch {
 	case err == nil || errors.As(err, &exit):
 		return err
@@ -59,7 +61,7 @@ func classed(err error) error {
 		return privacyStop(err)
 	case errors.Is(err, topics.ErrUnfit), errors.Is(err, control.ErrRefused):
 		return err
-	case kafkaconn.Unauthorised(err), errors.Is(err, topics.ErrMissing), kafkaconn.Refused(err), kafkaconn.Retriable(err):
+	case errors.Is(err, topics.ErrMissing), errors.As(err, &answer), kafkaconn.Refused(err), kafkaconn.Retriable(err):
 		return brokerError(err)
 	}
 	return err

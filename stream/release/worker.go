@@ -136,6 +136,11 @@ func (w *worker) read(ctx context.Context, partition int, wanted func(ledger.Ent
 		}
 		return books.Add(e)
 	})
+	var lost *fetch.LostError
+	var damaged *fetch.BatchError
+	if errors.As(err, &lost) || errors.As(err, &damaged) {
+		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
+	}
 	return err
 }
 

@@ -52,8 +52,11 @@ func (e Env) Notify(at Partition) func(error) {
 	}
 }
 
+// again says that another session may succeed. What a broker answers may pass, but for a right that is missing.
 func again(err error) bool {
-	return errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) || kafkaconn.Retriable(err)
+	var code kafka.Error
+	return errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) || kafkaconn.Retriable(err) ||
+		errors.As(err, &code) && !kafkaconn.Unauthorised(err) && !kafkaconn.Refused(err)
 }
 
 // Place gives the partition of a key among n, as Kafka's own clients do (murmur2).
