@@ -1,0 +1,115 @@
+// Package forecast says beforehand, from public figures alone, how far a release may be from the statistic.
+//
+// [Of] gives what is known whatever the data: the ranks by which a quantile may be off, the noise of a count, the lead
+// that a mode needs, the error of a mean. Who also describes how the values are distributed, with a [Shape], learns the
+// error in the values' own unit. [Epsilon] and [Users] turn the question round: the ε or the number of users that an
+// error takes.
+//
+// The error under a shape is that of the mechanism itself on an ideal sample, whose n values are the quantiles
+// (i−½)/n of the shape. A draw is a function of the random bits that it reads; its distribution is found by reading
+// the points of a lattice instead, spread evenly over all that the bits can be. So the answer is the same every time
+// and off by some thousandths in probability, and every mechanism is covered by the code that draws.
+package forecast
+
+import (
+	"math"
+
+	"github.com/louver/louver/mechanisms"
+)
+
+// Public is what is known of a window and group.
+type Public struct {
+	// Users are those expected; 0: unknown.
+	Users int64
+	// CountEpsilon is the ε of the count of users that is released as well; 0: none is.
+	CountEpsilon float64
+	// Shape says how the values are distributed; nil: nothing is known.
+	Shape *Shape
+}
+
+// Figure is the forecast of one value. What is nil cannot be said of it.
+type Figure struct {
+	// RankError bounds the users between the value and the true quantile, with probability 95 %.
+	RankError *float64 `json:"rank_error_95"`
+	// Low and High are the shares of users between which the value lies, with probability 95 %.
+	Low  *float64 `json:"p_low"`
+	High *float64 `json:"p_high"`
+	// CountError bounds the noise of a count, in users, with probability 95 %.
+	CountError *int64 `json:"count_error_95"`
+	// Lead is by how many users a value must be ahead of every other to be released as the mode with probability 95 %.
+	Lead *int64 `json:"lead_95"`
+	// ValueError bounds the error of a mean in the unit of the values, with probability 95 % and whatever the data.
+	ValueError *float64 `json:"value_error_95"`
+	// TypicalError and Error95 are not exceeded with probability 50 % and 95 % under the shape, in the unit of the values.
+	TypicalError *float64 `json:"typical_error"`
+	Error95      *float64 `json:"error_95"`
+}
+
+// Of forecasts each value of a draw: one, or for several quantiles one for each p.
+func Of(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, error) {
+	figures, err := anyData(q, m, public)
+	if err != nil || public.Shape == nil || public.Users == 0 || m.Counts() {
+		return figures, err
+	}
+	return figures, shaped(figures, q, m, public)
+}
+
+// anyData is the part of the forecast that holds whatever the data.
+func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, error) {
+	// These bounds are the same for every sample, so that a draw from nobody shows them.
+	sample, users := mechanisms.NewSample(q.Grid, nil), public.count()
+	if users == nil && public.Users > 0 && q.Statistic != mechanisms.Quantiles {
+		users = &mechanisms.NoisyCount{Value: public.Users, Epsilon: 1e6} // as good as exact, and of no influence on the draw
+	}
+	draw, err := m.Draw(sample, mechanisms.Public{Users: users}, newLattice().next())
+	if err != nil {
+		return nil, err
+	}
+	figures := make([]Figure, len(draw.Values))
+	for i := range figures {
+		f := &figures[i]
+		f.RankError = finite(draw.RankError95, i)
+		f.Low, f.High = finite(draw.PLow, i), finite(draw.PHigh, i)
+		if f.Low == nil && f.RankError != nil && public.Users > 0 {
+			p, off := q.P[i].InexactFloat64(), *f.RankError/float64(public.Users)
+			low, high := max(0, p-off), min(1, p+off)
+			f.Low, f.High = &low, &high
+		}
+	}
+	epsilon := q.Epsilon.InexactFloat64()
+	switch {
+	case m.Counts():
+		figures[0].CountError = new(countError95(epsilon))
+	case q.Statistic == mechanisms.Mode:
+		figures[0].Lead = new(lead95(epsilon, q.Grid.Last()))
+	case q.Statistic == mechanisms.Mean && public.Users > 0 && smooth(m):
+		figures[0].ValueError, err = worstMean(q, m, public)
+	}
+	return figures, err
+}
+
+func (p Public) count() *mechanisms.NoisyCount {
+	if p.CountEpsilon > 0 && p.Users > 0 {
+		return &mechanisms.NoisyCount{Value: p.Users, Epsilon: p.CountEpsilon}
+	}
+	return nil
+}
+
+func finite(of []float64, i int) *float64 {
+	if i >= len(of) || math.IsNaN(of[i]) || math.IsInf(of[i], 0) {
+		return nil
+	}
+	return &of[i]
+}
+
+// countError95 is the least t ≥ 0 with P(|X| > t) = 2a^(t+1)/(1+a) ≤ 5 % for discrete Laplace noise X, a = e^−ε.
+func countError95(epsilon float64) int64 {
+	t := math.Log(0.025*(1+math.Exp(-epsilon)))/-epsilon - 1
+	return int64(math.Ceil(max(0, t-1e-9)))
+}
+
+// lead95 is the least lead g with P ≥ 95 % of the value that is ahead of N others by g users or more: the exponential
+// mechanism P(x) ∝ e^{ε·n_x} finds it with probability 1/(1 + N·e^{−εg}) at least, and permute-and-flip is no worse.
+func lead95(epsilon float64, others int64) int64 {
+	return int64(min(math.Ceil(math.Log(19*float64(others))/epsilon), 1<<53))
+}

@@ -1,0 +1,141 @@
+package forecast
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+)
+
+// Unit is what a wanted error is counted in.
+type Unit int
+
+// The units.
+const (
+	// Ranks are users: between a quantile and its release, of a count's noise, or of a mode's lead. 95 %.
+	Ranks Unit = iota
+	// Share is a part of the users, such as 0.02: half as wide as the range of percentiles, or of a count. 95 %.
+	Share
+	// Value is the unit of the values: the typical error under the shape or, without one, 95 % of a mean's.
+	Value
+)
+
+// Wanted is an error that must not be exceeded, by any of a release's values.
+type Wanted struct {
+	Size float64
+	In   Unit
+}
+
+// ErrUnknown says that nothing is known about an error in the unit wanted.
+var ErrUnknown = errors.New("such an error can't be forecast for this release")
+
+// ErrUnreachable says that no ε up to 100, or no number of users up to the most possible, is enough.
+var ErrUnreachable = errors.New("out of reach")
+
+// of is the size of a figure's error in the unit wanted, if it has one.
+func (w Wanted) of(f Figure, users int64) (float64, bool) {
+	switch {
+	case w.In == Value && f.TypicalError != nil:
+		return *f.TypicalError, true
+	case w.In == Value && f.ValueError != nil:
+		return *f.ValueError, true
+	case w.In == Value || w.In == Share && users == 0:
+		return 0, false
+	}
+	ranks := 0.
+	switch {
+	case f.RankError != nil:
+		ranks = *f.RankError
+	case f.CountError != nil:
+		ranks = float64(*f.CountError)
+	case f.Lead != nil:
+		ranks = float64(*f.Lead)
+	default:
+		return 0, false
+	}
+	if w.In == Share {
+		return ranks / float64(users), true
+	}
+	return ranks, true
+}
+
+// reached says that a release has the wanted error.
+func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
+	m, err := mechanisms.New(q)
+	if err != nil {
+		return false, err
+	}
+	figures, err := Of(q, m, public)
+	if err != nil {
+		return false, err
+	}
+	for _, f := range figures {
+		size, ok := w.of(f, public.Users)
+		if !ok {
+			return false, ErrUnknown
+		}
+		if size > w.Size {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Epsilon returns the least ε of two significant digits, from 0.0001 to 100, that has the wanted error. The query's own
+// ε does not matter. It fails with [ErrUnknown] or [ErrUnreachable], or where the query is wrong.
+func Epsilon(q mechanisms.Query, public Public, wanted Wanted) (decimal.Decimal, error) {
+	epsilon, err := least(6*90, func(i int) (bool, error) {
+		q.Epsilon = digits(i, -5)
+		return wanted.reached(q, public)
+	})
+	if errors.Is(err, ErrUnreachable) {
+		return decimal.Decimal{}, fmt.Errorf("even ε 100 is not enough: %w", err)
+	}
+	return digits(epsilon, -5), err
+}
+
+// Users returns the least number of users of two significant digits that has the wanted error, up to 2.6·10^8, or up to
+// 10^6 under a shape. The number of users in public does not matter. It fails as [Epsilon] does.
+func Users(q mechanisms.Query, public Public, wanted Wanted) (int64, error) {
+	most := int64(maxUsers)
+	if public.Shape != nil && wanted.In == Value {
+		most = MostUsers
+	} else {
+		public.Shape = nil
+	}
+	n := func(i int) int64 { return digits(i, -1).Ceil().IntPart() }
+	count := sort.Search(9*90, func(i int) bool { return n(i) > most })
+	i, err := least(count, func(i int) (bool, error) {
+		public.Users = n(i)
+		return wanted.reached(q, public)
+	})
+	if errors.Is(err, ErrUnreachable) {
+		return 0, fmt.Errorf("even %d users are not enough: %w", n(count-1), err)
+	}
+	return n(i), err
+}
+
+// digits is the i-th number of two significant digits, from 10·10^exponent on.
+func digits(i, exponent int) decimal.Decimal {
+	return decimal.New(int64(10+i%90), int32(exponent+i/90))
+}
+
+// least finds the first i < n that reaches it, if all that follow do too.
+func least(n int, reached func(i int) (bool, error)) (int, error) {
+	var failed error
+	i := sort.Search(n, func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		ok, err := reached(i)
+		failed = err
+		return ok
+	})
+	if failed == nil && i == n {
+		failed = ErrUnreachable
+	}
+	return i, failed
+}
