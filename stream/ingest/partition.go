@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/stream/txn"
 	"github.com/louver/louver/windows"
@@ -34,8 +35,7 @@ type partition struct {
 	reader    *fetch.Reader
 	routes    []*route
 	reported  int64 // records below have been read before a restart
-	committed progress
-	offset    int64 // committed offset
+	committed group.Offset
 	commitAt  time.Time
 	waiting   time.Time // since when a cut waits for an open transaction
 
@@ -93,16 +93,17 @@ func (p *partition) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.committed, err = decodeProgress(at.Metadata); err != nil {
+	before, err := decodeProgress(at.Metadata)
+	if err != nil {
 		return fmt.Errorf("%s/%d in group %s: %w", p.at.Topic, p.at.Number, p.Names.IngestGroup(), err)
 	}
 	begin, known := at.Offset, at.Offset >= 0
-	p.reported = p.committed.Read
+	p.committed, p.reported = at, before.Read
 	for _, s := range p.Streams {
 		if s.Input.Topic != p.at.Topic {
 			continue
 		}
-		sealed, ok := p.committed.sealedEnd(s.Name)
+		sealed, ok := before.sealedEnd(s.Name)
 		r, err := newRoute(s, p.Starts[s.Name], sealed, ok, p.Hasher)
 		if err != nil {
 			return err
@@ -120,7 +121,6 @@ func (p *partition) open(ctx context.Context) error {
 			begin, known = first, true
 		}
 	}
-	p.offset = at.Offset
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, begin)
 	p.commitAt = time.Now().Add(commitEvery)
 	return nil
@@ -256,10 +256,15 @@ func (p *partition) commit(ctx context.Context) {
 		next.Sealed[r.stream.Name] = r.sealed / int64(time.Second)
 	}
 	metadata, err := next.encode()
+	if err == nil && offset == p.committed.Offset && metadata == p.committed.Metadata {
+		return
+	}
 	if err == nil {
 		err = p.membership.Commit(ctx, p.at, offset, metadata)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err == nil {
+		p.committed.Offset, p.committed.Metadata = offset, metadata
+	} else if ctx.Err() == nil {
 		p.Log.Info("progress not committed, will be later", zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Error(err))
 	}
 }
