@@ -8,7 +8,7 @@
 // The error under a shape is that of the mechanism itself on an ideal sample, whose n values are the quantiles
 // (i−½)/n of the shape. A draw is a function of the random bits that it reads; its distribution is found by reading
 // the points of a lattice instead, spread evenly over all that the bits can be. So the answer is the same every time
-// and off by some thousandths in probability, and every mechanism is covered by the code that draws.
+// and off by a few thousandths in probability at most, and every mechanism is covered by the code that draws.
 package forecast
 
 import (

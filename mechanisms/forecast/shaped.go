@@ -56,16 +56,16 @@ func errorsOf(q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mech
 
 // evaluations is how many points of the lattice are tried: fewer where a draw takes long.
 func evaluations(m mechanisms.Mechanism, n int64) int {
-	slow := n > 20_000
+	slow := n > 200_000
 	switch {
-	case m.Name() == "joint" && slow:
-		return 128
-	case m.Name() == "joint", smooth(m) && n > 200_000:
+	case m.Name() == "joint" && slow, smooth(m) && slow:
 		return 512
-	case slow:
-		return 1024
+	case m.Name() == "joint", slow:
+		return 2048
+	case smooth(m):
+		return 4096
 	}
-	return 4096
+	return 16384
 }
 
 func smooth(m mechanisms.Mechanism) bool { return strings.HasPrefix(m.Name(), "smooth_") }
