@@ -30,8 +30,12 @@ func TestFilterVectors(t *testing.T) {
 			f.Predict()
 		}
 		m := f.Measure()
-		if m.total() != c.mass || m.Hash() != c.hash {
-			t.Errorf("%d points: mass %d, hash %d, want %d, %d", c.points, m.total(), m.Hash(), c.mass, c.hash)
+		hash := uint64(0)
+		for _, w := range m.weight {
+			hash = hash*1000003 + w
+		}
+		if m.total() != c.mass || hash != c.hash {
+			t.Errorf("%d points: mass %d, hash %d, want %d, %d", c.points, m.total(), hash, c.mass, c.hash)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (q *Query) probabilities() (p []int64, den int64, err error) {
 	}
 	common := big.NewInt(1)
 	for i, d := range q.P {
-		if _, _, err := fraction("p", d); err != nil {
+		if _, _, err := fraction(d); err != nil {
 			return nil, 0, err
 		}
 		if i > 0 && d.Cmp(q.P[i-1]) <= 0 {

@@ -129,12 +129,3 @@ func (m *Measure) check(g *Grid) error {
 	}
 	return nil
 }
-
-// Hash returns a number that tells measures apart, to check that one was computed again rightly.
-func (m *Measure) Hash() uint64 {
-	h := uint64(0)
-	for _, w := range m.weight {
-		h = h*1000003 + w
-	}
-	return h
-}

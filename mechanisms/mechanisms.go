@@ -6,6 +6,16 @@
 //
 // Neighbouring samples differ by one user's value, added or removed; the number of users is private. Nothing here
 // knows of Kafka, time or configuration files.
+//
+// Each mechanism has a file of its own with its statement, its proof and its source: margin.go (the default of medians
+// and quantiles), duff.go, flip.go, rank.go, piecewise_laplace.go and above_threshold.go for one quantile, interval.go
+// for one with a paid interval, joint.go and split.go for several, mode.go, mean_duff.go and mean_laplace.go, geometric.go
+// for counts. Means and quantiles by smooth sensitivity are in package smooth. A [Measure] favours some points of
+// the grid over others before any data are seen; a [Filter] learns one from what has been published.
+//
+// All laws are drawn exactly, bit for bit: package exact says how. Utilities are whole numbers, and ε and p are taken as
+// the fractions that their decimal texts are. Exponential mechanisms look at the best levels only (survey.go), so that a
+// draw from a million users takes microseconds; its time depends on the data, which a public schedule of releases hides.
 package mechanisms
 
 import (
@@ -103,7 +113,7 @@ type Mechanism interface {
 	Promise() Promise
 	// Counts says that the values drawn are numbers of users instead of grid indices.
 	Counts() bool
-	// Draw makes one private draw; random must be a cryptographic source, read by nobody else meanwhile.
-	// It fails only if random does.
+	// Draw makes one private draw; random must be a cryptographic source, read by nobody else meanwhile. It fails only if
+	// random does, if the sample has more than 2^28 users, or if the public measure is for another grid.
 	Draw(s *Sample, public Public, random io.Reader) (Draw, error)
 }

@@ -146,16 +146,16 @@ func shown(d decimal.Decimal) string {
 }
 
 // fraction returns a probability in (0, 1) as p/q in lowest terms, q ≤ 10^9.
-func fraction(name string, d decimal.Decimal) (p, q int64, err error) {
+func fraction(d decimal.Decimal) (p, q int64, err error) {
 	if d.Sign() <= 0 || d.Cmp(decimal.NewFromInt(1)) >= 0 {
-		return 0, 0, fmt.Errorf("%s %s must lie between 0 and 1, both excluded", name, shown(d))
+		return 0, 0, fmt.Errorf("p %s must lie between 0 and 1, both excluded", shown(d))
 	}
 	if d.Exponent() >= -200 {
 		if r := d.Rat(); r.Denom().Cmp(big.NewInt(1e9)) <= 0 {
 			return r.Num().Int64(), r.Denom().Int64(), nil
 		}
 	}
-	return 0, 0, fmt.Errorf("%s %s has too many digits: at most 9 after the point", name, shown(d))
+	return 0, 0, fmt.Errorf("p %s has too many digits: at most 9 after the point", shown(d))
 }
 
 // measure returns the base measure that the query names. An adaptive one begins as cells until a release has been made.

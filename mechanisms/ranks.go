@@ -45,7 +45,7 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 			return nil, fmt.Errorf("p: a quantile takes one probability, not %d", len(q.P))
 		}
 		var err error
-		if p, den, err = fraction("p", q.P[0]); err != nil {
+		if p, den, err = fraction(q.P[0]); err != nil {
 			return nil, err
 		}
 	}

@@ -235,7 +235,7 @@ func TestRanksSampler(t *testing.T) {
 func TestMarginIsBestAtTheQuantile(t *testing.T) {
 	g := smallGrid(t, 5)
 	for _, p := range probabilities {
-		num, den, _ := fraction("p", dec(p))
+		num, den, _ := fraction(dec(p))
 		for _, sides := range [][2]int64{{1, 1}, {1, 3}, {2, 1}} {
 			u := margin{p: num, q: den, a: sides[0], b: sides[1]}
 			dptest.Samples(5, 7, func(h []int64) {
@@ -261,7 +261,7 @@ func TestDuffIsTheDistance(t *testing.T) {
 	const points, users, room = 3, 5, 22
 	g := smallGrid(t, points)
 	for _, p := range []string{"0.5", "0.25", "0.75", "0.4", "0.6"} {
-		num, den, _ := fraction("p", dec(p))
+		num, den, _ := fraction(dec(p))
 		distances := dptest.Distances(points, room, func(h []int64) int {
 			n := h[0] + h[1] + h[2]
 			rank := max(1, ceilDiv(num*n, den))

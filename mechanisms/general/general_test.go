@@ -86,11 +86,11 @@ func TestSelectionSampler(t *testing.T) {
 // laplaceLaw is that of the rounded sum, between −last and last steps, both for all beyond.
 func laplaceLaw(centre, scale float64, last int) []float64 {
 	below := func(x float64) float64 {
-		if z := (x - centre) / scale; z < 0 {
+		z := (x - centre) / scale
+		if z < 0 {
 			return math.Exp(z) / 2
-		} else {
-			return 1 - math.Exp(-z)/2
 		}
+		return 1 - math.Exp(-z)/2
 	}
 	p := make([]float64, 2*last+1)
 	for k := range p {

@@ -1,0 +1,138 @@
+package mechanisms
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"slices"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// draw returns places o_1 ≤ … ≤ o_m.
+func (x *messages) draw(source *exact.Source) []int64 {
+	for {
+		if source.Coin(1, 1+1<<outermost) {
+			if places, ok := x.outside(source); ok {
+				return places
+			}
+		} else if places, ok := x.inside(source); ok {
+			return places
+		}
+	}
+}
+
+// outside tries a tuple that is not within the windows.
+func (x *messages) outside(source *exact.Source) ([]int64, bool) {
+	places := make([]int64, len(x.p))
+	for j := range places {
+		places[j] = x.fine.at(source.Below(x.fine.total()))
+	}
+	slices.Sort(places)
+	level, before, within := int64(0), int64(0), true
+	for j, o := range places {
+		c := x.spread.below(o)
+		level += x.penalty(j, c-before)
+		before = c
+		within = within && x.window[j].lo <= c && c <= x.window[j].hi
+	}
+	level += x.penalty(len(x.p), x.n-before)
+	if within {
+		return nil, false
+	}
+	ratio := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), outermost))
+	logRatio := outermost * math.Ln2
+	for j := range places {
+		ratio.Mul(ratio, new(big.Rat).SetFrac(new(big.Int).SetUint64(x.fine.total()), big.NewInt(int64(j+1))))
+		logRatio += math.Log(float64(x.fine.total()) / float64(j+1))
+	}
+	return places, x.keep(source, logRatio, level, func() *big.Rat { return ratio })
+}
+
+// inside tries a tuple that the messages choose, from right to left.
+func (x *messages) inside(source *exact.Source) ([]int64, bool) {
+	places := make([]int64, len(x.p))
+	type factor struct{ num, den uint64 }
+	var factors []factor
+	logRatio, level := 0., int64(0)
+	pick := func(logs []float64) int {
+		i, chance, total := x.pick(logs, source)
+		factors = append(factors, factor{total, chance})
+		logRatio += math.Log(float64(total) / float64(chance))
+		return i
+	}
+	j := len(x.p) - 1
+	next := x.n // c_{j+1}
+	for j >= 0 {
+		w := &x.window[j]
+		logs := x.take(int64(len(w.out)))
+		for i, out := range w.out {
+			c := w.lo + int64(i)
+			switch {
+			case j == len(x.p)-1:
+				logs[i] = out + x.end(c)
+			case c < next:
+				logs[i] = out - x.rate.Float()*float64(x.penalty(j+1, next-c))
+			default:
+				logs[i] = math.Inf(-1)
+			}
+		}
+		c := w.lo + int64(pick(logs))
+		x.memory = x.memory[:len(x.memory)-len(logs)]
+		logs = logs[:0]
+		for run := 1; run <= j+1; run++ {
+			logs = append(logs, x.run(j, c, run))
+		}
+		run := pick(logs) + 1
+		level += x.penalty(j+1, next-c)
+		from, mass := x.massOf(c)
+		for k := range run {
+			places[j-k] = x.fine.at(from + source.Below(mass))
+			factors = append(factors, factor{mass, uint64(k + 1)})
+			logRatio += math.Log(float64(mass) / float64(k+1))
+			if k > 0 {
+				level += x.zero[j-k+1]
+			}
+		}
+		slices.Sort(places[j-run+1 : j+1])
+		j -= run
+		next = c
+	}
+	level += x.penalty(0, next)
+	return places, x.keep(source, logRatio, level, func() *big.Rat {
+		ratio := big.NewRat(1, 1)
+		for _, f := range factors {
+			ratio.Mul(ratio, new(big.Rat).SetFrac(new(big.Int).SetUint64(f.num), new(big.Int).SetUint64(f.den)))
+		}
+		return ratio
+	})
+}
+
+// pick chooses among weights given as logarithms, with probability exactly chance/total.
+func (x *messages) pick(logs []float64, source *exact.Source) (i int, chance, total uint64) {
+	scale := math.Ldexp(1, min(40, 61-bits.Len(uint(len(logs)))))
+	top := slices.Max(logs)
+	x.scratch = x.scratch[:0]
+	for _, l := range logs {
+		if !math.IsInf(l, -1) { // what is possible at all must be possible here
+			total += uint64(math.Exp(l-top)*scale) + 1
+		}
+		x.scratch = append(x.scratch, total)
+	}
+	u := source.Below(total)
+	i, _ = slices.BinarySearch(x.scratch, u+1)
+	chance = x.scratch[i]
+	if i > 0 {
+		chance -= x.scratch[i-1]
+	}
+	return i, chance, total
+}
+
+// keep returns true with probability ratio·e^{−2ρ·level}/A.
+func (x *messages) keep(source *exact.Source, logRatio float64, level int64, ratio func() *big.Rat) bool {
+	approx := math.Exp(min(0, logRatio-x.rate.Float()*float64(level)-x.logA))
+	return source.RealCoin(approx, approx*0x1p-20+0x1p-62, func(prec uint) exact.Interval {
+		y := new(big.Rat).SetFloat64(x.logA)
+		return exact.FromRat(ratio(), prec).Mul(x.rate.Interval(level, prec)).Mul(exact.FromRat(y, prec).Neg().Exp())
+	})
+}
