@@ -9,30 +9,49 @@ import (
 
 // gaussian is the standard normal noise; it gives (ε, δ).
 //
-// Both calibrations are α = ε/(5√(2 ln(2/δ))), β = ε/(4(1 + ln(2/δ))) [Nissim, Raskhodnikova & Smith 2007, Lemma 2.10]; a
-// smaller β may be given. Its proof bounds the shift's loss |s||y| + s²/2 and the dilation's, each by ε/2 outside of a
-// tail of probability δ/2.
+// Both calibrations are α = ε/(5L), L = √(2 ln(2/δ)), and β = ε/(4(1 + ln(2/δ))) [Nissim, Raskhodnikova & Smith 2007,
+// Lemma 2.10]; a smaller β may be given. The paper has ε < 1. Beyond, this proof holds: |y| ≤ L but for a probability of
+// δ/2, and there the loss ½(y'² − y²) − t, y' = e^t(y+s), is at most
+//
+//   - ½((e^t L + α)² − L²) − t for t ≥ 0, which is convex in t, so at most Lα + ½α² ≤ ε or what it is at β,
+//   - ½((L + α)² − L²) + β for t ≤ 0.
+//
+// So β is also at most ln((√(2ε + L²) − α)/L), which makes the first at most ε, and Lα + ½α² + β ≤ ε is checked.
 //
 // A β that is computed is rounded down to 12 digits, which keeps the promise.
 type gaussian struct{ epsilon, delta *big.Rat }
 
 func newGaussian(c calibration) (noise, *big.Rat, error) {
-	twice := new(big.Rat).Quo(big.NewRat(2, 1), c.delta)
-	limit := quotient(c.epsilon, func(log exact.Interval) exact.Interval {
-		p := log.Prec()
-		return log.Add(exact.FromInt(1, p)).Mul(exact.FromInt(4, p))
-	}, twice)
+	n := &gaussian{c.epsilon, c.delta}
+	epsilon, reach, alpha := real(c.epsilon, firstPrec), n.reach(firstPrec), n.alpha(firstPrec)
+	square := reach.Mul(reach)
+	half := alpha.Mul(alpha).Quo(whole(2, firstPrec))
+	byShift := reach.Mul(alpha).Add(half)
+	tooLarge := fmt.Errorf("epsilon %s: the calibration of gaussian holds up to roughly 70 ln(2/delta) only", text(c.epsilon))
+	if !byShift.Before(epsilon) {
+		return nil, nil, tooLarge
+	}
+	published := epsilon.Quo(square.Mul(whole(2, firstPrec)).Add(whole(4, firstPrec)))
+	root := long{firstPrec + guard}.sqrt(square.Add(epsilon.Mul(whole(2, firstPrec)))) // more than L + α
+	limit := roundDown(least(published, root.Sub(alpha).Quo(reach).Log()))
 	beta := c.betaOr(limit)
 	if beta.Cmp(limit) > 0 {
-		return nil, nil, fmt.Errorf("beta %s: want at most epsilon/(4(1 + ln(2/delta))) = %s", text(beta), text(limit))
+		return nil, nil, fmt.Errorf("beta %s: want at most epsilon/(4(1 + ln(2/delta))), here %s", text(beta), text(limit))
 	}
-	return &gaussian{c.epsilon, c.delta}, beta, nil
+	if !byShift.Add(real(beta, firstPrec)).Before(epsilon) {
+		return nil, nil, tooLarge
+	}
+	return n, beta, nil
+}
+
+// reach is L.
+func (n *gaussian) reach(prec uint) exact.Interval {
+	log := whole(2, prec).Quo(real(n.delta, prec)).Log()
+	return long{prec + guard}.sqrt(log.Mul(whole(2, prec)))
 }
 
 func (n *gaussian) alpha(prec uint) exact.Interval {
-	log := whole(2, prec).Quo(real(n.delta, prec)).Log()
-	root := long{prec + guard}.sqrt(log.Mul(whole(2, prec)))
-	return real(n.epsilon, prec).Quo(root.Mul(whole(5, prec)))
+	return real(n.epsilon, prec).Quo(n.reach(prec).Mul(whole(5, prec)))
 }
 
 func (n *gaussian) draw(s *exact.Source, v *variates) { drawDisc(s, v) }

@@ -38,8 +38,8 @@ func (s medianEdits) at(p axes, report func(term)) {
 	}
 }
 
-func (s medianEdits) bound(r region) (int64, float64) {
+func (s medianEdits) bound(r region) term {
 	k := r.hi[0]
 	high, low := s.ranks.at((s.n+k)/2+2), s.ranks.at((s.n-k)/2-1)
-	return r.lo[0], float64(high-low) / 2
+	return term{r.lo[0], wideOf(high - low), 2}
 }

@@ -3,6 +3,7 @@ package smooth
 import (
 	"fmt"
 	"math/big"
+	"strconv"
 
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
@@ -101,7 +102,14 @@ func real(x *big.Rat, prec uint) exact.Interval { return exact.FromRat(x, prec+g
 // whole starts one with a whole number.
 func whole(x int64, prec uint) exact.Interval { return exact.FromInt(x, prec+guard) }
 
-// power returns x^e for x ≥ 0.
+// roundDown returns a rational number of 12 digits just below x > 0.
+func roundDown(x exact.Interval) *big.Rat {
+	f, _ := x.Lo.Float64()
+	z, _ := new(big.Rat).SetString(strconv.FormatFloat(f*(1-2e-12), 'e', 12, 64))
+	return z
+}
+
+// pow returns x^e for x ≥ 0.
 func pow[R number[R]](x, e R) R { return x.Log().Mul(e).Exp() }
 
 // belowOne decides whether a number is less than 1, with more digits where float64 cannot tell.

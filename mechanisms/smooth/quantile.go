@@ -52,12 +52,12 @@ func (s quantileEdits) at(p axes, report func(term)) {
 }
 
 // bound relies on r and n' − r rising with n'.
-func (s quantileEdits) bound(r region) (int64, float64) {
+func (s quantileEdits) bound(r region) term {
 	k, ok := fewestEdits(s.n, r)
 	if !ok {
-		return 0, 0
+		return term{}
 	}
 	rank := s.p.ceil(r.lo[0])
 	high, low := s.ranks.at(s.n-(r.lo[0]-rank)+1+r.hi[1]), s.ranks.at(rank-1-r.hi[2])
-	return k, float64(max(0, high-low))
+	return term{k, wideOf(max(0, high-low)), 1}
 }

@@ -43,7 +43,7 @@ func (s replaceEdits) at(p axes, report func(term)) {
 	}
 }
 
-func (s replaceEdits) bound(r region) (int64, float64) {
+func (s replaceEdits) bound(r region) term {
 	gap := s.ranks.at(s.high+r.hi[0]) - s.ranks.at(s.low-r.hi[1])
-	return max(0, r.lo[0]+r.lo[1]-1), float64(gap) / float64(s.width)
+	return term{max(0, r.lo[0]+r.lo[1]-1), wideOf(gap), s.width}
 }

@@ -18,9 +18,9 @@ type region struct{ lo, hi axes }
 type sensitivity interface {
 	// whole is a box that holds every edited sample that can matter.
 	whole() region
-	// bound returns k and a such that each sample in the box is k edits away or more, and has a local sensitivity of a or
-	// less; the float64 errs by less than a relative 2^−46.
-	bound(r region) (k int64, a float64)
+	// bound returns a term such that each sample in the box is as many edits away or more, and has a local sensitivity as
+	// large or less; 0 if there is none in the box.
+	bound(r region) term
 	// at reports the local sensitivities of one point of the box, k edits away, if there are such samples.
 	at(p axes, report func(term))
 }
@@ -36,6 +36,9 @@ func (t term) log(beta float64) float64 {
 	return math.Log(t.num.float()/float64(t.den)) - beta*float64(t.k)
 }
 
+// covers says that t counts at least as much as other, whatever β is.
+func (t term) covers(other term) bool { return t.k <= other.k && !other.more(t) }
+
 // more says that t has the larger local sensitivity.
 func (t term) more(other term) bool {
 	a, b := t.num.scaled(other.den), other.num.scaled(t.den)
@@ -46,7 +49,7 @@ func (t term) more(other term) bool {
 type largest struct {
 	beta  float64
 	best  float64 // ln of the largest so far
-	terms []term  // those that rounding does not tell apart from it, one for each k
+	terms []term  // those that rounding does not tell apart from it; none covers another
 	kept  [4]term
 }
 
@@ -67,23 +70,30 @@ func (l *largest) add(t term) {
 		return
 	case v > l.best+slack:
 		l.terms = append(l.kept[:0], t)
-	default:
-		if i := slices.IndexFunc(l.terms, func(o term) bool { return o.k == t.k }); i < 0 {
-			l.terms = append(l.terms, t)
-		} else if t.more(l.terms[i]) {
-			l.terms[i] = t
-		}
+	case !l.covers(t):
+		l.terms = slices.DeleteFunc(l.terms, t.covers)
+		l.terms = append(l.terms, t)
 	}
 	l.best = max(l.best, v)
+}
+
+// covers says that no sample can count more than a term that is known.
+func (l *largest) covers(t term) bool {
+	for _, o := range l.terms {
+		if o.covers(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // search finds the smooth sensitivity among all edited samples by branch and bound: a box whose bound is less than
 // the best term so far holds nothing of interest, any other is split in two, down to single points.
 func (l *largest) search(s sensitivity) {
-	l.descend(s, s.whole())
+	l.descend(s, s.whole(), l.add)
 }
 
-func (l *largest) descend(s sensitivity, r region) {
+func (l *largest) descend(s sensitivity, r region, add func(term)) {
 	axis, extent := 0, int64(0)
 	for i := range r.lo {
 		if e := r.hi[i] - r.lo[i]; e > extent {
@@ -91,32 +101,36 @@ func (l *largest) descend(s sensitivity, r region) {
 		}
 	}
 	if extent == 0 {
-		s.at(r.lo, l.add)
+		s.at(r.lo, add)
 		return
 	}
 	left, right := r, r
 	left.hi[axis] = r.lo[axis] + extent/2
 	right.lo[axis] = left.hi[axis] + 1
-	a, b := l.bound(s, left), l.bound(s, right)
-	if a < b {
+	a, b := s.bound(left), s.bound(right)
+	if l.above(a) < l.above(b) {
 		left, right, a, b = right, left, b, a
 	}
-	if a >= l.best && a > math.Inf(-1) {
-		l.descend(s, left)
+	if l.open(a) {
+		l.descend(s, left, add)
 	}
-	if b >= l.best && b > math.Inf(-1) {
-		l.descend(s, right)
+	if l.open(b) {
+		l.descend(s, right, add)
 	}
 }
 
-// bound returns more than the logarithm of every term in the box.
-func (l *largest) bound(s sensitivity, r region) float64 {
-	k, a := s.bound(r)
-	if a <= 0 {
+// open says that a box with this bound may hold something that counts more than what is known.
+func (l *largest) open(bound term) bool {
+	return bound.num != (wide{}) && l.above(bound) >= l.best && !l.covers(bound)
+}
+
+// above returns a little more than the logarithm of a bound.
+func (l *largest) above(t term) float64 {
+	if t.num == (wide{}) {
 		return math.Inf(-1)
 	}
-	v := math.Log(a) - l.beta*float64(k)
-	return v + 0x1p-44*(1+math.Abs(v)+2*l.beta*float64(k))
+	v := t.log(l.beta)
+	return v + 2*l.slack(v, float64(t.k))
 }
 
 // near encloses g.

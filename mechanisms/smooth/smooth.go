@@ -133,6 +133,9 @@ func New(s Spec) (*Mechanism, error) {
 var leastDelta = decimal.New(1, -100)
 
 func newStatistic(s Spec) (statistic, error) {
+	if !slices.Contains([]string{"mean", "trimmed_mean", "median", "quantile"}, s.Statistic) {
+		return nil, fmt.Errorf(`statistic %q: want "mean", "trimmed_mean", "median" or "quantile"`, s.Statistic)
+	}
 	if s.Statistic != "quantile" && !s.P.IsZero() {
 		return nil, fmt.Errorf("p %s: a %s has no such parameter", s.P, s.Statistic)
 	}
@@ -157,20 +160,18 @@ func newStatistic(s Spec) (statistic, error) {
 			return replaceQuantile{quantile{fraction{1, 2}}}, nil
 		}
 		return median{}, nil
-	case "quantile":
-		p, err := newFraction("p", s.P)
-		if err != nil {
-			return nil, err
-		}
-		if s.P.IsZero() {
-			return nil, errors.New("p 0: want it in (0, 1)")
-		}
-		if s.ReplaceOne {
-			return replaceQuantile{quantile{p}}, nil
-		}
-		return quantile{p}, nil
 	}
-	return nil, fmt.Errorf(`statistic %q: want "mean", "trimmed_mean", "median" or "quantile"`, s.Statistic)
+	p, err := newFraction("p", s.P)
+	if err != nil {
+		return nil, err
+	}
+	if s.P.IsZero() {
+		return nil, errors.New("p 0: want it in (0, 1)")
+	}
+	if s.ReplaceOne {
+		return replaceQuantile{quantile{p}}, nil
+	}
+	return quantile{p}, nil
 }
 
 func names[V any](m map[string]V) []string {

@@ -78,17 +78,17 @@ func (s trimmedEdits) report(k, width, top, from int64, report func(term)) {
 }
 
 // bound relies on m and n' − m rising with n', M falling by one at most.
-func (s trimmedEdits) bound(r region) (int64, float64) {
+func (s trimmedEdits) bound(r region) term {
 	k, ok := fewestEdits(s.n, r)
 	if !ok {
-		return 0, 0
+		return term{}
 	}
 	m := s.trim.floor(r.lo[0])
 	from := m - r.hi[2] + 1
 	to := max(from, r.lo[0]-m-1-r.hi[2])
 	width := to - from + 1
 	gap := times(width, s.order.at(s.n-m+1+r.hi[1])).minus(s.sum(from, to))
-	return k, gap.float() / float64(width) / float64(max(1, r.lo[0]-2*m-2)+1)
+	return term{k, gap, width * (max(1, r.lo[0]-2*m-2) + 1)}
 }
 
 // fewestEdits returns the least number of edits in a box over n', j1 and j2, if it holds possible edits.

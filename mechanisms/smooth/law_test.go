@@ -1,0 +1,165 @@
+package smooth
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+	"github.com/shopspring/decimal"
+)
+
+// law returns the exact probabilities of a mechanism's outcomes: those of the intervals of T + (g/α)Z that are rounded to
+// each grid point, the ends with all beyond them. T, g and α are the mechanism's own.
+func law(m *Mechanism, d density) dptest.Law {
+	return func(h []int64) []float64 {
+		r := m.prepare(ranksOf(h))
+		num, den := m.statistic.value(ranksOf(h))
+		centre := num.float() / float64(den)
+		scale := r.scale.near().hi / m.nearAlpha.hi
+		above := func(x float64) float64 { // P(T + (g/α)Z > x) for x > T
+			return d.survival((x - centre) / scale)
+		}
+		p := make([]float64, len(h))
+		for i := range p {
+			lo, hi := float64(i)-0.5, float64(i)+0.5
+			if i == 0 {
+				lo = math.Inf(-1)
+			}
+			if i == len(p)-1 {
+				hi = math.Inf(1)
+			}
+			upper := func(x float64) float64 { // P(> x), and of the mirror image below T, to keep all digits
+				if math.IsInf(x, 0) {
+					return 0
+				}
+				if x >= centre {
+					return above(x)
+				}
+				return d.survival((centre - x) / scale)
+			}
+			switch {
+			case lo >= centre:
+				p[i] = upper(lo) - upper(hi)
+			case hi <= centre:
+				p[i] = upper(hi) - upper(lo)
+			default:
+				p[i] = 1 - upper(lo) - upper(hi)
+			}
+		}
+		return p
+	}
+}
+
+func mechanismOf(t testing.TB, s Spec, points int, epsilon float64) *Mechanism {
+	s.Last = int64(points - 1)
+	if epsilon > 0 {
+		s.Epsilon = decimal.NewFromFloat(epsilon)
+	}
+	m, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// pureNoises are the pure noises with their densities, which may depend on ε.
+func pureNoises() map[string]struct {
+	Spec
+	density func(m *Mechanism, epsilon float64) density
+} {
+	type entry = struct {
+		Spec
+		density func(m *Mechanism, epsilon float64) density
+	}
+	fixed := func(d density) func(*Mechanism, float64) density {
+		return func(*Mechanism, float64) density { return d }
+	}
+	return map[string]entry{
+		"power": {Spec{Noise: "power"}, func(m *Mechanism, epsilon float64) density { return powerDensity(epsilon, m.nearBeta) }},
+		"power, β = ε/2": {Spec{Noise: "power", Beta: dec("0.5")}, func(m *Mechanism, epsilon float64) density {
+			return powerDensity(epsilon, m.nearBeta)
+		}},
+		"cauchy":            {Spec{Noise: "cauchy"}, fixed(cauchyDensity(2))},
+		"cauchy, γ = 4":     {Spec{Noise: "cauchy", Gamma: dec("4")}, fixed(cauchyDensity(4))},
+		"cauchy, published": {Spec{Noise: "cauchy", Published: true}, fixed(cauchyDensity(2))},
+		"student_t":         {Spec{Noise: "student_t"}, fixed(studentDensity(3))},
+	}
+}
+
+// The exact output probabilities of neighbours differ by at most ε, for every statistic; with the default noise nearly
+// all of ε is used.
+func TestOutcomesArePure(t *testing.T) {
+	for name, n := range pureNoises() {
+		for _, s := range []Spec{
+			{Statistic: "mean"},
+			{Statistic: "trimmed_mean", Trim: dec("0.2")},
+			{Statistic: "median"},
+			{Statistic: "quantile", P: dec("0.9")},
+		} {
+			s.Noise, s.Beta, s.Gamma, s.Published = n.Noise, n.Beta, n.Gamma, n.Published
+			tight := 0.15
+			if s.Noise == "power" {
+				tight = 0.6
+			}
+			dptest.CheckPrivacy(t, name+"/"+s.Statistic, 5, 5, 1, tight, func(epsilon float64) dptest.Law {
+				m := mechanismOf(t, s, 5, epsilon)
+				return law(m, n.density(m, epsilon))
+			})
+		}
+	}
+}
+
+// Draws follow the law, and a wrong ε would be noticed.
+func TestDrawsFollowTheLaw(t *testing.T) {
+	sample := make([]int64, 41)
+	for _, v := range []int{3, 9, 9, 14, 18, 19, 20, 20, 21, 22, 25, 30, 38} {
+		sample[v] += 2
+	}
+	random := rand.NewChaCha8([32]byte{1})
+	check := func(name string, s Spec, density func(m *Mechanism, epsilon float64) density) {
+		t.Helper()
+		epsilon := s.Epsilon.InexactFloat64()
+		m := mechanismOf(t, s, len(sample), 0)
+		x := ranksOf(sample)
+		counts := dptest.Counts(40000, len(sample), func() int {
+			index, err := m.Draw(x.values, x.counts, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(index)
+		})
+		dptest.CheckSampler(t, name, counts, func(factor float64) []float64 {
+			m := mechanismOf(t, s, len(sample), factor*epsilon)
+			return law(m, density(m, factor*epsilon))(sample)
+		})
+	}
+	fixed := func(d density) func(*Mechanism, float64) density {
+		return func(*Mechanism, float64) density { return d }
+	}
+	for name, n := range pureNoises() {
+		s := n.Spec
+		s.Statistic, s.Trim, s.Epsilon = "trimmed_mean", dec("0.1"), dec("1")
+		if s.Published {
+			s.Epsilon = dec("5")
+		}
+		check(name, s, n.density)
+	}
+	check("median", Spec{Statistic: "median", Noise: "power", Epsilon: dec("1")}, pureNoises()["power"].density)
+	check("quantile", Spec{Statistic: "quantile", P: dec("0.4"), Noise: "power", Epsilon: dec("1")}, pureNoises()["power"].density)
+	check("mean", Spec{Statistic: "mean", Noise: "power", Epsilon: dec("1")}, pureNoises()["power"].density)
+	check("replace one", Spec{Statistic: "trimmed_mean", Trim: dec("0.1"), ReplaceOne: true, Noise: "power", Epsilon: dec("1")},
+		pureNoises()["power"].density)
+	check("student_t, published", Spec{Statistic: "mean", Noise: "student_t", Published: true, Epsilon: dec("1")}, fixed(studentDensity(3)))
+	check("laplace", Spec{Statistic: "mean", Noise: "laplace", Epsilon: dec("1"), Delta: dec("0.001")}, fixed(laplaceDensity()))
+	check("gaussian", Spec{Statistic: "mean", Noise: "gaussian", Epsilon: dec("5"), Delta: dec("0.001")}, fixed(gaussianDensity()))
+	check("lln", Spec{Statistic: "mean", Noise: "lln", Epsilon: dec("1")}, func(m *Mechanism, _ float64) density {
+		sigma, _ := m.noise.(*lln).sigma.exact.Float64()
+		return llnDensity(sigma)
+	})
+	check("uln", Spec{Statistic: "mean", Noise: "uln", Epsilon: dec("5")}, fixed(ulnDensity(math.Sqrt2)))
+	check("arsinh", Spec{Statistic: "mean", Noise: "arsinh", Epsilon: dec("1")}, func(m *Mechanism, _ float64) density {
+		sigma, _ := m.noise.(*arsinh).sigma.exact.Float64()
+		return arsinhDensity(sigma)
+	})
+}
