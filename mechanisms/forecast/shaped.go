@@ -58,14 +58,14 @@ func errorsOf(q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mech
 func evaluations(m mechanisms.Mechanism, n int64) int {
 	slow := n > 200_000
 	switch {
-	case m.Name() == "joint" && slow, smooth(m) && slow:
+	case slow && (m.Name() == "joint" || smooth(m)):
 		return 512
-	case m.Name() == "joint", slow:
+	case slow || m.Name() == "joint":
 		return 2048
 	case smooth(m):
 		return 4096
 	}
-	return 16384
+	return 8192
 }
 
 func smooth(m mechanisms.Mechanism) bool { return strings.HasPrefix(m.Name(), "smooth_") }
