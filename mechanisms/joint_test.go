@@ -168,7 +168,7 @@ func TestJointSampler(t *testing.T) {
 			places = append(places, sp.place(i+1))
 		}
 		law := func(f float64) []float64 { return m.tupleLaw(places, c.count, f) }
-		counts := dptest.Counts(20000, len(law(1)), func() int {
+		counts := dptest.Counts(12000, len(law(1)), func() int {
 			outcome := 0
 			for _, o := range newMessages(m, s, c.count, sp).draw(source) {
 				outcome = outcome*c.points + int(o>>m.digits)

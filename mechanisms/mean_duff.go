@@ -66,12 +66,15 @@ func (w *meanWalk) widen() {
 }
 
 func (w *meanWalk) next() (lo, hi, level int64) {
-	for w.from >= w.lo && w.end <= w.hi || w.from >= w.end {
-		w.widen()
-		if w.lo == w.hi && w.from < w.end { // the first ones
-			w.lo, w.hi = w.from, w.end
-			return w.lo, w.hi, w.edits
+	if w.lo == w.hi { // the first run
+		for w.from >= w.end {
+			w.widen()
 		}
+		w.lo, w.hi = w.from, w.end
+		return w.lo, w.hi, w.edits
+	}
+	if w.floor() > w.edits {
+		w.widen() // one at a time: what is beyond may not matter any more
 	}
 	if w.from < w.lo {
 		lo, hi, w.lo = w.from, w.lo, w.from

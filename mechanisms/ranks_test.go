@@ -212,7 +212,7 @@ func TestRanksSampler(t *testing.T) {
 						continue
 					}
 					random := rand.NewChaCha8([32]byte{1})
-					counts := dptest.Counts(30000, points, func() int {
+					counts := dptest.Counts(20000, points, func() int {
 						d, err := m.Draw(s, Public{}, random)
 						if err != nil {
 							t.Fatal(err)

@@ -1,0 +1,94 @@
+package mechanisms
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io"
+	"math"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/shopspring/decimal"
+)
+
+// everyQuery returns one query for each mechanism of each statistic.
+func everyQuery(g *Grid) []Query {
+	var all []Query
+	for _, s := range []Statistic{Median, Quantile, Quantiles, Mode, Mean, TrimmedMean, Count, Outside} {
+		for _, name := range Available(s) {
+			q := Query{Statistic: s, Mechanism: name, Epsilon: dec("0.5"), Grid: g}
+			switch s {
+			case Quantile:
+				q.P = ps("0.9")
+			case Quantiles:
+				q.P = ps("0.5", "0.9")
+			case TrimmedMean:
+				q.Trim = dec("0.1")
+			}
+			if name == "smooth_laplace" || name == "smooth_gaussian" {
+				q.Delta = dec("0.000001")
+			}
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+// Every mechanism keeps the shape of a draw, is safe for concurrent use, and says that its random source failed.
+func TestEveryMechanism(t *testing.T) {
+	g := smallGrid(t, 1000)
+	s := latencies(g, 200)
+	broken := errors.New("broken")
+	for _, q := range everyQuery(g) {
+		m := build(t, q)
+		name := string(q.Statistic) + " by " + m.Name()
+		if q.Mechanism != m.Name() {
+			t.Errorf("%s: its name is %s", name, m.Name())
+		}
+		p := m.Promise()
+		if !p.Epsilon.Equal(q.Epsilon) || !p.Delta.Equal(q.Delta) || (p.Rho > 0) != p.Delta.IsZero() || p.BoundedRange && p.Concentrated {
+			t.Errorf("%s: promise %+v", name, p)
+		}
+		if p.BoundedRange && p.Rho > 0.5*0.5/8*1.0001 || p.Rho > 0.5*0.5/2*1.0001 {
+			t.Errorf("%s: ρ = %v", name, p.Rho)
+		}
+		if m.Counts() != (q.Statistic == Count || q.Statistic == Outside) {
+			t.Errorf("%s: counts %v", name, m.Counts())
+		}
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Go(func() {
+				for range 3 {
+					d, err := m.Draw(s, Public{Users: &NoisyCount{Value: 200, Epsilon: 1}}, rand.Reader)
+					if err != nil || len(d.Values) != max(1, len(q.P)) || len(d.RankError95) != len(d.Values) {
+						t.Errorf("%s: %+v, %v", name, d, err)
+						return
+					}
+					for j, x := range d.Values {
+						if x < 0 || !m.Counts() && x > g.last {
+							t.Errorf("%s: %v", name, d.Values)
+						}
+						bounded := !math.IsNaN(d.RankError95[j])
+						if bounded != (d.PLow != nil) || bounded && !(d.PLow[j] >= 0 && d.PLow[j] <= d.PHigh[j] && d.PHigh[j] <= 1) {
+							t.Errorf("%s: rank error %v, percentiles %v to %v", name, d.RankError95, d.PLow, d.PHigh)
+						}
+					}
+				}
+			})
+		}
+		wait.Wait()
+		if _, err := m.Draw(s, Public{}, io.MultiReader(bytes.NewReader(make([]byte, 3)), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+			t.Errorf("%s with a broken source: %v", name, err)
+		}
+		if q.Statistic != Count && q.Statistic != Outside {
+			if _, err := m.Draw(NewSample(g, []Point{{1, 1 << 29}}), Public{}, rand.Reader); err == nil {
+				t.Errorf("%s takes 2^29 users", name)
+			}
+		}
+	}
+	if _, err := New(Query{Statistic: Median, Mechanism: "margin", Calibration: "loose", Epsilon: decimal.NewFromInt(1), Grid: g}); err == nil {
+		t.Error("a calibration of margin is accepted")
+	}
+}
