@@ -9,12 +9,15 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/topics"
 )
 
 type checkCommand struct {
+	KafkaSettings
 	AppSettings
-	Files  []string `arg:"" optional:"" name:"file" help:"Streams files, directories of such, or globs; absent: LOUVER_STREAMS."`
-	Format string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
+	Connect bool     `help:"Also look on the cluster: whether the topics are there and keep what they must."`
+	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of such, or globs; absent: LOUVER_STREAMS."`
+	Format  string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
 }
 
 // Help is the long help.
@@ -36,22 +39,37 @@ func (c *checkCommand) Run(app *App) error {
 	}
 	file, err := config.LoadAll(patterns, os.LookupEnv)
 	if err != nil {
-		return c.refuse(app, err)
+		return refuse(app, err, c.Format == "json")
 	}
 	found, err := examine(file, c.AppID, time.Now())
 	if err != nil {
 		return err
 	}
 	if c.Format == "json" {
-		return printJSON(app, found)
+		err = printJSON(app, found)
+	} else {
+		err = found.print(app)
 	}
-	return found.print(app)
+	if err != nil || !c.Connect {
+		return err
+	}
+	return c.onCluster(app, file)
 }
 
-// refuse prints what is wrong.
-func (c *checkCommand) refuse(app *App, err error) error {
+// onCluster verifies the topics.
+func (c *checkCommand) onCluster(app *App, file *config.File) error {
+	conn, err := c.connect(app.Context)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return classed(topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams)))
+}
+
+// refuse prints what is wrong with streams files.
+func refuse(app *App, err error, asJSON bool) error {
 	lines := strings.Split(err.Error(), "\n")
-	if c.Format == "json" {
+	if asJSON {
 		if err := printJSON(app, map[string][]string{"errors": lines}); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,6 +96,15 @@ func partitions(ctx context.Context, client *kafka.Client, plan []Topic) (map[st
 		}
 	}
 	return have, nil
+}
+
+// VerifyExisting is [Verify] before the first run: topics that Louver would create may be missing.
+func VerifyExisting(ctx context.Context, client *kafka.Client, plan []Topic) error {
+	have, err := partitions(ctx, client, plan)
+	if err != nil {
+		return err
+	}
+	return Verify(ctx, client, slices.DeleteFunc(slices.Clone(plan), func(t Topic) bool { return t.Partitions != 0 && have[t.Name] == 0 }))
 }
 
 // Verify checks that every topic of the plan exists and keeps its records as long as needed. An error wraps
