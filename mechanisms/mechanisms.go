@@ -58,6 +58,8 @@ type Query struct {
 	Epsilon, Delta decimal.Decimal
 	// Beta of a smooth_* mechanism; zero: the mechanism's own choice.
 	Beta decimal.Decimal
+	// Gamma > 1 is the exponent of smooth_cauchy's density 1/(1+|z|^γ); zero: 2, the Cauchy law.
+	Gamma decimal.Decimal
 	// Interval is the level in (0, 1) of a paid value interval; nil: none.
 	Interval *decimal.Decimal
 	// Prior is the base measure: "uniform", "cells" or "adaptive"; "" is "cells".

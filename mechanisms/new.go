@@ -102,6 +102,7 @@ func (q *Query) check(chosen offer) error {
 		{"tilt", q.Tilt != [2]int64{}, q.Tilt},
 		{"delta", !q.Delta.IsZero(), q.Delta},
 		{"beta", !q.Beta.IsZero(), q.Beta},
+		{"gamma", !q.Gamma.IsZero(), q.Gamma},
 		{"interval", q.Interval != nil, q.Interval},
 	} {
 		if p.given && !strings.Contains(" "+chosen.takes+" ", " "+p.name+" ") {

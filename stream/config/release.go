@@ -48,7 +48,7 @@ func (s *streamNode) readReleases(m mapping) {
 }
 
 func (n node) release(s *streamNode) (r Release, ok bool) {
-	m, ok := n.mapping("name", "statistic", "epsilon", "delta", "p", "trim", "above", "below", "mechanism", "tilt", "calibration", "beta", "interval")
+	m, ok := n.mapping("name", "statistic", "epsilon", "delta", "p", "trim", "above", "below", "mechanism", "tilt", "calibration", "beta", "gamma", "interval")
 	if !ok {
 		return r, false
 	}
@@ -135,6 +135,9 @@ func (n node) query(m mapping, q *mechanisms.Query) {
 		if q.Calibration == "tight" {
 			q.Calibration = ""
 		}
+	}
+	if v, ok := m.get("gamma"); ok {
+		q.Gamma = v.positive("a number greater than 1")
 	}
 	if v, ok := m.get("beta"); ok {
 		q.Beta = v.positive("a number greater than 0")
