@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 )
@@ -142,21 +141,5 @@ func TestCheckWarnsOfTwoBudgets(t *testing.T) {
 	want := path + ":17: warning: streams[again]: reads checkout.events as stream checkout does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both\n"
 	if got := commandLine(t, "", "check", path); got.code != exitDone || got.err != want {
 		t.Errorf("%+v\nwant %s", got, want)
-	}
-}
-
-// The least t with P(|X| > t) ≤ 5 %, against the sum of the probabilities (1−a)/(1+a)·a^|x|.
-func TestCountError(t *testing.T) {
-	for _, epsilon := range []float64{0.01, 0.02, 0.1, 0.5, 1, 2, 3, 4, 10} {
-		a := math.Exp(-epsilon)
-		within := (1 - a) / (1 + a)
-		want := int64(0)
-		for within < 0.95 {
-			want++
-			within += 2 * (1 - a) / (1 + a) * math.Pow(a, float64(want))
-		}
-		if got := countError95(epsilon); got != want {
-			t.Errorf("ε %v: %d, want %d", epsilon, got, want)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,7 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
-	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/topics"
 )
@@ -29,6 +28,7 @@ type examination struct {
 
 type examinedStream struct {
 	Stream    string `json:"stream"`
+	Unit      string `json:"unit"`
 	Where     string `json:"where"`
 	Size      string `json:"size"`
 	Every     string `json:"every"`
@@ -55,13 +55,10 @@ type examinedRelease struct {
 	Values []examinedValue `json:"values"`
 }
 
-// examinedValue is one released figure. Its error is at most this with probability 95 %.
+// examinedValue is one released figure and its error.
 type examinedValue struct {
 	Release string `json:"release"`
-	// RankError is in users between the value and the true quantile; nil: the mechanism has no such bound.
-	RankError *float64 `json:"rank_error_95"`
-	// CountError is in users, of a count.
-	CountError *int64 `json:"count_error_95"`
+	forecast.Figure
 }
 
 type examinedBudget struct {
@@ -95,7 +92,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 		if lost.Unbounded { // what is promised in ρ has an ε for the budget's δ only
 			lost = s.Budget.Compose(s.Price())
 		}
-		e := examinedStream{Stream: s.Name, Where: s.Where, Users: s.ExpectedUsers, Size: config.Duration(s.Window.Size), Every: config.Duration(s.Window.Every),
+		e := examinedStream{Stream: s.Name, Unit: s.Unit, Where: s.Where, Users: s.ExpectedUsers, Size: config.Duration(s.Window.Size), Every: config.Duration(s.Window.Every),
 			Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups), MaxGroups: s.MaxGroups, Budget: s.Budget.Name,
 			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}}
 		for _, r := range s.Releases {
@@ -117,31 +114,19 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 func examineRelease(s *config.Stream, r config.Release) (examinedRelease, error) {
 	promise := r.Mechanism.Promise()
 	x := examinedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: figure{promise.Epsilon},
-		Delta: figure{promise.Delta}, Charge: figure{promise.Epsilon.Mul(decimal.NewFromInt(int64(s.MaxGroups)))}}
-	// The bound is made of public figures alone: a draw from nobody has the one that every draw has.
-	draw, err := r.Mechanism.Draw(mechanisms.NewSample(s.Grid, nil), mechanisms.Public{}, rand.Reader)
+		Delta: figure{promise.Delta}, Charge: figure{promise.Epsilon.Mul(decimalOf(int64(s.MaxGroups)))}}
+	figures, err := forecast.Of(r.Query, r.Mechanism, publicOf(s))
 	if err != nil {
 		return x, fmt.Errorf("release %s: %w", r.Name, err)
 	}
 	for i, name := range r.Names() {
-		v := examinedValue{Release: name}
-		if i < len(draw.RankError95) && !math.IsNaN(draw.RankError95[i]) && !math.IsInf(draw.RankError95[i], 0) {
-			v.RankError = &draw.RankError95[i]
-		}
-		if r.Mechanism.Counts() {
-			most := countError95(promise.Epsilon.InexactFloat64())
-			v.CountError = &most
-		}
-		x.Values = append(x.Values, v)
+		x.Values = append(x.Values, examinedValue{name, figures[i]})
 	}
 	return x, nil
 }
 
-// countError95 is the least t ≥ 0 with P(|X| > t) = 2a^(t+1)/(1+a) ≤ 5 % for discrete Laplace noise X, a = e^−ε.
-func countError95(epsilon float64) int64 {
-	t := math.Log(0.025*(1+math.Exp(-epsilon)))/-epsilon - 1
-	return int64(math.Ceil(max(0, t-1e-9)))
-}
+// countError95 bounds the noise of a count, in users, with probability 95 %.
+func countError95(epsilon float64) int64 { return forecast.CountError95(epsilon) }
 
 func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedBudget {
 	x := examinedBudget{Budget: b.Name, Where: b.Where, Epsilon: figure{b.Epsilon}, Delta: figure{b.Delta}, Per: config.Period(b.Per), Streams: []string{}}

@@ -45,25 +45,12 @@ func (s examinedStream) print(w *bytes.Buffer) {
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"release", "statistic", "mechanism", "epsilon", "charge a window", "error, 95 %"})
 	for _, r := range s.Releases {
-		t.AppendRow(table.Row{r.Values[0].Release, r.Statistic, r.Mechanism, figures(r.Epsilon, r.Delta), r.Charge, r.Values[0].error(s.Users)})
+		t.AppendRow(table.Row{r.Values[0].Release, r.Statistic, r.Mechanism, figures(r.Epsilon, r.Delta), r.Charge, errorText(r.Values[0].Figure, s.Users, s.Unit)})
 		for _, v := range r.Values[1:] {
-			t.AppendRow(table.Row{v.Release, "", "", "", "", v.error(s.Users)})
+			t.AppendRow(table.Row{v.Release, "", "", "", "", errorText(v.Figure, s.Users, s.Unit)})
 		}
 	}
 	fmt.Fprintf(w, "%s\n\n", t.Render())
-}
-
-// error says how far off the value may be.
-func (v examinedValue) error(users int64) string {
-	switch {
-	case v.CountError != nil:
-		return fmt.Sprintf("± %d users", *v.CountError)
-	case v.RankError == nil:
-		return "depends on the data"
-	case users > 0:
-		return fmt.Sprintf("± %.4g ranks, %.2g %% of %d users", *v.RankError, *v.RankError/float64(users)*100, users)
-	}
-	return fmt.Sprintf("± %.4g ranks", *v.RankError)
 }
 
 func (b examinedBudget) print(w *bytes.Buffer) {

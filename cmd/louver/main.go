@@ -25,6 +25,7 @@ type commands struct {
 	Run         runCommand         `cmd:"" help:"Run the service until SIGTERM."`
 	Check       checkCommand       `cmd:"" help:"Check streams files; print what one user can lose and how exact the releases will be."`
 	Release     releaseCommand     `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
+	Plan        planCommand        `cmd:"" help:"Forecast the error before spending anything; or the ε or the users that an error takes."`
 	Replay      replayCommand      `cmd:"" help:"Send a CSV or JSON-lines file to a topic."`
 	Watch       watchCommand       `cmd:"" help:"Print releases as they come."`
 	Budget      budgetCommand      `cmd:"" help:"Print what each stream and budget has spent and has left, from the ledger."`

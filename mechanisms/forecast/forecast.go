@@ -41,8 +41,8 @@ type Figure struct {
 	// ValueError bounds the error of a mean in the unit of the values, with probability 95 % and whatever the data.
 	ValueError *float64 `json:"value_error_95"`
 	// TypicalError and Error95 are not exceeded with probability 50 % and 95 % under the shape, in the unit of the values.
-	TypicalError *float64 `json:"typical_error"`
-	Error95      *float64 `json:"error_95"`
+	TypicalError *float64 `json:"typical_error,omitempty"`
+	Error95      *float64 `json:"error_95,omitempty"`
 }
 
 // Of forecasts each value of a draw: one, or for several quantiles one for each p.
@@ -71,7 +71,10 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 		f.RankError = finite(draw.RankError95, i)
 		f.Low, f.High = finite(draw.PLow, i), finite(draw.PHigh, i)
 		if f.Low == nil && f.RankError != nil && public.Users > 0 {
-			p, off := q.P[i].InexactFloat64(), *f.RankError/float64(public.Users)
+			p, off := 0.5, *f.RankError/float64(public.Users)
+			if i < len(q.P) {
+				p = q.P[i].InexactFloat64()
+			}
 			low, high := max(0, p-off), min(1, p+off)
 			f.Low, f.High = &low, &high
 		}
@@ -79,7 +82,7 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 	epsilon := q.Epsilon.InexactFloat64()
 	switch {
 	case m.Counts():
-		figures[0].CountError = new(countError95(epsilon))
+		figures[0].CountError = new(CountError95(epsilon))
 	case q.Statistic == mechanisms.Mode:
 		figures[0].Lead = new(lead95(epsilon, q.Grid.Last()))
 	case q.Statistic == mechanisms.Mean && public.Users > 0 && smooth(m):
@@ -102,8 +105,8 @@ func finite(of []float64, i int) *float64 {
 	return &of[i]
 }
 
-// countError95 is the least t ≥ 0 with P(|X| > t) = 2a^(t+1)/(1+a) ≤ 5 % for discrete Laplace noise X, a = e^−ε.
-func countError95(epsilon float64) int64 {
+// CountError95 is the least t ≥ 0 with P(|X| > t) = 2a^(t+1)/(1+a) ≤ 5 % for discrete Laplace noise X, a = e^−ε.
+func CountError95(epsilon float64) int64 {
 	t := math.Log(0.025*(1+math.Exp(-epsilon)))/-epsilon - 1
 	return int64(math.Ceil(max(0, t-1e-9)))
 }

@@ -16,7 +16,7 @@ func shaped(figures []Figure, q mechanisms.Query, m mechanisms.Mechanism, public
 	if err != nil {
 		return err
 	}
-	errors, err := errorsOf(q, m, x, public.count())
+	errors, err := errorsOf(q, m, x, public.count(), evaluations(m, x.users()))
 	if err != nil {
 		return err
 	}
@@ -35,11 +35,11 @@ func (l law) at(p float64) float64 {
 }
 
 // errorsOf is the law of |value − statistic| for each value of a draw, in the unit of the values.
-func errorsOf(q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mechanisms.NoisyCount) ([]law, error) {
+func errorsOf(q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mechanisms.NoisyCount, evaluations int) ([]law, error) {
 	sample, truth, step := mechanisms.NewSample(q.Grid, x.points), x.truth(q), q.Grid.Step().InexactFloat64()
 	laws := make([]law, len(truth))
 	points := newLattice()
-	for range evaluations(m, x.users()) {
+	for range evaluations {
 		draw, err := m.Draw(sample, mechanisms.Public{Users: users}, points.next())
 		if err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func worstMean(q mechanisms.Query, m mechanisms.Mechanism, public Public) (*floa
 		return nil, nil
 	}
 	x := &sorted{points: []mechanisms.Point{{Index: 0, Count: public.Users}}, upTo: []int64{public.Users}}
-	errors, err := errorsOf(q, m, x, nil)
+	errors, err := errorsOf(q, m, x, nil, evaluations(m, 1))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/mechanisms/forecast"
+	"github.com/louver/louver/stream/config"
+)
+
+// plannedStream is what plan says of a stream.
+type plannedStream struct {
+	Stream string `json:"stream"`
+	Unit   string `json:"unit"`
+	// Users are those expected in a window and group; 0: unknown.
+	Users     int64            `json:"users"`
+	Shape     string           `json:"shape,omitempty"`
+	MaxGroups int              `json:"max_groups"`
+	Releases  []plannedRelease `json:"releases"`
+	Window    plannedLoss      `json:"window"`
+	Day       *plannedLoss     `json:"day"`            // nil where windows are further apart
+	Advanced  *plannedLoss     `json:"day_with_delta"` // what the day costs at δ 10⁻⁶, if that is less
+	every     time.Duration
+}
+
+// plannedLoss is what a user can lose by some windows.
+type plannedLoss struct {
+	Windows int64  `json:"windows"`
+	Epsilon figure `json:"epsilon"`
+	Delta   figure `json:"delta"`
+	// Belief is what a belief of 50 % that one user took part can become.
+	Belief float64 `json:"belief"`
+}
+
+type plannedRelease struct {
+	Release   string          `json:"release"`
+	Statistic string          `json:"statistic"`
+	Mechanism string          `json:"mechanism"`
+	Epsilon   figure          `json:"epsilon"`
+	Delta     figure          `json:"delta"`
+	Values    []examinedValue `json:"values"`
+	Needs     *plannedNeeds   `json:"needs,omitempty"`
+}
+
+// plannedNeeds is what the error wanted takes: this ε with the users expected, or these users with the ε planned.
+type plannedNeeds struct {
+	Error   string  `json:"error"`
+	Epsilon *figure `json:"epsilon"`
+	Users   *int64  `json:"users"`
+}
+
+// rareDelta is the δ at which a day is summed up a second time.
+var rareDelta = decimal.New(1, -6)
+
+// plan forecasts a stream.
+func (c *planCommand) plan(s *config.Stream) (*plannedStream, error) {
+	public, err := c.public(s, s.Grid)
+	if err != nil {
+		return nil, err
+	}
+	p := &plannedStream{Stream: s.Name, Unit: s.Unit, Users: public.Users, MaxGroups: s.MaxGroups, every: s.Window.Every}
+	if s.ExpectedUsers > 0 && c.Users == 0 {
+		p.Users = s.ExpectedUsers
+	}
+	if public.Shape != nil {
+		p.Shape = public.Shape.String()
+	}
+	for _, r := range s.Releases {
+		planned, err := c.planRelease(r, public)
+		if err != nil {
+			return nil, err
+		}
+		p.Releases = append(p.Releases, planned)
+	}
+	price := s.Price()
+	p.Window = lossOf(price, 1)
+	if perDay := int64(24 * time.Hour / s.Window.Every); perDay > 1 {
+		day := lossOf(price, perDay)
+		p.Day = &day
+		if advanced := composed(price, perDay, budget.Limit{Delta: rareDelta}); !advanced.Unbounded && advanced.Epsilon.LessThan(day.Epsilon.Decimal) {
+			p.Advanced = asLoss(advanced, perDay)
+		}
+	}
+	return p, nil
+}
+
+// composed is the sum of some windows.
+func composed(price []budget.Item, windows int64, limit budget.Limit) budget.Spending {
+	items := make([]budget.Item, len(price))
+	for i, item := range price {
+		items[i] = item
+		items[i].Times *= windows
+	}
+	return limit.Compose(items)
+}
+
+// lossOf is the plain sum of some windows. What is promised in ρ alone has an ε for a δ only.
+func lossOf(price []budget.Item, windows int64) plannedLoss {
+	sum := composed(price, windows, budget.Limit{})
+	if sum.Unbounded {
+		sum = composed(price, windows, budget.Limit{Delta: rareDelta})
+	}
+	return *asLoss(sum, windows)
+}
+
+func asLoss(sum budget.Spending, windows int64) *plannedLoss {
+	return &plannedLoss{Windows: windows, Epsilon: figure{sum.Epsilon}, Delta: figure{sum.Delta}, Belief: belief(sum.Epsilon.InexactFloat64())}
+}
+
+// belief is how sure somebody can become, who held it for as likely as not that one user took part: by Bayes' rule odds
+// of 1:1 become e^ε:1 at most.
+func belief(epsilon float64) float64 { return 1 / (1 + math.Exp(-epsilon)) }
+
+func (c *planCommand) planRelease(r config.Release, public forecast.Public) (plannedRelease, error) {
+	promise := r.Mechanism.Promise()
+	p := plannedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: figure{promise.Epsilon}, Delta: figure{promise.Delta}}
+	figures, err := forecast.Of(r.Query, r.Mechanism, public)
+	if err != nil {
+		return p, err
+	}
+	for i, name := range r.Names() {
+		p.Values = append(p.Values, examinedValue{name, figures[i]})
+	}
+	if p.Needs = c.found; c.Error != "" && c.found == nil {
+		p.Needs, err = c.needs(r, public)
+	}
+	return p, err
+}
+
+// needs finds what the error wanted takes. What cannot be said or had stays open.
+func (c *planCommand) needs(r config.Release, public forecast.Public) (*plannedNeeds, error) {
+	wanted, err := c.wanted(r.Query)
+	if err != nil {
+		return nil, err
+	}
+	open := func(err error) bool {
+		return errors.Is(err, forecast.ErrUnknown) || errors.Is(err, forecast.ErrUnreachable)
+	}
+	n := &plannedNeeds{Error: c.Error}
+	epsilon, err := forecast.Epsilon(r.Query, public, wanted)
+	switch {
+	case err == nil:
+		n.Epsilon = &figure{epsilon}
+	case !open(err):
+		return nil, err
+	}
+	if wanted.In == forecast.Ranks {
+		return n, nil
+	}
+	users, err := forecast.Users(r.Query, public, wanted)
+	switch {
+	case err == nil:
+		n.Users = &users
+	case !open(err):
+		return nil, err
+	}
+	return n, nil
+}
+
+func decimalOf(n int64) decimal.Decimal { return decimal.NewFromInt(n) }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/louver/louver/mechanisms/forecast"
+	"github.com/louver/louver/stream/config"
+)
+
+// printPlans writes forecasts for people.
+func printPlans(app *App, plans []*plannedStream) error {
+	var out bytes.Buffer
+	for i, p := range plans {
+		if i > 0 {
+			fmt.Fprintln(&out)
+		}
+		p.print(&out)
+	}
+	_, err := app.Out.Write(out.Bytes())
+	return err
+}
+
+func (p *plannedStream) print(w *bytes.Buffer) {
+	var heads []string
+	if p.Stream != "" {
+		heads = append(heads, "stream "+p.Stream)
+	}
+	if p.Users > 0 {
+		heads = append(heads, fmt.Sprintf("%d users in a window and group", p.Users))
+	}
+	if p.Shape != "" {
+		heads = append(heads, "values like "+p.Shape)
+	}
+	if heads != nil {
+		fmt.Fprintln(w, strings.Join(heads, ", "))
+	}
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	head := table.Row{"release", "mechanism", "epsilon", "error, 95 %"}
+	ranked := slices.ContainsFunc(p.Releases, func(r plannedRelease) bool { return r.Values[0].Low != nil })
+	if ranked {
+		head = append(head, "percentiles, 95 %")
+	}
+	if p.Shape != "" {
+		head = append(head, "typical error", "19 of 20 within")
+	}
+	t.AppendHeader(head)
+	for _, r := range p.Releases {
+		mechanism, epsilon := r.Mechanism, figures(r.Epsilon, r.Delta)
+		for _, v := range r.Values {
+			row := table.Row{v.Release, mechanism, epsilon, errorText(v.Figure, p.Users, p.Unit)}
+			if ranked {
+				row = append(row, percentilesText(v.Figure))
+			}
+			if p.Shape != "" {
+				row = append(row, valueText(v.TypicalError, p.Unit), valueText(v.Error95, p.Unit))
+			}
+			t.AppendRow(row)
+			mechanism, epsilon = "", ""
+		}
+	}
+	fmt.Fprintln(w, t.Render())
+	for _, r := range p.Releases {
+		if r.Needs != nil {
+			fmt.Fprintln(w, r.needsText(p.Users))
+		}
+	}
+	p.printLosses(w)
+}
+
+// printLosses says in plain words what the ε means.
+func (p *plannedStream) printLosses(w *bytes.Buffer) {
+	groups := ""
+	if p.MaxGroups > 1 {
+		groups = fmt.Sprintf(", in %d groups", p.MaxGroups)
+	}
+	fmt.Fprintf(w, "One window costs a user %s%s: whoever sees what is released can raise a bet of 50:50 on whether that user took part to at most %s.\n",
+		loss(p.Window.Epsilon, p.Window.Delta), groups, certainty(p.Window.Belief))
+	if p.Day != nil {
+		fmt.Fprintf(w, "A user of all %d windows of a day, one every %s, loses %s: at most %s", p.Day.Windows, config.Duration(p.every),
+			loss(p.Day.Epsilon, p.Day.Delta), certainty(p.Day.Belief))
+		if p.Advanced != nil {
+			fmt.Fprintf(w, "; but for a chance of %s only ε %s: %s", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), certainty(p.Advanced.Belief))
+		}
+		fmt.Fprintln(w, ".")
+	}
+}
+
+func (r plannedRelease) needsText(users int64) string {
+	var ways []string
+	if n := r.Needs; n.Epsilon != nil {
+		way := "ε " + n.Epsilon.String()
+		if users > 0 {
+			way += fmt.Sprintf(" with %d users", users)
+		}
+		ways = append(ways, way)
+	}
+	if n := r.Needs; n.Users != nil {
+		ways = append(ways, fmt.Sprintf("%d users with ε %s", *n.Users, r.Epsilon))
+	}
+	if ways == nil {
+		return fmt.Sprintf("%s: what an error of %s needs can't be forecast, or is out of reach.", r.Release, r.Needs.Error)
+	}
+	return fmt.Sprintf("%s: an error of %s needs %s.", r.Release, r.Needs.Error, strings.Join(ways, ", or "))
+}
+
+// errorText says how far off a value may be, whatever the data.
+func errorText(f forecast.Figure, users int64, unit string) string {
+	switch {
+	case f.CountError != nil:
+		return fmt.Sprintf("± %d users", *f.CountError)
+	case f.Lead != nil:
+		return fmt.Sprintf("none if %d users ahead", *f.Lead)
+	case f.ValueError != nil:
+		return "± " + valueText(f.ValueError, unit)
+	case f.RankError == nil:
+		return "depends on the data"
+	case users > 0:
+		return fmt.Sprintf("± %.4g ranks, %.2g %% of %d users", *f.RankError, *f.RankError/float64(users)*100, users)
+	}
+	return fmt.Sprintf("± %.4g ranks", *f.RankError)
+}
+
+func percentilesText(f forecast.Figure) string {
+	if f.Low == nil || f.High == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.4g %% – %.4g %%", *f.Low*100, *f.High*100)
+}
+
+func valueText(x *float64, unit string) string {
+	if x == nil {
+		return ""
+	}
+	return strings.TrimSpace(short(*x) + " " + unit)
+}
+
+// short writes a number with three significant digits at least, and no exponent.
+func short(x float64) string {
+	digits := max(0, 2-int(math.Floor(math.Log10(max(math.Abs(x), 1e-9)))))
+	text := strconv.FormatFloat(x, 'f', digits, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// certainty writes a probability with as many digits as it takes to tell it from 100 %.
+func certainty(p float64) string {
+	for digits := 1; digits <= 6; digits++ {
+		if text := strconv.FormatFloat(100*p, 'f', digits, 64); !strings.HasPrefix(text, "100") {
+			return text + " %"
+		}
+	}
+	return "practically 100 %"
+}
