@@ -126,16 +126,9 @@ func (m *joint) errors(d *Draw, users *NoisyCount) {
 			continue
 		}
 		// The places' ranks are bounded around the quantile of between N and n users.
-		off := max(alpha, 1-alpha) * users.off(countRisk)
-		d.RankError95 = append(d.RankError95, ranks(m.counted, 0.05-countRisk)+off)
-		r := ranks(m.counted, 0.05-countRisk) + off
-		low, high := percentiles(alpha, r, r, users)
+		r := ranks(m.counted, 0.05-countRisk) + max(alpha, 1-alpha)*users.off()
+		d.RankError95 = append(d.RankError95, r)
+		low, high := percentiles(alpha, r, r, float64(users.Value)-users.off())
 		d.PLow, d.PHigh = append(d.PLow, low), append(d.PHigh, high)
 	}
-}
-
-// off bounds the distance of a noisy count from the true one, but for a probability of eta.
-func (c *NoisyCount) off(eta float64) float64 {
-	// |noise| ≥ k with probability 2e^{−εk}/(1+e^{−ε}), for k ≥ 1.
-	return max(0, math.Ceil(-math.Log(eta*(1+math.Exp(-c.Epsilon))/2)/c.Epsilon)-1)
 }

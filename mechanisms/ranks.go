@@ -108,25 +108,36 @@ func (m *ranks) errors(measure *Measure, users *NoisyCount) (rank95, low, high [
 	rank95 = []float64{max(m.left, m.right)*measure.surprise(0.05) + m.rounding}
 	if users != nil {
 		t := measure.surprise(0.05 - countRisk)
-		l, h := percentiles(float64(m.p)/float64(m.q), m.left*t+m.rounding, m.right*t+m.rounding, users)
+		l, h := percentiles(float64(m.p)/float64(m.q), m.left*t+m.rounding, m.right*t+m.rounding, users.fewest())
 		low, high = []float64{l}, []float64{h}
 	}
 	return rank95, low, high
 }
 
-// countRisk is the part of the 5 % that percentiles spends on the noisy count.
+// countRisk is the part of the 5 % that is spent on the noisy count.
 const countRisk = 0.01
 
 // percentiles returns the shares of users between which a value lies that is at most left ranks below and right ranks
-// above the quantile alpha, unless the noisy count is further above the true one than it is with probability countRisk.
-func percentiles(alpha, left, right float64, users *NoisyCount) (low, high float64) {
-	// Discrete Laplace noise is c or more with probability e^{−εc}/(1+e^{−ε}), for c ≥ 1.
-	c := math.Ceil(-math.Log(countRisk*(1+math.Exp(-users.Epsilon))) / users.Epsilon)
-	fewest := float64(users.Value) - max(1, c) + 1
+// above the quantile alpha, of at least fewest users.
+func percentiles(alpha, left, right, fewest float64) (low, high float64) {
 	if !(fewest >= 1) {
 		return 0, 1
 	}
 	return max(0, alpha-left/fewest), min(1, alpha+right/fewest)
+}
+
+// fewest is a number of users that the true one is at least, but for a probability of countRisk.
+func (c *NoisyCount) fewest() float64 {
+	// Discrete Laplace noise is k or more with probability e^{−εk}/(1+e^{−ε}), for k ≥ 1.
+	k := math.Ceil(-math.Log(countRisk*(1+math.Exp(-c.Epsilon))) / c.Epsilon)
+	return float64(c.Value) - max(1, k) + 1
+}
+
+// off bounds the distance of a noisy count from the true one, but for a probability of countRisk.
+func (c *NoisyCount) off() float64 {
+	// |noise| ≥ k with probability 2e^{−εk}/(1+e^{−ε}), for k ≥ 1.
+	k := math.Ceil(-math.Log(countRisk*(1+math.Exp(-c.Epsilon))/2) / c.Epsilon)
+	return max(1, k) - 1
 }
 
 // tour walks over the pieces of the grid: piece 2j is the gap before the j-th distinct value and 2j+1 is that value.

@@ -67,7 +67,7 @@ func (m *split) errors(d *Draw, users *NoisyCount) {
 		d.RankError95 = append(d.RankError95, ranks(0.05))
 		if users != nil {
 			t := ranks(0.05 - countRisk)
-			low, high := percentiles(float64(r.p)/float64(r.q), t, t, users)
+			low, high := percentiles(float64(r.p)/float64(r.q), t, t, users.fewest())
 			d.PLow, d.PHigh = append(d.PLow, low), append(d.PHigh, high)
 		}
 	}

@@ -18,6 +18,7 @@ type Race struct {
 	rate    Rate
 	base    int64
 	runners []runner
+	firsts  []step // memory for the first step of each runner
 }
 
 type runner struct {
@@ -36,11 +37,18 @@ type step struct {
 // Reset empties the race. Levels are counted from base, which no level may be below.
 func (r *Race) Reset(s *Source, rate Rate, base int64) {
 	r.source, r.rate, r.base, r.runners = s, rate, base, r.runners[:0]
+	if r.runners == nil {
+		r.runners = make([]runner, 0, 64)
+	}
 }
 
 // Enter adds a group of mass ≥ 1 candidates of one level and returns its position.
 func (r *Race) Enter(mass uint64, level int64) int {
-	r.runners = append(r.runners, runner{level: level})
+	if len(r.firsts) == 0 {
+		r.firsts = make([]step, 64)
+	}
+	r.runners = append(r.runners, runner{level: level, steps: r.firsts[:0:1]})
+	r.firsts = r.firsts[1:]
 	i := len(r.runners) - 1
 	r.Again(i, mass)
 	return i

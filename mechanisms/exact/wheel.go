@@ -9,7 +9,7 @@ type Wheel struct {
 	rate   Rate
 	base   int64
 	pieces []piece
-	last   struct { // the weight computed last
+	known  [16]struct { // weights computed last, by the level's last digits
 		level  int64
 		weight float64
 	}
@@ -23,16 +23,22 @@ type piece struct {
 
 // Reset empties the wheel. Levels are counted from base, which no level may be below.
 func (w *Wheel) Reset(rate Rate, base int64) {
+	if w.pieces == nil {
+		w.pieces = make([]piece, 0, 64)
+	}
 	w.rate, w.base, w.pieces = rate, base, w.pieces[:0]
-	w.last.level, w.last.weight = base, 1
+	for i := range w.known {
+		w.known[i].level, w.known[i].weight = base, 1
+	}
 }
 
 // Weight returns e^{−κ·(level−base)}, a float64 as good as the wheel's own.
 func (w *Wheel) Weight(level int64) float64 {
-	if level != w.last.level {
-		w.last.level, w.last.weight = level, w.rate.weight(level-w.base)
+	k := &w.known[level&15]
+	if level != k.level {
+		k.level, k.weight = level, w.rate.weight(level-w.base)
 	}
-	return w.last.weight
+	return k.weight
 }
 
 // Add appends a piece.
