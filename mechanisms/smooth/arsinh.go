@@ -60,9 +60,9 @@ func arsinhNoise(epsilon, beta, sigma float64) float64 {
 }
 
 func (n *arsinh) alpha(prec uint) exact.Interval {
-	sigma, beta := real(n.sigma.exact, prec), real(n.beta, prec)
+	sigma, beta := rational(n.sigma.exact, prec), rational(n.beta, prec)
 	inner := beta.Quo(sigma).Quo(sigma).Add(whole(1, prec).Quo(sigma)).Add(whole(2, prec))
-	left := real(n.epsilon, prec).Sub(long{prec + guard}.sqrt(beta.Mul(inner)))
+	left := rational(n.epsilon, prec).Sub(long{prec + guard}.sqrt(beta.Mul(inner)))
 	slope := whole(2, prec).Quo(sigma.Mul(whole(3, prec))).Add(sigma.Quo(whole(2, prec)))
 	return left.Quo(slope)
 }

@@ -181,7 +181,7 @@ func compareWithBruteForce(t *testing.T, u *universe, s statistic, most int, pla
 					want = max(want, math.Exp(-beta*float64(k))*a[k][i])
 				}
 			}
-			l := largest{beta: beta, best: math.Inf(-1)}
+			l := newLargest(beta)
 			s.smooth(x, &l)
 			if got := l.near(); got.lo > want*(1+1e-12) || got.hi < want*(1-1e-12) || got.hi > got.lo*(1+1e-11) {
 				t.Fatalf("%v, β = %v: g in [%v, %v], by search %v", h, beta, got.lo, got.hi, want)

@@ -74,9 +74,9 @@ func newCauchy(c calibration) (noise, *big.Rat, error) {
 
 func (n *cauchy) alpha(prec uint) exact.Interval {
 	if n.published {
-		return real(n.beta, prec)
+		return rational(n.beta, prec)
 	}
-	one, epsilon, beta, gamma := whole(1, prec), real(n.epsilon, prec), real(n.beta, prec), real(n.gamma, prec)
+	one, epsilon, beta, gamma := whole(1, prec), rational(n.epsilon, prec), rational(n.beta, prec), rational(n.gamma, prec)
 	less := gamma.Sub(one)
 	bound := func(lambda exact.Interval, share exact.Interval) exact.Interval {
 		base := one.Sub(share.Quo(less).Neg().Exp())

@@ -30,7 +30,8 @@ func cauchyDensity(gamma float64) density {
 	}
 }
 
-func studentDensity(d float64) density {
+func studentDensity() density {
+	const d = float64(studentDegrees)
 	a, _ := math.Lgamma((d + 1) / 2)
 	b, _ := math.Lgamma(d / 2)
 	norm := a - b - math.Log(d*math.Pi)/2

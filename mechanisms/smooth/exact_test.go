@@ -47,7 +47,7 @@ func TestFloatAgreesWithLongArithmetic(t *testing.T) {
 	source := exact.NewSource(rand.NewChaCha8([32]byte{2}))
 	values, counts := latencies(50, 1<<30)
 	for _, s := range allNoises() {
-		for range 60 {
+		for range 12 {
 			s.Statistic, s.Trim, s.Last = "trimmed_mean", dec("0.1"), 1<<30
 			s.Epsilon = dec([]string{"0.001", "0.3", "1", "6"}[rng.IntN(4)])
 			m, err := New(s)

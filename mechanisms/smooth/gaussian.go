@@ -23,7 +23,7 @@ type gaussian struct{ epsilon, delta *big.Rat }
 
 func newGaussian(c calibration) (noise, *big.Rat, error) {
 	n := &gaussian{c.epsilon, c.delta}
-	epsilon, reach, alpha := real(c.epsilon, firstPrec), n.reach(firstPrec), n.alpha(firstPrec)
+	epsilon, reach, alpha := rational(c.epsilon, firstPrec), n.reach(firstPrec), n.alpha(firstPrec)
 	square := reach.Mul(reach)
 	half := alpha.Mul(alpha).Quo(whole(2, firstPrec))
 	byShift := reach.Mul(alpha).Add(half)
@@ -38,7 +38,7 @@ func newGaussian(c calibration) (noise, *big.Rat, error) {
 	if beta.Cmp(limit) > 0 {
 		return nil, nil, fmt.Errorf("beta %s: want at most epsilon/(4(1 + ln(2/delta))), here %s", text(beta), text(limit))
 	}
-	if !byShift.Add(real(beta, firstPrec)).Before(epsilon) {
+	if !byShift.Add(rational(beta, firstPrec)).Before(epsilon) {
 		return nil, nil, tooLarge
 	}
 	return n, beta, nil
@@ -46,12 +46,12 @@ func newGaussian(c calibration) (noise, *big.Rat, error) {
 
 // reach is L.
 func (n *gaussian) reach(prec uint) exact.Interval {
-	log := whole(2, prec).Quo(real(n.delta, prec)).Log()
+	log := whole(2, prec).Quo(rational(n.delta, prec)).Log()
 	return long{prec + guard}.sqrt(log.Mul(whole(2, prec)))
 }
 
 func (n *gaussian) alpha(prec uint) exact.Interval {
-	return real(n.epsilon, prec).Quo(n.reach(prec).Mul(whole(5, prec)))
+	return rational(n.epsilon, prec).Quo(n.reach(prec).Mul(whole(5, prec)))
 }
 
 func (n *gaussian) draw(s *exact.Source, v *variates) { drawDisc(s, v) }

@@ -27,11 +27,11 @@ type laplace struct {
 }
 
 func newLaplace(c calibration) (noise, *big.Rat, error) {
-	log := real(c.delta, firstPrec).Log().Neg()
+	log := rational(c.delta, firstPrec).Log().Neg()
 	if c.published {
-		log = real(new(big.Rat).Quo(big.NewRat(2, 1), c.delta), firstPrec).Log()
+		log = rational(new(big.Rat).Quo(big.NewRat(2, 1), c.delta), firstPrec).Log()
 	}
-	own := real(c.epsilon, firstPrec).Quo(log.Mul(whole(2, firstPrec)))
+	own := rational(c.epsilon, firstPrec).Quo(log.Mul(whole(2, firstPrec)))
 	limit := roundDown(own)
 	if one := whole(1, firstPrec); !c.published && one.Before(own) {
 		limit = roundDown(one.Add(own).Log())
@@ -53,15 +53,15 @@ func newLaplace(c calibration) (noise, *big.Rat, error) {
 
 func (n *laplace) alpha(prec uint) exact.Interval {
 	if n.published {
-		return real(n.epsilon, prec).Quo(whole(2, prec))
+		return rational(n.epsilon, prec).Quo(whole(2, prec))
 	}
 	return n.largestAlpha(prec)
 }
 
 func (n *laplace) largestAlpha(prec uint) exact.Interval {
-	epsilon, beta := real(n.epsilon, prec), real(n.beta, prec)
+	epsilon, beta := rational(n.epsilon, prec), rational(n.beta, prec)
 	grown := beta.Exp()
-	log := real(n.delta, prec).Log().Neg()
+	log := rational(n.delta, prec).Log().Neg()
 	tail := epsilon.Sub(grown.Sub(whole(1, prec)).Mul(log)).Add(beta)
 	return least(tail, epsilon, grown.Mul(epsilon.Sub(beta)))
 }

@@ -43,9 +43,9 @@ func llnSigma(epsilon, beta *big.Rat) *big.Rat {
 }
 
 func (n *lln) alpha(prec uint) exact.Interval {
-	sigma := real(n.sigma.exact, prec)
-	left := real(n.epsilon, prec).Sub(real(n.beta, prec).Quo(sigma))
-	return left.Mul(real(big.NewRat(-3, 2), prec).Mul(sigma).Mul(sigma).Exp())
+	sigma := rational(n.sigma.exact, prec)
+	left := rational(n.epsilon, prec).Sub(rational(n.beta, prec).Quo(sigma))
+	return left.Mul(rational(big.NewRat(-3, 2), prec).Mul(sigma).Mul(sigma).Exp())
 }
 
 func (n *lln) draw(s *exact.Source, v *variates) {

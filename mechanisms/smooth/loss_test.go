@@ -118,7 +118,7 @@ func (d density) hockeyStick(epsilon, t, c float64, monotone []float64) float64 
 		}
 		if (la > epsilon) != (lb > epsilon) {
 			lo, hi := a, b
-			for range 200 {
+			for range 60 {
 				if mid := (lo + hi) / 2; (loss(mid) > epsilon) == (la > epsilon) {
 					lo = mid
 				} else {

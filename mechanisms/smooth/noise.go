@@ -45,21 +45,20 @@ type calibration struct {
 type kind int
 
 const (
-	pure kind = iota
-	approximate
-	concentrated
+	pure         kind = iota // ε
+	approximate              // (ε, δ)
+	concentrated             // ½ε²-zCDP
 )
 
-// noises lists the noises by name. Each constructor returns β too.
-func noises() map[string]struct {
+// maker makes a noise of one kind, and its β.
+type maker struct {
 	kind kind
 	make func(calibration) (noise, *big.Rat, error)
-} {
-	type entry = struct {
-		kind kind
-		make func(calibration) (noise, *big.Rat, error)
-	}
-	return map[string]entry{
+}
+
+// makers lists the noises by name.
+func makers() map[string]maker {
+	return map[string]maker{
 		"power":     {pure, newPower},
 		"cauchy":    {pure, newCauchy},
 		"student_t": {pure, newStudent},
@@ -96,8 +95,8 @@ func text(x *big.Rat) string { return decimal.NewFromBigRat(x, 12).String() }
 // guard is by how many bits calibrations are computed longer than asked for: they lose some where ε or β is small.
 const guard = 192
 
-// real starts a formula of a calibration.
-func real(x *big.Rat, prec uint) exact.Interval { return exact.FromRat(x, prec+guard) }
+// rational starts a formula of a calibration.
+func rational(x *big.Rat, prec uint) exact.Interval { return exact.FromRat(x, prec+guard) }
 
 // whole starts one with a whole number.
 func whole(x int64, prec uint) exact.Interval { return exact.FromInt(x, prec+guard) }

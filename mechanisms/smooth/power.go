@@ -17,7 +17,8 @@ import (
 //   - t = −u ≤ 0: |y'| ≤ e^−u(|y| + α). At y = 0 the loss is p·ln(1 + αe^−u) + u, convex in u, so at most p·ln(1+α) ≤ ε or
 //     p·ln(1 + αe^−β) + β ≤ ε. For |y| → ∞ it is −(p−1)u ≤ 0.
 //
-// The family is that of Hladík & Tětek 2024, "Smooth Sensitivity Revisited" (PolyPlace); the calibration is our own.
+// Hladík & Tětek ("Smooth Sensitivity Revisited", FORC 2025) study noise of the same kind, which they call PolyPlace; the
+// calibration and its proof stand on their own here.
 type power struct {
 	exponent constant // −β/ε
 	// byShift = ε/p and byDilation = (ε−β)/p
@@ -44,8 +45,8 @@ func newPower(c calibration) (noise, *big.Rat, error) {
 
 func (n *power) alpha(prec uint) exact.Interval {
 	one := whole(1, prec)
-	shift := real(n.byShift, prec).Exp().Sub(one)
-	dilation := real(n.beta, prec).Exp().Mul(real(n.byDilation, prec).Exp().Sub(one))
+	shift := rational(n.byShift, prec).Exp().Sub(one)
+	dilation := rational(n.beta, prec).Exp().Mul(rational(n.byDilation, prec).Exp().Sub(one))
 	return least(shift, dilation)
 }
 

@@ -30,9 +30,9 @@ func TestStudentIsPure(t *testing.T) {
 	for _, epsilon := range []string{"0.1", "1", "4"} {
 		for _, beta := range []string{"0", "0.02"} {
 			s := Spec{Noise: "student_t", Epsilon: dec(epsilon), Beta: dec(beta)}
-			checkPure(t, s, studentDensity(3), 5.2, 0.4, 4)
+			checkPure(t, s, studentDensity(), 5.2, 0.4, 4)
 			s.Published = true
-			checkPure(t, s, studentDensity(3), 5.2, 0.2, 8)
+			checkPure(t, s, studentDensity(), 5.2, 0.2, 8)
 		}
 	}
 }

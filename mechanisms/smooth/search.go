@@ -32,10 +32,6 @@ type term struct {
 	den int64
 }
 
-func (t term) log(beta float64) float64 {
-	return math.Log(t.num.float()/float64(t.den)) - beta*float64(t.k)
-}
-
 // covers says that t counts at least as much as other, whatever β is.
 func (t term) covers(other term) bool { return t.k <= other.k && !other.more(t) }
 
@@ -48,33 +44,39 @@ func (t term) more(other term) bool {
 // largest is the smooth sensitivity g = max e^{−βk}·A: the terms that may be the largest, as far as float64 can tell.
 type largest struct {
 	beta  float64
-	best  float64 // ln of the largest so far
-	terms []term  // those that rounding does not tell apart from it; none covers another
+	known span   // of ln g over what was added
+	terms []term // those that rounding does not tell apart from the largest; none covers another
 	kept  [4]term
 }
 
-// slack bounds the error of the logarithm of a term: β, its product with k, the quotient and the logarithm have
-// relative errors of 2^−50 in all.
-func (l *largest) slack(log, k float64) float64 {
-	return 0x1p-48 * (1 + math.Abs(log) + 2*l.beta*k)
+func newLargest(beta float64) largest {
+	return largest{beta: beta, known: span{math.Inf(-1), math.Inf(-1)}}
+}
+
+// log encloses the logarithm of a term other than 0. The quotient, its logarithm, β and its product with k have relative
+// errors below 2^−50 in all; four times that is allowed.
+func (l *largest) log(t term) span {
+	decay := l.beta * float64(t.k)
+	v := math.Log(t.num.float()/float64(t.den)) - decay
+	slack := 0x1p-48 * (1 + math.Abs(v) + 2*decay)
+	return span{v - slack, v + slack}
 }
 
 func (l *largest) add(t term) {
 	if t.num == (wide{}) {
 		return
 	}
-	v := t.log(l.beta)
-	slack := l.slack(v, float64(t.k))
+	v := l.log(t)
 	switch {
-	case v < l.best-slack:
+	case v.hi < l.known.lo:
 		return
-	case v > l.best+slack:
+	case v.lo > l.known.hi:
 		l.terms = append(l.kept[:0], t)
 	case !l.covers(t):
 		l.terms = slices.DeleteFunc(l.terms, t.covers)
 		l.terms = append(l.terms, t)
 	}
-	l.best = max(l.best, v)
+	l.known = span{max(l.known.lo, v.lo), max(l.known.hi, v.hi)}
 }
 
 // covers says that no sample can count more than a term that is known.
@@ -108,42 +110,29 @@ func (l *largest) descend(s sensitivity, r region, add func(term)) {
 	left.hi[axis] = r.lo[axis] + extent/2
 	right.lo[axis] = left.hi[axis] + 1
 	a, b := s.bound(left), s.bound(right)
-	if l.above(a) < l.above(b) {
-		left, right, a, b = right, left, b, a
+	atLeft, atRight := l.above(a), l.above(b)
+	if atLeft < atRight {
+		left, right, a, b, atLeft, atRight = right, left, b, a, atRight, atLeft
 	}
-	if l.open(a) {
+	// A box without a positive bound is at −∞.
+	if atLeft >= l.known.lo && atLeft > math.Inf(-1) && !l.covers(a) {
 		l.descend(s, left, add)
 	}
-	if l.open(b) {
+	if atRight >= l.known.lo && atRight > math.Inf(-1) && !l.covers(b) {
 		l.descend(s, right, add)
 	}
 }
 
-// open says that a box with this bound may hold something that counts more than what is known.
-func (l *largest) open(bound term) bool {
-	return bound.num != (wide{}) && l.above(bound) >= l.best && !l.covers(bound)
-}
-
-// above returns a little more than the logarithm of a bound.
-func (l *largest) above(t term) float64 {
-	if t.num == (wide{}) {
+// above returns at least the logarithm of a bound, and −∞ for 0.
+func (l *largest) above(bound term) float64 {
+	if bound.num == (wide{}) {
 		return math.Inf(-1)
 	}
-	v := t.log(l.beta)
-	return v + 2*l.slack(v, float64(t.k))
+	return l.log(bound).hi
 }
 
 // near encloses g.
-func (l *largest) near() span {
-	g := span{}
-	for _, t := range l.terms {
-		v := t.log(l.beta)
-		s := l.slack(v, float64(t.k))
-		e := span{v - s, v + s}.Exp()
-		g = span{max(g.lo, e.lo), max(g.hi, e.hi)}
-	}
-	return g
-}
+func (l *largest) near() span { return l.known.Exp() }
 
 // long encloses g with more digits.
 func (l *largest) long(beta *big.Rat, prec uint) exact.Interval {

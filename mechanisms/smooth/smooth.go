@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -72,6 +73,7 @@ var (
 	mostEpsilon  = decimal.New(1, 6)
 	leastBeta    = decimal.New(1, -12)
 	mostGamma    = decimal.New(1000, 0)
+	leastDelta   = decimal.New(1, -100)
 )
 
 // New checks a spec. Its errors name what is wrong, the value and what would be right.
@@ -95,10 +97,10 @@ func New(s Spec) (*Mechanism, error) {
 	if !s.Gamma.IsZero() && s.Noise != "cauchy" {
 		return nil, fmt.Errorf("gamma %s: %s has no such parameter, it is the exponent of cauchy", s.Gamma, s.Noise)
 	}
-	known := noises()
+	known := makers()
 	entry, ok := known[s.Noise]
 	if !ok {
-		return nil, fmt.Errorf("noise %q: want one of %q", s.Noise, names(known))
+		return nil, fmt.Errorf("noise %q: want one of %q", s.Noise, slices.Sorted(maps.Keys(known)))
 	}
 	switch {
 	case entry.kind == approximate && (s.Delta.Sign() <= 0 || s.Delta.Cmp(decimal.New(1, 0)) >= 0):
@@ -128,9 +130,6 @@ func New(s Spec) (*Mechanism, error) {
 	}
 	return m, nil
 }
-
-// leastDelta keeps ln(1/δ) within reason.
-var leastDelta = decimal.New(1, -100)
 
 func newStatistic(s Spec) (statistic, error) {
 	if !slices.Contains([]string{"mean", "trimmed_mean", "median", "quantile"}, s.Statistic) {
@@ -174,15 +173,6 @@ func newStatistic(s Spec) (statistic, error) {
 	return quantile{p}, nil
 }
 
-func names[V any](m map[string]V) []string {
-	var list []string
-	for name := range m {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
-
 func errNotPublished(name string) error {
 	return fmt.Errorf("calibration published: %s has none, want the default", name)
 }
@@ -224,7 +214,7 @@ func (m *Mechanism) prepare(x *ranks) *release {
 	d := &release{mechanism: m}
 	num, den := m.statistic.value(x)
 	d.centre = newCentre(num, den)
-	d.scale = largest{beta: m.nearBeta, best: math.Inf(-1)}
+	d.scale = newLargest(m.nearBeta)
 	m.statistic.smooth(x, &d.scale)
 	return d
 }

@@ -47,9 +47,9 @@ func newStudentOf(d *big.Rat, c calibration) (noise, *big.Rat, error) {
 }
 
 func (n *student) alpha(prec uint) exact.Interval {
-	d := real(n.degrees.exact, prec)
+	d := rational(n.degrees.exact, prec)
 	root := long{prec + guard}.sqrt(d)
-	return real(n.remaining, prec).Mul(whole(2, prec)).Mul(root).Quo(d.Add(whole(1, prec)))
+	return rational(n.remaining, prec).Mul(whole(2, prec)).Mul(root).Quo(d.Add(whole(1, prec)))
 }
 
 func (n *student) draw(s *exact.Source, v *variates) { drawDisc(s, v) }

@@ -38,9 +38,10 @@ func atEmpty(x *ranks, l *largest) {
 // neighbour differs by one value, and so by one in how many are kept:
 //
 //   - One more, t, which was the smallest of those cut at the top. The kept ones are M values with sum Σ, the mean rises
-//     from Σ/M to (Σ+t)/(M+1), which is by (M·t − Σ)/(M(M+1)). Either the added value is cut at the top or t is cut no
-//     more since the removed one was cut at the bottom.
-//   - One less: read backwards it is the same, from M−1 kept values with sum Σ and the M-th, t.
+//     from Σ/M to (Σ+t)/(M+1), which is by (M·t − Σ)/(M(M+1)). A value was added at the top while m stayed; or a value
+//     cut at the bottom was removed while m fell, which happens only where m would also stay (τ < ½).
+//   - One less: read backwards it is the same, from M−1 kept values with sum Σ and the M-th, t. A value was added while m
+//     rose, or removed while m stayed.
 //
 // The change is large where t is large and Σ and M are small; removals are best spent right below t. No sample has more
 // than half the range, which n edits reach, so that nothing beyond them matters.
@@ -63,7 +64,7 @@ func (s trimmedEdits) at(p axes, report func(term)) {
 	kept := size - 2*m
 	more := s.trim.floor(size + 1) // cut at each end with one value more, and one less
 	less := s.trim.floor(size - 1)
-	if more == m || size >= 2 && less == m-1 {
+	if more == m {
 		s.report(i+j1+j2, kept, s.n-m+1+j1, m-j2+1, report)
 	}
 	if kept >= 2 && (more == m+1 || less == m) {

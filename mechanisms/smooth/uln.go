@@ -23,7 +23,7 @@ func newULN(c calibration) (noise, *big.Rat, error) {
 
 func (n *uln) alpha(prec uint) exact.Interval {
 	root := long{prec + guard}.sqrt(whole(2, prec))
-	left := real(n.epsilon, prec).Sub(real(n.beta, prec).Quo(root))
+	left := rational(n.epsilon, prec).Sub(rational(n.beta, prec).Quo(root))
 	// √(2/(πσ²)) = 1/√π and e^{1.5σ²} = e³.
 	return left.Mul(long{prec + guard}.sqrt(pi(prec + guard))).Mul(whole(-3, prec).Exp())
 }
