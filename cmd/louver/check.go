@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -86,44 +85,4 @@ func printJSON(app *App, v any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// warnings are what is allowed and seldom meant.
-func warnings(file *config.File, found *examination) []string {
-	var all []string
-	warn := func(where, format string, args ...any) {
-		all = append(all, where+": warning: "+fmt.Sprintf(format, args...))
-	}
-	for i, s := range file.Streams {
-		e := found.Streams[i]
-		for j, r := range s.Releases {
-			if r.Query.Epsilon.Cmp(tooMuch) > 0 {
-				warn(r.Where, "streams[%s].releases[%s].epsilon: ε %s hides next to nothing of a person; want 1 or less", s.Name, r.Name, r.Query.Epsilon)
-			}
-			for _, v := range e.Releases[j].Values {
-				if n := float64(s.ExpectedUsers); v.RankError != nil && s.ExpectedUsers > 0 && *v.RankError >= n/2 {
-					warn(r.Where, "streams[%s].releases[%s]: an error of up to %.0f ranks among %d expected users may be all noise; want more users, longer windows or a larger epsilon",
-						s.Name, v.Release, *v.RankError, s.ExpectedUsers)
-				}
-			}
-		}
-		if len(s.Releases) > 1 && e.Epsilon.Cmp(tooMuch) > 0 && !slices.ContainsFunc(s.Releases, func(r config.Release) bool { return r.Query.Epsilon.Cmp(tooMuch) > 0 }) {
-			warn(s.Where, "streams[%s]: one window costs a user ε %s, which hides next to nothing; want fewer or cheaper releases", s.Name, e.Epsilon)
-		}
-	}
-	payers := map[string]*config.Stream{}
-	for _, s := range file.Streams {
-		if first := payers[s.Input.Topic]; first == nil {
-			payers[s.Input.Topic] = s
-		} else if first.Budget != s.Budget {
-			warn(s.Where, "streams[%s]: reads %s as stream %s does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both",
-				s.Name, s.Input.Topic, first.Name)
-		}
-	}
-	for _, b := range file.Budgets {
-		if len(file.StreamsOf(b)) == 0 {
-			warn(b.Where, "budgets[%s]: no stream uses it", b.Name)
-		}
-	}
-	return all
 }

@@ -120,7 +120,7 @@ func TestCheckWarnings(t *testing.T) {
 	for edit, want := range map[string]string{
 		"epsilon: 0.05":  "",
 		"epsilon: 11":    `:14: warning: streams[checkout].releases[p50].epsilon: ε 11 hides next to nothing of a person; want 1 or less`,
-		"epsilon: 5.1":   `:6: warning: streams[checkout]: one window costs a user ε 10.24, which hides next to nothing; want fewer or cheaper releases`,
+		"epsilon: 5.1":   `:6: warning: streams[checkout]: one window costs a user ε 10.24, which hides next to nothing; want fewer or cheaper releases, or max_groups below 2, by which all of them are multiplied`,
 		"epsilon: 0.001": `:14: warning: streams[checkout].releases[p50]: an error of up to `,
 	} {
 		text := strings.NewReplacer("epsilon: 0.05", edit, "epsilon: 24, per", "epsilon: 100000, per", "  - {name: spare, epsilon: 1, per: forever}\n", "").Replace(streamsFile)
@@ -128,6 +128,30 @@ func TestCheckWarnings(t *testing.T) {
 		got := commandLine(t, "", "check", file(t, "s.yaml", text))
 		if got.code != exitDone || !strings.Contains(got.err, want) || (want == "") != (got.err == "") {
 			t.Errorf("%s: %+v", edit, got)
+		}
+	}
+}
+
+func TestCheckWarnsOfNoise(t *testing.T) {
+	const alone = "      - {name: p50, statistic: median, epsilon: 0.05}\n"
+	for _, c := range []struct{ release, edit, want string }{
+		{"{name: x, statistic: count, above: 800, epsilon: 0.0005}", "", "streams[checkout].releases[x]: a noise of up to 5991 users is more than the 5000 expected; want"},
+		{"{name: x, statistic: mode, epsilon: 0.002}", "", "streams[checkout].releases[x]: a mode has to be 6974 users ahead to be found, of 5000 expected; want"},
+		{"{name: x, statistic: mode, epsilon: 0.1}", "", ""},
+		{"{name: x, statistic: mean, epsilon: 0.001}", "", "streams[checkout].releases[x]: an error of up to "},
+		{"{name: x, statistic: mean, epsilon: 0.1}", "", ""},
+		{"{name: x, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: 0.0002}", "",
+			"streams[checkout].releases[x].delta: with δ 0.0002 one of 5000 expected users may be given away in every window; want far less than 1/5000"},
+		{"{name: x, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: 0.00000001}", "", ""},
+		{"{name: x, statistic: mode, epsilon: 0.1}", "min_users: {count: 150, release: users}",
+			"streams[checkout].min_users.count: 150 is within the noise of release users, ± 150 users: windows of nobody may pass; want more than 150, or a larger epsilon"},
+		{"{name: x, statistic: mode, epsilon: 0.1}", "min_users: {count: 151, release: users}", ""},
+	} {
+		text := strings.NewReplacer(alone, "      - "+c.release+"\n", "epsilon: 24, per: 24h", "epsilon: 24, delta: 0.5, per: 24h", "  - {name: spare, epsilon: 1, per: forever}\n", "",
+			"    output:", "    "+c.edit+"\n    output:").Replace(streamsFile)
+		got := commandLine(t, "", "check", file(t, "s.yaml", text))
+		if got.code != exitDone || !strings.Contains(got.err, c.want) || (c.want == "") != (got.err == "") {
+			t.Errorf("%s %s: exit code %d, %q, want %q", c.release, c.edit, got.code, got.err, c.want)
 		}
 	}
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/louver/louver/stream/topics"
 )
 
-// tooMuch is the ε above which check warns: at e^10 an attacker hardly has to guess.
-var tooMuch = decimal.NewFromInt(10)
-
 // examination is what check finds out about streams files, from public figures alone.
 type examination struct {
 	Streams  []examinedStream `json:"streams"`

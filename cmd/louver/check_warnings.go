@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// tooMuch is the ε above which check warns: at e^10 an attacker hardly has to guess.
+var tooMuch = decimal.NewFromInt(10)
+
+// warner collects what is allowed and seldom meant.
+type warner []string
+
+func (w *warner) warn(where, format string, args ...any) {
+	*w = append(*w, where+": warning: "+fmt.Sprintf(format, args...))
+}
+
+func warnings(file *config.File, found *examination) []string {
+	w := warner{}
+	for i, s := range file.Streams {
+		e := found.Streams[i]
+		for j, r := range s.Releases {
+			w.privacy(s, r)
+			for _, v := range e.Releases[j].Values {
+				w.error(s, r, v)
+			}
+		}
+		w.window(s, e)
+		w.minUsers(s, e)
+	}
+	w.payers(file)
+	for _, b := range file.Budgets {
+		if len(file.StreamsOf(b)) == 0 {
+			w.warn(b.Where, "budgets[%s]: no stream uses it", b.Name)
+		}
+	}
+	return w
+}
+
+// privacy warns of a release that protects hardly anybody.
+func (w *warner) privacy(s *config.Stream, r config.Release) {
+	if r.Query.Epsilon.Cmp(tooMuch) > 0 {
+		w.warn(r.Where, "streams[%s].releases[%s].epsilon: ε %s hides next to nothing of a person; want 1 or less", s.Name, r.Name, r.Query.Epsilon)
+	}
+	if users := s.ExpectedUsers; users > 0 && r.Query.Delta.Mul(decimal.NewFromInt(users)).Cmp(decimal.NewFromInt(1)) >= 0 {
+		w.warn(r.Where, "streams[%s].releases[%s].delta: with δ %s one of %d expected users may be given away in every window; want far less than 1/%d",
+			s.Name, r.Name, r.Query.Delta, users, users)
+	}
+}
+
+// error warns of a value that may be all noise.
+func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
+	users := s.ExpectedUsers
+	if v.ValueError != nil {
+		if width := s.Grid.Upper().Sub(s.Grid.Lower()).InexactFloat64(); *v.ValueError >= width/2 {
+			w.warn(r.Where, "streams[%s].releases[%s]: an error of up to %s within bounds %s wide may be all noise; want more users, longer windows, a larger epsilon or narrower bounds",
+				s.Name, v.Release, valueText(v.ValueError, s.Unit), short(width))
+		}
+	}
+	if users == 0 {
+		return
+	}
+	switch {
+	case v.RankError != nil && *v.RankError >= float64(users)/2:
+		w.warn(r.Where, "streams[%s].releases[%s]: an error of up to %.0f ranks among %d expected users may be all noise; want more users, longer windows or a larger epsilon",
+			s.Name, v.Release, *v.RankError, users)
+	case v.CountError != nil && *v.CountError >= users:
+		w.warn(r.Where, "streams[%s].releases[%s]: a noise of up to %d users is more than the %d expected; want more users, longer windows or a larger epsilon",
+			s.Name, v.Release, *v.CountError, users)
+	case v.Lead != nil && *v.Lead >= users:
+		w.warn(r.Where, "streams[%s].releases[%s]: a mode has to be %d users ahead to be found, of %d expected; want more users, longer windows, a larger epsilon or a coarser step",
+			s.Name, v.Release, *v.Lead, users)
+	}
+}
+
+// window warns of releases that are harmless one by one.
+func (w *warner) window(s *config.Stream, e examinedStream) {
+	alone := slices.ContainsFunc(s.Releases, func(r config.Release) bool { return r.Query.Epsilon.Cmp(tooMuch) > 0 })
+	if alone || e.Epsilon.Cmp(tooMuch) <= 0 {
+		return
+	}
+	want := "fewer or cheaper releases"
+	if s.MaxGroups > 1 {
+		want += fmt.Sprintf(", or max_groups below %d, by which all of them are multiplied", s.MaxGroups)
+	}
+	w.warn(s.Where, "streams[%s]: one window costs a user ε %s, which hides next to nothing; want %s", s.Name, e.Epsilon, want)
+}
+
+// minUsers warns of a threshold that noise alone passes.
+func (w *warner) minUsers(s *config.Stream, e examinedStream) {
+	if s.MinUsers == nil {
+		return
+	}
+	for _, r := range e.Releases {
+		if noise := r.Values[0].CountError; r.Release == s.MinUsers.Release && noise != nil && *noise >= s.MinUsers.Count {
+			w.warn(s.Where, "streams[%s].min_users.count: %d is within the noise of release %s, ± %d users: windows of nobody may pass; want more than %d, or a larger epsilon",
+				s.Name, s.MinUsers.Count, r.Release, *noise, *noise)
+		}
+	}
+}
+
+// payers warns of two budgets for the users of one topic.
+func (w *warner) payers(file *config.File) {
+	first := map[string]*config.Stream{}
+	for _, s := range file.Streams {
+		if other := first[s.Input.Topic]; other == nil {
+			first[s.Input.Topic] = s
+		} else if other.Budget != s.Budget {
+			w.warn(s.Where, "streams[%s]: reads %s as stream %s does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both",
+				s.Name, s.Input.Topic, other.Name)
+		}
+	}
+}
