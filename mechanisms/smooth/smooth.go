@@ -81,6 +81,9 @@ func New(s Spec) (*Mechanism, error) {
 	if s.Last < 0 || s.Last > 1<<53 {
 		return nil, fmt.Errorf("last index %d: want it in 0..2^53", s.Last)
 	}
+	if err := checkExponents(s); err != nil {
+		return nil, err
+	}
 	stat, err := newStatistic(s)
 	if err != nil {
 		return nil, err
@@ -129,6 +132,20 @@ func New(s Spec) (*Mechanism, error) {
 		m.promise.Rho = halfSquare(c.epsilon)
 	}
 	return m, nil
+}
+
+// checkExponents refuses numbers such as 1e−1000000000, which would take all memory.
+func checkExponents(s Spec) error {
+	const most = 120
+	for _, x := range []struct {
+		name  string
+		value decimal.Decimal
+	}{{"p", s.P}, {"trim", s.Trim}, {"gamma", s.Gamma}, {"epsilon", s.Epsilon}, {"delta", s.Delta}, {"beta", s.Beta}} {
+		if e := x.value.Exponent(); e > most || e < -most {
+			return fmt.Errorf("%s has a decimal exponent of %d: want it within ±%d", x.name, e, most)
+		}
+	}
+	return nil
 }
 
 func newStatistic(s Spec) (statistic, error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shopspring/decimal"
 	"gonum.org/v1/gonum/mathext"
 )
 
@@ -21,6 +22,8 @@ func TestErrorsNameTheParameter(t *testing.T) {
 		{func(s *Spec) { s.Epsilon = dec("0") }, []string{"epsilon 0", "between"}},
 		{func(s *Spec) { s.Epsilon = dec("-1") }, []string{"epsilon -1", "between"}},
 		{func(s *Spec) { s.Epsilon = dec("1000001") }, []string{"epsilon 1000001", "1000000"}},
+		{func(s *Spec) { s.Epsilon = decimal.New(1, 1000000000) }, []string{"epsilon", "exponent", "1000000000"}},
+		{func(s *Spec) { s.Trim = decimal.New(1, -1000000000) }, []string{"trim", "exponent", "-1000000000"}},
 		{func(s *Spec) { s.Trim = dec("0.5") }, []string{"trim 0.5", "[0, 0.5)"}},
 		{func(s *Spec) { s.Trim = dec("-0.1") }, []string{"trim -0.1", "[0, 1)"}},
 		{func(s *Spec) { s.Trim = dec("0.0000000000000000001") }, []string{"trim", "18 decimals"}},
