@@ -1,0 +1,208 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+var wide = []string{"plan", "--lower", "0", "--upper", "60000", "--step", "1"}
+
+func planOf(args ...string) []string { return append(append([]string{}, wide...), args...) }
+
+// planned is what a test reads of plan --json.
+type planned struct {
+	Streams []struct {
+		Stream      string
+		Users       int64
+		Shape       string
+		Window, Day struct {
+			Windows int64
+			Epsilon float64
+			Belief  float64
+		}
+		Advanced *struct{ Epsilon, Delta float64 } `json:"day_with_delta"`
+		Releases []struct {
+			Release, Mechanism string
+			Epsilon            float64
+			Values             []struct {
+				Release      string
+				RankError    *float64 `json:"rank_error_95"`
+				Low          *float64 `json:"p_low"`
+				High         *float64 `json:"p_high"`
+				CountError   *int64   `json:"count_error_95"`
+				Lead         *int64   `json:"lead_95"`
+				ValueError   *float64 `json:"value_error_95"`
+				TypicalError *float64 `json:"typical_error"`
+				Error95      *float64 `json:"error_95"`
+			}
+			Needs *struct {
+				Error   string
+				Epsilon *float64
+				Users   *int64
+			}
+		}
+	}
+}
+
+func planJSON(t *testing.T, args ...string) planned {
+	t.Helper()
+	got := commandLine(t, "", append(args, "--json")...)
+	var p planned
+	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != exitDone || got.err != "" || len(p.Streams) == 0 {
+		t.Fatalf("%v in %+v", err, got)
+	}
+	return p
+}
+
+// The figures follow from the formulas: 2·½·(1/ε)·ln(V/(0.05·v)) ranks with the uniform measure's V/v = 60001 points,
+// and e^ε/(1+e^ε).
+func TestPlanFromEpsilon(t *testing.T) {
+	s := planJSON(t, planOf("--epsilon", "0.1", "--users", "5000", "--prior", "uniform", "--every", "15m")...).Streams[0]
+	r := s.Releases[0]
+	want := math.Log(60001/0.05) / 0.1
+	if v := r.Values[0]; v.RankError == nil || math.Abs(*v.RankError-want) > 1e-6*want || *v.Low > 0.5-want/5000 || *v.Low < 0.5-1.05*want/5000 || *v.High < 0.5+want/5000 {
+		t.Errorf("%+v, want %v ranks", v, want)
+	}
+	if s.Window.Epsilon != 0.1 || math.Abs(s.Window.Belief-1/(1+math.Exp(-0.1))) > 1e-12 || s.Day.Windows != 96 || s.Day.Epsilon != 9.6 || s.Advanced == nil || s.Advanced.Epsilon >= 9.6 {
+		t.Errorf("%+v", s)
+	}
+	if r.Needs != nil || r.Mechanism != "margin" {
+		t.Errorf("%+v", r)
+	}
+	if s := planJSON(t, planOf("--epsilon", "0.1", "--max-groups", "3")...).Streams[0]; s.Window.Epsilon != 0.3 {
+		t.Errorf("three groups cost %v", s.Window.Epsilon)
+	}
+}
+
+func TestPlanWithAShape(t *testing.T) {
+	v := planJSON(t, planOf("--epsilon", "1", "--users", "1000", "--shape", "lognormal:120,0.6")...).Streams[0].Releases[0].Values[0]
+	if v.TypicalError == nil || *v.TypicalError > 2 || *v.Error95 < *v.TypicalError || *v.Error95 > 10 {
+		t.Errorf("%+v", v)
+	}
+	s := planJSON(t, "plan", "--lower", "0", "--upper", "200", "--step", "0.1", "--epsilon", "1", "--users", "1000", "--statistic", "trimmed_mean", "--trim", "0.1", "--spread", "10").Streams[0]
+	if v := s.Releases[0].Values[0]; s.Shape != "normal:100,10" || v.TypicalError == nil || *v.TypicalError > 1 || v.ValueError != nil {
+		t.Errorf("%+v of %+v", v, s)
+	}
+	if v := planJSON(t, planOf("--epsilon", "1", "--users", "1000", "--statistic", "mean")...).Streams[0].Releases[0].Values[0]; v.ValueError == nil || *v.ValueError < 200 || *v.ValueError > 300 {
+		t.Errorf("a mean: %+v", v)
+	}
+}
+
+// What plan finds for a wanted error has that error when it is planned.
+func TestPlanFromAnError(t *testing.T) {
+	for _, c := range []struct {
+		args  []string
+		error func(p planned) float64
+		most  float64
+	}{
+		{[]string{"--statistic", "count", "--error", "10"}, func(p planned) float64 { return float64(*p.Streams[0].Releases[0].Values[0].CountError) }, 10},
+		{[]string{"--statistic", "mode", "--error", "50"}, func(p planned) float64 { return float64(*p.Streams[0].Releases[0].Values[0].Lead) }, 50},
+		{[]string{"--error", "100"}, func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].RankError }, 100},
+		{[]string{"--statistic", "quantile", "--p", "0.9", "--error", "2 %", "--users", "2000"}, func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].RankError }, 40},
+		{[]string{"--error", "3", "--users", "1000", "--shape", "lognormal:120,0.6"}, func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].TypicalError }, 3},
+	} {
+		p := planJSON(t, planOf(c.args...)...)
+		needs := p.Streams[0].Releases[0].Needs
+		if got := c.error(p); got > c.most || got < c.most/2 || needs == nil || needs.Epsilon == nil || *needs.Epsilon != p.Streams[0].Releases[0].Epsilon {
+			t.Errorf("%q: an error of %v, needs %+v", c.args, got, needs)
+		}
+	}
+	p := planJSON(t, planOf("--epsilon", "0.1", "--error", "1%")...)
+	r := p.Streams[0].Releases[0]
+	if r.Needs == nil || r.Needs.Users == nil || *r.Needs.Users != p.Streams[0].Users || *r.Values[0].RankError > 0.01*float64(*r.Needs.Users) {
+		t.Errorf("%+v", p.Streams[0])
+	}
+	r = planJSON(t, planOf("--epsilon", "0.1", "--users", "1000", "--error", "1%")...).Streams[0].Releases[0]
+	if r.Needs == nil || r.Needs.Epsilon == nil || r.Needs.Users == nil || r.Epsilon != 0.1 {
+		t.Errorf("both ways: %+v", r)
+	}
+}
+
+func TestPlanFile(t *testing.T) {
+	path := file(t, "s.yaml", streamsFile)
+	s := planJSON(t, "plan", path).Streams[0]
+	if s.Stream != "checkout" || s.Users != 5000 || s.Window.Epsilon != 0.14 || s.Day.Windows != 96 || len(s.Releases) != 2 || *s.Releases[1].Values[0].CountError != 150 {
+		t.Errorf("%+v", s)
+	}
+	// The count that is released beside makes the percentiles wider.
+	if v := s.Releases[0].Values[0]; !(*v.Low < 0.5-*v.RankError/5000) {
+		t.Errorf("%+v", v)
+	}
+	if s := planJSON(t, "plan", path, "--users", "2000").Streams[0]; s.Users != 2000 {
+		t.Errorf("%d users", s.Users)
+	}
+	for _, r := range planJSON(t, "plan", path, "--error", "5%").Streams[0].Releases {
+		if r.Needs == nil || r.Needs.Epsilon == nil || r.Needs.Users == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestPlanText(t *testing.T) {
+	got := commandLine(t, "", "plan", file(t, "s.yaml", streamsFile), "--error", "5%")
+	for _, want := range []string{
+		"stream checkout, 5000 users in a window and group\n",
+		"│ p50     │ margin    │ 0.05    │ ± 312.8 ranks, 6.3 % of 5000 users │ ",
+		"│ users   │ geometric │ 0.02    │ ± 150 users ",
+		"p50: an error of 5% needs ε 0.063 with 5000 users, or 6300 users with ε 0.05.\n",
+		"One window costs a user ε 0.14, in 2 groups: whoever sees what is released can raise a bet of 50:50 on whether that user took part to at most 53.5 %.\n",
+		"A user of all 96 windows of a day, one every 15m, loses ε 13.44: at most 99.9999 %; but for a chance of 0.000001 only ε ",
+	} {
+		if !strings.Contains(got.out, want) || got.code != exitDone {
+			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
+		}
+	}
+	got = commandLine(t, "", planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every", "24h")...)
+	if !strings.Contains(got.out, "depends on the data") || strings.Contains(got.out, "of a day") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPlanMistakes(t *testing.T) {
+	path := file(t, "s.yaml", streamsFile)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{planOf(), "louver: missing flag --epsilon; or --error, to learn the ε that it takes"},
+		{[]string{"plan", "--epsilon", "1", "--upper", "1", "--step", "1"}, "louver: missing flag --lower: --lower, --upper and --step are the public bounds; or a streams file"},
+		{planOf("--epsilon", "0"), "louver: epsilon 0 must be greater than 0"},
+		{planOf("--epsilon", "1", "--mechanism", "magic"), `louver: mechanism "magic" is not available`},
+		{planOf("--epsilon", "1", "--users", "-1"), "louver: --users -1; want at least 1"},
+		{planOf("--epsilon", "1", "--max-groups", "0"), "louver: --max-groups 0; want at least 1"},
+		{planOf("--epsilon", "1", "--every", "1ms"), "louver: --every 1ms; want at least 1s"},
+		{planOf("--epsilon", "1", "--count-epsilon", "0"), "louver: --count-epsilon 0; want a number greater than 0"},
+		{planOf("--epsilon", "1", "--shape", "gamma:1,2"), `louver: --shape: shape "gamma:1,2"; want lognormal:MEDIAN,SIGMA`},
+		{planOf("--epsilon", "1", "--spread", "0"), "louver: --spread 0; want a number greater than 0"},
+		{planOf("--epsilon", "1", "--spread", "1", "--shape", "uniform"), "louver: --spread 1 with --shape uniform; want one of the two"},
+		{planOf("--epsilon", "1", "--users", "2000000", "--shape", "uniform"), `louver: shape "uniform" with 2000000 users; want at most 1048576`},
+		{planOf("--error", "x"), `louver: --error "x"; want a number greater than 0, or a percentage such as 2%`},
+		{planOf("--error", "-1"), `louver: --error "-1"; want a number greater than 0`},
+		{planOf("--epsilon", "1", "--error", "0%"), `louver: --error "0%"; want a number greater than 0`},
+		{planOf("--error", "1%"), "louver: --error 1%: such an error can't be forecast for this release without the number of users; want --users or --epsilon as well"},
+		{planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--error", "3", "--users", "100"), "louver: --error 3: such an error can't be forecast for this release; want --shape or --spread as well"},
+		{planOf("--error", "0.01"), "louver: --error 0.01: even ε 100 is not enough: out of reach; want a greater error"},
+		{[]string{"plan", path, "--epsilon", "1"}, "louver: --epsilon with a streams file, which says it; want one of the two"},
+	} {
+		commandLine(t, "", c.args...).wants(t, exitUsage, c.want)
+	}
+	broken := file(t, "s.yaml", strings.Replace(streamsFile, "size: 15m", "size: 15x", 1))
+	if got := commandLine(t, "", "plan", broken); got.code != exitInvalid || !strings.HasPrefix(got.err, broken+":12: ") || got.out != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestShort(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 0.001234: "0.00123", 1: "1", 1.5: "1.5", 12.34: "12.3", 123.4: "123", 60000: "60000", 1e9: "1000000000"} {
+		if got := short(x); got != want {
+			t.Errorf("%v is %q, want %q", x, got, want)
+		}
+	}
+	for p, want := range map[float64]string{0.5249: "52.5 %", 0.9996: "99.96 %", 0.99999: "99.999 %", 1: "practically 100 %"} {
+		if got := certainty(p); got != want {
+			t.Errorf("%v is %q, want %q", p, got, want)
+		}
+	}
+}
