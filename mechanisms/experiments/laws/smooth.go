@@ -170,37 +170,41 @@ func empty(s *Sample, beta float64) float64 {
 }
 
 // SmoothQuantile is the β-smooth sensitivity of X(⌈pn/q⌉), users added or removed. With i users removed next to the
-// quantile and j added at one end, a neighbour moves the quantile over a gap of i+1 ranks.
+// quantile and j added at one end, a neighbour moves the quantile over a gap of i+1 ranks. What is less than a millionth
+// of a grid step counts as that.
 func SmoothQuantile(s *Sample, p, q int64, beta float64) float64 {
 	n := s.Users()
 	rank := func(n int64) int64 { return (p*n + q - 1) / q }
-	g := empty(s, beta)
-	for i := int64(0); i <= n; i++ {
-		if math.Exp(-beta*float64(i))*float64(s.Last()) < g {
-			break
-		}
-		for j := int64(0); ; j++ {
-			decay := math.Exp(-beta * float64(i+j))
-			if decay*float64(s.Last()) < g || j > n+2 {
-				break
-			}
+	g, width, fade := math.Max(empty(s, beta), negligible), float64(s.Last()), math.Exp(-beta)
+	removed := 1.0
+	for i := int64(0); i <= n && removed*width >= g; i, removed = i+1, removed*fade {
+		decay := removed
+		for j := int64(0); j <= n+2 && decay*width >= g; j, decay = j+1, decay*fade {
 			size := n - i + j
 			if size < 1 {
 				continue
 			}
 			r, more, less := rank(size), rank(size+1), rank(size-1)
-			for _, down := range []int64{0, j} {
+			gap := func(low int64) {
+				if a := decay * float64(s.At(low+1+i)-s.At(low)); a > g {
+					g = a
+				}
+			}
+			for _, down := range [2]int64{0, j} {
 				if more == r+1 || size >= 2 && less == r {
-					g = math.Max(g, decay*float64(s.At(r-down+1+i)-s.At(r-down)))
+					gap(r - down)
 				}
 				if more == r || size >= 2 && less == r-1 {
-					g = math.Max(g, decay*float64(s.At(r-down+i)-s.At(r-down-1)))
+					gap(r - down - 1)
 				}
 			}
 		}
 	}
 	return g
 }
+
+// negligible is a sensitivity, in grid steps, that leads to the true value when rounded.
+const negligible = 1e-6
 
 // SmoothTrimmed is the β-smooth sensitivity of the mean without m values at each end, in the change-one relation with
 // public n: A_k = max_{0≤l≤k+1} (X(n−m+k+1−l) − X(m+1−l))/(n−2m) (Bun & Steinke 2019). m = (n−1)/2 is the median of an

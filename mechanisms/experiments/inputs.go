@@ -1,0 +1,83 @@
+package main
+
+import (
+	"math"
+
+	"github.com/louver/louver/mechanisms/experiments/laws"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// input is a population of users with one value each, on a public grid.
+type input struct {
+	name, unit   string
+	lower, upper float64
+	step         float64
+	value        func(random *stream) float64
+}
+
+// last is the last grid index.
+func (in input) last() int64 { return int64(math.Round((in.upper - in.lower) / in.step)) }
+
+// anchor is the index of the value nearest to 0.
+func (in input) anchor() int64 { return in.index(0) }
+
+// index is that of the point nearest to a value.
+func (in input) index(v float64) int64 {
+	return min(max(int64(math.Floor((v-in.lower)/in.step+0.5)), 0), in.last())
+}
+
+// sample draws n users. The same n and number give the same sample.
+func (in input) sample(n, number int) *laws.Sample {
+	random := repeatable(in.name, " ", n, " ", number)
+	values := make([]int64, n)
+	for i := range values {
+		values[i] = in.index(in.value(random))
+	}
+	return laws.NewSample(values, in.last())
+}
+
+func lognormal(random *stream, median, sigma float64) float64 {
+	return median * math.Exp(sigma*distuv.UnitNormal.Quantile(random.uniform()))
+}
+
+// inputs are those of the study of defaults.
+func inputs() []input {
+	return []input{
+		{name: "latencies", unit: "ms", upper: 60000, step: 1, value: func(r *stream) float64 { return lognormal(r, 120, 0.6) }},
+		{name: "normal", lower: -10, upper: 10, step: 0.001, value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }},
+		// A population that thins out above 55.
+		{name: "ages", unit: "years", upper: 120, step: 1, value: func(r *stream) float64 {
+			for {
+				if age := 95 * r.uniform(); age < 55 || r.uniform() < (95-age)/40 {
+					return math.Floor(age)
+				}
+			}
+		}},
+		{name: "ratings", unit: "stars", lower: 1, upper: 5, step: 1, value: func(r *stream) float64 {
+			u, stars := r.uniform(), 1.0
+			for _, upTo := range []float64{0.10, 0.18, 0.33, 0.64} {
+				if u > upTo {
+					stars++
+				}
+			}
+			return stars
+		}},
+		// What people state from memory: half of it in fifties, a third in tens.
+		{name: "heaped", unit: "euro", upper: 10000, step: 1, value: func(r *stream) float64 {
+			v, u := lognormal(r, 200, 0.8), r.uniform()
+			switch {
+			case u < 0.5:
+				return 50 * math.Round(v/50)
+			case u < 0.83:
+				return 10 * math.Round(v/10)
+			}
+			return v
+		}},
+		{name: "zero-inflated", unit: "euro", upper: 10000, step: 1, value: func(r *stream) float64 {
+			if r.uniform() < 0.4 {
+				return 0
+			}
+			return lognormal(r, 50, 1)
+		}},
+	}
+}

@@ -1,0 +1,88 @@
+// Command experiments repeats the papers' experiments with the library's mechanisms and studies its defaults. Every
+// experiment is a file here and writes tables (CSV) and charts (SVG); README.md says what came out.
+//
+//	go run ./mechanisms/experiments [-only NAME] [-quick] [-out FOLDER] [-vertebral FILE]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// experiment is one of the program's parts.
+type experiment struct {
+	name, about string
+	run         func(*session) error
+}
+
+func experiments() []experiment {
+	return []experiment{
+		{"defaults", "exact errors of all mechanisms, and how far the defaults are from the best", defaults},
+	}
+}
+
+// session is what experiments are run with.
+type session struct {
+	folder    string
+	quick     bool
+	vertebral string
+	log       func(format string, arguments ...any)
+}
+
+// reps returns how often to repeat something.
+func (s *session) reps(usual, quick int) int {
+	if s.quick {
+		return quick
+	}
+	return usual
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "experiments:", err)
+		os.Exit(1)
+	}
+}
+
+func run(arguments []string) error {
+	flags := flag.NewFlagSet("experiments", flag.ContinueOnError)
+	only := flags.String("only", "", "run one experiment: "+strings.Join(names(), ", "))
+	quick := flags.Bool("quick", false, "fewer repetitions")
+	out := flags.String("out", filepath.Join("mechanisms", "experiments", "results"), "folder to write to")
+	vertebral := flags.String("vertebral", "", "CSV file of the vertebral column data set (two classes); without it, histograms are left out")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if *only != "" && !slices.Contains(names(), *only) {
+		return fmt.Errorf("-only %q: want one of %s", *only, strings.Join(names(), ", "))
+	}
+	if err := os.MkdirAll(*out, 0o755); err != nil {
+		return err
+	}
+	s := &session{folder: *out, quick: *quick, vertebral: *vertebral, log: func(format string, a ...any) { fmt.Printf(format+"\n", a...) }}
+	for _, e := range experiments() {
+		if *only != "" && *only != e.name {
+			continue
+		}
+		start := time.Now()
+		s.log("%s: %s", e.name, e.about)
+		if err := e.run(s); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		s.log("%s: done in %.1f s", e.name, time.Since(start).Seconds())
+	}
+	return nil
+}
+
+func names() []string {
+	var all []string
+	for _, e := range experiments() {
+		all = append(all, e.name)
+	}
+	return all
+}
