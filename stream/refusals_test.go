@@ -90,6 +90,7 @@ func TestMissingInputIsWaitedFor(t *testing.T) {
 
 // TestBrokerIsKilled kills the broker while windows are open and starts it again: nothing is lost and nothing comes twice.
 func TestBrokerIsKilled(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b := kafkatest.Own(t)
 	w := newWorld(t, b, 2, withBudget("1000000000"))
 	b.Produce(t, w.input, 0, in(0, 5, "before-")...)

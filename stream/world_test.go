@@ -217,6 +217,32 @@ func (w *world) audit() []ledger.Entry {
 	return entries
 }
 
+// has says that a lag is known for this consumer group and partition.
+func (r *running) has(t *testing.T, group, partition string) bool {
+	t.Helper()
+	families, err := r.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "louver_consumer_lag_records" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			known := 0
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "consumer_group" && l.GetValue() == group || l.GetName() == "partition" && l.GetValue() == partition {
+					known++
+				}
+			}
+			if known == 2 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // count is the value of an operators' counter, summed over its labels that contain all of those given.
 func (r *running) count(t *testing.T, name string, labels ...string) float64 {
 	t.Helper()

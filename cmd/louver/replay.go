@@ -82,7 +82,7 @@ const sendEvery = 100 * time.Millisecond
 // sendFile sends the events of a file as they become due. Records have the time of sending as their timestamp: a topic
 // would delete what looks older than its retention.
 func sendFile(ctx context.Context, conn *kafkaconn.Conn, file *replay.File, topic string) (sent int, err error) {
-	partitions, err := topics.PartitionsOf(ctx, conn.Client, topic, nil)
+	partitions, err := topics.PartitionsOf(ctx, conn.Client, topic, 0, nil)
 	if err != nil {
 		return 0, classed(err)
 	}

@@ -69,13 +69,13 @@ func (g *Ingest) hold(stream string, at stage.Partition, h held) {
 }
 
 // count looks up how many partitions the topic has now: it may have grown, which a rebalance makes known.
-func (g *Ingest) count(ctx context.Context, topic string) error {
-	n, err := topics.PartitionsOf(ctx, g.Conn.Client, topic, func(err error) {
-		g.Log.Warn("input topic not ready", zap.String("topic", topic), zap.Error(err))
+func (g *Ingest) count(ctx context.Context, at stage.Partition) error {
+	n, err := topics.PartitionsOf(ctx, g.Conn.Client, at.Topic, at.Number, func(err error) {
+		g.Log.Warn("input topic not ready", zap.String("topic", at.Topic), zap.Error(err))
 	})
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.totals[topic] = max(g.totals[topic], n)
+	g.totals[at.Topic] = max(g.totals[at.Topic], n)
 	return err
 }
 

@@ -78,6 +78,9 @@ func (p *partition) run(ctx context.Context) error {
 		}
 		p.report()
 		if time.Now().After(p.commitAt) {
+			if err := p.count(ctx, p.at); err != nil {
+				return err
+			}
 			p.commit(ctx)
 		}
 	}
@@ -86,7 +89,7 @@ func (p *partition) run(ctx context.Context) error {
 
 // open finds where to begin: at the committed offset, or, for a stream that has none, where its first window can begin.
 func (p *partition) open(ctx context.Context) error {
-	if err := p.count(ctx, p.at.Topic); err != nil {
+	if err := p.count(ctx, p.at); err != nil {
 		return err
 	}
 	at, err := p.membership.Committed(ctx, p.at)

@@ -140,7 +140,7 @@ func (s *Publish) partitions(ctx context.Context, topic string) (int, error) {
 	if n, ok := s.counts.Load(topic); ok {
 		return n.(int), nil
 	}
-	n, err := topics.PartitionsOf(ctx, s.Conn.Client, topic, func(err error) {
+	n, err := topics.PartitionsOf(ctx, s.Conn.Client, topic, 0, func(err error) {
 		s.Log.Warn("output topic not ready", zap.String("topic", topic), zap.Error(err))
 	})
 	if err != nil {

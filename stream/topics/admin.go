@@ -169,11 +169,14 @@ func fits(t Topic, settings map[string]string) error {
 	return nil
 }
 
-// PartitionsOf gives the number of partitions of a topic. It tries again until the topic is there or ctx ends; notify
-// hears of each failure.
-func PartitionsOf(ctx context.Context, client *kafka.Client, topic string, notify func(error)) (int, error) {
+// PartitionsOf gives the number of partitions of a topic. It tries again until the topic is there with more than the
+// given partition, or ctx ends; notify hears of each failure.
+func PartitionsOf(ctx context.Context, client *kafka.Client, topic string, partition int, notify func(error)) (int, error) {
 	n, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (int, error) {
 		have, err := Counts(ctx, client, []Topic{{Name: topic}})
+		if err == nil && have[topic] <= partition {
+			err = fmt.Errorf("partition %d is not known yet: %w", partition, kafka.UnknownTopicOrPartition)
+		}
 		return have[topic], err
 	})
 	if err != nil {
