@@ -63,9 +63,6 @@ func (c *planCommand) plan(s *config.Stream) (*plannedStream, error) {
 		return nil, err
 	}
 	p := &plannedStream{Stream: s.Name, Unit: s.Unit, Users: public.Users, MaxGroups: s.MaxGroups, every: s.Window.Every}
-	if s.ExpectedUsers > 0 && c.Users == 0 {
-		p.Users = s.ExpectedUsers
-	}
 	if public.Shape != nil {
 		p.Shape = public.Shape.String()
 	}

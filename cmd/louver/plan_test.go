@@ -148,11 +148,16 @@ func TestPlanText(t *testing.T) {
 		"│ users   │ geometric │ 0.02    │ ± 150 users ",
 		"p50: an error of 5% needs ε 0.063 with 5000 users, or 6300 users with ε 0.05.\n",
 		"One window costs a user ε 0.14, in 2 groups: whoever sees what is released can raise a bet of 50:50 on whether that user took part to at most 53.5 %.\n",
-		"A user of all 96 windows of a day, one every 15m, loses ε 13.44: at most 99.9999 %; but for a chance of 0.000001 only ε ",
+		"A user of all 96 windows of a day, one every 15m, loses ε 13.44: at most 99.9999 %; but for a chance of about 0.000001 only ε ",
 	} {
 		if !strings.Contains(got.out, want) || got.code != exitDone {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
 		}
+	}
+	// What is promised in ρ alone has an ε for a δ only.
+	got = commandLine(t, "", planOf("--statistic", "mean", "--mechanism", "smooth_lln", "--epsilon", "0.1", "--users", "100")...)
+	if !strings.Contains(got.out, ", δ 0.000001: whoever sees") || !strings.Contains(got.out, ", but for a chance of about δ.\n") {
+		t.Errorf("%+v", got)
 	}
 	got = commandLine(t, "", planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every", "24h")...)
 	if !strings.Contains(got.out, "depends on the data") || strings.Contains(got.out, "of a day") {

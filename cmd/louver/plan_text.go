@@ -81,13 +81,17 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 	if p.MaxGroups > 1 {
 		groups = fmt.Sprintf(", in %d groups", p.MaxGroups)
 	}
-	fmt.Fprintf(w, "One window costs a user %s%s: whoever sees what is released can raise a bet of 50:50 on whether that user took part to at most %s.\n",
-		loss(p.Window.Epsilon, p.Window.Delta), groups, certainty(p.Window.Belief))
+	chance := ""
+	if p.Window.Delta.IsPositive() {
+		chance = ", but for a chance of about δ"
+	}
+	fmt.Fprintf(w, "One window costs a user %s%s: whoever sees what is released can raise a bet of 50:50 on whether that user took part to at most %s%s.\n",
+		loss(p.Window.Epsilon, p.Window.Delta), groups, certainty(p.Window.Belief), chance)
 	if p.Day != nil {
 		fmt.Fprintf(w, "A user of all %d windows of a day, one every %s, loses %s: at most %s", p.Day.Windows, config.Duration(p.every),
 			loss(p.Day.Epsilon, p.Day.Delta), certainty(p.Day.Belief))
 		if p.Advanced != nil {
-			fmt.Fprintf(w, "; but for a chance of %s only ε %s: %s", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), certainty(p.Advanced.Belief))
+			fmt.Fprintf(w, "; but for a chance of about %s only ε %s: %s", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), certainty(p.Advanced.Belief))
 		}
 		fmt.Fprintln(w, ".")
 	}

@@ -27,7 +27,7 @@ func TestParseShapeRefuses(t *testing.T) {
 		"uniform:2,2":      `shape "uniform:2,2": want LOW less than HIGH`,
 		"uniform:":         `shape "uniform:": "" is not a number`,
 		"lognormal:1,1e99": "",
-		"uniform: 1 , 2 ":  "",
+		"uniform: 1 , 2":   "",
 		"uniform":          "",
 	} {
 		s, err := ParseShape(text, g)
