@@ -24,7 +24,7 @@ func (p *partition) report() {
 		*c = counts{}
 		p.hold(name, p.at, held{len(r.panes), r.bytes()})
 	}
-	p.Env.Lag(p.Names.IngestGroup(), p.at, p.reader)
+	p.Lag(p.Names.IngestGroup(), p.at, p.reader)
 	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())
 }
 
