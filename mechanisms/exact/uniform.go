@@ -21,7 +21,7 @@ func (s *Source) Uniform() Uniform {
 	return Uniform{source: s, first: s.Uint64(), known: 64}
 }
 
-// Float returns the number to within 2^−63.
+// Float returns the number to within 2^−64 for the digits unknown and half a unit in its last place for rounding.
 func (u *Uniform) Float() float64 { return float64(u.first) * 0x1p-64 }
 
 // Interval returns an enclosure of at least prec known bits, with Lo > 0.
@@ -79,7 +79,7 @@ func (s *Source) ExpCoin(r Rate, k int64) bool {
 }
 
 // RealCoin returns true with probability p, a real number in [0, 1] within slack of approx; interval encloses it ever
-// more narrowly as prec grows. slack must be at least 2^−62.
+// more narrowly as prec grows. slack must be at least 2^−62 + approx·2^−50, to cover what [Uniform.Float] leaves open.
 func (s *Source) RealCoin(approx, slack float64, interval func(prec uint) Interval) bool {
 	u := s.Uniform()
 	if d := u.Float() - approx; d > slack || d < -slack {

@@ -10,7 +10,7 @@ import (
 
 // In approval voting everybody may approve of as many candidates as they like. One voter changes each tally by at most
 // 1, and all in the same direction: the tallies are monotone with sensitivity 1.
-func ExampleSelection_Exponential() {
+func Example_approvalVoting() {
 	names := []string{"Avery", "Blake", "Casey", "Drew"}
 	ballots := [][]int{}
 	for voter := range 500 {
@@ -41,8 +41,8 @@ func ExampleSelection_Exponential() {
 
 // A digital good can be sold any number of times, at one price. Everybody has said what they would pay; the revenue of
 // a price is that price times the number of those who would pay it. One buyer more changes it by at most the highest
-// price, and never lowers it.
-func ExampleSelection_PermuteAndFlip() {
+// price, and never lowers it: revenues are monotone.
+func Example_pricingADigitalGood() {
 	prices := []int64{100, 200, 300, 400, 500} // cents
 	var revenue []int64
 	for _, price := range prices {
@@ -55,13 +55,27 @@ func ExampleSelection_PermuteAndFlip() {
 		revenue = append(revenue, price*buyers)
 	}
 	choice := general.Selection{Epsilon: decimal.RequireFromString("0.1"), Sensitivity: 500, Monotone: true}
-	best, err := choice.PermuteAndFlip(revenue, rand.Reader)
+	best, err := choice.Exponential(revenue, rand.Reader)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(prices[best])
 	// Output: 200
+}
+
+// A voter may be for one place and against another: votes for less votes against are not monotone.
+func ExampleSelection_PermuteAndFlip() {
+	names := []string{"north", "south", "west"}
+	forLessAgainst := []int64{120, -35, 20}
+	place := general.Selection{Epsilon: decimal.RequireFromString("0.5"), Sensitivity: 1}
+	chosen, err := place.PermuteAndFlip(forLessAgainst, rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(names[chosen])
+	// Output: north
 }
 
 // A count changes by 1 with each person.

@@ -1,12 +1,15 @@
 package general
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
@@ -61,24 +64,33 @@ func TestSelectionPrivacy(t *testing.T) {
 	}
 }
 
+// The four ways to choose; two each draw the same law.
+var choices = []struct {
+	name string
+	flip bool
+	draw func(c Selection, scores []int64, random io.Reader) (int, error)
+}{
+	{"exponential mechanism", false, Selection.Exponential},
+	{"noisy max, Gumbel", false, Selection.NoisyMaxGumbel},
+	{"permute and flip", true, Selection.PermuteAndFlip},
+	{"noisy max, exponential", true, Selection.NoisyMaxExponential},
+}
+
 func TestSelectionSampler(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	scores := []int64{7, -3, 6, 6, 0, 1}
 	for _, monotone := range []bool{true, false} {
-		for _, flip := range []bool{true, false} {
+		for _, choice := range choices {
 			c := Selection{Epsilon: dec("0.9"), Sensitivity: 2, Monotone: monotone}
 			counts := dptest.Counts(60000, len(scores), func() int {
-				draw := c.Exponential
-				if flip {
-					draw = c.PermuteAndFlip
-				}
-				i, err := draw(scores, random)
+				i, err := choice.draw(c, scores, random)
 				if err != nil {
 					t.Fatal(err)
 				}
 				return i
 			})
-			dptest.CheckSampler(t, fmt.Sprint(monotone, flip), counts, func(f float64) []float64 { return law(flip, c, 0.9*f, scores) })
+			name := fmt.Sprint(choice.name, ", monotone ", monotone)
+			dptest.CheckSampler(t, name, counts, func(f float64) []float64 { return law(choice.flip, c, 0.9*f, scores) })
 		}
 	}
 }
@@ -170,6 +182,16 @@ func TestRefuses(t *testing.T) {
 	f("at least one candidate", err)
 	_, err = Selection{Epsilon: one, Sensitivity: 1}.Exponential([]int64{math.MaxInt64}, random)
 	f("scores must lie between", err)
+	_, err = Selection{Sensitivity: 1}.NoisyMaxGumbel([]int64{1}, random)
+	f("epsilon 0 must be greater than 0", err)
+	_, err = Selection{Epsilon: one, Sensitivity: 1}.NoisyMaxExponential(nil, random)
+	f("at least one candidate", err)
+	broken := errors.New("broken")
+	for _, choice := range choices {
+		if _, err := choice.draw(Selection{Epsilon: one, Sensitivity: 1}, []int64{1, 2}, iotest.ErrReader(broken)); !errors.Is(err, broken) {
+			t.Errorf("%s with a broken source: %v", choice.name, err)
+		}
+	}
 	_, err = DiscreteLaplace(0, 0, one, random)
 	f("sensitivity 0 must be at least 1", err)
 	_, err = DiscreteLaplace(0, 11, dec("0.000000000000000001"), random)

@@ -1,5 +1,5 @@
 // Package general holds the tools under Louver's statistics for use on anything else: choosing one of a finite set of
-// scored candidates ([Selection]), and adding noise to a number ([Laplace], [DiscreteLaplace]). All draw their laws
+// scored candidates ([Selection], by the exponential mechanism, permute-and-flip or report-noisy-max), and adding noise to a number ([Laplace], [DiscreteLaplace]). All draw their laws
 // exactly, from the decimal text of ε.
 //
 // Neighbouring inputs differ by one person's data, added or removed. What the sensitivity of a score or number is, the
@@ -54,27 +54,27 @@ func checkEpsilon(epsilon decimal.Decimal) error {
 	return nil
 }
 
-func best(scores []int64) (int64, error) {
+// check returns the rate κ of weights e^{κ·score} and the best score.
+func (c Selection) check(scores []int64) (rate exact.Rate, top int64, err error) {
+	if rate, err = c.rate(); err != nil {
+		return rate, 0, err
+	}
 	if len(scores) == 0 {
-		return 0, fmt.Errorf("scores: there must be at least one candidate")
+		return rate, 0, fmt.Errorf("scores: there must be at least one candidate")
 	}
 	if slices.Max(scores) > maxScore || slices.Min(scores) < -maxScore {
-		return 0, fmt.Errorf("scores must lie between −2^61 and 2^61")
+		return rate, 0, fmt.Errorf("scores must lie between −2^61 and 2^61")
 	}
-	return slices.Max(scores), nil
+	return rate, slices.Max(scores), nil
 }
 
 // Exponential returns the position of a candidate, drawn with P(i) ∝ e^{ε·score_i/(2Δ)}, or ∝ e^{ε·score_i/Δ} if the
-// scores are monotone. It is report-noisy-max with Gumbel noise under another name.
+// scores are monotone. [Selection.NoisyMaxGumbel] draws the same law.
 //
 // Privacy: ε-DP and ε-bounded-range: all weights change by factors within a range of e^ε, and so does their sum.
 // Source: McSherry & Talwar 2007; for monotone scores, Dwork & Roth 2014, section 3.4.
 func (c Selection) Exponential(scores []int64, random io.Reader) (int, error) {
-	rate, err := c.rate()
-	if err != nil {
-		return 0, err
-	}
-	top, err := best(scores)
+	rate, top, err := c.check(scores)
 	if err != nil {
 		return 0, err
 	}
@@ -88,17 +88,13 @@ func (c Selection) Exponential(scores []int64, random io.Reader) (int, error) {
 }
 
 // PermuteAndFlip returns the position of a candidate: in random order each is taken with probability
-// e^{−ε(best−score_i)/(2Δ)}, or e^{−ε(best−score_i)/Δ} if the scores are monotone, until one is. It is report-noisy-max
-// with exponential noise under another name. Its scores are never worse than those of Exponential with the same ε, but
-// it is not bounded-range, so that many choices cost more.
+// e^{−ε(best−score_i)/(2Δ)}, or e^{−ε(best−score_i)/Δ} if the scores are monotone, until one is.
+// [Selection.NoisyMaxExponential] draws the same law. Its scores are never worse than those of Exponential with the same
+// ε, but it is not bounded-range, so that many choices cost more.
 //
 // Privacy: ε-DP. Source: McKenna & Sheldon 2020.
 func (c Selection) PermuteAndFlip(scores []int64, random io.Reader) (int, error) {
-	rate, err := c.rate()
-	if err != nil {
-		return 0, err
-	}
-	top, err := best(scores)
+	rate, top, err := c.check(scores)
 	if err != nil {
 		return 0, err
 	}
