@@ -122,9 +122,6 @@ func examineRelease(s *config.Stream, r config.Release) (examinedRelease, error)
 	return x, nil
 }
 
-// countError95 bounds the noise of a count, in users, with probability 95 %.
-func countError95(epsilon float64) int64 { return forecast.CountError95(epsilon) }
-
 func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedBudget {
 	x := examinedBudget{Budget: b.Name, Where: b.Where, Epsilon: figure{b.Epsilon}, Delta: figure{b.Delta}, Per: config.Period(b.Per), Streams: []string{}}
 	streams := file.StreamsOf(b)

@@ -21,6 +21,7 @@ type queryFlags struct {
 	Tilt        []int64  `group:"what" placeholder:"A,B" sep:"," help:"Weights of the two sides, for margin."`
 	Calibration string   `default:"tight" enum:"tight,published" group:"what" placeholder:"NAME" help:"tight, or published: the papers' formulas, for smooth_*."`
 	Beta        *number  `group:"what" placeholder:"B" help:"β of smooth_*."`
+	Gamma       *number  `group:"what" placeholder:"G" help:"Exponent of smooth_cauchy's density, above 1; absent: 2."`
 	Interval    *number  `group:"what" placeholder:"LEVEL" help:"Release an interval of values too, such as 0.95 (paid from ε)."`
 
 	Prior string `default:"cells" enum:"cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure: cells (logarithmic away from zero) or uniform."`
@@ -56,6 +57,9 @@ func (f queryFlags) query() (mechanisms.Query, error) {
 	}
 	if f.Beta != nil {
 		q.Beta = f.Beta.Decimal
+	}
+	if f.Gamma != nil {
+		q.Gamma = f.Gamma.Decimal
 	}
 	if f.Calibration != "tight" {
 		q.Calibration = f.Calibration

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
 )
@@ -95,7 +96,7 @@ func bound(r outputs.Record) string {
 		return "± " + r.RankError95.String() + " ranks"
 	case r.Statistic == "count" || r.Statistic == "outside":
 		if epsilon, err := r.Epsilon.Float64(); err == nil && epsilon > 0 {
-			return fmt.Sprintf("± %d", countError95(epsilon))
+			return fmt.Sprintf("± %d", forecast.CountError95(epsilon))
 		}
 	}
 	return ""
