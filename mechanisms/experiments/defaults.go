@@ -1,10 +1,15 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/experiments/laws"
+	"github.com/shopspring/decimal"
 )
 
 // contender is a mechanism of the study, with its law on a sample.
@@ -21,6 +26,7 @@ type setting struct {
 	p, q    int64
 	flat    []float64
 	cells   []float64
+	tapered []float64
 	borders []int64 // of above_threshold
 	known   map[sensitivity]float64
 }
@@ -40,10 +46,14 @@ func (c *setting) smoothQuantile(s *laws.Sample, beta float64) float64 {
 	return c.known[key]
 }
 
+// taper lets the mass of a cell fall with the square root of the distance from 0.
+const taper = 0.5
+
 func newSetting(in input) *setting {
 	bounds := laws.CellBounds(in.last(), in.anchor())
 	return &setting{
 		input: in, flat: laws.Uniform(in.last()), cells: laws.Cells(in.last(), in.anchor()),
+		tapered: laws.Tapered(in.last(), in.anchor(), taper),
 		borders: bounds[1 : len(bounds)-1], known: map[sensitivity]float64{},
 	}
 }
@@ -77,10 +87,6 @@ func contenders() []contender {
 		}}
 	}
 	symmetric := func(p, q int64) laws.Utility { return laws.Margin(p, q, 1, 1) }
-	tilted := func(p, q int64) laws.Utility {
-		a, b := laws.Tilt(p, q)
-		return laws.Margin(p, q, a, b)
-	}
 	return []contender{
 		exponential(theDefault, tilted, true),
 		exponential("margin 1:1", symmetric, true),
@@ -103,6 +109,11 @@ func contenders() []contender {
 	}
 }
 
+func tilted(p, q int64) laws.Utility {
+	a, b := laws.Tilt(p, q)
+	return laws.Margin(p, q, a, b)
+}
+
 // threshold starts at the end that is further from the quantile in users, for α < ½ in the mirror.
 func threshold(c *setting, s *laws.Sample) laws.Law {
 	alpha := float64(c.p) / float64(c.q)
@@ -111,12 +122,50 @@ func threshold(c *setting, s *laws.Sample) laws.Law {
 
 var quantiles = [][2]int64{{1, 2}, {9, 10}, {99, 100}}
 
+// proposals are what the defaults might be instead. The first needs nothing to be known; the others know the users to
+// expect, the last one wrongly.
+func proposals() []contender {
+	tapered := contender{"margin tapered", func(c *setting, s *laws.Sample) laws.Law {
+		return laws.Exponential(s, tilted(c.p, c.q), c.epsilon, c.tapered)
+	}}
+	by := func(name string, factor float64) contender {
+		return contender{name, func(c *setting, s *laws.Sample) laws.Law {
+			switch information := factor * c.information(); {
+			case information < 15 && 2*c.p != c.q:
+				return threshold(c, s)
+			case information < 50:
+				return tapered.law(c, s)
+			}
+			return laws.Flip(s, laws.Margin(c.p, c.q, 1, 1), c.epsilon)
+		}}
+	}
+	return []contender{tapered, by("by users", 1), by("by users/3", 1./3), by("by users*3", 3)}
+}
+
+// score sums up how far a choice is from the best of all settings.
+type score struct {
+	settings, misses int
+	logs, worst      float64
+}
+
+func (s *score) add(ratio float64) {
+	s.settings++
+	if ratio > 1.1 {
+		s.misses++
+	}
+	s.logs += math.Log(ratio)
+	s.worst = math.Max(s.worst, ratio)
+}
+
 // defaults computes the study.
 func defaults(s *session) error {
 	all := newTable("input", "unit", "n", "epsilon", "p", "mechanism", "mean_error", "median_error")
 	summary := newTable("input", "unit", "n", "epsilon", "p", "information", "default_mean", "best_mean", "best_by_mean", "ratio_of_means",
 		"default_median", "best_median", "best_by_median", "ratio_of_medians")
-	list := contenders()
+	offered := contenders()
+	list := append(contenders(), proposals()...)
+	means, medians := make([]score, len(list)), make([]score, len(list))
+	curves := map[string][]line{}
 	for _, in := range inputs() {
 		sizes := []int{100, 1000, 10_000, 100_000}
 		if in.name == "latencies" {
@@ -132,23 +181,96 @@ func defaults(s *session) error {
 				c.p, c.q = pq[0], pq[1]
 				for _, c.epsilon = range []float64{0.1, 0.5, 1, 2} {
 					rows := make([]outcome, len(list))
+					alpha := fmt.Sprintf("%g", c.alpha())
 					for i, m := range list {
 						rows[i] = c.outcome(m, samples)
-						all.add(in.name, in.unit, c.n, c.epsilon, fmt.Sprintf("%g", c.alpha()), m.name, rows[i].mean, rows[i].median)
+						all.add(in.name, in.unit, c.n, c.epsilon, alpha, m.name, rows[i].mean, rows[i].median)
 					}
-					mean, median := best(rows, func(o outcome) float64 { return o.mean }), best(rows, func(o outcome) float64 { return o.median })
-					summary.add(in.name, in.unit, c.n, c.epsilon, fmt.Sprintf("%g", c.alpha()), c.information(),
-						rows[0].mean, rows[mean].mean, list[mean].name, ratio(rows[0].mean, rows[mean].mean, in.step),
+					if in.name == "latencies" {
+						key := fmt.Sprintf("defaults-latencies-p%g-epsilon%g", 100*c.alpha(), c.epsilon)
+						curves[key] = trace(curves[key], list, rows, c.n)
+					}
+					mean := best(rows[:len(offered)], func(o outcome) float64 { return o.mean })
+					median := best(rows[:len(offered)], func(o outcome) float64 { return o.median })
+					for i, r := range rows {
+						means[i].add(ratio(r.mean, rows[mean].mean, in.step/100))
+						medians[i].add(ratio(r.median, rows[median].median, in.step))
+					}
+					summary.add(in.name, in.unit, c.n, c.epsilon, alpha, c.information(),
+						rows[0].mean, rows[mean].mean, list[mean].name, ratio(rows[0].mean, rows[mean].mean, in.step/100),
 						rows[0].median, rows[median].median, list[median].name, ratio(rows[0].median, rows[median].median, in.step))
 				}
 			}
 		}
 		s.log("  %s", in.name)
 	}
-	if err := s.write("defaults", all); err != nil {
+	scores := newTable("mechanism", "settings", "means_over_1.1", "geometric_mean_ratio_of_means", "worst_ratio_of_means",
+		"medians_over_1.1", "geometric_mean_ratio_of_medians", "worst_ratio_of_medians")
+	for i, m := range list {
+		a, b, n := means[i], medians[i], float64(means[i].settings)
+		scores.add(m.name, a.settings, a.misses, math.Exp(a.logs/n), a.worst, b.misses, math.Exp(b.logs/n), b.worst)
+	}
+	for _, key := range []string{"defaults-latencies-p50-epsilon0.1", "defaults-latencies-p90-epsilon0.1", "defaults-latencies-p99-epsilon1"} {
+		if err := s.chart(key, "mean error of a quantile of latencies", "users", "mean error, ms", true, true, curves[key]...); err != nil {
+			return err
+		}
+	}
+	if err := headlines(s); err != nil {
 		return err
 	}
-	return s.write("defaults-summary", summary)
+	for name, t := range map[string]*table{"defaults": all, "defaults-summary": summary, "defaults-scores": scores} {
+		if err := s.write(name, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trace adds the mean errors of one size to the lines of a chart.
+func trace(lines []line, list []contender, rows []outcome, n int) []line {
+	if lines == nil {
+		lines = make([]line, len(list)-3) // without the rules by users
+	}
+	for i := range lines {
+		l := &lines[i]
+		l.name = list[i].name
+		l.x, l.y = append(l.x, float64(n)), append(l.y, math.Max(rows[i].mean, 1e-3))
+	}
+	return lines
+}
+
+// headlines computes three settings with more samples and times the library's draws.
+func headlines(s *session) error {
+	t := newTable("input", "n", "epsilon", "p", "mechanism", "mean_error", "median_error", "microseconds_a_draw")
+	all := inputs()
+	for _, h := range []struct {
+		input   input
+		n       int
+		p, q    int64
+		epsilon float64
+	}{{all[1], 1000, 1, 2, 0.1}, {all[0], 100, 1, 2, 0.1}, {all[0], 1000, 99, 100, 1}} {
+		c := newSetting(h.input)
+		c.n, c.p, c.q, c.epsilon = h.n, h.p, h.q, h.epsilon
+		var samples []*laws.Sample
+		for i := range s.reps(100, 5) {
+			samples = append(samples, c.input.sample(c.n, i))
+		}
+		list := append(contenders(), proposals()[0])
+		for _, ab := range [][2]int64{{2, 3}, {3, 10}, {1, 5}, {1, 10}} {
+			list = append(list, contender{fmt.Sprintf("margin %d:%d", ab[0], ab[1]), func(c *setting, s *laws.Sample) laws.Law {
+				return laws.Exponential(s, laws.Margin(c.p, c.q, ab[0], ab[1]), c.epsilon, c.cells)
+			}})
+		}
+		for _, m := range list {
+			o := c.outcome(m, samples)
+			micros, err := c.time(m.name, samples[0])
+			if err != nil {
+				return err
+			}
+			t.add(c.input.name, c.n, c.epsilon, fmt.Sprintf("%g", c.alpha()), m.name, o.mean, o.median, micros)
+		}
+	}
+	return s.write("defaults-headlines", t)
 }
 
 func (c *setting) alpha() float64 { return float64(c.p) / float64(c.q) }
@@ -187,7 +309,30 @@ func best(rows []outcome, by func(outcome) float64) int {
 	return least
 }
 
-// ratio compares two errors; what is less than a hundredth of a grid step counts as that.
-func ratio(a, b, step float64) float64 {
-	return math.Max(a, step/100) / math.Max(b, step/100)
+// ratio compares two errors; what is less than floor counts as that.
+func ratio(a, b, floor float64) float64 {
+	return math.Max(a, floor) / math.Max(b, floor)
+}
+
+// time returns how long one draw of the library takes, in microseconds; none if the name is not one of its own.
+func (c *setting) time(name string, sample *laws.Sample) (any, error) {
+	query := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{decimal.New(c.p, 0).Div(decimal.New(c.q, 0))},
+		Mechanism: name, Epsilon: decimal.NewFromFloat(c.epsilon), Grid: c.input.grid()}
+	if name == theDefault {
+		query.Mechanism = "margin"
+	}
+	if !slices.Contains(mechanisms.Available(query.Statistic), query.Mechanism) {
+		return "", nil
+	}
+	m, err := mechanisms.New(query)
+	if err != nil {
+		return nil, err
+	}
+	input, start, draws := librarySample(query.Grid, sample), time.Now(), 0
+	for ; time.Since(start) < 20*time.Millisecond; draws++ {
+		if _, err := m.Draw(input, mechanisms.Public{}, rand.Reader); err != nil {
+			return nil, err
+		}
+	}
+	return float64(time.Since(start).Microseconds()) / float64(draws), nil
 }

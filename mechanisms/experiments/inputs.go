@@ -3,7 +3,9 @@ package main
 import (
 	"math"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/experiments/laws"
+	"github.com/shopspring/decimal"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -24,6 +26,25 @@ func (in input) anchor() int64 { return in.index(0) }
 // index is that of the point nearest to a value.
 func (in input) index(v float64) int64 {
 	return min(max(int64(math.Floor((v-in.lower)/in.step+0.5)), 0), in.last())
+}
+
+// grid is the same for the library.
+func (in input) grid() *mechanisms.Grid {
+	number := decimal.NewFromFloat
+	g, err := mechanisms.NewGrid(number(in.lower), number(in.upper), number(in.step))
+	if err != nil {
+		panic(err) // the inputs are written down here
+	}
+	return g
+}
+
+// librarySample is the same for the library.
+func librarySample(g *mechanisms.Grid, s *laws.Sample) *mechanisms.Sample {
+	points := make([]mechanisms.Point, len(s.Sorted))
+	for i, v := range s.Sorted {
+		points[i] = mechanisms.Point{Index: v, Count: 1}
+	}
+	return mechanisms.NewSample(g, points)
 }
 
 // sample draws n users. The same n and number give the same sample.

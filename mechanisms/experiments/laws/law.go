@@ -163,12 +163,21 @@ func CellBounds(last, anchor int64) []int64 {
 }
 
 // Cells is the base measure in which all cells of [CellBounds] have the same mass.
-func Cells(last, anchor int64) []float64 {
+func Cells(last, anchor int64) []float64 { return Tapered(last, anchor, 0) }
+
+// Tapered is the base measure in which the mass of a cell falls with that power of the distance from the value 0.
+func Tapered(last, anchor int64, power float64) []float64 {
 	mu := make([]float64, last+1)
 	bounds := CellBounds(last, anchor)
+	offset := int64(1)
+	if 0 < anchor && anchor < last {
+		offset = (last + 64) / 64
+	}
 	for j := 1; j < len(bounds); j++ {
-		for x := bounds[j-1]; x < bounds[j]; x++ {
-			mu[x] = 1 / float64(bounds[j]-bounds[j-1])
+		from, to := bounds[j-1], bounds[j]
+		distance := max(from-anchor, anchor-to, 0) + offset
+		for x := from; x < to; x++ {
+			mu[x] = math.Pow(float64(distance), -power) / float64(to-from)
 		}
 	}
 	return mu

@@ -46,6 +46,13 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 		{"permute_and_flip p75", mechanisms.Query{P: p("0.75"), Mechanism: "permute_and_flip"}, func(epsilon float64) Law {
 			return Flip(sample, Margin(3, 4, 1, 1), epsilon)
 		}},
+		{"piecewise_laplace p75", mechanisms.Query{P: p("0.75"), Mechanism: "piecewise_laplace"}, func(epsilon float64) Law {
+			return Piecewise(sample, Duff(3, 4), epsilon)
+		}},
+		{"above_threshold p75", mechanisms.Query{P: p("0.75"), Mechanism: "above_threshold"}, func(epsilon float64) Law {
+			bounds := CellBounds(last, 0)
+			return Threshold(sample, 0.75, epsilon/1.5, epsilon/2, 0, bounds[1:len(bounds)-1])
+		}},
 		{"smooth_power median", mechanisms.Query{Mechanism: "smooth_power"}, median(Power)},
 		{"smooth_cauchy median", mechanisms.Query{Mechanism: "smooth_cauchy"}, median(func(e float64) Noise { return Cauchy(e, false) })},
 		{"smooth_cauchy published median", mechanisms.Query{Mechanism: "smooth_cauchy", Calibration: "published"}, median(func(e float64) Noise { return Cauchy(e, true) })},

@@ -50,7 +50,7 @@ func Student(epsilon float64, published bool) Noise {
 	n.Alpha = left * 2 * math.Sqrt(d) / (d + 1)
 	n.Tail = func(z float64) float64 {
 		y := z / math.Sqrt(d)
-		return 1 - 2/math.Pi*(y/(1+y*y)+math.Atan(y))
+		return math.Max(0, 2/math.Pi*(math.Atan2(1, y)-1/(y+1/y)))
 	}
 	n.Mean, n.Variance = 2*math.Sqrt(3)/math.Pi, 3
 	return n
