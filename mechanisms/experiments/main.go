@@ -23,6 +23,7 @@ type experiment struct {
 func experiments() []experiment {
 	return []experiment{
 		{"defaults", "exact errors of all mechanisms, and how far the defaults are from the best", defaults},
+		{"figure1", "Gillenwater & Muñoz Medina, figure 1: error of the median by ε", figure1},
 	}
 }
 

@@ -16,21 +16,29 @@ type Law []float64
 // Sample is a multiset of grid indices, one of each user.
 type Sample struct {
 	Sorted []int64
-	counts []int64 // users at each index
+	last   int64
+	counts []int64 // users at each index; none on a fine grid
 }
 
 // NewSample sorts values, indices in 0..last, in place.
 func NewSample(values []int64, last int64) *Sample {
 	slices.Sort(values)
-	s := &Sample{Sorted: values, counts: make([]int64, last+1)}
+	s := Fine(values, last)
+	s.counts = make([]int64, last+1)
 	for _, v := range values {
 		s.counts[v]++
 	}
 	return s
 }
 
+// Fine is a sample on a grid so fine that it stands for the real numbers: of its laws only [MeanOverGaps] is at hand.
+func Fine(values []int64, last int64) *Sample {
+	slices.Sort(values)
+	return &Sample{Sorted: values, last: last}
+}
+
 // Last is the last grid index N.
-func (s *Sample) Last() int64 { return int64(len(s.counts)) - 1 }
+func (s *Sample) Last() int64 { return s.last }
 
 // Users is the number of users.
 func (s *Sample) Users() int64 { return int64(len(s.Sorted)) }

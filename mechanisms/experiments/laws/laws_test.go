@@ -269,7 +269,7 @@ func TestTrimmedByReplacement(t *testing.T) {
 
 // TestNoiseMoments compares E|Z| and E Z² with the tails they belong to.
 func TestNoiseMoments(t *testing.T) {
-	for _, n := range []Noise{Power(1), Student(1, false), Laplace(1, 1e-3, 0.05), Gaussian(1, 1e-3)} {
+	for _, n := range []Noise{Power(1), Student(1, false), Laplace(1, 1e-3, 0.05), Gaussian(1, 1e-3), LLN(1, 0.125), ULN(1, 0.125), Arsinh(1, 0.05)} {
 		mean, square := 0.0, 0.0
 		var ends []float64
 		for z := 0.0; z < 1e8; z = z*1.1 + 0.01 {

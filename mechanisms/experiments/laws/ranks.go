@@ -104,6 +104,41 @@ func Exponential(s *Sample, u Utility, epsilon float64, mu []float64) Law {
 	return exponential(u.levels(s), epsilon/float64(u.Divisor), mu)
 }
 
+// Replace is the distance of the value of rank r among n, both public, where neighbours differ in one value: the fewest
+// values to replace until X(r) is the point.
+func Replace(r, n int64) Utility {
+	return Utility{
+		Level: func(below, equal, above int64) int64 {
+			e := int64(0)
+			if equal == 0 {
+				e = 1
+			}
+			return max(below-r+1, above-n+r, e)
+		},
+		Divisor: 2,
+	}
+}
+
+// MeanOverGaps is E|x − target| of the exponential mechanism on the real numbers between the ends of the grid, where
+// single points do not count.
+func MeanOverGaps(s *Sample, u Utility, epsilon, target float64) float64 {
+	n := s.Users()
+	best := int64(math.MaxInt64)
+	for i := range n + 1 {
+		best = min(best, u.Level(i, 0, n-i))
+	}
+	mass, sum := 0.0, 0.0
+	for i := range n + 1 {
+		lo, hi := float64(s.At(i)), float64(s.At(i+1))
+		weight := math.Exp(-epsilon / float64(u.Divisor) * float64(u.Level(i, 0, n-i)-best))
+		mass += weight * (hi - lo)
+		// ∫|x − t| over the gap is half the difference of the squares with sign.
+		square := func(d float64) float64 { return d * math.Abs(d) / 2 }
+		sum += weight * (square(hi-target) - square(lo-target))
+	}
+	return sum / mass
+}
+
 // Flip is permute-and-flip (McKenna & Sheldon 2020) with coins p_x = e^{−ε(level(x) − best)/d}:
 // P(x) = p_x·∫₀¹ Π_{y≠x}(1 − p_y·t) dt, by quadrature.
 func Flip(s *Sample, u Utility, epsilon float64) Law {

@@ -12,6 +12,42 @@ type Noise struct {
 	Mean, Variance float64
 }
 
+// Clamped is E min(scale·|Z|, bound)^power, the moment of noise that the bounds cut off.
+func (n Noise) Clamped(scale, bound, power float64) float64 {
+	if scale == 0 || bound == 0 {
+		return 0
+	}
+	ends := []float64{0}
+	for z := math.Min(scale/100, bound); z < bound; z *= 1.5 {
+		ends = append(ends, z)
+	}
+	sum := 0.0
+	integrate(append(ends, bound), func(z, weight float64) {
+		sum += weight * power * math.Pow(z, power-1) * n.Tail(z/scale)
+	})
+	return sum
+}
+
+// normalMixture returns z ↦ E f(z·e^{−σN}), N standard normal.
+func normalMixture(sigma float64, f func(z float64) float64) func(z float64) float64 {
+	var factors, weights []float64
+	ends := evenly(14, 7)
+	for i := range ends {
+		ends[i] -= 7
+	}
+	integrate(ends, func(x, weight float64) {
+		factors = append(factors, math.Exp(-sigma*x))
+		weights = append(weights, weight*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi))
+	})
+	return func(z float64) float64 {
+		sum := 0.0
+		for i, w := range weights {
+			sum += w * f(z*factors[i])
+		}
+		return sum
+	}
+}
+
 // Power has the density (p−1)/2·(1+|z|)^−p, p = 1 + ε/β.
 func Power(epsilon float64) Noise {
 	beta := epsilon / 8
@@ -89,6 +125,7 @@ func LLN(epsilon, beta float64) Noise {
 	s2 := high * high
 	return Noise{
 		Name: "smooth_lln", Beta: beta, Alpha: math.Exp(-1.5*s2) * (epsilon - beta/high),
+		Tail: normalMixture(high, func(z float64) float64 { return math.Exp(-z) }),
 		Mean: math.Exp(s2 / 2), Variance: 2 * math.Exp(2*s2),
 	}
 }
@@ -97,6 +134,14 @@ func LLN(epsilon, beta float64) Noise {
 func ULN(epsilon, beta float64) Noise {
 	return Noise{
 		Name: "smooth_uln", Beta: beta, Alpha: (epsilon - beta/math.Sqrt2) * math.Sqrt(math.Pi) * math.Exp(-3),
+		Tail: func(z float64) float64 { // E max(0, 1 − z·e^{−σN})
+			if z == 0 {
+				return 1
+			}
+			above := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
+			least := math.Log(z) / math.Sqrt2
+			return math.Max(0, above(least)-z*math.E*above(least+math.Sqrt2))
+		},
 		Mean: math.E / 2, Variance: math.Exp(4) / 3,
 	}
 }
@@ -108,6 +153,7 @@ func Arsinh(epsilon, beta float64) Noise {
 	return Noise{
 		Name: "smooth_arsinh", Beta: beta,
 		Alpha:    (epsilon - math.Sqrt(beta*(beta/s2+1/sigma+2))) / (2/(3*sigma) + sigma/2),
+		Tail:     func(z float64) float64 { return math.Erfc(math.Asinh(sigma*z) / (sigma * math.Sqrt2)) },
 		Mean:     math.Exp(s2/2) * math.Erf(sigma/math.Sqrt2) / sigma,
 		Variance: math.Expm1(2*s2) / (2 * s2),
 	}
