@@ -89,24 +89,24 @@ func (s *Service) Run(ctx context.Context) error {
 	events.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, MaxBytes: 4 << 20,
 		ReadUncommitted: s.ReadUncommitted, OnRetry: s.onRetry})
 	hasher := windows.NewHasher(state.HashKey)
-	run, ctx := errgroup.WithContext(ctx)
+	run, working := errgroup.WithContext(ctx)
 	if slices.Contains(s.Stages, Ingest) {
 		g := &ingest.Ingest{Env: events, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Place: place,
 			Group: s.group(names.IngestGroup(), s.inputs())}
-		run.Go(func() error { return g.Run(ctx) })
+		run.Go(func() error { return g.Run(working) })
 	}
 	if slices.Contains(s.Stages, Release) {
 		r := &release.Release{Env: env, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Lineage: state.Lineage, Place: place,
 			Group: s.group(names.ReleaseGroup(), []string{names.Partials()})}
-		run.Go(func() error { return r.Run(ctx) })
+		run.Go(func() error { return r.Run(working) })
 	}
 	if slices.Contains(s.Stages, Publish) {
 		p := &publish.Publish{Env: env, Group: s.group(names.PublishGroup(), []string{names.Ledger()})}
-		run.Go(func() error { return p.Run(ctx) })
+		run.Go(func() error { return p.Run(working) })
 	}
 	s.ready.Store(true)
 	defer s.ready.Store(false)
-	return run.Wait()
+	return stopped(ctx, run.Wait())
 }
 
 // maxWait bounds how long an idle partition's fetch holds up the next cut.
