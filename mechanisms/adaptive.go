@@ -22,15 +22,16 @@ import (
 type Filter struct {
 	p, q        int64
 	epsilon     *big.Rat
-	left, right *big.Rat // evidence of one user a rank, on either side
-	expected    int64    // users
+	left, right *evidence // of one user, on either side
+	expected    int64     // users
 	bounds      []int64
 	jump        []uint64 // weight of a move by k cells
 	deviation   []uint64 // deviation[k+C−1] = |F(k)−α| in Q32, for a release k cells right of the quantile
 	posterior   []uint64 // of the last window, sums to about 2^32
 	state       []uint64 // predicted for the next window, sums to about 2^32
 	mass        []uint64 // the base measure: state and a floor, at least 1, sums to about 2^32
-	evidence    []uint64 // working memory of Update
+	likelihood  []uint64 // working memory of Update
+	moved       []uint64 // working memory of Predict
 }
 
 // Adaptive says that the query's draws depend on a base measure and that it asks for the adaptive one.
@@ -60,11 +61,12 @@ func NewFilter(q Query) (*Filter, error) {
 	}
 	f := newFilter(q.Grid.last+1, q.Grid.anchor, r.p, r.q)
 	f.epsilon = new(big.Rat).Quo(q.Epsilon.Rat(), big.NewRat(r.share, 1))
-	f.left = big.NewRat(r.q, 2*max(r.p, r.q-r.p))
-	f.right = f.left
+	left := big.NewRat(r.q, 2*max(r.p, r.q-r.p)) // of a rank
+	right := left
 	if u, ok := r.utility.(margin); ok {
-		f.left, f.right = big.NewRat(u.a*u.q, u.span()), big.NewRat(u.b*u.q, u.span())
+		left, right = big.NewRat(u.a*u.q, u.span()), big.NewRat(u.b*u.q, u.span())
 	}
+	f.left, f.right = newEvidence(f.epsilon, left), newEvidence(f.epsilon, right)
 	f.expected = q.ExpectedUsers
 	return f, nil
 }
@@ -73,7 +75,8 @@ func NewFilter(q Query) (*Filter, error) {
 func newFilter(points, anchor, p, q int64) *Filter {
 	f := &Filter{p: p, q: q, bounds: cellBounds(points, anchor)}
 	c := f.cells()
-	f.jump, f.deviation, f.evidence = make([]uint64, c), make([]uint64, 2*c-1), make([]uint64, 2*c-1)
+	f.jump, f.deviation = make([]uint64, c), make([]uint64, 2*c-1)
+	f.likelihood, f.moved = make([]uint64, 2*c-1), make([]uint64, c)
 	f.posterior, f.state, f.mass = make([]uint64, c), make([]uint64, c), make([]uint64, c)
 	for k := range f.jump {
 		f.jump[k] = max(1, (1<<30)/uint64(1+2*k*k))
@@ -101,7 +104,8 @@ func (f *Filter) cells() int { return len(f.bounds) - 1 }
 // Predict moves on by one window: the quantile moves by k cells with a weight of 1/(1+2k²), and jumps anywhere with
 // probability 1/128. The base measure gives 1/16 to all cells alike, which bounds what a wrong belief can cost.
 func (f *Filter) Predict() {
-	moved := make([]uint64, f.cells())
+	moved := f.moved
+	clear(moved)
 	for i, p := range f.posterior {
 		for j := range moved {
 			moved[j] += p * f.jump[max(i-j, j-i)] // at most 2^62 in all
@@ -124,25 +128,40 @@ func (f *Filter) Update(x int64, users *NoisyCount) {
 	f.update(x, f.certainty(users, f.left), f.certainty(users, f.right))
 }
 
-// certainty returns what one side's evidence weighs, ε·n̂·rank in Q16, at most 2^30. The count n̂ is half of what is known of it: being sure of too
-// little costs little, of too much a lot. A tilted margin has a rank of its own on either side; in trials on latencies that
-// was neither better nor worse, within chance, than one for both.
-func (f *Filter) certainty(users *NoisyCount, rank *big.Rat) uint64 {
-	var assumed *big.Rat
-	if users != nil {
-		assumed = big.NewRat(max(0, users.Value), 2)
-	} else {
-		assumed = big.NewRat(25*f.q/(2*min(f.p, f.q-f.p)), 1)
-		if half := big.NewRat(f.expected, 2); f.expected > 0 && half.Cmp(assumed) < 0 {
-			assumed = half
-		}
-	}
-	a := new(big.Rat).Mul(f.epsilon, rank)
-	a.Mul(a, assumed).Mul(a, big.NewRat(1<<16, 1)).Add(a, big.NewRat(1, 2))
-	if whole := new(big.Int).Quo(a.Num(), a.Denom()); whole.IsUint64() {
-		return min(whole.Uint64(), 1<<30)
+// evidence is what half a user weighs on one side, ε·rank/2 in Q16, as num/den.
+type evidence struct {
+	num, den, twice *big.Int // twice is 2·den
+	quotient, rest  big.Int  // working memory
+}
+
+func newEvidence(epsilon, rank *big.Rat) *evidence {
+	e := new(big.Rat).Mul(epsilon, rank)
+	e.Mul(e, big.NewRat(1<<15, 1))
+	return &evidence{num: e.Num(), den: e.Denom(), twice: new(big.Int).Lsh(e.Denom(), 1)}
+}
+
+// of returns the evidence of that many half users, ⌊num·halves/den + ½⌋, at most 2^30.
+func (e *evidence) of(halves int64) uint64 {
+	q := e.quotient.SetInt64(2 * halves)
+	q.Mul(q, e.num).Add(q, e.den).QuoRem(q, e.twice, &e.rest)
+	if q.IsUint64() {
+		return min(q.Uint64(), 1<<30)
 	}
 	return 1 << 30
+}
+
+// certainty returns what one side's evidence weighs. Only half of the users that are known of count: being sure of too
+// little costs little, of too much a lot. A tilted margin has a rank of its own on either side; in trials on latencies
+// that was neither better nor worse, within chance, than one for both.
+func (f *Filter) certainty(users *NoisyCount, e *evidence) uint64 {
+	if users != nil {
+		return e.of(min(max(0, users.Value), 1<<61))
+	}
+	halves := 2 * (25 * f.q / (2 * min(f.p, f.q-f.p)))
+	if f.expected > 0 {
+		halves = min(halves, f.expected)
+	}
+	return e.of(halves)
 }
 
 // update multiplies the state by the likelihood of x. A release from a peaked measure is weak evidence for the peak:
@@ -155,20 +174,18 @@ func (f *Filter) update(x int64, left, right uint64) {
 			certainty = right
 		}
 		hi, lo := bits.Mul64(certainty, d)
-		f.evidence[k] = expNeg(min(hi<<48|lo>>16, 1<<40))
+		f.likelihood[k] = expNeg(min(hi<<48|lo>>16, 1<<40))
 	}
 	r := cellOf(f.bounds, x)
-	posterior := make([]uint64, c)
-	for j := range posterior {
-		row := f.evidence[c-1-j : 2*c-1-j]
+	for j := range f.posterior {
+		row := f.likelihood[c-1-j : 2*c-1-j]
 		z := uint64(0)
 		for i, m := range f.mass {
 			z += m * row[i]
 		}
-		posterior[j] = mulDiv(f.state[j]*row[r], 1<<40, z)
+		f.posterior[j] = mulDiv(f.state[j]*row[r], 1<<40, z)
 	}
-	normalise(posterior)
-	f.posterior = posterior
+	normalise(f.posterior)
 }
 
 // Smoothed is what the releases up to the last one say together: the value itself where it is credible, else a better

@@ -34,12 +34,24 @@ func BenchmarkDraw(b *testing.B) {
 			{Statistic: Quantiles, P: ps("0.5", "0.9", "0.95", "0.99")},
 			{Statistic: Quantiles, P: ps("0.5", "0.9", "0.95", "0.99"), Mechanism: "split"},
 			{Statistic: Median, Mechanism: "permute_and_flip"},
+			{Statistic: Quantile, P: ps("0.999"), Mechanism: "permute_and_flip", Epsilon: dec("0.01")}, // a far tail
+			{Statistic: Median, Interval: new(dec("0.95"))},
+			{Statistic: Quantile, P: ps("0.99"), Mechanism: "piecewise_laplace"},
+			{Statistic: Quantile, P: ps("0.99"), Mechanism: "above_threshold"},
+			{Statistic: Mode, Mechanism: "permute_and_flip"},
 			{Statistic: Mean, Mechanism: "duff"},
 			{Statistic: Count},
 		} {
-			q.Grid, q.Epsilon = g, dec("1")
+			q.Grid = g
+			if q.Epsilon.IsZero() {
+				q.Epsilon = dec("1")
+			}
 			m := build(b, q)
-			b.Run(fmt.Sprintf("%s%v/%s/n=%d", q.Statistic, q.P, m.Name(), n), func(b *testing.B) {
+			name := m.Name()
+			if q.Interval != nil {
+				name += " with interval"
+			}
+			b.Run(fmt.Sprintf("%s%v/%s/ε=%s/n=%d", q.Statistic, q.P, name, q.Epsilon, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if _, err := m.Draw(s, Public{}, rand.Reader); err != nil {

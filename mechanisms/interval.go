@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
 )
 
@@ -49,16 +48,17 @@ func (m *interval) Draw(s *Sample, public Public, random io.Reader) (Draw, error
 	if err != nil {
 		return Draw{}, err
 	}
-	source := exact.NewSource(random)
-	x := m.estimate.draw(s, measure, source)
+	k := m.estimate.desks.take(random)
+	defer m.estimate.desks.put(k)
+	x := m.estimate.draw(s, measure, k)
 	padded := s.padded(m.side.grid)
 	// The lower end must not overshoot to the right, nor the upper one to the left.
 	low, high := m.side.shifted(-m.side.right*measure.surprise(m.eta)), m.side.shifted(m.side.left*measure.surprise(m.eta))
 	d := Draw{Values: []int64{x}}
-	d.Low = min(x, low.draw(padded, measure, source))
-	d.High = max(x, high.draw(padded, measure, source))
+	d.Low = min(x, low.draw(padded, measure, k))
+	d.High = max(x, high.draw(padded, measure, k))
 	d.RankError95, d.PLow, d.PHigh = m.estimate.errors(measure, public.Users)
-	return d, source.Err()
+	return d, k.source.Err()
 }
 
 // padding is how many users padded puts at either end: more than any sample and shift together.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"sync"
 
 	"github.com/louver/louver/mechanisms/exact"
 )
@@ -34,6 +35,14 @@ type joint struct {
 	digits  int // of a place within a grid point, in bits
 	alone   exact.Rate
 	counted exact.Rate
+	rooms   sync.Pool // of *room
+}
+
+// room is what one draw works with.
+type room struct {
+	source   exact.Source
+	spread   spread
+	messages messages
 }
 
 func newJoint(q *Query) (Mechanism, error) {
@@ -98,14 +107,28 @@ func (m *joint) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	source := exact.NewSource(random)
-	n := newMessages(m, s, public.Users, newSpread(s, m.digits, source))
-	var d Draw
-	for _, place := range n.draw(source) {
+	r, ok := m.rooms.Get().(*room)
+	if !ok {
+		r = &room{}
+	}
+	defer m.leave(r)
+	r.source.Reset(random)
+	r.spread.begin(s, m.digits, &r.source)
+	r.messages.begin(m, s, public.Users, &r.spread)
+	d := newDraw(len(m.p), public.Users)
+	for _, place := range r.messages.draw(&r.source) {
 		d.Values = append(d.Values, place>>m.digits)
 	}
 	m.errors(&d, public.Users)
-	return d, source.Err()
+	return d, r.source.Err()
+}
+
+// leave keeps a room for a later draw, without the reader and the sample.
+func (m *joint) leave(r *room) {
+	r.source.Reset(nil)
+	r.spread.sample = nil
+	clear(r.spread.placed)
+	m.rooms.Put(r)
 }
 
 // errors fills in how far a value may be from its quantile, in ranks among the spread users. A tuple whose value j is t

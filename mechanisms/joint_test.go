@@ -162,15 +162,18 @@ func TestJointSampler(t *testing.T) {
 		s := sampleOf(g, h)
 		m := jointWith(t, Query{Statistic: Quantiles, P: ps(c.p...), Epsilon: dec(c.epsilon), Grid: g}, lopsided(c.points), c.digits)
 		source := exact.NewSource(rand.NewChaCha8([32]byte{byte(c.users)}))
-		sp := newSpread(s, c.digits, source)
+		sp := &spread{}
+		sp.begin(s, c.digits, source)
 		var places []int64
 		for i := range s.n {
 			places = append(places, sp.place(i+1))
 		}
 		law := func(f float64) []float64 { return m.tupleLaw(places, c.count, f) }
+		var x messages
 		counts := dptest.Counts(12000, len(law(1)), func() int {
 			outcome := 0
-			for _, o := range newMessages(m, s, c.count, sp).draw(source) {
+			x.begin(m, s, c.count, sp)
+			for _, o := range x.draw(source) {
 				outcome = outcome*c.points + int(o>>m.digits)
 			}
 			return outcome
@@ -202,8 +205,10 @@ func TestMessages(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			count = &NoisyCount{Value: rng.Int64N(30)}
 		}
-		sp := newSpread(s, 1, exact.NewSource(rand.NewChaCha8([32]byte{12})))
-		x := newMessages(m, s, count, sp)
+		sp := &spread{}
+		sp.begin(s, 1, exact.NewSource(rand.NewChaCha8([32]byte{12})))
+		var x messages
+		x.begin(m, s, count, sp)
 		x.widen(1e9)
 		x.pass()
 		total := 0.
@@ -238,7 +243,8 @@ func TestSpread(t *testing.T) {
 	g := smallGrid(t, 4)
 	s := sampleOf(g, []int64{3, 0, 40, 5})
 	for _, digits := range []int{0, 1, 4, 16} {
-		sp := newSpread(s, digits, exact.NewSource(rand.NewChaCha8([32]byte{13})))
+		sp := &spread{}
+		sp.begin(s, digits, exact.NewSource(rand.NewChaCha8([32]byte{13})))
 		last := int64(0)
 		for i := int64(1); i <= s.n; i++ {
 			y := sp.place(i)
@@ -253,7 +259,8 @@ func TestSpread(t *testing.T) {
 	}
 	// Uniform places: 20,000 users on 8 of them.
 	many := sampleOf(g, []int64{20000, 0, 0, 0})
-	sp := newSpread(many, 3, exact.NewSource(rand.NewChaCha8([32]byte{14})))
+	sp := &spread{}
+	sp.begin(many, 3, exact.NewSource(rand.NewChaCha8([32]byte{14})))
 	counts := make([]int64, 8)
 	for i := range many.n {
 		counts[sp.place(i+1)]++

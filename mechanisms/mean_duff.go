@@ -20,19 +20,22 @@ type meanDuff struct {
 	grid    *Grid
 	rate    exact.Rate
 	measure *Measure
+	desks   *desks
 }
 
 func newMeanDuff(q *Query) (Mechanism, error) {
-	return &meanDuff{header{"duff", boundedRange(q.Epsilon)}, q.Grid, q.rate(2), Uniform(q.Grid)}, nil
+	return &meanDuff{header{"duff", boundedRange(q.Epsilon)}, q.Grid, q.rate(2), Uniform(q.Grid), &desks{}}, nil
 }
 
 func (m *meanDuff) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	source := exact.NewSource(random)
-	x := outward(newMeanWalk(m.grid, s), m.rate, m.measure).exponential(source)
-	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, source.Err()
+	k := m.desks.take(random)
+	defer m.desks.put(k)
+	k.survey.outward(newMeanWalk(m.grid, s), m.rate, m.measure)
+	x := k.survey.exponential(&k.source)
+	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, k.source.Err()
 }
 
 // meanWalk visits the intervals J_1 ⊂ J_2 ⊂ … of the means that k edits can reach.

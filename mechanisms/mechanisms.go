@@ -107,6 +107,15 @@ type Draw struct {
 	Low, High int64
 }
 
+// newDraw has room for n values and what goes with them.
+func newDraw(n int, users *NoisyCount) Draw {
+	d := Draw{Values: make([]int64, 0, n), RankError95: make([]float64, 0, n)}
+	if users != nil {
+		d.PLow, d.PHigh = make([]float64, 0, n), make([]float64, 0, n)
+	}
+	return d
+}
+
 // Mechanism is a checked query. It is immutable and safe for concurrent use.
 type Mechanism interface {
 	// Name is the mechanism's name as in the configuration, such as "margin".

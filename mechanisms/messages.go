@@ -2,6 +2,7 @@ package mechanisms
 
 import (
 	"math"
+	"slices"
 
 	"github.com/louver/louver/mechanisms/exact"
 )
@@ -26,17 +27,20 @@ import (
 // some 10^4, for which slack is ample; the second since windows are widened until it is.
 type messages struct {
 	*joint
-	spread  *spread
-	rate    exact.Rate // 2ρ
-	n       int64
-	zero    []int64 // penalty of n_j = 0
-	excess  int64   // −σ: 1 if too many users between two values cost, −1 if too few do
-	users   int64   // N
-	window  []window
-	limit   int64 // tuples not within the windows have a higher level
-	logA    float64
+	spread *spread
+	rate   exact.Rate // 2ρ
+	n      int64
+	zero   []int64 // penalty of n_j = 0
+	excess int64   // −σ: 1 if too many users between two values cost, −1 if too few do
+	users  int64   // N
+	window []window
+	limit  int64 // tuples not within the windows have a higher level
+	logA   float64
+	// Working memory.
 	memory  []float64
-	scratch []uint64
+	sums    []uint64
+	places  []int64
+	factors []factor
 }
 
 // window holds, for one j, the messages about the values lo ≤ c ≤ hi of c_j.
@@ -52,8 +56,9 @@ const (
 	outermost = 10 // the tuples outside weigh less than 2^−outermost
 )
 
-func newMessages(m *joint, s *Sample, count *NoisyCount, places *spread) *messages {
-	x := &messages{joint: m, spread: places, rate: m.alone, n: s.n, users: s.n, excess: -1}
+// begin computes the messages of a sample. The memory of an earlier one is used again.
+func (x *messages) begin(m *joint, s *Sample, count *NoisyCount, places *spread) {
+	x.joint, x.spread, x.rate, x.n, x.users, x.excess = m, places, m.alone, s.n, s.n, -1
 	if count != nil {
 		x.rate = m.counted
 		x.users = min(max(0, count.Value), 2*maxUsers)
@@ -61,7 +66,7 @@ func newMessages(m *joint, s *Sample, count *NoisyCount, places *spread) *messag
 			x.excess = 1
 		}
 	}
-	x.zero = make([]int64, len(m.shares))
+	x.zero = resized(x.zero, len(m.shares))
 	for j := range x.zero {
 		x.zero[j] = x.penalty(j, 0)
 	}
@@ -74,7 +79,7 @@ func newMessages(m *joint, s *Sample, count *NoisyCount, places *spread) *messag
 		x.pass()
 		missing := everything + (outermost+1)*math.Ln2 - x.logA - float64(x.limit)*x.rate.Float()
 		if missing <= 0 || x.complete() {
-			return x
+			return
 		}
 		depth += missing + 1
 	}
@@ -88,7 +93,7 @@ func (x *messages) penalty(j int, count int64) int64 {
 // widen sets the windows so that all tuples outside have levels of more than depth e-foldings.
 func (x *messages) widen(depth float64) {
 	x.limit = int64(min(math.Ceil(depth/x.rate.Float()), 1<<60)) + 2*x.q*int64(len(x.shares))
-	x.window = make([]window, len(x.p))
+	x.window = resized(x.window, len(x.p))
 	cells := int64(0)
 	for j := range x.window {
 		w := &x.window[j]
@@ -109,6 +114,9 @@ func (x *messages) widen(depth float64) {
 	}
 	x.memory = x.memory[:0]
 }
+
+// resized returns a slice of n elements, whatever is in them.
+func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // complete says that no tuple lies outside.
 func (x *messages) complete() bool {

@@ -19,6 +19,7 @@ type mode struct {
 	rate    exact.Rate
 	measure *Measure
 	choose  chooser
+	desks   *desks
 	surplus float64 // how much fewer users than the best a value may have before all such values together are negligible
 }
 
@@ -30,6 +31,7 @@ func newMode(q *Query) (Mechanism, error) {
 		rate:    q.rate(1),
 		measure: Uniform(q.Grid),
 		choose:  (*survey).exponential,
+		desks:   &desks{},
 		surplus: math.Ceil(math.Log(float64(q.Grid.last+1)/negligible) / epsilon),
 	}, nil
 }
@@ -40,9 +42,11 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	v := newSurvey(m.rate, m.measure, 0)
+	k := m.desks.take(random)
+	defer m.desks.put(k)
+	v := &k.survey
+	v.begin(popularity{s}, m.rate, m.measure, 0)
 	v.floor = int64(min(float64(s.most), m.surplus))
-	v.level = func(x int64) int64 { return s.most - (s.atMost(x) - s.below(x)) }
 	v.unseen = func(source *exact.Source) int64 {
 		for {
 			if x := int64(source.Below(v.measure.total())); v.level(x) >= v.floor {
@@ -60,6 +64,10 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if len(v.runs) == 0 { // nobody is there
 		v.see(run{0, v.rest, 0})
 	}
-	source := exact.NewSource(random)
-	return Draw{Values: []int64{m.choose(v, source)}, RankError95: []float64{math.NaN()}}, source.Err()
+	return Draw{Values: []int64{m.choose(v, &k.source)}, RankError95: []float64{math.NaN()}}, k.source.Err()
 }
+
+// popularity has the levels n_best − n_x.
+type popularity struct{ *Sample }
+
+func (s popularity) level(x int64) int64 { return s.most - (s.atMost(x) - s.below(x)) }

@@ -29,6 +29,7 @@ type ranks struct {
 	measure   *Measure
 	fixed     bool // no other measure may take its place
 	choose    chooser
+	desks     *desks
 	unbounded bool // the quantile itself may have a level above 0: no bound of the error
 	// What one e-folding of the weight is worth, in ranks to the left and to the right of the quantile.
 	left, right float64
@@ -61,6 +62,7 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 		rate:    q.rate(divisor),
 		measure: q.measure(),
 		choose:  (*survey).exponential,
+		desks:   &desks{},
 		left:    folding,
 		right:   folding,
 	}, nil
@@ -71,10 +73,11 @@ func (m *ranks) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	if err != nil {
 		return Draw{}, err
 	}
-	source := exact.NewSource(random)
-	d := Draw{Values: []int64{m.draw(s, measure, source)}}
+	k := m.desks.take(random)
+	defer m.desks.put(k)
+	d := Draw{Values: []int64{m.draw(s, measure, k)}}
 	d.RankError95, d.PLow, d.PHigh = m.errors(measure, public.Users)
-	return d, source.Err()
+	return d, k.source.Err()
 }
 
 // measureOf checks what is drawn from and returns the base measure of the draw.
@@ -88,8 +91,9 @@ func (m *ranks) measureOf(s *Sample, public Public) (*Measure, error) {
 	return public.Measure, public.Measure.check(m.grid)
 }
 
-func (m *ranks) draw(s *Sample, measure *Measure, source *exact.Source) int64 {
-	return m.choose(outward(m.walk(s), m.rate, measure), source)
+func (m *ranks) draw(s *Sample, measure *Measure, k *desk) int64 {
+	k.survey.outward(m.walk(s), m.rate, measure)
+	return m.choose(&k.survey, &k.source)
 }
 
 func (m *ranks) walk(s *Sample) walk {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
 )
 
@@ -16,6 +15,7 @@ import (
 type split struct {
 	header
 	parts []*ranks
+	desks desks
 }
 
 func newSplit(q *Query) (Mechanism, error) {
@@ -43,14 +43,15 @@ func (m *split) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	source := exact.NewSource(random)
-	var d Draw
+	k := m.desks.take(random)
+	defer m.desks.put(k)
+	d := newDraw(len(m.parts), public.Users)
 	for _, r := range m.parts {
-		d.Values = append(d.Values, r.draw(s, r.measure, source))
+		d.Values = append(d.Values, r.draw(s, r.measure, k))
 	}
 	slices.Sort(d.Values)
 	m.errors(&d, public.Users)
-	return d, source.Err()
+	return d, k.source.Err()
 }
 
 // errors fills in bounds that hold for all values together: then they hold in order too, if all take the widest, since
@@ -63,8 +64,9 @@ func (m *split) errors(d *Draw, users *NoisyCount) {
 		}
 		return widest
 	}
+	all := ranks(0.05)
 	for _, r := range m.parts {
-		d.RankError95 = append(d.RankError95, ranks(0.05))
+		d.RankError95 = append(d.RankError95, all)
 		if users != nil {
 			t := ranks(0.05 - countRisk)
 			low, high := percentiles(float64(r.p)/float64(r.q), t, t, users.fewest())

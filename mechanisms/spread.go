@@ -15,11 +15,18 @@ type spread struct {
 	digits int
 	source *exact.Source
 	placed map[int][]int64 // sorted places of the users of the j-th distinct value
-	memory []int64         // for values of few users
+	memory []int64         // that places are taken from,
+	free   []int64         // what is left of it
+	counts []int64         // users at each place of one value
 }
 
-func newSpread(s *Sample, digits int, source *exact.Source) *spread {
-	return &spread{sample: s, digits: digits, source: source, placed: make(map[int][]int64, 64)}
+// begin forgets all places. Their memory is used again.
+func (p *spread) begin(s *Sample, digits int, source *exact.Source) {
+	p.sample, p.digits, p.source, p.free = s, digits, source, p.memory
+	if p.placed == nil {
+		p.placed = make(map[int][]int64, 64)
+	}
+	clear(p.placed)
 }
 
 // place returns that of the i-th user in order, 1 ≤ i ≤ n.
@@ -44,16 +51,18 @@ func (p *spread) heap(j int) []int64 {
 		return places
 	}
 	users, first := p.sample.count(j), p.sample.values[j]<<p.digits
-	if int64(len(p.memory)) < users {
-		p.memory = make([]int64, max(1024, users))
+	if int64(len(p.free)) < users {
+		p.memory = make([]int64, max(1024, 2*int64(len(p.memory)), users))
+		p.free = p.memory
 	}
-	places := p.memory[:0:users]
-	p.memory = p.memory[users:]
+	places := p.free[:0:users]
+	p.free = p.free[users:]
 	size := int64(1) << p.digits
 	if p.digits == 0 || users >= size/4 { // many users a place: count them
-		counts := make([]int64, size)
-		p.draw(users, func(s int64) { counts[s]++ })
-		for s, c := range counts {
+		p.counts = resized(p.counts, int(size))
+		clear(p.counts)
+		p.draw(users, func(s int64) { p.counts[s]++ })
+		for s, c := range p.counts {
 			for range c {
 				places = append(places, first+int64(s))
 			}

@@ -13,7 +13,11 @@ type walk interface {
 	next() (lo, hi, level int64)
 	// floor returns a level that no unseen point is better than.
 	floor() int64
-	// level returns the level of any point.
+	leveller
+}
+
+// leveller knows the level of any point.
+type leveller interface {
 	level(x int64) int64
 }
 
@@ -30,18 +34,20 @@ const never = math.MaxInt64
 //
 // A utility is surveyed until the rest would weigh next to nothing even if all of it were on the floor. That takes
 // about (1/κ)·ln(total mass) levels instead of all. How far the survey went makes no difference to the law that is
-// drawn: see exponential and flip.
+// drawn: see exponential and flip. The zero value is ready for begin; its memory is used again.
 type survey struct {
+	leveller
+	keeper  keeper // nil: all points are kept
 	measure *Measure
 	rate    exact.Rate
 	best    int64
 	runs    []run
 	wheel   exact.Wheel
+	race    exact.Race
 	rest    uint64
 	floor   int64
-	unseen  func(source *exact.Source) int64 // a point of the rest, by the measure
-	level   func(x int64) int64
-	keep    func(x int64, source *exact.Source) bool // nil: all are kept
+	seen    run                              // what a walk has seen
+	unseen  func(source *exact.Source) int64 // a point of the rest, by the measure; nil: of all but seen
 }
 
 // run is a run of points of one level, as masses of the measure.
@@ -53,18 +59,23 @@ type run struct {
 // negligible is how much the rest may weigh beside what has been seen: the chance of another try.
 const negligible = 0x1p-10
 
-func newSurvey(rate exact.Rate, measure *Measure, best int64) *survey {
-	v := &survey{measure: measure, rate: rate, best: best, rest: measure.total(), runs: make([]run, 0, 128)}
+// begin forgets all that was surveyed before.
+func (v *survey) begin(points leveller, rate exact.Rate, measure *Measure, best int64) {
+	if v.runs == nil {
+		v.runs = make([]run, 0, 128)
+	}
+	v.leveller, v.keeper, v.unseen = points, nil, nil
+	v.measure, v.rate, v.best, v.rest, v.runs = measure, rate, best, measure.total(), v.runs[:0]
 	v.wheel.Reset(rate, best)
-	return v
 }
 
 // outward surveys a walk.
-func outward(w walk, rate exact.Rate, measure *Measure) *survey {
+func (v *survey) outward(w walk, rate exact.Rate, measure *Measure) {
 	lo, hi, level := w.next()
-	seen := spanned(measure, lo, hi, level)
-	v := newSurvey(rate, measure, level)
-	v.see(seen)
+	v.begin(w, rate, measure, level)
+	v.keeper, _ = w.(keeper)
+	v.seen = spanned(measure, lo, hi, level)
+	v.see(v.seen)
 	for v.rest > 0 {
 		v.floor = w.floor()
 		if float64(v.rest)*v.wheel.Weight(v.floor) <= negligible*v.wheel.Total() {
@@ -73,22 +84,10 @@ func outward(w walk, rate exact.Rate, measure *Measure) *survey {
 		if lo, hi, level = w.next(); lo < hi {
 			r := spanned(measure, lo, hi, level)
 			v.see(r)
-			seen.from = min(seen.from, r.from)
-			seen.mass += r.mass
+			v.seen.from = min(v.seen.from, r.from)
+			v.seen.mass += r.mass
 		}
 	}
-	v.level = w.level
-	if k, ok := w.(keeper); ok {
-		v.keep = k.keep
-	}
-	v.unseen = func(source *exact.Source) int64 {
-		u := source.Below(v.rest)
-		if u >= seen.from {
-			u += seen.mass
-		}
-		return measure.at(u)
-	}
-	return v
 }
 
 func spanned(measure *Measure, lo, hi, level int64) run {
@@ -108,6 +107,18 @@ func (v *survey) within(r run, source *exact.Source) int64 {
 	return v.measure.at(r.from + source.Below(r.mass))
 }
 
+// another returns a point of the rest, by the measure.
+func (v *survey) another(source *exact.Source) int64 {
+	if v.unseen != nil {
+		return v.unseen(source)
+	}
+	u := source.Below(v.rest)
+	if u >= v.seen.from {
+		u += v.seen.mass
+	}
+	return v.measure.at(u)
+}
+
 // chooser draws a point of what has been surveyed.
 type chooser func(v *survey, source *exact.Source) int64
 
@@ -125,10 +136,10 @@ func (v *survey) exponential(source *exact.Source) int64 {
 		var x int64
 		if i := v.wheel.Spin(source); i < len(v.runs) {
 			x = v.within(v.runs[i], source)
-		} else if x = v.unseen(source); !source.ExpCoin(v.rate, v.level(x)-v.floor) {
+		} else if x = v.another(source); !source.ExpCoin(v.rate, v.level(x)-v.floor) {
 			continue
 		}
-		if v.keep == nil || v.keep(x, source) {
+		if v.keeper == nil || v.keeper.keep(x, source) {
 			return x
 		}
 	}
@@ -141,7 +152,7 @@ func (v *survey) exponential(source *exact.Source) int64 {
 // were on the floor. If it wins, one of its points is drawn and its coin made up for with probability
 // e^{−κ(level(x)−floor)}; if that fails, the point is out and the rest comes again with its next head.
 func (v *survey) flip(source *exact.Source) int64 {
-	var race exact.Race
+	race := &v.race
 	race.Reset(source, v.rate, v.best)
 	for _, r := range v.runs {
 		race.Enter(r.mass, r.level)
@@ -150,17 +161,20 @@ func (v *survey) flip(source *exact.Source) int64 {
 	if left > 0 {
 		race.Enter(left, v.floor)
 	}
-	out := map[int64]bool{}
+	var out map[int64]bool
 	for {
 		if i := race.Winner(); i < len(v.runs) {
 			return v.within(v.runs[i], source)
 		}
-		x := v.unseen(source)
+		x := v.another(source)
 		if out[x] {
 			continue
 		}
 		if source.ExpCoin(v.rate, v.level(x)-v.floor) {
 			return x
+		}
+		if out == nil {
+			out = map[int64]bool{}
 		}
 		out[x] = true
 		left--

@@ -9,7 +9,10 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// draw returns places o_1 ≤ … ≤ o_m.
+// factor is a part of one over the probability of a proposal.
+type factor struct{ num, den uint64 }
+
+// draw returns places o_1 ≤ … ≤ o_m. They are overwritten by the next draw.
 func (x *messages) draw(source *exact.Source) []int64 {
 	for {
 		if source.Coin(1, 1+1<<outermost) {
@@ -24,7 +27,8 @@ func (x *messages) draw(source *exact.Source) []int64 {
 
 // outside tries a tuple that is not within the windows.
 func (x *messages) outside(source *exact.Source) ([]int64, bool) {
-	places := make([]int64, len(x.p))
+	places := resized(x.places, len(x.p))
+	x.places = places
 	for j := range places {
 		places[j] = x.fine.at(source.Below(x.fine.total()))
 	}
@@ -51,13 +55,12 @@ func (x *messages) outside(source *exact.Source) ([]int64, bool) {
 
 // inside tries a tuple that the messages choose, from right to left.
 func (x *messages) inside(source *exact.Source) ([]int64, bool) {
-	places := make([]int64, len(x.p))
-	type factor struct{ num, den uint64 }
-	var factors []factor
+	places := resized(x.places, len(x.p))
+	x.places, x.factors = places, x.factors[:0]
 	logRatio, level := 0., int64(0)
 	pick := func(logs []float64) int {
 		i, chance, total := x.pick(logs, source)
-		factors = append(factors, factor{total, chance})
+		x.factors = append(x.factors, factor{total, chance})
 		logRatio += math.Log(float64(total) / float64(chance))
 		return i
 	}
@@ -88,7 +91,7 @@ func (x *messages) inside(source *exact.Source) ([]int64, bool) {
 		from, mass := x.massOf(c)
 		for k := range run {
 			places[j-k] = x.fine.at(from + source.Below(mass))
-			factors = append(factors, factor{mass, uint64(k + 1)})
+			x.factors = append(x.factors, factor{mass, uint64(k + 1)})
 			logRatio += math.Log(float64(mass) / float64(k+1))
 			if k > 0 {
 				level += x.zero[j-k+1]
@@ -101,7 +104,7 @@ func (x *messages) inside(source *exact.Source) ([]int64, bool) {
 	level += x.penalty(0, next)
 	return places, x.keep(source, logRatio, level, func() *big.Rat {
 		ratio := big.NewRat(1, 1)
-		for _, f := range factors {
+		for _, f := range x.factors {
 			ratio.Mul(ratio, new(big.Rat).SetFrac(new(big.Int).SetUint64(f.num), new(big.Int).SetUint64(f.den)))
 		}
 		return ratio
@@ -112,18 +115,18 @@ func (x *messages) inside(source *exact.Source) ([]int64, bool) {
 func (x *messages) pick(logs []float64, source *exact.Source) (i int, chance, total uint64) {
 	scale := math.Ldexp(1, min(40, 61-bits.Len(uint(len(logs)))))
 	top := slices.Max(logs)
-	x.scratch = x.scratch[:0]
+	x.sums = x.sums[:0]
 	for _, l := range logs {
 		if !math.IsInf(l, -1) { // what is possible at all must be possible here
 			total += uint64(math.Exp(l-top)*scale) + 1
 		}
-		x.scratch = append(x.scratch, total)
+		x.sums = append(x.sums, total)
 	}
 	u := source.Below(total)
-	i, _ = slices.BinarySearch(x.scratch, u+1)
-	chance = x.scratch[i]
+	i, _ = slices.BinarySearch(x.sums, u+1)
+	chance = x.sums[i]
 	if i > 0 {
-		chance -= x.scratch[i-1]
+		chance -= x.sums[i-1]
 	}
 	return i, chance, total
 }

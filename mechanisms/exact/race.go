@@ -12,13 +12,14 @@ import (
 //	t = (1 − u^{1/mass})/p  for a uniform u,
 //
 // beyond 1 if there is none. (ln(1/t) is the largest of mass exponential variables, less κ·level: permute-and-flip is
-// report-noisy-max with exponential noise.) The zero value is ready for Reset. It is not safe for concurrent use.
+// report-noisy-max with exponential noise.) The zero value is ready for Reset; its
+// memory is used again. It is not safe for concurrent use.
 type Race struct {
 	source  *Source
 	rate    Rate
 	base    int64
 	runners []runner
-	firsts  []step // memory for the first step of each runner
+	firsts  []step // memory for the first step of runners that are new
 }
 
 type runner struct {
@@ -44,12 +45,20 @@ func (r *Race) Reset(s *Source, rate Rate, base int64) {
 
 // Enter adds a group of mass ≥ 1 candidates of one level and returns its position.
 func (r *Race) Enter(mass uint64, level int64) int {
-	if len(r.firsts) == 0 {
-		r.firsts = make([]step, 64)
+	i := len(r.runners)
+	if i < cap(r.runners) {
+		r.runners = r.runners[:i+1]
+	} else {
+		r.runners = append(r.runners, runner{})
 	}
-	r.runners = append(r.runners, runner{level: level, steps: r.firsts[:0:1]})
-	r.firsts = r.firsts[1:]
-	i := len(r.runners) - 1
+	x := &r.runners[i]
+	if x.steps == nil {
+		if len(r.firsts) == 0 {
+			r.firsts = make([]step, max(64, i))
+		}
+		x.steps, r.firsts = r.firsts[:0:1], r.firsts[1:]
+	}
+	x.level, x.steps = level, x.steps[:0]
 	r.Again(i, mass)
 	return i
 }
