@@ -24,6 +24,7 @@ func experiments() []experiment {
 	return []experiment{
 		{"defaults", "exact errors of all mechanisms, and how far the defaults are from the best", defaults},
 		{"figure1", "Gillenwater & Muñoz Medina, figure 1: error of the median by ε", figure1},
+		{"gaussian-mean", "Bun & Steinke: mean squared error of private Gaussian means", gaussianMean},
 	}
 }
 

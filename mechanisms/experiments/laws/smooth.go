@@ -49,8 +49,10 @@ func normalMixture(sigma float64, f func(z float64) float64) func(z float64) flo
 }
 
 // Power has the density (p−1)/2·(1+|z|)^−p, p = 1 + ε/β.
-func Power(epsilon float64) Noise {
-	beta := epsilon / 8
+func Power(epsilon float64) Noise { return PowerAt(epsilon, epsilon/8) }
+
+// PowerAt takes any β < ε/2, for which the variance is finite.
+func PowerAt(epsilon, beta float64) Noise {
 	p := 1 + epsilon/beta
 	return Noise{
 		Name: "smooth_power", Beta: beta,
@@ -63,22 +65,30 @@ func Power(epsilon float64) Noise {
 
 // Cauchy is the Cauchy law, with the published calibration α = β = ε/6 or the tight one at β = ε/8.
 func Cauchy(epsilon float64, published bool) Noise {
-	n := Noise{
-		Name: "smooth_cauchy", Beta: epsilon / 8,
-		Tail: func(z float64) float64 { return 2 / math.Pi * math.Atan2(1, z) },
-		Mean: math.Inf(1), Variance: math.Inf(1),
-	}
-	n.Alpha = math.Sqrt(math.Min(2*math.Exp(n.Beta)*(math.Cosh(epsilon)-math.Cosh(n.Beta)), 2*(math.Cosh(epsilon)-1)))
+	n := CauchyAt(epsilon, epsilon/8)
 	if published {
 		n.Name, n.Alpha, n.Beta = "smooth_cauchy published", epsilon/6, epsilon/6
 	}
 	return n
 }
 
+// CauchyAt is the tight calibration for any β < ε.
+func CauchyAt(epsilon, beta float64) Noise {
+	return Noise{
+		Name: "smooth_cauchy", Beta: beta,
+		Alpha: math.Sqrt(math.Min(2*math.Exp(beta)*(math.Cosh(epsilon)-math.Cosh(beta)), 2*(math.Cosh(epsilon)-1))),
+		Tail:  func(z float64) float64 { return 2 / math.Pi * math.Atan2(1, z) },
+		Mean:  math.Inf(1), Variance: math.Inf(1),
+	}
+}
+
 // Student is Student's t with 3 degrees of freedom, ε = dβ + α(d+1)/(2√d); published: ε = (d+1)β + …
-func Student(epsilon float64, published bool) Noise {
+func Student(epsilon float64, published bool) Noise { return StudentAt(epsilon, epsilon/8, published) }
+
+// StudentAt takes any β; α ≤ 0 where it is too large.
+func StudentAt(epsilon, beta float64, published bool) Noise {
 	const d = 3.0
-	n := Noise{Name: "smooth_student_t", Beta: epsilon / 8}
+	n := Noise{Name: "smooth_student_t", Beta: beta}
 	left := epsilon - d*n.Beta
 	if published {
 		n.Name, left = "smooth_student_t published", epsilon-(d+1)*n.Beta
