@@ -165,14 +165,7 @@ func figure1Times(s *session) error {
 	grid := in.grid()
 	input := librarySample(grid, sample)
 	t := newTable("mechanism", "relation", "epsilon", "microseconds_a_draw")
-	var values, counts []int64
-	for _, v := range sample.Sorted {
-		if last := len(values) - 1; last >= 0 && values[last] == v {
-			counts[last]++
-			continue
-		}
-		values, counts = append(values, v), append(counts, 1)
-	}
+	values, counts := sample.Distinct()
 	clock := func(draw func() error) (float64, error) {
 		start, draws := time.Now(), 0
 		for ; time.Since(start) < 50*time.Millisecond; draws++ {

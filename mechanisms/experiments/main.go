@@ -24,7 +24,12 @@ func experiments() []experiment {
 	return []experiment{
 		{"defaults", "exact errors of all mechanisms, and how far the defaults are from the best", defaults},
 		{"figure1", "Gillenwater & Muñoz Medina, figure 1: error of the median by ε", figure1},
+		{"histograms", "Gillenwater & Muñoz Medina, figures 2 and 3: medians of the vertebral column data set", histograms},
 		{"gaussian-mean", "Bun & Steinke: mean squared error of private Gaussian means", gaussianMean},
+		{"selection", "the exponential mechanism's utility bound in voting and pricing", selection},
+		{"tails", "tilt at the tails", tails},
+		{"streams", "base measures on a stream with drift, incident and night", streams},
+		{"quantiles", "several quantiles, jointly and one by one", severalQuantiles},
 	}
 }
 

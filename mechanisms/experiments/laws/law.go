@@ -43,6 +43,24 @@ func (s *Sample) Last() int64 { return s.last }
 // Users is the number of users.
 func (s *Sample) Users() int64 { return int64(len(s.Sorted)) }
 
+// Distinct returns the distinct values in order and the users at each.
+func (s *Sample) Distinct() (values, counts []int64) {
+	for _, v := range s.Sorted {
+		if last := len(values) - 1; last >= 0 && values[last] == v {
+			counts[last]++
+			continue
+		}
+		values, counts = append(values, v), append(counts, 1)
+	}
+	return values, counts
+}
+
+// Below is how many users hold less than x.
+func (s *Sample) Below(x int64) int64 {
+	i, _ := slices.BinarySearch(s.Sorted, x)
+	return int64(i)
+}
+
 // At is X(r), the r-th smallest value: the lower end of the grid for r < 1, the upper one for r > n.
 func (s *Sample) At(r int64) int64 {
 	switch {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/experiments/laws"
+	"github.com/shopspring/decimal"
+)
+
+// severalQuantiles compares joint, with and without a released count, with split: mean rank errors over draws.
+func severalQuantiles(s *session) error {
+	t := newTable("input", "n", "epsilon", "quantiles", "joint_rank_error", "joint_with_count_rank_error", "split_rank_error", "joint_error", "joint_with_count_error", "split_error", "unit")
+	sets := []string{"0.25 0.5 0.75", "0.2 0.4 0.6 0.8", "0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9", "0.5 0.9 0.99"}
+	for _, in := range inputs() {
+		if in.name == "ratings" {
+			continue
+		}
+		grid := in.grid()
+		for _, n := range []int{1000, 10_000} {
+			for _, epsilon := range []float64{0.1, 1} {
+				for _, set := range sets {
+					var p []decimal.Decimal
+					for _, text := range strings.Fields(set) {
+						p = append(p, decimal.RequireFromString(text))
+					}
+					var ranks, errors [3]float64
+					for kind, name := range []string{"joint", "joint", "split"} {
+						m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Quantiles, P: p, Mechanism: name, Epsilon: decimal.NewFromFloat(epsilon), Grid: grid})
+						if err != nil {
+							return err
+						}
+						random := repeatable("several quantiles", in.name, n, epsilon, set, kind)
+						var public mechanisms.Public
+						if kind == 1 { // the count is taken as released without error: what the figure compares is the draw
+							public.Users = &mechanisms.NoisyCount{Value: int64(n), Epsilon: 1}
+						}
+						samples, draws := 3, s.reps(8, 1)
+						for number := range samples {
+							sample := in.sample(n, number)
+							input := librarySample(grid, sample)
+							for range draws {
+								d, err := m.Draw(input, public, random)
+								if err != nil {
+									return err
+								}
+								for j, x := range d.Values {
+									share := float64(len(d.Values) * samples * draws)
+									ranks[kind] += rankError(sample, p[j].InexactFloat64(), x) / share
+									errors[kind] += in.step * float64(max(x-target(sample, p[j]), target(sample, p[j])-x)) / share
+								}
+							}
+						}
+					}
+					t.add(in.name, n, epsilon, set, ranks[0], ranks[1], ranks[2], errors[0], errors[1], errors[2], in.unit)
+				}
+			}
+		}
+	}
+	return s.write("quantiles", t)
+}
+
+func target(sample *laws.Sample, p decimal.Decimal) int64 {
+	r := p.Rat()
+	return sample.Quantile(r.Num().Int64(), r.Denom().Int64())
+}
+
+// rankError is by how many ranks a value misses the quantile: 0 where αn lies between the users below and those up to it.
+func rankError(sample *laws.Sample, alpha float64, x int64) float64 {
+	below, upTo := sample.Below(x), sample.Below(x+1)
+	goal := alpha * float64(sample.Users())
+	return max(0, float64(below)-goal, goal-float64(upTo))
+}
+
+// tails computes exact errors of p99 of latencies by the side weights of margin, and by the base measure.
+func tails(s *session) error {
+	t := newTable("n", "epsilon", "information", "measure", "tilt", "mean_error_ms", "median_error_ms")
+	c := newSetting(inputs()[0])
+	c.p, c.q, c.n = 99, 100, 1000
+	samples := c.samples(s)
+	for _, measure := range []string{"cells", "tapered"} {
+		mu := c.cells
+		if measure == "tapered" {
+			mu = c.tapered
+		}
+		var lines []line
+		for _, tilt := range [][2]int64{{1, 1}, {2, 3}, {1, 2}, {3, 10}, {1, 5}, {1, 10}, {1, 20}} {
+			l := line{name: fmt.Sprintf("%d:%d", tilt[0], tilt[1])}
+			for _, c.epsilon = range []float64{0.1, 0.25, 0.5, 1, 2, 4, 8} {
+				o := c.outcome(contender{l.name, func(c *setting, s *laws.Sample) laws.Law {
+					return laws.Exponential(s, laws.Margin(c.p, c.q, tilt[0], tilt[1]), c.epsilon, mu)
+				}}, samples)
+				t.add(c.n, c.epsilon, c.information(), measure, l.name, o.mean, o.median)
+				l.x, l.y = append(l.x, c.epsilon), append(l.y, o.mean)
+			}
+			lines = append(lines, l)
+		}
+		if err := s.chart("tails-"+measure, "p99 of 1000 latencies by tilt, measure "+measure, "epsilon", "mean error, ms", true, true, lines...); err != nil {
+			return err
+		}
+	}
+	return s.write("tails", t)
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/shopspring/decimal"
+	"gonum.org/v1/gonum/stat"
+)
+
+// streamWindows is the length of a simulated stream.
+const streamWindows = 120
+
+// scene says how many users a window has and what their median latency is: it drifts by a fifth either way; for 15
+// windows there is an incident of three times as much; for the last 30 it is night, with a quarter of the users.
+func scene(window, n int) (users int, median float64) {
+	users, median = n, 120*(1+0.2*math.Sin(2*math.Pi*float64(window)/streamWindows))
+	if window >= 50 && window < 65 {
+		median *= 3
+	}
+	if window >= 90 {
+		users = n / 4
+	}
+	return users, median
+}
+
+// streams compares the base measures on streams of latencies, by the library's draws.
+func streams(s *session) error {
+	t := newTable("p", "n", "epsilon", "part", "prior", "median_error_ms", "mean_error_ms")
+	latencies := inputs()[0]
+	grid := latencies.grid()
+	for _, c := range []struct {
+		p       string
+		n       int
+		epsilon string
+	}{{"0.5", 50, "0.1"}, {"0.9", 300, "0.1"}, {"0.99", 1000, "0.1"}, {"0.99", 10_000, "0.05"}, {"0.5", 1000, "0.1"}} {
+		query := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{decimal.RequireFromString(c.p)},
+			Epsilon: decimal.RequireFromString(c.epsilon), Grid: grid}
+		errors := map[string]map[string][]float64{} // by prior and part
+		note := func(prior, part string, e float64) {
+			if errors[prior] == nil {
+				errors[prior] = map[string][]float64{}
+			}
+			errors[prior][part] = append(errors[prior][part], e)
+			errors[prior]["all"] = append(errors[prior]["all"], e)
+		}
+		for number := range s.reps(12, 1) {
+			inputs := make([]*mechanisms.Sample, streamWindows)
+			truth := make([]int64, streamWindows)
+			for w := range inputs {
+				users, median := scene(w, c.n)
+				in := latencies
+				in.name = fmt.Sprint("stream ", w)
+				in.value = func(r *stream) float64 { return lognormal(r, median, 0.6) }
+				sample := in.sample(users, number)
+				inputs[w], truth[w] = librarySample(grid, sample), target(sample, query.P[0])
+			}
+			for _, prior := range []string{"uniform", "cells", "adaptive"} {
+				random := repeatable("streams", c, number, prior)
+				query.Prior = prior
+				m, err := mechanisms.New(query)
+				if err != nil {
+					return err
+				}
+				var filter *mechanisms.Filter
+				if prior == "adaptive" {
+					if filter, err = mechanisms.NewFilter(query); err != nil {
+						return err
+					}
+				}
+				for w, input := range inputs {
+					var public mechanisms.Public
+					if filter != nil {
+						public.Measure = filter.Measure()
+					}
+					d, err := m.Draw(input, public, random)
+					if err != nil {
+						return err
+					}
+					x := d.Values[0]
+					note(prior, part(w), math.Abs(float64(x-truth[w])))
+					if filter != nil {
+						filter.Update(x, nil)
+						if smoothed := filter.Smoothed(x, nil); smoothed != nil {
+							note("adaptive, smoothed", part(w), math.Abs(float64(smoothed.Value-truth[w])))
+						}
+						filter.Predict()
+					}
+				}
+			}
+		}
+		for _, part := range []string{"all", "day", "incident", "night"} {
+			for _, prior := range []string{"uniform", "cells", "adaptive", "adaptive, smoothed"} {
+				e := errors[prior][part]
+				if len(e) == 0 {
+					continue
+				}
+				slices.Sort(e)
+				t.add(c.p, c.n, c.epsilon, part, prior, e[len(e)/2], stat.Mean(e, nil))
+			}
+		}
+	}
+	return s.write("streams", t)
+}
+
+func part(window int) string {
+	switch {
+	case window >= 50 && window < 65:
+		return "incident"
+	case window >= 90:
+		return "night"
+	}
+	return "day"
+}
