@@ -159,7 +159,7 @@ func (s *score) add(ratio float64) {
 
 // defaults computes the study.
 func defaults(s *session) error {
-	all := newTable("input", "unit", "n", "epsilon", "p", "mechanism", "mean_error", "median_error")
+	all := newTable("input", "n", "epsilon", "p", "mechanism", "mean_error", "median_error")
 	summary := newTable("input", "unit", "n", "epsilon", "p", "information", "default_mean", "best_mean", "best_by_mean", "ratio_of_means",
 		"default_median", "best_median", "best_by_median", "ratio_of_medians")
 	offered := contenders()
@@ -184,7 +184,7 @@ func defaults(s *session) error {
 					alpha := fmt.Sprintf("%g", c.alpha())
 					for i, m := range list {
 						rows[i] = c.outcome(m, samples)
-						all.add(in.name, in.unit, c.n, c.epsilon, alpha, m.name, rows[i].mean, rows[i].median)
+						all.add(in.name, c.n, c.epsilon, alpha, m.name, rows[i].mean, rows[i].median)
 					}
 					if in.name == "latencies" {
 						key := fmt.Sprintf("defaults-latencies-p%g-epsilon%g", 100*c.alpha(), c.epsilon)

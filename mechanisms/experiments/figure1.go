@@ -87,12 +87,7 @@ func figure1(s *session) error {
 		lines := make([]line, len(curves))
 		var samples []*laws.Sample
 		for number := range s.reps(100, 5) {
-			random := repeatable("figure 1", in.name, number)
-			values := make([]int64, n)
-			for i := range values {
-				values[i] = in.index(in.value(random))
-			}
-			samples = append(samples, laws.Fine(values, in.last()))
+			samples = append(samples, in.fineSample(n, number))
 		}
 		for _, epsilon := range epsilons {
 			duff := 0.0

@@ -48,12 +48,7 @@ type gaussianSet struct {
 func newGaussianSet(n int64, count int) *gaussianSet {
 	set := &gaussianSet{n: n}
 	for number := range count {
-		random := repeatable("gaussian mean", n, number)
-		values := make([]int64, n)
-		for i := range values {
-			values[i] = gaussianInput.index(gaussianInput.value(random))
-		}
-		set.samples = append(set.samples, laws.Fine(values, gaussianInput.last()))
+		set.samples = append(set.samples, gaussianInput.fineSample(int(n), number))
 	}
 	return set
 }

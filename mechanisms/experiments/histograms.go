@@ -110,9 +110,11 @@ func medianDraw(mechanism string, in input, sample *laws.Sample, epsilon float64
 			return d.Values[0], nil
 		}, nil
 	}
-	n := float64(sample.Users())
+	// β is the best one for this sample, which a real release could not know.
+	own := concentrated(epsilon, 1/float64(sample.Users()))
+	noise := bestBeta(laws.LLN, own, []*laws.Sample{sample})(own)
 	m, err := smooth.New(smooth.Spec{Statistic: "median", Noise: "lln", ReplaceOne: true, Last: in.last(),
-		Epsilon: decimal.NewFromFloat(concentrated(epsilon, 1/n)).Round(6)})
+		Epsilon: decimal.NewFromFloat(own).Round(6), Beta: decimal.NewFromFloat(noise.Beta).Round(6)})
 	if err != nil {
 		return nil, err
 	}

@@ -49,12 +49,21 @@ func librarySample(g *mechanisms.Grid, s *laws.Sample) *mechanisms.Sample {
 
 // sample draws n users. The same n and number give the same sample.
 func (in input) sample(n, number int) *laws.Sample {
+	return laws.NewSample(in.values(n, number), in.last())
+}
+
+// fineSample is the same for a fine grid.
+func (in input) fineSample(n, number int) *laws.Sample {
+	return laws.Fine(in.values(n, number), in.last())
+}
+
+func (in input) values(n, number int) []int64 {
 	random := repeatable(in.name, " ", n, " ", number)
 	values := make([]int64, n)
 	for i := range values {
 		values[i] = in.index(in.value(random))
 	}
-	return laws.NewSample(values, in.last())
+	return values
 }
 
 func lognormal(random *stream, median, sigma float64) float64 {

@@ -12,6 +12,7 @@ import (
 // severalQuantiles compares joint, with and without a released count, with split: mean rank errors over draws.
 func severalQuantiles(s *session) error {
 	t := newTable("input", "n", "epsilon", "quantiles", "joint_rank_error", "joint_with_count_rank_error", "split_rank_error", "joint_error", "joint_with_count_error", "split_error", "unit")
+	lines := []line{{name: "joint"}, {name: "joint, count released"}, {name: "split"}}
 	sets := []string{"0.25 0.5 0.75", "0.2 0.4 0.6 0.8", "0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9", "0.5 0.9 0.99"}
 	for _, in := range inputs() {
 		if in.name == "ratings" {
@@ -36,7 +37,7 @@ func severalQuantiles(s *session) error {
 						if kind == 1 { // the count is taken as released without error: what the figure compares is the draw
 							public.Users = &mechanisms.NoisyCount{Value: int64(n), Epsilon: 1}
 						}
-						samples, draws := 3, s.reps(8, 1)
+						samples, draws := 3, s.reps(40, 1)
 						for number := range samples {
 							sample := in.sample(n, number)
 							input := librarySample(grid, sample)
@@ -53,10 +54,19 @@ func severalQuantiles(s *session) error {
 							}
 						}
 					}
+					if in.name == "normal" && n == 10_000 && epsilon == 1 && set != sets[3] {
+						for kind := range lines {
+							lines[kind].x = append(lines[kind].x, float64(len(p)))
+							lines[kind].y = append(lines[kind].y, ranks[kind])
+						}
+					}
 					t.add(in.name, n, epsilon, set, ranks[0], ranks[1], ranks[2], errors[0], errors[1], errors[2], in.unit)
 				}
 			}
 		}
+	}
+	if err := s.chart("quantiles", "evenly spaced quantiles of 10000 values of N(0,1), epsilon = 1", "quantiles", "mean rank error", false, false, lines...); err != nil {
+		return err
 	}
 	return s.write("quantiles", t)
 }

@@ -59,6 +59,7 @@ func choices() []choice {
 // with exact probabilities; with monotone scores the 2 falls away.
 func selection(s *session) error {
 	table := newTable("problem", "epsilon", "scores", "t", "best", "loss_bound", "exact_probability", "bound", "exact_by_bound", "expected_loss", "loss_exceeded_with_probability_e_minus_t")
+	var lines []line
 	for _, c := range choices() {
 		best := slices.Max(c.scores)
 		optimal := 0
@@ -79,7 +80,8 @@ func selection(s *session) error {
 					law[i] /= sum
 					expected += law[i] * (best - u)
 				}
-				for _, t := range []float64{0, 1, 3, 5} {
+				exacts := line{name: c.name}
+				for _, t := range []float64{0, 1, 2, 3, 4, 5, 6} {
 					loss := factor * c.sensitivity / epsilon * (math.Log(float64(len(law))/float64(optimal)) + t)
 					exact := 0.0
 					for i, u := range c.scores {
@@ -87,13 +89,24 @@ func selection(s *session) error {
 							exact += law[i]
 						}
 					}
+					exacts.x, exacts.y = append(exacts.x, t), append(exacts.y, math.Max(exact, 1e-6))
 					table.add(c.name, epsilon, kind, t, best, loss, exact, math.Exp(-t), exact/math.Exp(-t), expected, quantileLoss(c.scores, law, best, math.Exp(-t)))
 					if exact > math.Exp(-t) {
 						return fmt.Errorf("%s: the bound is broken at t = %v: %v", c.name, t, exact)
 					}
 				}
+				if kind == "general" && epsilon == 0.1 {
+					lines = append(lines, exacts)
+				}
 			}
 		}
+	}
+	bound := line{name: "bound, e^-t"}
+	for t := range 7 {
+		bound.x, bound.y = append(bound.x, float64(t)), append(bound.y, math.Exp(-float64(t)))
+	}
+	if err := s.chart("selection", "P(loss >= (2D/e)(ln(|R|/|Ropt|) + t)), epsilon = 0.1", "t", "probability", false, true, append([]line{bound}, lines...)...); err != nil {
+		return err
 	}
 	slices.SortStableFunc(table.rows[1:], func(a, b []string) int { return slices.Compare(a[:3], b[:3]) })
 	return s.write("selection", table)

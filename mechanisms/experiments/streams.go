@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/shopspring/decimal"
@@ -35,10 +36,11 @@ func streams(s *session) error {
 		p       string
 		n       int
 		epsilon string
-	}{{"0.5", 50, "0.1"}, {"0.9", 300, "0.1"}, {"0.99", 1000, "0.1"}, {"0.99", 10_000, "0.05"}, {"0.5", 1000, "0.1"}} {
+	}{{"0.50", 50, "0.1"}, {"0.90", 300, "0.1"}, {"0.99", 1000, "0.1"}, {"0.99", 10_000, "0.05"}, {"0.50", 1000, "0.1"}} {
 		query := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{decimal.RequireFromString(c.p)},
 			Epsilon: decimal.RequireFromString(c.epsilon), Grid: grid}
 		errors := map[string]map[string][]float64{} // by prior and part
+		byWindow := map[string][][]float64{}
 		note := func(prior, part string, e float64) {
 			if errors[prior] == nil {
 				errors[prior] = map[string][]float64{}
@@ -81,6 +83,10 @@ func streams(s *session) error {
 					}
 					x := d.Values[0]
 					note(prior, part(w), math.Abs(float64(x-truth[w])))
+					if byWindow[prior] == nil {
+						byWindow[prior] = make([][]float64, streamWindows)
+					}
+					byWindow[prior][w] = append(byWindow[prior][w], math.Abs(float64(x-truth[w])))
 					if filter != nil {
 						filter.Update(x, nil)
 						if smoothed := filter.Smoothed(x, nil); smoothed != nil {
@@ -100,6 +106,22 @@ func streams(s *session) error {
 				slices.Sort(e)
 				t.add(c.p, c.n, c.epsilon, part, prior, e[len(e)/2], stat.Mean(e, nil))
 			}
+		}
+		var lines []line
+		for _, prior := range []string{"uniform", "cells", "adaptive"} {
+			l := line{name: prior}
+			for w, e := range byWindow[prior] {
+				slices.Sort(e)
+				l.x, l.y = append(l.x, float64(w)), append(l.y, max(0.5, e[len(e)/2]))
+			}
+			lines = append(lines, l)
+		}
+		if c.n >= 1000 {
+			continue // the table has them
+		}
+		title := fmt.Sprintf("p%s of %d latencies, epsilon %s: median error", strings.TrimPrefix(c.p, "0."), c.n, c.epsilon)
+		if err := s.chart(fmt.Sprintf("streams-p%s-n%d", strings.TrimPrefix(c.p, "0."), c.n), title, "window", "ms", false, true, lines...); err != nil {
+			return err
 		}
 	}
 	return s.write("streams", t)
