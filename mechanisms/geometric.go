@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
 )
 
-// geometric counts users and adds discrete Laplace noise, P(z) ∝ e^{−ε|z|}; counts below 0 become 0.
+// geometric counts users and adds discrete Laplace noise, P(z) ∝ e^{−ε|z|}; counts below 0 become 0, and those beyond
+// 2^62 become 2^62.
 //
 // Privacy: ε-DP. One user changes the count by at most 1, and the noise's law by a factor within e^{±ε} for each step.
-// Raising to 0 is post-processing.
+// Cutting the sum is post-processing.
 //
 // Source: Ghosh, Roughgarden, Sundararajan (2009); drawn as in Canonne, Kamath, Steinke (2020).
 type geometric struct {
@@ -76,6 +78,18 @@ func (m *geometric) Counts() bool { return true }
 
 func (m *geometric) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	source := exact.NewSource(random)
-	noise := source.DiscreteLaplace(m.num, m.den)
-	return Draw{Values: []int64{max(0, m.of(s)+noise)}, RankError95: []float64{math.NaN()}}, source.Err()
+	noisy := source.DiscreteLaplace(m.num, m.den, 1)
+	noisy.Add(noisy, big.NewInt(m.of(s)))
+	return Draw{Values: []int64{cut(noisy, 0, 1<<62)}, RankError95: []float64{math.NaN()}}, source.Err()
+}
+
+// cut returns x, but at least low and at most high.
+func cut(x *big.Int, low, high int64) int64 {
+	switch {
+	case x.IsInt64():
+		return min(max(x.Int64(), low), high)
+	case x.Sign() < 0:
+		return low
+	}
+	return high
 }

@@ -311,7 +311,7 @@ func TestQuantilesErrors(t *testing.T) {
 		var far, outside [4]int
 		var sum float64
 		for range draws {
-			users := &NoisyCount{Value: s.n + source.DiscreteLaplace(1, 1), Epsilon: 1}
+			users := &NoisyCount{Value: s.n + source.DiscreteLaplace(1, 1, 1).Int64(), Epsilon: 1}
 			d, err := m.Draw(s, Public{Users: users}, random)
 			if err != nil {
 				t.Fatal(err)

@@ -1,11 +1,9 @@
 package mechanisms
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"math/big"
-	"math/bits"
 
 	"github.com/louver/louver/mechanisms/exact"
 )
@@ -32,9 +30,6 @@ func newMeanLaplace(q *Query) (Mechanism, error) {
 	}
 	m := &meanLaplace{header: header{"laplace", pure(q.Epsilon)}, middle: q.Grid.last / 2, last: q.Grid.last, num: num, den: 2 * den}
 	m.reach = uint64(m.last - m.middle)
-	if hi, lo := bits.Mul64(m.den, m.reach); hi != 0 || lo > 1<<62 {
-		return nil, fmt.Errorf("epsilon %s has too many digits for mechanism laplace on a grid of %d points", q.Epsilon, m.last+1)
-	}
 	return m, nil
 }
 
@@ -50,22 +45,18 @@ func (m *meanLaplace) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) 
 	sum := new(big.Int).SetUint64(all.hi)
 	sum.Lsh(sum, 64).Add(sum, new(big.Int).SetUint64(all.lo))
 	sum.Sub(sum, new(big.Int).Mul(big.NewInt(m.middle), big.NewInt(s.n)))
-	x := m.quotient(sum, s.n, source.DiscreteLaplace(m.num, m.den*m.reach), source.DiscreteLaplace(m.num, m.den))
+	x := m.quotient(sum, s.n, source.DiscreteLaplace(m.num, m.den, m.reach), source.DiscreteLaplace(m.num, m.den, 1))
 	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, source.Err()
 }
 
 // quotient returns the grid point nearest to the noisy mean.
-func (m *meanLaplace) quotient(sum *big.Int, n, sumNoise, countNoise int64) int64 {
-	total, count := new(big.Int).Add(sum, big.NewInt(sumNoise)), big.NewInt(max(1, n+countNoise))
+func (m *meanLaplace) quotient(sum *big.Int, n int64, sumNoise, countNoise *big.Int) int64 {
+	total, count := new(big.Int).Add(sum, sumNoise), new(big.Int).Add(big.NewInt(n), countNoise)
+	if count.Sign() <= 0 {
+		count.SetInt64(1)
+	}
 	// ⌊total/count + ½⌋
 	total.Lsh(total, 1).Add(total, count)
 	total.Div(total, count.Lsh(count, 1))
-	if !total.IsInt64() {
-		if total.Sign() < 0 {
-			return 0
-		}
-		return m.last
-	}
-	mean := min(max(total.Int64(), -m.middle), m.last-m.middle)
-	return m.middle + mean
+	return m.middle + cut(total, -m.middle, m.last-m.middle)
 }

@@ -333,7 +333,7 @@ func TestRankErrors(t *testing.T) {
 			alpha := dec(p).InexactFloat64()
 			far, outside := 0, 0
 			for range draws {
-				users := &NoisyCount{Value: s.n + source.DiscreteLaplace(1, 2), Epsilon: 0.5}
+				users := &NoisyCount{Value: s.n + source.DiscreteLaplace(1, 2, 1).Int64(), Epsilon: 0.5}
 				d, err := m.Draw(s, Public{Users: users}, random)
 				if err != nil {
 					t.Fatal(err)

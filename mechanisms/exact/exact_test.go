@@ -46,7 +46,7 @@ func TestFailingReader(t *testing.T) {
 	broken := errors.New("broken")
 	s := NewSource(io.MultiReader(bytes.NewReader(make([]byte, 256)), iotest.ErrReader(broken)))
 	for range 1000 { // every loop ends all the same
-		s.DiscreteLaplace(1, 1000)
+		s.DiscreteLaplace(1, 1000, 1)
 		s.Below(3 << 62)
 	}
 	if !errors.Is(s.Err(), broken) {
@@ -56,8 +56,8 @@ func TestFailingReader(t *testing.T) {
 
 func TestDiscreteLaplace(t *testing.T) {
 	s := testSource(2)
-	for _, c := range []struct{ num, den uint64 }{{1, 1}, {1, 10}, {5, 2}, {123456789012345678, 300000000000000000}} {
-		epsilon := float64(c.num) / float64(c.den)
+	for _, c := range []struct{ num, den, scale uint64 }{{1, 1, 1}, {1, 10, 1}, {1, 1, 10}, {5, 2, 1}, {20, 7, 6}, {123456789012345678, 300000000000000000, 1}, {1 << 62, 1 << 32, 3 << 31}} {
+		epsilon := float64(c.num) / float64(c.den) / float64(c.scale)
 		const side = 60
 		law := func(factor float64) []float64 {
 			p := make([]float64, 2*side+1)
@@ -70,15 +70,23 @@ func TestDiscreteLaplace(t *testing.T) {
 			return dptest.Normalise(p)
 		}
 		counts := dptest.Counts(50000, 2*side+1, func() int {
-			return int(min(max(s.DiscreteLaplace(c.num, c.den), -side), side)) + side
+			return int(min(max(s.DiscreteLaplace(c.num, c.den, c.scale).Int64(), -side), side)) + side
 		})
 		dptest.CheckSampler(t, "discrete Laplace", counts, law)
 	}
-	if x := s.DiscreteLaplace(1e18, 1); x != 0 {
+	if x := s.DiscreteLaplace(1e18, 1, 1); x.Sign() != 0 {
 		t.Errorf("ε = 10^18 gives %d", x)
 	}
-	if x := s.DiscreteLaplace(1, 1e18); x < -1<<62 || x > 1<<62 {
-		t.Errorf("ε = 10^−18 gives %d", x)
+	// No limit: |z| is more than 10^30 with probability e^{−1}.
+	beyond := 0
+	for range 100 {
+		if s.DiscreteLaplace(1, 1e18, 1e12).BitLen() >= 100 { // 2^99 = 0.63·10^30
+			beyond++
+		}
+	}
+	// Binomial(100, e^{−0.634} = 0.53): from 26 to 80 but for 10⁻⁷.
+	if beyond < 26 || beyond > 80 {
+		t.Errorf("%d of 100 numbers have 100 digits", beyond)
 	}
 }
 
@@ -91,7 +99,7 @@ func TestExpCoins(t *testing.T) {
 		fits(t, "ExpCoin", dptest.Counts(20000, 2, coin(func() bool { return s.ExpCoin(r, 7) })), []float64{1 - p, p})
 		if y.Cmp(big.NewRat(1, 1)) <= 0 {
 			fits(t, "expCoin", dptest.Counts(20000, 2, coin(func() bool {
-				return s.expCoin(y.Num().Uint64(), y.Denom().Uint64())
+				return s.expCoin(func() bool { return s.Coin(y.Num().Uint64(), y.Denom().Uint64()) })
 			})), []float64{1 - p, p})
 		}
 	}
@@ -249,7 +257,7 @@ func TestWeightError(t *testing.T) {
 func BenchmarkDiscreteLaplace(b *testing.B) {
 	s := testSource(6)
 	for b.Loop() {
-		s.DiscreteLaplace(1, 10)
+		s.DiscreteLaplace(1, 10, 1)
 	}
 }
 

@@ -1,49 +1,48 @@
 package exact
 
-import (
-	"math"
-	"math/bits"
-)
+import "math/big"
 
-// expCoin returns true with probability e^{−num/den}, for 0 ≤ num ≤ den, den ≥ 1: the length of the run of successes
-// of coins with probabilities γ, γ/2, γ/3 … is even with probability e^{−γ} (Canonne, Kamath, Steinke 2020, Algorithm
-// 1).
-func (s *Source) expCoin(num, den uint64) bool {
+// expCoin returns true with probability e^{−γ} for a coin that is true with probability γ: the length of the run of
+// successes of coins with probabilities γ, γ/2, γ/3 … is even with that probability (Canonne, Kamath, Steinke 2020,
+// Algorithm 1).
+func (s *Source) expCoin(coin func() bool) bool {
 	k := uint64(1)
-	for s.Coin(num, den) && s.Coin(1, k) {
+	for coin() && s.Coin(1, k) {
 		k++
 	}
 	return k%2 == 1
 }
 
-// DiscreteLaplace returns a whole number x with probability proportional to e^{−|x|·num/den}, for num, den ≥ 1
-// (Canonne, Kamath, Steinke 2020, Algorithm 2). Numbers of more than 62 bits are returned as ±2^62.
-func (s *Source) DiscreteLaplace(num, den uint64) int64 {
+// DiscreteLaplace returns a whole number z with probability proportional to e^{−|z|·num/(den·scale)}, for num, den and
+// scale ≥ 1 (Canonne, Kamath, Steinke 2020, Algorithm 2). It has no limit: noise that is cut before it is added would
+// show, where it has been cut, what it was added to.
+func (s *Source) DiscreteLaplace(num, den, scale uint64) *big.Int {
+	always := func() bool { return true }
 	for {
-		fraction := s.Below(den)
-		if !s.expCoin(fraction, den) {
+		// A uniform number below den·scale has the digits high < den and low < scale.
+		high, low := s.Below(den), s.Below(scale)
+		less := func() bool {
+			h := s.Below(den)
+			return h < high || h == high && s.Below(scale) < low
+		}
+		if !s.expCoin(less) {
 			continue
 		}
 		whole := uint64(0)
-		for s.expCoin(1, 1) {
+		for s.expCoin(always) {
 			whole++
 		}
-		// ⌊(fraction + den·whole)/num⌋ is geometric with ratio e^{−num/den}.
-		hi, lo := bits.Mul64(den, whole)
-		lo, carry := bits.Add64(lo, fraction, 0)
-		hi += carry
-		size := uint64(math.MaxUint64)
-		if hi < num {
-			size, _ = bits.Div64(hi, lo, num)
-		}
 		negative := s.Coin(1, 2)
-		if negative && size == 0 {
-			continue // 0 would be counted twice
+		// ⌊((den·whole + high)·scale + low)/num⌋ is geometric with ratio e^{−num/(den·scale)}.
+		size, factor := new(big.Int).SetUint64(whole), new(big.Int)
+		size.Mul(size, factor.SetUint64(den)).Add(size, factor.SetUint64(high))
+		size.Mul(size, factor.SetUint64(scale)).Add(size, factor.SetUint64(low))
+		size.Quo(size, factor.SetUint64(num))
+		if !negative {
+			return size
 		}
-		x := int64(min(size, 1<<62))
-		if negative {
-			return -x
+		if size.Sign() > 0 { // 0 would be counted twice
+			return size.Neg(size)
 		}
-		return x
 	}
 }

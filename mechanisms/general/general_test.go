@@ -163,6 +163,23 @@ func TestDiscreteLaplace(t *testing.T) {
 	if x, err := DiscreteLaplace(math.MaxInt64, 1, dec("1"), random); err != nil || x > 1<<62 {
 		t.Errorf("%d, %v", x, err)
 	}
+	// Noise this wide often goes beyond 2^62. What is cut is the sum: noise cut on its own would show the value.
+	beyond := 0
+	for range 2000 {
+		x, err := DiscreteLaplace(-1_000_000, 1_000_000, dec("0.000000000001"), random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x == 1<<62 || x == -1<<62 {
+			beyond++
+		} else if near := int64(1<<62 - 2_000_000); x > near || x < -near { // a chance of 10^−12 a draw
+			t.Fatalf("%d is 2^62 less the value", x)
+		}
+	}
+	// Each is beyond with probability e^{−2^62/10^18} = 0.0099: from 1 to 55 of them but for 10^−7.
+	if beyond < 1 || beyond > 55 {
+		t.Errorf("%d of 2000 sums are cut", beyond)
+	}
 }
 
 func TestRefuses(t *testing.T) {
@@ -194,7 +211,7 @@ func TestRefuses(t *testing.T) {
 	}
 	_, err = DiscreteLaplace(0, 0, one, random)
 	f("sensitivity 0 must be at least 1", err)
-	_, err = DiscreteLaplace(0, 11, dec("0.000000000000000001"), random)
+	_, err = DiscreteLaplace(0, 11, dec("0.00000000000000000001"), random)
 	f("too many digits", err)
 	_, err = Laplace(one, one, one, dec("-1"), random)
 	f("step -1 must be greater than 0", err)

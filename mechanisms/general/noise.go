@@ -10,7 +10,7 @@ import (
 )
 
 // DiscreteLaplace returns value plus a whole number z drawn with P(z) ∝ e^{−ε|z|/Δ}, where one person changes the value
-// by at most Δ = sensitivity ≥ 1. The result is cut to ±2^62.
+// by at most Δ = sensitivity ≥ 1. The sum is cut to ±2^62.
 //
 // Privacy: ε-DP. Source: Ghosh, Roughgarden, Sundararajan 2009; Canonne, Kamath, Steinke 2020.
 func DiscreteLaplace(value, sensitivity int64, epsilon decimal.Decimal, random io.Reader) (int64, error) {
@@ -20,14 +20,17 @@ func DiscreteLaplace(value, sensitivity int64, epsilon decimal.Decimal, random i
 	if sensitivity < 1 {
 		return 0, fmt.Errorf("sensitivity %d must be at least 1", sensitivity)
 	}
-	ratio := new(big.Rat).Quo(epsilon.Rat(), big.NewRat(sensitivity, 1))
-	if !ratio.Num().IsInt64() || !ratio.Denom().IsInt64() {
-		return 0, fmt.Errorf("epsilon %s over sensitivity %d has too many digits: at most 18", epsilon, sensitivity)
+	num, den := epsilon.Rat().Num(), epsilon.Rat().Denom()
+	if !num.IsUint64() || !den.IsUint64() {
+		return 0, fmt.Errorf("epsilon %s has too many digits: at most 18 after the point", epsilon)
 	}
 	source := exact.NewSource(random)
-	const most = 1 << 62
-	noise := source.DiscreteLaplace(ratio.Num().Uint64(), ratio.Denom().Uint64())
-	return min(max(min(max(value, -most), most)+noise, -most), most), source.Err()
+	sum := source.DiscreteLaplace(num.Uint64(), den.Uint64(), uint64(sensitivity))
+	sum.Add(sum, big.NewInt(value))
+	if most := big.NewInt(1 << 62); sum.CmpAbs(most) > 0 {
+		sum.Mul(most, big.NewInt(int64(sum.Sign())))
+	}
+	return sum.Int64(), source.Err()
 }
 
 // Laplace returns value plus real Laplace noise of scale Δ/ε, rounded to the nearest multiple of step, where one person

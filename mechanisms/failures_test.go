@@ -1,0 +1,281 @@
+package mechanisms
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+	"github.com/shopspring/decimal"
+)
+
+// What well-known libraries have got wrong, on every mechanism of every statistic.
+
+// pointsOff is how far each mechanism may be from the statistic of a million users, on most draws at ε = ½: it is found
+// but for the rounding of a mean that is no grid point, and above_threshold stops at the next border of its cells.
+func pointsOff(g *Grid, q Query, x int64) int64 {
+	switch {
+	case q.Mechanism == "above_threshold":
+		m := Cells(g)
+		return m.bounds[m.cell(x)+1] - x
+	case q.Statistic == Mean || q.Statistic == TrimmedMean:
+		return 1
+	case q.Statistic == Count || q.Statistic == Outside:
+		return 20 // geometric noise of ε = ½ is beyond that with probability e^{−10}
+	}
+	return 0
+}
+
+// Many duplicates: densities of gaps without width have made NaN of them, weights have underflowed, and the value that
+// most users hold was never found.
+func TestManyDuplicates(t *testing.T) {
+	const users = 1_000_000
+	g := smallGrid(t, 1001)
+	random := rand.NewChaCha8([32]byte{31})
+	for _, c := range []struct {
+		name   string
+		points []Point
+		want   map[Statistic][]int64
+	}{
+		{"all equal", []Point{{400, users}}, map[Statistic][]int64{
+			Median: {400}, Quantile: {400}, Quantiles: {400, 400}, Mode: {400}, Mean: {400}, TrimmedMean: {400}, Count: {users}, Outside: {0}}},
+		{"all at an end", []Point{{1000, users}}, map[Statistic][]int64{
+			Median: {1000}, Quantile: {1000}, Quantiles: {1000, 1000}, Mode: {1000}, Mean: {1000}, TrimmedMean: {1000}, Count: {users}, Outside: {0}}},
+		{"two heaps", []Point{{200, 600_000}, {900, 400_000}}, map[Statistic][]int64{ // trimmed: 500,000 and 300,000 are left
+			Median: {200}, Quantile: {900}, Quantiles: {200, 900}, Mode: {200}, Mean: {480}, TrimmedMean: {462}, Count: {users}, Outside: {0}}},
+		{"two heaps side by side", []Point{{500, 600_000}, {501, 400_000}}, map[Statistic][]int64{
+			Median: {500}, Quantile: {501}, Quantiles: {500, 501}, Mode: {500}, Mean: {500}, TrimmedMean: {500}, Count: {users}, Outside: {0}}},
+	} {
+		s := NewSample(g, c.points)
+		for _, q := range everyQuery(g) {
+			m := build(t, q)
+			name := fmt.Sprintf("%s: %s by %s", c.name, q.Statistic, m.Name())
+			const draws = 15
+			found := 0
+			for i := range draws {
+				public := Public{}
+				if i%2 == 1 {
+					public.Users = &NoisyCount{Value: users, Epsilon: 1}
+				}
+				d, err := m.Draw(s, public, random)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				off := int64(0)
+				for j, x := range d.Values {
+					if !m.Counts() && (x < 0 || x > g.last) {
+						t.Fatalf("%s: %v", name, d.Values)
+					}
+					want := c.want[q.Statistic][j]
+					off = max(off, max(x-want, want-x)-pointsOff(g, q, want))
+					if r := d.RankError95[j]; math.IsInf(r, 0) || r < 0 || math.IsNaN(r) == boundsErrors(m) {
+						t.Fatalf("%s: rank error %v", name, d.RankError95)
+					}
+					if d.PLow != nil && !(0 <= d.PLow[j] && d.PLow[j] <= d.PHigh[j] && d.PHigh[j] <= 1) {
+						t.Fatalf("%s: percentiles %v to %v", name, d.PLow, d.PHigh)
+					}
+				}
+				if off <= 0 {
+					found++
+				}
+			}
+			if q.Mechanism == "mid_rank" && q.Statistic == Median && c.name == "two heaps" {
+				// Its documented fault: between unlike heaps its score is better than on the larger one.
+				if found > 0 {
+					t.Errorf("%s: finds the heap, other than its documentation says", name)
+				}
+				continue
+			}
+			// The heavy tails of some noises miss now and then. Half of the draws do only if the law is wrong.
+			if found <= draws/2 {
+				t.Errorf("%s: found in %d of %d draws", name, found, draws)
+			}
+		}
+	}
+}
+
+// boundsErrors says which mechanisms state a rank error.
+func boundsErrors(m Mechanism) bool {
+	switch m := m.(type) {
+	case *ranks:
+		return !m.unbounded
+	case *joint, *split:
+		return true
+	}
+	return false
+}
+
+// No statistic is free. Every mechanism promises the ε it was asked for, more than 0, and a ρ that is no less than the
+// least that ε can cost, but not more than ε²/2; and k releases are k charges.
+func TestEveryDrawIsCharged(t *testing.T) {
+	g := smallGrid(t, 1001)
+	for _, epsilon := range []string{"0.0001", "0.1", "1", "1000000"} {
+		for _, q := range append(everyQuery(g), Query{Statistic: Median, Interval: new(dec("0.95")), Grid: g}) {
+			q.Epsilon = dec(epsilon)
+			if refused(t, q) {
+				continue
+			}
+			p := build(t, q).Promise()
+			name := fmt.Sprintf("%s by %s, ε = %s", q.Statistic, q.Mechanism, epsilon)
+			if p.Epsilon.Sign() <= 0 || !p.Epsilon.Equal(q.Epsilon) {
+				t.Errorf("%s: ε = %s is charged", name, p.Epsilon)
+			}
+			e := q.Epsilon.InexactFloat64()
+			switch {
+			case !p.Delta.Equal(q.Delta) || p.Delta.Sign() > 0 && p.Rho != 0:
+				t.Errorf("%s: δ = %s, ρ = %v", name, p.Delta, p.Rho)
+			case p.Delta.IsZero() && !(p.Rho > 0 && p.Rho <= e*e/2*(1+1e-9)):
+				t.Errorf("%s: ρ = %v", name, p.Rho)
+			case p.BoundedRange && p.Rho < boundedRange(q.Epsilon).Rho:
+				t.Errorf("%s: ρ = %v is less than bounded range costs", name, p.Rho)
+			case p.Concentrated && p.Rho < e*e/2*(1-1e-15):
+				t.Errorf("%s: ρ = %v without a pure ε", name, p.Rho)
+			}
+			var releases []Promise
+			for k := int64(1); k <= 5; k++ {
+				releases = append(releases, p)
+				sum, times := compose(releases...), decimal.NewFromInt(k)
+				if !sum.Epsilon.Equal(p.Epsilon.Mul(times)) || !sum.Delta.Equal(p.Delta.Mul(times)) || sum.Rho < float64(k)*p.Rho {
+					t.Errorf("%s: %d releases are charged %+v", name, k, sum)
+				}
+			}
+		}
+	}
+}
+
+// The parts of a release that draws several times add up to what is charged: each part, alone, costs close to its share,
+// and all together close to ε, on the worst pair of neighbours.
+func TestPartsAddUp(t *testing.T) {
+	const points, users, epsilon = 3, 7, 1.0
+	g := smallGrid(t, points)
+	measure := Uniform(g)
+	parts := func(m Mechanism) []*ranks {
+		switch m := m.(type) {
+		case *split:
+			return m.parts
+		case *interval:
+			return []*ranks{m.estimate, m.side, m.side}
+		}
+		t.Fatalf("%T has no parts", m)
+		return nil
+	}
+	for _, q := range []Query{
+		{Statistic: Quantiles, Mechanism: "split", P: ps("0.5")},
+		{Statistic: Quantiles, Mechanism: "split", P: ps("0.25", "0.75")},
+		{Statistic: Quantiles, Mechanism: "split", P: ps("0.25", "0.5", "0.75")},
+		{Statistic: Median, Interval: new(dec("0.9"))},
+	} {
+		q.Grid, q.Epsilon = g, dec("1")
+		m := build(t, q)
+		name := strings.TrimSpace(fmt.Sprint(m.Name(), " ", q.P))
+		charged := m.Promise().Epsilon.InexactFloat64()
+		shares, lost := 0.0, 0.0
+		for _, r := range parts(m) {
+			share := 1 / float64(r.share)
+			law := func(h []int64) []float64 { return r.law(sampleOf(g, h), 1, measure) }
+			loss := dptest.MaxLogRatio(points, users, law)
+			if loss > share*epsilon*(1+1e-9) || loss < 0.5*share*epsilon {
+				t.Errorf("%s: a part of ε/%d loses %v", name, r.share, loss)
+			}
+			shares += share
+			lost += loss
+		}
+		if math.Abs(shares-1) > 1e-12 || lost > charged*(1+1e-9) {
+			t.Errorf("%s: shares of %v in all, %v is lost, %v is charged", name, shares, lost, charged)
+		}
+		all := func(h []int64) []float64 {
+			law := []float64{1}
+			for _, r := range parts(m) {
+				var next []float64
+				for _, p := range law {
+					for _, own := range r.law(sampleOf(g, h), 1, measure) {
+						next = append(next, p*own)
+					}
+				}
+				law = next
+			}
+			return law
+		}
+		joint := dptest.MaxLogRatio(points, users, all)
+		t.Logf("%s: parts lose %.3f ε, all together %.3f ε", name, lost, joint)
+		if joint > charged*(1+1e-9) || joint < 0.5*charged {
+			t.Errorf("%s: ε = %v is charged, %v is lost", name, charged, joint)
+		}
+	}
+}
+
+// All mechanisms take every ε and grid that is allowed, whatever the data.
+func TestEveryExtreme(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{32})
+	grids := []*Grid{smallGrid(t, 2), smallGrid(t, 60001), grid(t, "0", "9007199254740992", "1"), grid(t, "-4503599627370496", "4503599627370496", "1")}
+	for _, g := range grids {
+		for _, epsilon := range []string{"0.0001", "1", "50", "1000000"} {
+			for _, q := range everyQuery(g) {
+				q.Epsilon = dec(epsilon)
+				if refused(t, q) {
+					continue
+				}
+				m := build(t, q)
+				for _, points := range [][]Point{nil, {{1, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 1000}, {g.last + 1, 1000}}, {{g.last, 100_000}}} {
+					d, err := m.Draw(NewSample(g, points), Public{}, random)
+					if err != nil || len(d.Values) != max(1, len(q.P)) {
+						t.Fatalf("%s by %s, ε = %s, N = %d, %v: %v, %v", q.Statistic, q.Mechanism, epsilon, g.last, points, d, err)
+					}
+					for _, x := range d.Values {
+						if x < 0 || !m.Counts() && x > g.last {
+							t.Errorf("%s by %s, ε = %s, N = %d, %v: %v", q.Statistic, q.Mechanism, epsilon, g.last, points, d.Values)
+						}
+						// At ε = 10^6 so many users at one point leave no doubt, but for what one of them moves a mean.
+						off := int64(0)
+						if q.Statistic == Mean || q.Statistic == TrimmedMean {
+							off = g.last / 25_000
+						}
+						if sure := len(points) == 1 && points[0].Count > 1; sure && epsilon == "1000000" && !m.Counts() && g.last-x > off {
+							t.Errorf("%s by %s, ε = %s, N = %d: %d from users at the end", q.Statistic, q.Mechanism, epsilon, g.last, x)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// refused says that a query is the one that may be: the calibration of Gaussian noise is not valid for a large ε, which
+// New has to say.
+func refused(t *testing.T, q Query) bool {
+	t.Helper()
+	if q.Mechanism != "smooth_gaussian" || q.Epsilon.LessThan(dec("1000000")) {
+		return false
+	}
+	if _, err := New(q); err == nil || !strings.Contains(err.Error(), "epsilon 1000000") {
+		t.Errorf("%s by %s at ε = %s: %v", q.Statistic, q.Mechanism, q.Epsilon, err)
+	}
+	return true
+}
+
+// Noise wider than 62 bits is added before anything is cut. Cut on its own it would show, at 2^62 more, what it was added
+// to.
+func TestCountIsCutWithItsNoise(t *testing.T) {
+	g := smallGrid(t, 10)
+	s := NewSample(g, []Point{{3, 1_000_000}})
+	m := build(t, Query{Statistic: Count, Epsilon: dec("0.000000000000000001"), Grid: g})
+	random := rand.NewChaCha8([32]byte{33})
+	const most = int64(1) << 62
+	cut := 0
+	for range 3000 {
+		d, err := m.Draw(s, Public{}, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x := d.Values[0]; x == most {
+			cut++
+		} else if x > most-2_000_000 || x < 0 { // a chance of 10⁻¹⁴ a draw
+			t.Fatalf("a count of %d", x)
+		}
+	}
+	if cut < 1 || cut > 50 { // each with probability e^{−2^62/10^18}/2 = 0.005; outside with less than 10⁻⁶
+		t.Errorf("%d of 3000 counts are cut", cut)
+	}
+}
