@@ -179,7 +179,7 @@ func defaults(s *session) error {
 		}
 		c := newSetting(in)
 		for _, c.n = range sizes {
-			if s.quick && c.n > 10_000 {
+			if s.quick && c.n > 1000 {
 				continue
 			}
 			samples := c.samples(s)
