@@ -190,6 +190,35 @@ func TestFilterLearns(t *testing.T) {
 	}
 }
 
+// rank_error_95 is max(α, 1−α)·(2/ε)·ln(V/(η·v)) for the total mass V and the least weight v of a point: the number of
+// points where they are alike, and for any adaptive measure at most 16 cells of the widest kind for each cell.
+func TestRankErrorOfMeasures(t *testing.T) {
+	const epsilon, eta = 0.1, 0.05
+	g := smallGrid(t, 60001)
+	q := Query{Statistic: Quantile, P: ps("0.75"), Tilt: [2]int64{1, 1}, Epsilon: dec("0.1"), Grid: g}
+	m := build(t, q)
+	s := latencies(g, 1000)
+	f := filter(t, q)
+	for range 30 { // ever more certain
+		f.Update(150, &NoisyCount{Value: 1e6, Epsilon: 1})
+		f.Predict()
+	}
+	fold := 0.75 * 2 / epsilon
+	for _, c := range []struct {
+		name    string
+		measure *Measure
+		want    float64
+	}{
+		{"uniform", Uniform(g), fold * math.Log(60001/eta)},
+		{"adaptive", f.Measure(), fold * math.Log(16*165*1876/eta)},
+	} {
+		d, err := m.Draw(s, Public{Measure: c.measure}, rand.NewChaCha8([32]byte{9}))
+		if err != nil || d.RankError95[0] > c.want*1.001 || d.RankError95[0] < c.want*0.95 {
+			t.Errorf("%s: %v, %v, want %v", c.name, d.RankError95, err, c.want)
+		}
+	}
+}
+
 func TestSmoothedOnlyWhereReliable(t *testing.T) {
 	g := smallGrid(t, 60001)
 	for _, c := range []struct {

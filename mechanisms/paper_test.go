@@ -13,7 +13,7 @@ import (
 // neighbours differ in one value and the number of users is public.
 type replaced struct{ r int64 }
 
-func (u replaced) level(below, equal, above int64) int64 {
+func (u replaced) level(below, equal, _ int64) int64 {
 	e := int64(0)
 	if equal == 0 {
 		e = 1

@@ -198,7 +198,7 @@ func TestNoisyMaxRefinedLaw(t *testing.T) {
 			refined += source.Refined()
 			return i
 		})
-		last := math.Pow(1-handicap, 3) / 3
+		last := (1 - handicap) * (1 - handicap) * (1 - handicap) / 3
 		if statistic, threshold := dptest.ChiSquare(counts, []float64{(1 - last) / 2, (1 - last) / 2, last}); statistic > threshold {
 			t.Errorf("noise %d: %v, χ² = %.1f > %.1f", noise, counts, statistic, threshold)
 		}
