@@ -48,7 +48,8 @@ type Query struct {
 	Trim decimal.Decimal
 	// Above and Below restrict [Count] to values strictly above and strictly below; nil: no restriction.
 	Above, Below *decimal.Decimal
-	// Mechanism names the mechanism; "" is the statistic's default.
+	// Mechanism names the mechanism; "" is the statistic's default: the first of [Available], but above_threshold for a
+	// quantile other than the median where ε·ExpectedUsers·min(p, 1−p) is known to be below 15 and Prior is not "adaptive".
 	Mechanism string
 	// Calibration of a smooth_* mechanism: "" (tight) or "published".
 	Calibration string
@@ -67,6 +68,9 @@ type Query struct {
 	// ExpectedUsers is a public forecast of the users in a window and group; 0: unknown.
 	ExpectedUsers int64
 	Grid          *Grid
+	// ReplaceOne makes the number of users public: neighbours differ in one user's value. It serves to repeat what papers
+	// did; rank and smooth_* take it. The service never uses it.
+	ReplaceOne bool
 }
 
 // Promise is what one draw costs the user whose value it saw.

@@ -47,3 +47,26 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestDefaultFollowsExpectedUsers(t *testing.T) {
+	g := grid(t, "0", "60000", "1")
+	for _, c := range []struct {
+		name string
+		q    Query
+		want string
+	}{
+		{"nothing known", Query{Statistic: Quantile, P: ps("0.99"), Epsilon: dec("1")}, "margin"},
+		{"few in the tail", Query{Statistic: Quantile, P: ps("0.99"), Epsilon: dec("1"), ExpectedUsers: 1000}, "above_threshold"},
+		{"few in the lower tail", Query{Statistic: Quantile, P: ps("0.01"), Epsilon: dec("1"), ExpectedUsers: 1000}, "above_threshold"},
+		{"enough", Query{Statistic: Quantile, P: ps("0.99"), Epsilon: dec("1"), ExpectedUsers: 1500}, "margin"},
+		{"median", Query{Statistic: Median, Epsilon: dec("0.01"), ExpectedUsers: 100}, "margin"},
+		{"adaptive", Query{Statistic: Quantile, P: ps("0.99"), Epsilon: dec("1"), ExpectedUsers: 1000, Prior: "adaptive"}, "margin"},
+		{"tilt asked for", Query{Statistic: Quantile, P: ps("0.99"), Epsilon: dec("1"), ExpectedUsers: 1000, Tilt: [2]int64{1, 3}}, "margin"},
+		{"named", Query{Statistic: Quantile, P: ps("0.99"), Epsilon: dec("1"), ExpectedUsers: 1000, Mechanism: "duff"}, "duff"},
+	} {
+		c.q.Grid = g
+		if got := build(t, c.q).Name(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

@@ -14,6 +14,9 @@ func (u rank) level(below, equal, above int64) int64 {
 }
 
 func newRank(q *Query) (Mechanism, error) {
+	if q.ReplaceOne {
+		return newRankOfPublic(q)
+	}
 	m, err := q.ranks("rank", func(p, den int64) (rankUtility, int64) { return rank{p, den}, 2 })
 	if err != nil {
 		return nil, err

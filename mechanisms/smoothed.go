@@ -19,7 +19,7 @@ type smoothed struct {
 func smoothOffers() []offer {
 	var all []offer
 	for _, noise := range []string{"power", "student_t", "cauchy", "laplace", "gaussian", "lln", "uln", "arsinh"} {
-		takes := "beta calibration"
+		takes := "beta calibration replace_one"
 		switch noise {
 		case "laplace", "gaussian":
 			takes += " delta"
@@ -34,7 +34,7 @@ func smoothOffers() []offer {
 func newSmoothed(name string) func(*Query) (Mechanism, error) {
 	return func(q *Query) (Mechanism, error) {
 		spec := smooth.Spec{Statistic: string(q.Statistic), Trim: q.Trim, Noise: strings.TrimPrefix(name, "smooth_"),
-			Published: q.Calibration == "published", Epsilon: q.Epsilon, Delta: q.Delta, Beta: q.Beta, Gamma: q.Gamma, Last: q.Grid.Last()}
+			Published: q.Calibration == "published", Epsilon: q.Epsilon, Delta: q.Delta, Beta: q.Beta, Gamma: q.Gamma, ReplaceOne: q.ReplaceOne, Last: q.Grid.Last()}
 		if len(q.P) == 1 {
 			spec.P = q.P[0]
 		}

@@ -24,6 +24,8 @@ type queryFlags struct {
 	Gamma       *number  `group:"what" placeholder:"G" help:"Exponent of smooth_cauchy's density, above 1; absent: 2."`
 	Interval    *number  `group:"what" placeholder:"LEVEL" help:"Release an interval of values too, such as 0.95 (paid from ε)."`
 
+	ExpectedUsers int64 `group:"what" placeholder:"N" help:"Public forecast of the number of users; with few, the default mechanism of quantiles in the tails is another one."`
+
 	Prior string `default:"cells" enum:"cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure: cells (logarithmic away from zero) or uniform."`
 	Delta number `default:"0" group:"privacy" placeholder:"D" help:"δ of each draw, for mechanisms that need one."`
 }
@@ -48,7 +50,7 @@ func (n *number) orNil() *decimal.Decimal {
 // query is what the flags ask for; the grid and ε are left to the command.
 func (f queryFlags) query() (mechanisms.Query, error) {
 	q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Mechanism: f.Mechanism, Above: f.Above.orNil(), Below: f.Below.orNil(),
-		Interval: f.Interval.orNil(), Delta: f.Delta.Decimal, Prior: f.Prior}
+		Interval: f.Interval.orNil(), Delta: f.Delta.Decimal, Prior: f.Prior, ExpectedUsers: f.ExpectedUsers}
 	for _, p := range f.P {
 		q.P = append(q.P, p.Decimal)
 	}
