@@ -59,7 +59,7 @@ func TestBadRecordsHarmNobody(t *testing.T) {
 		b.Produce(t, w.input, 0, all...)
 		s := w.start()
 		for _, r := range w.await(7 * 14) {
-			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group)); err != nil {
+			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
 				t.Error(err)
 			}
 		}

@@ -181,7 +181,7 @@ func TestCrashesAtRandomMoments(t *testing.T) {
 		}
 		s := w.start()
 		for _, r := range w.await(7 * 14) {
-			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group)); err != nil {
+			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
 				t.Error(err)
 			}
 			if old, ok := seen[r.ID]; ok {

@@ -65,10 +65,9 @@ func naive(events []event, start, end time.Time, group string) []int {
 	return values
 }
 
-func clamp(v int) int { return min(max(v, 0), 1000) }
-
-// right says whether a figure is what the true values allow.
-func right(r outputs.Record, values []int) error {
+// right says whether a figure is what the true values allow on a grid from 0 to upper.
+func right(r outputs.Record, values []int, upper int) error {
+	clamp := func(v int) int { return min(max(v, 0), upper) }
 	got, err := r.Value.Float64()
 	if err != nil {
 		return err
@@ -97,11 +96,11 @@ func right(r outputs.Record, values []int) error {
 		c := count(func(v int) bool { return clamp(v) > 500 })
 		return between(c, c)
 	case "beyond":
-		c := count(func(v int) bool { return v < 0 || v > 1000 })
+		c := count(func(v int) bool { return v < 0 || v > upper })
 		return between(c, c)
 	}
 	if n == 0 {
-		return between(0, 1000)
+		return between(0, float64(upper))
 	}
 	switch r.Release {
 	case "p50":
@@ -156,7 +155,7 @@ func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
 		const windows, series = 7, 2 * 7
 		figures := w.await(windows * series)
 		for _, r := range figures {
-			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group)); err != nil {
+			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
 				t.Error(err)
 			}
 		}
@@ -237,7 +236,7 @@ func TestRestartDrawsNothingTwice(t *testing.T) {
 			t.Errorf("the restart changed what was published: %s", diff)
 		}
 		for _, r := range w.await(7 * 14) {
-			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group)); err != nil {
+			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
 				t.Error(err)
 			}
 		}

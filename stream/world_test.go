@@ -123,6 +123,15 @@ func records(events ...event) []txn.Record {
 	return out
 }
 
+// recent makes records that are written now, whenever their events were: what looks old is deleted by retention.
+func recent(events []event) []txn.Record {
+	out := records(events...)
+	for i := range out {
+		out[i].Time = 0
+	}
+	return out
+}
+
 // published reads all committed output records, in the order of partitions and offsets.
 func (w *world) published() []outputs.Record {
 	w.t.Helper()
