@@ -84,7 +84,10 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return stopped(ctx, err)
 	}
-	env := stage.Env{Names: names, Conn: s.Conn, Fetch: committed, Metrics: s.Metrics, Log: s.Log}
+	env := stage.Env{Names: names, Conn: s.Conn, Fetch: committed, Metrics: s.Metrics, Log: s.Log, Sizes: &topics.Sizes{Client: s.Conn.Client,
+		OnRetry: func(topic string, err error) {
+			s.Log.Warn("topic not ready", zap.String("topic", topic), zap.Error(err))
+		}}}
 	events := env
 	events.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, MaxBytes: 4 << 20,
 		ReadUncommitted: s.ReadUncommitted, OnRetry: s.onRetry})

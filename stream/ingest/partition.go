@@ -70,7 +70,7 @@ func (p *partition) run(ctx context.Context) error {
 		if err := page.Each(p.add); err != nil {
 			return err
 		}
-		if err := p.send(ctx, &p.forward); err != nil {
+		if err := p.sendCopies(ctx); err != nil {
 			return err
 		}
 		if err := p.seal(ctx); err != nil {
@@ -184,10 +184,49 @@ func (p *partition) add(rec *fetch.Record) error {
 	return nil
 }
 
-// copyOut queues a copy of the record for another (personal) topic of the stream.
+// copyOut queues a copy of the record for another (personal) topic of the stream, which may have other partitions.
 func (p *partition) copyOut(topic string, rec *fetch.Record, stream, reason string) {
 	p.forward = append(p.forward, txn.Record{Topic: topic, Partition: p.at.Number, Key: append([]byte(nil), rec.Key...), Value: append([]byte(nil), rec.Value...),
 		Time: rec.Time, Headers: []kafka.Header{{Key: "louver-stream", Value: []byte(stream)}, {Key: "louver-reason", Value: []byte(reason)}}})
+}
+
+// sendCopies writes the queued copies, each at least once. One that its topic does not take, since it is too large with
+// its headers, is counted and left out: a bad record must not stop the stream.
+func (p *partition) sendCopies(ctx context.Context) error {
+	byTopic := map[string][]txn.Record{}
+	for _, r := range p.forward {
+		partitions, err := p.Sizes.Of(ctx, r.Topic)
+		if err != nil {
+			return err
+		}
+		r.Partition %= partitions
+		byTopic[r.Topic] = append(byTopic[r.Topic], r)
+	}
+	p.forward = p.forward[:0]
+	for topic, copies := range byTopic {
+		err := p.send(ctx, copies)
+		if errors.Is(err, txn.ErrTooLarge) {
+			err = p.sendFitting(ctx, topic, copies)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendFitting writes the copies one by one and leaves out those that are too large.
+func (p *partition) sendFitting(ctx context.Context, topic string, copies []txn.Record) error {
+	for i := range copies {
+		err := p.send(ctx, copies[i:i+1])
+		if errors.Is(err, txn.ErrTooLarge) {
+			p.Metrics.ForwardFailure.WithLabelValues(topic).Inc()
+			p.Log.Warn("a copy is too large for its topic and is left out", zap.String("topic", topic))
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // seal sends the partial of every window whose cut has been reached, and commits.
@@ -206,10 +245,9 @@ func (p *partition) seal(ctx context.Context) error {
 	if !any {
 		return nil
 	}
-	if err := p.send(ctx, &p.sealed); err != nil {
+	if err := p.sendSealed(ctx); err != nil {
 		return err
 	}
-	p.bytes = 0
 	p.commit(ctx)
 	return nil
 }
@@ -231,19 +269,23 @@ func (p *partition) partial(ctx context.Context, r *route, w windows.Window, b *
 	if p.bytes < flushBytes {
 		return nil
 	}
-	p.bytes = 0
-	return p.send(ctx, &p.sealed)
+	return p.sendSealed(ctx)
 }
 
-// send writes the records and empties the queue; it retries until it succeeds or ctx ends.
-func (p *partition) send(ctx context.Context, queue *[]txn.Record) error {
-	if len(*queue) == 0 {
+// send writes the records; it retries until it succeeds or ctx ends.
+func (p *partition) send(ctx context.Context, records []txn.Record) error {
+	if len(records) == 0 {
 		return nil
 	}
-	err := txn.Send(ctx, p.Conn.Client, *queue, txn.OnRetry(func(err error) {
-		p.Log.Warn("cannot write yet", zap.String("topic", (*queue)[0].Topic), zap.Error(err))
+	return txn.Send(ctx, p.Conn.Client, records, txn.OnRetry(func(err error) {
+		p.Log.Warn("cannot write yet", zap.String("topic", records[0].Topic), zap.Error(err))
 	}))
-	*queue = (*queue)[:0]
+}
+
+// sendSealed writes the partials that are queued.
+func (p *partition) sendSealed(ctx context.Context) error {
+	err := p.send(ctx, p.sealed)
+	p.sealed, p.bytes = p.sealed[:0], 0
 	return err
 }
 

@@ -23,7 +23,6 @@ type Books struct {
 type streamBook struct {
 	ends   []int64 // of the windows decided, Unix nanoseconds, sorted
 	latest Entry   // the last entry, without its groups
-	inputs map[string]map[string]bool
 }
 
 // NewBooks opens empty books.
@@ -40,16 +39,12 @@ func (b *Books) Add(e Entry) error {
 	b.account(e).Add(charge)
 	s := b.streams[e.Stream]
 	if s == nil {
-		s = &streamBook{inputs: map[string]map[string]bool{}}
+		s = &streamBook{}
 		b.streams[e.Stream] = s
 	}
 	if at, found := slices.BinarySearch(s.ends, charge.End); !found {
 		s.ends = slices.Insert(s.ends, at, charge.End)
 	}
-	if s.inputs[e.Input] == nil {
-		s.inputs[e.Input] = map[string]bool{}
-	}
-	s.inputs[e.Input][e.Budget] = true
 	if e.Groups = nil; !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
 	}
@@ -131,25 +126,6 @@ func (b *Books) Last(stream string) (time.Time, bool) {
 	return time.Unix(0, s.ends[len(s.ends)-1]).UTC(), true
 }
 
-// Next is the end of the first window that is not decided, of those that end at first, first + every, and so on.
-func (b *Books) Next(stream string, first time.Time, every time.Duration) time.Time {
-	s := b.streams[stream]
-	if s == nil {
-		return first
-	}
-	next := first.UnixNano()
-	at, _ := slices.BinarySearch(s.ends, next)
-	for _, end := range s.ends[at:] {
-		if end > next {
-			break
-		}
-		if end == next {
-			next += int64(every)
-		}
-	}
-	return time.Unix(0, next).UTC()
-}
-
 // Account is the account of a budget; nil if nothing is known of it. The caller must not charge it.
 func (b *Books) Account(name string) *budget.Account { return b.accounts[name] }
 
@@ -175,14 +151,4 @@ func (b *Books) Latest(stream string) (Entry, bool) {
 		return Entry{}, false
 	}
 	return s.latest, true
-}
-
-// ChargedTo names the budgets to which windows of an input topic were booked, sorted: giving the topic another budget
-// would forget what its people have lost.
-func (b *Books) ChargedTo(input string) []string {
-	budgets := map[string]bool{}
-	for _, s := range b.streams {
-		maps.Copy(budgets, s.inputs[input])
-	}
-	return slices.Sorted(maps.Keys(budgets))
 }

@@ -5,17 +5,14 @@ package publish
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/stage"
-	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/stream/txn"
 )
 
@@ -27,8 +24,6 @@ type Publish struct {
 	stage.Env
 	// Group is the membership of the ledger's consumer group.
 	Group group.Config
-
-	counts sync.Map // output topic → partitions
 }
 
 // Run works until ctx ends.
@@ -115,7 +110,7 @@ func (w *worker) add(ctx context.Context, tx *pending, r *fetch.Record) error {
 	if err != nil {
 		return fmt.Errorf("%s/%d at offset %d: %w", w.at.Topic, w.at.Number, r.Offset, err)
 	}
-	partitions, err := w.partitions(ctx, entry.Output)
+	partitions, err := w.Sizes.Of(ctx, entry.Output)
 	if err != nil {
 		return err
 	}
@@ -133,21 +128,6 @@ func (w *worker) add(ctx context.Context, tx *pending, r *fetch.Record) error {
 	}
 	tx.entries = append(tx.entries, published{entry.Stream, entry.DueAt})
 	return nil
-}
-
-// partitions is the number of partitions of an output topic, asked once.
-func (s *Publish) partitions(ctx context.Context, topic string) (int, error) {
-	if n, ok := s.counts.Load(topic); ok {
-		return n.(int), nil
-	}
-	n, err := topics.PartitionsOf(ctx, s.Conn.Client, topic, 0, func(err error) {
-		s.Log.Warn("output topic not ready", zap.String("topic", topic), zap.Error(err))
-	})
-	if err != nil {
-		return 0, err
-	}
-	s.counts.Store(topic, n)
-	return n, nil
 }
 
 func (w *worker) observe(entries []published) {

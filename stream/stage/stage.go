@@ -24,6 +24,7 @@ type Env struct {
 	Names   topics.Names
 	Conn    *kafkaconn.Conn
 	Fetch   *fetch.Client
+	Sizes   *topics.Sizes
 	Metrics *metrics.Operator
 	Log     *zap.Logger
 }

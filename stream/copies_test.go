@@ -1,0 +1,55 @@
+package stream_test
+
+import (
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/txn"
+)
+
+// TestCopiesNeverStopTheStream sends bad and late records from all partitions of the input to topics with a single one,
+// and among them a bad record that is larger than the topic of rejects takes.
+func TestCopiesNeverStopTheStream(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, withBudget("1000000000"))
+		w.input = w.input + "-large"
+		b.CreateTopic(t, w.input, 3, map[string]string{"max.message.bytes": "3000000"})
+		stream := w.streams[0]
+		stream.Input.Topic = w.input
+		stream.Rejects, stream.Late = b.Topic(t, 1, map[string]string{"max.message.bytes": "200000"}), b.Topic(t, 1, nil)
+		huge := make([]byte, 500_000)
+		if _, err := rand.Read(huge); err != nil {
+			t.Fatal(err)
+		}
+		before := event{User: "early", Value: 1, Time: midnight.Add(-time.Hour)}.record()
+		for p := range 3 {
+			b.Produce(t, w.input, p, append(in(p, p+1, "u"), txn.Record{Value: []byte("bad")}, before)...)
+		}
+		b.Produce(t, w.input, 2, txn.Record{Value: huge})
+		s := w.start()
+		want := map[int]string{0: "1", 1: "2", 2: "3"}
+		for hour, users := range values(w.await(3)) {
+			if want[hour] != users {
+				t.Errorf("hour %d counts %s users, want %s", hour, users, want[hour])
+			}
+		}
+		kafkatest.Eventually(t, 10*time.Second, func() bool { return s.count(t, "louver_events_rejected_total", "malformed") == 4 })
+		rejects, late := b.Consume(t, stream.Rejects, 0), b.Consume(t, stream.Late, 0)
+		bad := 0
+		for _, m := range rejects {
+			if m.Value == "bad" {
+				bad++
+			}
+		}
+		if bad != 3 || len(late) != 3 {
+			t.Errorf("%d bad and %d late records were copied, want 3 and 3", bad, len(late))
+		}
+		if left := s.count(t, "louver_forward_failures_total"); len(rejects)-bad+int(left) != 1 {
+			t.Errorf("the large record was copied %d times and left out %v times, want one of them once", len(rejects)-bad, left)
+		}
+		s.end(t)
+		w.audit()
+	})
+}
