@@ -1,0 +1,75 @@
+package stream_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/kafkatest"
+)
+
+// TestRebalanceKeepsBags lets a second worker join while windows are open: what the first one keeps it does not read
+// again, the windows close on time, and every event counts once.
+func TestRebalanceKeepsBags(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const size, partitions, perPartition = 20 * time.Second, 3, 50
+		start := time.Now().UTC().Truncate(size)
+		if time.Since(start) > size/4 {
+			start = start.Add(size)
+		}
+		w := newWorld(t, b, partitions, fmt.Sprintf(`
+version: 1
+streams:
+  - name: shared
+    input: {topic: INPUT, user: user, value: value, time: time, max_future: 1m}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 20s, every: 20s, grace: 1s, start: %s, end: %s}
+    contribution: last
+    releases:
+      - {name: users, statistic: count, epsilon: 1000000}
+    output: {topic: OUTPUT}
+    budget: {epsilon: 1000000000, per: 1h}
+`, start.Format(time.RFC3339), start.Add(size).Format(time.RFC3339)))
+		for p := range partitions {
+			var events []event
+			for i := range perPartition {
+				events = append(events, event{User: fmt.Sprint(p, "-", i), Value: 1, Time: start.Add(time.Second)})
+			}
+			b.Produce(t, w.input, p, recent(events)...)
+		}
+		one := w.start()
+		kafkatest.Eventually(t, size, func() bool { return one.count(t, "louver_events_total") == partitions*perPartition })
+		two := w.start()
+		owned := func() (n int) {
+			for p := range partitions {
+				if two.has(t, w.app+".ingest", strconv.Itoa(p)) {
+					n++
+				}
+			}
+			return n
+		}
+		kafkatest.Eventually(t, size, func() bool {
+			return owned() > 0 && two.count(t, "louver_events_total") == float64(owned()*perPartition)
+		})
+		moved := owned()
+		if moved == partitions {
+			t.Fatal("the second worker has taken everything")
+		}
+		for _, r := range w.await(1) {
+			if r.Value.String() != fmt.Sprint(partitions*perPartition) {
+				t.Errorf("%s = %s, want %d", r.ID, r.Value, partitions*perPartition)
+			}
+			if wait := r.ReleasedAt.Sub(r.DueAt); wait < 0 || wait > 3*time.Second {
+				t.Errorf("%s was released %s after it was due", r.ID, wait)
+			}
+		}
+		if n := one.count(t, "louver_events_total"); n != partitions*perPartition {
+			t.Errorf("the first worker has read %v records, want each of its %d once: what stayed was read again", n, partitions*perPartition)
+		}
+		one.end(t)
+		two.end(t)
+		w.audit()
+	})
+}
