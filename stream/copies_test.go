@@ -14,11 +14,11 @@ import (
 func TestCopiesNeverStopTheStream(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
-		w.input = w.input + "-large"
-		b.CreateTopic(t, w.input, 3, map[string]string{"max.message.bytes": "3000000"})
+		w.input += "-large"
+		b.CreateTopic(t, w.input, 3, map[string]string{"max.message.bytes": "3000000", "retention.ms": "-1"})
 		stream := w.streams[0]
 		stream.Input.Topic = w.input
-		stream.Rejects, stream.Late = b.Topic(t, 1, map[string]string{"max.message.bytes": "200000"}), b.Topic(t, 1, nil)
+		stream.Rejects, stream.Late = b.Topic(t, 1, map[string]string{"max.message.bytes": "200000", "retention.ms": "-1"}), b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
 		huge := make([]byte, 500_000)
 		if _, err := rand.Read(huge); err != nil {
 			t.Fatal(err)

@@ -37,8 +37,10 @@ type world struct {
 func newWorld(t *testing.T, b *kafkatest.Broker, partitions int, yaml string) *world {
 	t.Helper()
 	w := &world{t: t, broker: b, app: kafkatest.Name(t)}
-	w.input = b.Topic(t, partitions, nil)
-	output := b.Topic(t, 2, nil)
+	// Events and windows of the tests lie long ago: without this, the broker deletes them whenever it looks.
+	forEver := map[string]string{"retention.ms": "-1"}
+	w.input = b.Topic(t, partitions, forEver)
+	output := b.Topic(t, 2, forEver)
 	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", output).Replace(yaml))
 	return w
 }

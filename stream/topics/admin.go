@@ -59,6 +59,8 @@ func entries(t Topic) []kafka.ConfigEntry {
 	case t.MinRetention == Forever:
 		e = append(e, kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: "-1"},
 			kafka.ConfigEntry{ConfigName: "retention.bytes", ConfigValue: "-1"})
+	case t.Backfilled:
+		e = append(e, kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: "-1"})
 	case t.MinRetention > 0:
 		e = append(e, kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(t.MinRetention.Milliseconds(), 10)})
 	}

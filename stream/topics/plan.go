@@ -19,6 +19,9 @@ type Topic struct {
 	Cleanup string `json:"cleanup,omitempty"`
 	// MinRetention is the shortest retention.ms that loses nothing; Forever asks for −1, 0 for nothing.
 	MinRetention time.Duration `json:"-"`
+	// Backfilled topics get records whose timestamps lie long ago, windows' ends; they are created so that none is deleted
+	// for its age.
+	Backfilled bool `json:"-"`
 	// Personal topics hold what individuals sent.
 	Personal bool `json:"personal"`
 	// Operations are the rights on the topic, as Kafka's ACLs name them.
@@ -51,13 +54,14 @@ func Plan(app string, streams []*config.Stream) []Topic {
 			return
 		}
 		plan[i].MinRetention = max(plan[i].MinRetention, t.MinRetention)
+		plan[i].Backfilled = plan[i].Backfilled || t.Backfilled
 	}
 	for _, s := range streams {
 		add(Topic{Name: s.Input.Topic, Use: "events in", Personal: true, MinRetention: s.Window.Size + s.Window.Grace,
 			Operations: []string{"Read", "Describe", "DescribeConfigs"}})
 	}
 	for _, s := range streams {
-		add(Topic{Name: s.Output, Use: "releases out", Partitions: -1, Operations: []string{"Read", "Write", "Describe"}})
+		add(Topic{Name: s.Output, Use: "releases out", Partitions: -1, Backfilled: !s.Window.StartNow, Operations: []string{"Read", "Write", "Describe"}})
 		if s.Rejects != "" {
 			add(Topic{Name: s.Rejects, Use: "bad records", Partitions: -1, Personal: true, Operations: []string{"Write", "Describe"}})
 		}

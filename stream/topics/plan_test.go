@@ -1,0 +1,44 @@
+package topics
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/config"
+)
+
+func outputSettings(t *testing.T, start string) []kafka.ConfigEntry {
+	t.Helper()
+	file, err := config.Parse("streams.yaml", []byte(`
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 1s, start: `+start+`}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: out}
+    budget: {epsilon: 100, per: 24h}
+`), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := Plan("app", file.Streams)
+	i := slices.IndexFunc(plan, func(topic Topic) bool { return topic.Name == "out" })
+	return entries(plan[i])
+}
+
+// TestBackfilledOutputsAreKept: a record's timestamp is its window's end, so that the broker's usual retention would
+// delete windows of long ago as soon as they are published.
+func TestBackfilledOutputsAreKept(t *testing.T) {
+	forEver := kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: "-1"}
+	if got := outputSettings(t, "2015-05-17T10:00:00Z"); !slices.Contains(got, forEver) {
+		t.Errorf("an output that is filled from 2015 on is created with %v", got)
+	}
+	if got := outputSettings(t, "now"); len(got) != 0 {
+		t.Errorf("an output that begins now is created with %v, want the broker's defaults", got)
+	}
+}
