@@ -21,6 +21,7 @@ type geometric struct {
 	header
 	num, den uint64 // ε
 	of       func(s *Sample) int64
+	error95  float64
 }
 
 func newGeometric(q *Query) (Mechanism, error) {
@@ -28,7 +29,7 @@ func newGeometric(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &geometric{header: header{"geometric", pure(q.Epsilon)}, num: num, den: den}
+	m := &geometric{header: header{"geometric", pure(q.Epsilon)}, num: num, den: den, error95: float64(CountError95(q.Epsilon.InexactFloat64()))}
 	if q.Statistic == Outside {
 		m.of = func(s *Sample) int64 { return s.outside }
 		return m, nil
@@ -80,7 +81,12 @@ func (m *geometric) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	source := exact.NewSource(random)
 	noisy := source.DiscreteLaplace(m.num, m.den, 1)
 	noisy.Add(noisy, big.NewInt(m.of(s)))
-	return Draw{Values: []int64{cut(noisy, 0, 1<<62)}, RankError95: []float64{math.NaN()}}, source.Err()
+	return Draw{Values: []int64{cut(noisy, 0, 1<<62)}, RankError95: []float64{math.NaN()}, Error95: []float64{m.error95}}, source.Err()
+}
+
+// CountError95 is the least t ≥ 0 with P(|Z| > t) = 2a^(t+1)/(1+a) ≤ 5 %, a = e^−ε, for the noise Z of a count.
+func CountError95(epsilon float64) int64 {
+	return int64(math.Ceil(max(0, math.Log(0.025*(1+math.Exp(-epsilon)))/-epsilon-1)))
 }
 
 // cut returns x, but at least low and at most high.

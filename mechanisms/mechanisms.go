@@ -105,6 +105,9 @@ type Draw struct {
 	// RankError95 bounds each value's distance from the true quantile in ranks, with probability 95 %, from public
 	// figures alone. NaN: the mechanism has no such bound.
 	RankError95 []float64
+	// Error95 bounds the noise of each value with probability 95 %, from public figures alone: in users for counts, else in
+	// the unit of the grid. NaN, or nil for all values: the mechanism has no such bound.
+	Error95 []float64
 	// PLow and PHigh say between which percentiles each value lies, with 95 % confidence; nil without a noisy count.
 	PLow, PHigh []float64
 	// Low and High are the paid value interval; present if the query asked for one.

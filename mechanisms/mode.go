@@ -67,6 +67,13 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	return Draw{Values: []int64{m.choose(v, &k.source)}, RankError95: []float64{math.NaN()}}, k.source.Err()
 }
 
+// Lead95 is the least lead g with which a value is drawn with probability 95 % at least, where it is ahead of each of
+// `others` values by g users or more: P(x) ∝ e^{ε·n_x} draws it with probability 1/(1 + others·e^{−εg}) at least, and
+// permute-and-flip is no worse.
+func Lead95(epsilon float64, others int64) int64 {
+	return int64(min(math.Ceil(math.Log(19*float64(others))/epsilon), 1<<53))
+}
+
 // popularity has the levels n_best − n_x.
 type popularity struct{ *Sample }
 

@@ -151,3 +151,14 @@ func TestGeometric(t *testing.T) {
 		t.Error("a count is not a count")
 	}
 }
+
+func TestLead(t *testing.T) {
+	for _, others := range []int64{1, 4, 60000, 1 << 53} {
+		for _, epsilon := range []float64{0.001, 0.1, 1, 5} {
+			found := func(lead int64) float64 { return 1 / (1 + float64(others)*math.Exp(-epsilon*float64(lead))) }
+			if g := Lead95(epsilon, others); found(g) < 0.95 || found(g-1) > 0.95 {
+				t.Errorf("ε %v, %d others: a lead of %d is found with %v, one less with %v", epsilon, others, g, found(g), found(g-1))
+			}
+		}
+	}
+}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
 )
@@ -94,10 +93,8 @@ func bound(r outputs.Record) string {
 		return fmt.Sprintf("p%s–p%s", percent(*r.PLow), percent(*r.PHigh))
 	case r.RankError95 != nil:
 		return "± " + r.RankError95.String() + " ranks"
-	case r.Statistic == "count" || r.Statistic == "outside":
-		if epsilon, err := r.Epsilon.Float64(); err == nil && epsilon > 0 {
-			return fmt.Sprintf("± %d", forecast.CountError95(epsilon))
-		}
+	case r.Error95 != nil:
+		return "± " + r.Error95.String()
 	}
 	return ""
 }

@@ -82,9 +82,9 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 	epsilon := q.Epsilon.InexactFloat64()
 	switch {
 	case m.Counts():
-		figures[0].CountError = new(CountError95(epsilon))
+		figures[0].CountError = new(mechanisms.CountError95(epsilon))
 	case q.Statistic == mechanisms.Mode:
-		figures[0].Lead = new(lead95(epsilon, q.Grid.Last()))
+		figures[0].Lead = new(mechanisms.Lead95(epsilon, q.Grid.Last()))
 	case q.Statistic == mechanisms.Mean && public.Users > 0 && smooth(m):
 		figures[0].ValueError, err = worstMean(q, m, public)
 	}
@@ -103,16 +103,4 @@ func finite(of []float64, i int) *float64 {
 		return nil
 	}
 	return &of[i]
-}
-
-// CountError95 is the least t ≥ 0 with P(|X| > t) = 2a^(t+1)/(1+a) ≤ 5 % for discrete Laplace noise X, a = e^−ε.
-func CountError95(epsilon float64) int64 {
-	t := math.Log(0.025*(1+math.Exp(-epsilon)))/-epsilon - 1
-	return int64(math.Ceil(max(0, t-1e-9)))
-}
-
-// lead95 is the least lead g with P ≥ 95 % of the value that is ahead of N others by g users or more: the exponential
-// mechanism P(x) ∝ e^{ε·n_x} finds it with probability 1/(1 + N·e^{−εg}) at least, and permute-and-flip is no worse.
-func lead95(epsilon float64, others int64) int64 {
-	return int64(min(math.Ceil(math.Log(19*float64(others))/epsilon), 1<<53))
 }

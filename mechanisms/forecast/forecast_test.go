@@ -163,33 +163,6 @@ func TestWorstMean(t *testing.T) {
 	}
 }
 
-// The least t with P(|X| > t) ≤ 5 %, against the sum of the probabilities (1−a)/(1+a)·a^|x|.
-func TestCountError(t *testing.T) {
-	for _, epsilon := range []float64{0.01, 0.02, 0.1, 0.5, 1, 2, 3, 4, 10} {
-		a := math.Exp(-epsilon)
-		within := (1 - a) / (1 + a)
-		want := int64(0)
-		for within < 0.95 {
-			want++
-			within += 2 * (1 - a) / (1 + a) * math.Pow(a, float64(want))
-		}
-		if got := CountError95(epsilon); got != want {
-			t.Errorf("ε %v: %d, want %d", epsilon, got, want)
-		}
-	}
-}
-
-func TestLead(t *testing.T) {
-	for _, others := range []int64{1, 4, 60000, 1 << 53} {
-		for _, epsilon := range []float64{0.001, 0.1, 1, 5} {
-			found := func(lead int64) float64 { return 1 / (1 + float64(others)*math.Exp(-epsilon*float64(lead))) }
-			if g := lead95(epsilon, others); found(g) < 0.95 || found(g-1) > 0.95 {
-				t.Errorf("ε %v, %d others: a lead of %d is found with %v, one less with %v", epsilon, others, g, found(g), found(g-1))
-			}
-		}
-	}
-}
-
 func TestWhatIsKnown(t *testing.T) {
 	g := grid(t, "0", "100", "1")
 	known := func(f Figure) string {

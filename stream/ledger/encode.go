@@ -22,6 +22,7 @@ const version = 1
 // stored is an entry as it stands in the ledger. Decimals are text, times RFC 3339 in whole seconds.
 type stored struct {
 	Version     int         `json:"v"`
+	Format      int         `json:"format,omitempty"`
 	App         string      `json:"app"`
 	Stream      string      `json:"stream"`
 	Budget      string      `json:"budget"`
@@ -92,7 +93,7 @@ func (e Entry) Encode() ([]byte, error) {
 		return nil, err
 	}
 	s := stored{
-		Version: version, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output,
+		Version: version, Format: e.Format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output,
 		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt), ReleasedAt: whole(e.ReleasedAt),
 		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: ok, Reason: e.Reason,
 		Limit:    storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
@@ -133,7 +134,7 @@ func decode(value []byte) (Entry, error) {
 		return Entry{}, err
 	}
 	e := Entry{
-		App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output,
+		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output,
 		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
 		Continues: s.Continues, Reason: s.Reason, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
@@ -185,6 +186,8 @@ func (e Entry) name() string {
 func (e Entry) check() error {
 	fail := func(format string, args ...any) error { return fmt.Errorf(e.name()+": "+format, args...) }
 	switch {
+	case e.Format < 0 || e.Format > Format:
+		return fail("output records of format %d, want at most %d: it was written by a later release of louver", e.Format, Format)
 	case e.Stream == "" || e.Budget == "" || e.Output == "":
 		return fail("budget %q and output topic %q, want a stream, a budget and a topic", e.Budget, e.Output)
 	case e.WindowStart.Nanosecond() != 0 || e.WindowEnd.Nanosecond() != 0:

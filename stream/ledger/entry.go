@@ -20,6 +20,9 @@ const (
 // Entry is one record of the ledger: one window of one stream, with its charge and everything that was drawn.
 // Times have whole seconds and are UTC.
 type Entry struct {
+	// Format is that of the output records that the entry gives: [Format] for a new one. Older entries keep theirs, so
+	// that their records stay the same bytes for ever.
+	Format int
 	App    string
 	Stream string
 	Budget string
@@ -84,6 +87,11 @@ type Value struct {
 	RankError95 *decimal.Decimal `json:"rank_error_95,omitempty"`
 	PLow        *decimal.Decimal `json:"p_low,omitempty"`
 	PHigh       *decimal.Decimal `json:"p_high,omitempty"`
+	// Error95 is the 95 % error of the value's noise, in the value's unit; nil: no public figure bounds it.
+	Error95 *decimal.Decimal `json:"error_95,omitempty"`
+	// Quality is "useful", "rough" or "noise", as mechanisms.Query.Judge says; "": nothing public bounds the error. It is
+	// decided when the value is drawn, so that it stays the same when the rule is changed.
+	Quality string `json:"quality,omitempty"`
 	// Interval is the paid value interval, Smoothed the free estimate from this and earlier releases; nil: none.
 	Interval *Interval `json:"interval,omitempty"`
 	Smoothed *Smoothed `json:"smoothed,omitempty"`
@@ -151,6 +159,14 @@ func (e *Entry) WithholdBelow(count string, minimum int64) {
 			}
 		}
 	}
+}
+
+// Error turns an error into a figure of four significant digits at least, rounded up. Whole numbers stay exact. nil for
+// NaN and infinities.
+func Error(size float64) *decimal.Decimal {
+	return figure(size, func(d decimal.Decimal) decimal.Decimal {
+		return d.RoundCeil(max(0, 4-int32(d.NumDigits())-d.Exponent()))
+	})
 }
 
 // RankError turns an error in ranks into a figure, rounded up to one decimal; nil for NaN and infinities.

@@ -33,7 +33,7 @@ var sameDecimals = cmp.Comparer(func(a, b decimal.Decimal) bool { return a.Equal
 // exampleEntry is the entry behind the contract's example of an output record: checkout-latency, group eu, tail.p99.
 func exampleEntry() Entry {
 	return Entry{
-		App: "louver", Stream: "checkout-latency", Budget: "shoppers", Input: "checkout.events", Output: "checkout.private",
+		Format: Format, App: "louver", Stream: "checkout-latency", Budget: "shoppers", Input: "checkout.events", Output: "checkout.private",
 		WindowStart: at("2026-11-20T08:00:00Z"), WindowEnd: at("2026-11-20T08:15:00Z"),
 		DueAt: at("2026-11-20T08:15:30Z"), ReleasedAt: at("2026-11-20T08:15:31Z"),
 		Every: 15 * time.Minute, Until: at("2027-01-01T00:00:00Z"),
@@ -49,9 +49,9 @@ func exampleEntry() Entry {
 		},
 		Groups: []Group{
 			{Name: "eu", Users: ptr(int64(10412)), Values: []Value{
-				{Value: some("812"), RankError95: some("554.2"), PLow: some("0.931"), PHigh: some("1"),
+				{Value: some("812"), RankError95: some("554.2"), PLow: some("0.931"), PHigh: some("1"), Quality: "rough",
 					Smoothed: &Smoothed{Value: dec("815"), Low: some("790"), High: some("840")}},
-				{Value: some("10412"), RankError95: some("20")},
+				{Value: some("10412"), RankError95: some("20"), Error95: some("20"), Quality: "useful"},
 			}},
 			{Name: "a<b", Users: ptr(int64(3)), Reason: TooFewUsers, Values: []Value{{}, {Value: some("3")}}},
 		},
@@ -60,14 +60,14 @@ func exampleEntry() Entry {
 	}
 }
 
-const exampleStored = `{"v":1,"app":"louver","stream":"checkout-latency","budget":"shoppers","input":"checkout.events","output":"checkout.private",` +
+const exampleStored = `{"v":1,"format":1,"app":"louver","stream":"checkout-latency","budget":"shoppers","input":"checkout.events","output":"checkout.private",` +
 	`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z","released_at":"2026-11-20T08:15:31Z",` +
 	`"every":"15m","until":"2027-01-01T00:00:00Z","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":"visitors","status":"ok",` +
 	`"charge":{"epsilon":"0.25","delta":"0","items":[{"kind":"pure","epsilon":"0.15","times":1},{"kind":"bounded_range","epsilon":"0.1","times":1}]},` +
 	`"releases":[{"name":"tail.p99","statistic":"quantile","p":"0.99","mechanism":"joint","unit":"ms","epsilon":"0.1"},` +
 	`{"name":"users","statistic":"count","mechanism":"geometric","unit":"users","epsilon":"0.15"}],` +
-	`"groups":[{"name":"eu","users":10412,"values":[{"value":"812","rank_error_95":"554.2","p_low":"0.931","p_high":"1",` +
-	`"smoothed":{"value":"815","low":"790","high":"840"}},{"value":"10412","rank_error_95":"20"}]},` +
+	`"groups":[{"name":"eu","users":10412,"values":[{"value":"812","rank_error_95":"554.2","p_low":"0.931","p_high":"1","quality":"rough",` +
+	`"smoothed":{"value":"815","low":"790","high":"840"}},{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}]},` +
 	`{"name":"a\u003cb","users":3,"reason":"too_few_users","values":[{},{"value":"3"}]}],` +
 	`"books":{"stream_epsilon_spent":"12.5","budget_epsilon_spent":"12.5","budget_windows_left":46},"prior":{"upto":17,"hash":"00ff"}}`
 
@@ -139,6 +139,7 @@ func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no JSON", `{"v"`, `"v"`, "invalid character"},
 		{"a later version", `"v":1`, `"v":2`, "format version 2, want 1"},
+		{"a later format of records", `"format":1`, `"format":2`, "output records of format 2, want at most 1"},
 		{"no version", `"v":1`, `"w":1`, "format version missing"},
 		{"no stream", `"stream":"checkout-latency"`, `"stream":""`, "want a stream"},
 		{"no budget", `"budget":"shoppers"`, `"budget":""`, "want a stream, a budget and a topic"},
@@ -155,8 +156,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a window beyond the clock", `"window_end":"2026`, `"window_end":"3026`, "between 1900 and 2200"},
 		{"withheld, but charged", `"status":"ok"`, `"status":"withheld","reason":"budget_exhausted"`, "does not go with its charge"},
 		{"withheld for no reason", `"status":"ok"`, `"status":"withheld"`, "does not go with its charge"},
-		{"a value too few", `,{"value":"10412","rank_error_95":"20"}`, ``, "1 values of 2 releases"},
-		{"a value missing", `{"value":"10412","rank_error_95":"20"}`, `{}`, `no value of "users"`},
+		{"a value too few", `,{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}`, ``, "1 values of 2 releases"},
+		{"a value missing", `{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}`, `{}`, `no value of "users"`},
 		{"a group's unknown reason", `"reason":"too_few_users"`, `"reason":"shy"`, `the reason "shy"`},
 		{"a release that is free", `"mechanism":"joint","unit":"ms","epsilon":"0.1"`, `"mechanism":"joint"`, `release "tail.p99" has epsilon 0`},
 		{"no groups", `"groups":[`, `"bands":[`, "0 groups"},
@@ -235,6 +236,7 @@ func TestFiguresAreRoundedOutward(t *testing.T) {
 		want string
 	}{
 		{RankError(554.12), "554.2"}, {RankError(554.2), "554.2"}, {RankError(0.01), "0.1"},
+		{Error(150), "150"}, {Error(29957), "29957"}, {Error(12.3411), "12.35"}, {Error(0.00123401), "0.001235"}, {Error(0), "0"}, {Error(29957.2), "29958"},
 		{PercentileLow(0.9310009), "0.931"}, {PercentileHigh(0.9310001), "0.931001"}, {PercentileHigh(1), "1"}, {PercentileLow(0), "0"},
 	} {
 		if c.got == nil || !c.got.Equal(dec(c.want)) {
@@ -242,7 +244,7 @@ func TestFiguresAreRoundedOutward(t *testing.T) {
 		}
 	}
 	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if RankError(f) != nil || PercentileLow(f) != nil || PercentileHigh(f) != nil {
+		if Error(f) != nil || RankError(f) != nil || PercentileLow(f) != nil || PercentileHigh(f) != nil {
 			t.Errorf("%v became a figure", f)
 		}
 	}

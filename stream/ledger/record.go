@@ -30,6 +30,9 @@ const (
 	headerID    = "ce_id"
 )
 
+// Format is the newest format of output records. Entries of format 0 give records without error_95 and quality.
+const Format = 1
+
 // number is a decimal written as a JSON number, exact.
 type number struct{ decimal.Decimal }
 
@@ -64,6 +67,7 @@ type output struct {
 	Epsilon     number          `json:"epsilon"`
 	Delta       number          `json:"delta"`
 	RankError95 *number         `json:"rank_error_95"`
+	*accuracy                   // nil in format 0
 	Users       *int64          `json:"users"`
 	PLow        *number         `json:"p_low"`
 	PHigh       *number         `json:"p_high"`
@@ -74,6 +78,12 @@ type output struct {
 	BudgetSpent *number         `json:"budget_epsilon_spent"`
 	BudgetLimit number          `json:"budget_epsilon_limit"`
 	BudgetLeft  int64           `json:"budget_windows_left"`
+}
+
+// accuracy are the fields that came with format 1.
+type accuracy struct {
+	Error95 *number `json:"error_95"`
+	Quality *string `json:"quality"`
 }
 
 type outputInterval struct {
@@ -119,6 +129,9 @@ func (e Entry) record(g Group, i int) (Record, error) {
 		StreamSpent: optional(e.Standing.StreamSpent), Budget: e.Budget, BudgetSpent: optional(e.Standing.BudgetSpent),
 		BudgetLimit: number{e.Limit.Epsilon}, BudgetLeft: e.Standing.WindowsLeft,
 	}
+	if e.Format >= 1 {
+		o.accuracy = &accuracy{}
+	}
 	switch {
 	case e.Reason != "":
 		o.Status, o.Reason = withheld, &e.Reason
@@ -152,6 +165,12 @@ func (e Entry) record(g Group, i int) (Record, error) {
 
 func (o *output) fill(v Value) {
 	o.Value, o.RankError95, o.PLow, o.PHigh = optional(v.Value), optional(v.RankError95), optional(v.PLow), optional(v.PHigh)
+	if o.accuracy != nil {
+		o.Error95 = optional(v.Error95)
+		if v.Quality != "" {
+			o.Quality = &v.Quality
+		}
+	}
 	if n := v.Interval; n != nil {
 		o.Interval = &outputInterval{number{n.Level}, number{n.Low}, number{n.High}}
 	}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +18,7 @@ const exampleRecord = `{"schema":"louver.release.v1",` +
 	`"statistic":"quantile","p":0.99,"mechanism":"joint","unit":"ms",` +
 	`"value":812,"status":"ok","reason":null,` +
 	`"epsilon":0.1,"delta":0,` +
-	`"rank_error_95":554.2,"users":10412,"p_low":0.931,"p_high":1,` +
+	`"rank_error_95":554.2,"error_95":null,"quality":"rough","users":10412,"p_low":0.931,"p_high":1,` +
 	`"interval":null,"smoothed":{"value":815,"low":790,"high":840},` +
 	`"stream_epsilon_spent":12.5,"budget":"shoppers","budget_epsilon_spent":12.5,"budget_epsilon_limit":24,` +
 	`"budget_windows_left":46}`
@@ -88,24 +89,41 @@ func TestRecordsOfEveryKind(t *testing.T) {
 		want  map[string]string
 	}{
 		{"a count", exampleEntry(), 1, map[string]string{"value": "10412", "p": "null", "unit": `"users"`, "statistic": `"count"`, "epsilon": "0.15",
-			"p_low": "null", "p_high": "null", "smoothed": "null", "rank_error_95": "20", "reason": "null"}},
+			"p_low": "null", "p_high": "null", "smoothed": "null", "rank_error_95": "20", "error_95": "20", "quality": `"useful"`, "reason": "null"}},
 		{"too few users", exampleEntry(), 2, map[string]string{"value": "null", "status": `"withheld"`, "reason": `"too_few_users"`, "epsilon": "0.1",
-			"users": "3", "rank_error_95": "null", "group": `"a<b"`, "p": "0.99", "stream_epsilon_spent": "12.5"}},
+			"users": "3", "rank_error_95": "null", "error_95": "null", "quality": "null", "group": `"a<b"`, "p": "0.99", "stream_epsilon_spent": "12.5"}},
 		{"the count that was too low", exampleEntry(), 3, map[string]string{"value": "3", "status": `"ok"`, "reason": "null", "epsilon": "0.15"}},
 		{"budget exhausted", exhausted, 0, map[string]string{"value": "null", "status": `"withheld"`, "reason": `"budget_exhausted"`, "epsilon": "0",
-			"delta": "0", "users": "null", "p": "0.99", "group": `""`, "id": `"checkout-latency//2026-11-20T08:00:00Z/tail.p99"`}},
+			"delta": "0", "users": "null", "error_95": "null", "quality": "null", "p": "0.99", "group": `""`, "id": `"checkout-latency//2026-11-20T08:00:00Z/tail.p99"`}},
 		{"exact decimals", full, 0, map[string]string{"value": "12.3", "interval": `{"level":0.95,"low":-700.5,"high":9000000000000000000000}`,
 			"smoothed": `{"value":0.001,"low":null,"high":null}`, "stream_epsilon_spent": "null", "budget_epsilon_spent": "null"}},
 	} {
 		got := fields(t, records(t, c.entry)[c.index])
-		if len(got) != 29 {
-			t.Errorf("%s: %d fields, want all 29", c.name, len(got))
+		if len(got) != 31 {
+			t.Errorf("%s: %d fields, want all 31", c.name, len(got))
 		}
 		for name, want := range c.want {
 			if got[name] != want {
 				t.Errorf("%s: %s is %s, want %s", c.name, name, got[name], want)
 			}
 		}
+	}
+}
+
+// Entries that were written before records had error_95 and quality give the records that they always gave, so that what
+// was published then still agrees with the ledger.
+func TestOldEntriesGiveOldRecords(t *testing.T) {
+	stored := strings.NewReplacer(`"format":1,`, "", `,"quality":"rough"`, "", `,"error_95":"20","quality":"useful"`, "").Replace(exampleStored)
+	old, err := Decode([]byte(stored))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(exampleRecord, `"error_95":null,"quality":"rough",`, "", 1)
+	if diff := cmp.Diff(want, string(records(t, old)[0].Value)); diff != "" {
+		t.Error(diff)
+	}
+	if again := string(encode(t, old)); again != stored {
+		t.Errorf("encoded again it is\n%s, not\n%s", again, stored)
 	}
 }
 

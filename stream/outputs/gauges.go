@@ -34,10 +34,11 @@ const staleWindows = 3
 var (
 	series   = []string{"stream", "group", "release"}
 	value    = prometheus.NewDesc("louver_release_value", "Newest private value; absent while it is withheld or stale.", series, nil)
-	low      = prometheus.NewDesc("louver_release_low", "Lower end of the paid interval, or of the free 90 % band.", series, nil)
-	high     = prometheus.NewDesc("louver_release_high", "Upper end of the paid interval, or of the free 90 % band.", series, nil)
+	low      = prometheus.NewDesc("louver_release_low", "Lower end of the paid interval, of the free 90 % band, or of the value less its 95 % error.", series, nil)
+	high     = prometheus.NewDesc("louver_release_high", "Upper end of the paid interval, of the free 90 % band, or of the value and its 95 % error.", series, nil)
 	smoothed = prometheus.NewDesc("louver_release_smoothed", "Estimate from this and earlier releases.", series, nil)
 	withheld = prometheus.NewDesc("louver_release_withheld", "1 while the newest value is withheld for this reason.", append(series[:3:3], "reason"), nil)
+	quality  = prometheus.NewDesc("louver_release_quality", "1 for the quality of the newest value, from public figures alone; all 0 while it is withheld or stale, or where nothing public bounds its error.", append(series[:3:3], "quality"), nil)
 	ended    = prometheus.NewDesc("louver_release_window_end_timestamp_seconds", "End of the newest window.", series, nil)
 	info     = prometheus.NewDesc("louver_release_info", "What the series is.", []string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
 	spent    = prometheus.NewDesc("louver_epsilon_spent", "ε that the stream has been charged.", []string{"stream"}, nil)
@@ -48,7 +49,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, ended, info, spent, bSpent, bLimit, bLeft} {
+	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, ended, info, spent, bSpent, bLimit, bLeft} {
 		c <- d
 	}
 }
@@ -90,13 +91,14 @@ func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 	labels := []string{r.Stream, r.Group, r.Release}
 	c <- prometheus.MustNewConstMetric(ended, prometheus.GaugeValue, float64(r.WindowEnd.Unix()), labels...)
 	for _, reason := range []string{"budget_exhausted", "too_few_users"} {
-		is := 0.0
-		if r.Reason != nil && *r.Reason == reason {
-			is = 1
-		}
-		c <- prometheus.MustNewConstMetric(withheld, prometheus.GaugeValue, is, append(labels[:3:3], reason)...)
+		is := r.Reason != nil && *r.Reason == reason
+		c <- prometheus.MustNewConstMetric(withheld, prometheus.GaugeValue, indicator(is), append(labels[:3:3], reason)...)
 	}
-	if r.Value == nil || g.now().Sub(r.DueAt) > staleWindows*r.WindowEnd.Sub(r.WindowStart) {
+	shown := r.Value != nil && g.now().Sub(r.DueAt) <= staleWindows*r.WindowEnd.Sub(r.WindowStart)
+	for _, q := range []string{"useful", "rough", "noise"} {
+		c <- prometheus.MustNewConstMetric(quality, prometheus.GaugeValue, indicator(shown && r.Quality == q), append(labels[:3:3], q)...)
+	}
+	if !shown {
 		return
 	}
 	gauge(c, value, r.Value, labels...)
@@ -107,10 +109,22 @@ func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 	case r.Smoothed != nil && r.Smoothed.Low != nil && r.Smoothed.High != nil:
 		gauge(c, low, r.Smoothed.Low, labels...)
 		gauge(c, high, r.Smoothed.High, labels...)
+	default:
+		if v, e, ok := r.bounded(); ok {
+			c <- prometheus.MustNewConstMetric(low, prometheus.GaugeValue, max(v-e, r.least()), labels...)
+			c <- prometheus.MustNewConstMetric(high, prometheus.GaugeValue, v+e, labels...)
+		}
 	}
 	if r.Smoothed != nil {
 		gauge(c, smoothed, &r.Smoothed.Value, labels...)
 	}
+}
+
+func indicator(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func gauge(c chan<- prometheus.Metric, d *prometheus.Desc, n *json.Number, labels ...string) {

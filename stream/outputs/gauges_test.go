@@ -65,6 +65,26 @@ louver_release_withheld{group="eu",reason="too_few_users",release="p50",stream="
 `), "louver_release_withheld"); err != nil {
 		t.Error(err)
 	}
+	useful := strings.NewReplacer(`"rank_error_95":554.2`, `"rank_error_95":554.2,"error_95":null,"quality":"useful"`, `"smoothed":{"value":815,"low":790,"high":840}`, `"smoothed":null`).Replace(published)
+	count := strings.NewReplacer("/p50", "/users", `"p50"`, `"users"`, `"median"`, `"count"`, `"value":812`, `"value":100`, `"error_95":null,"quality":"useful"`, `"error_95":150,"quality":"noise"`).Replace(useful)
+	if err := testutil.CollectAndCompare(gauges(t, "2026-11-20T08:16:00Z", useful, count), strings.NewReader(`
+# HELP louver_release_high Upper end of the paid interval, of the free 90 % band, or of the value and its 95 % error.
+# TYPE louver_release_high gauge
+louver_release_high{group="eu",release="users",stream="s"} 250
+# HELP louver_release_low Lower end of the paid interval, of the free 90 % band, or of the value less its 95 % error.
+# TYPE louver_release_low gauge
+louver_release_low{group="eu",release="users",stream="s"} 0
+# HELP louver_release_quality 1 for the quality of the newest value, from public figures alone; all 0 while it is withheld or stale, or where nothing public bounds its error.
+# TYPE louver_release_quality gauge
+louver_release_quality{group="eu",quality="noise",release="p50",stream="s"} 0
+louver_release_quality{group="eu",quality="noise",release="users",stream="s"} 1
+louver_release_quality{group="eu",quality="rough",release="p50",stream="s"} 0
+louver_release_quality{group="eu",quality="rough",release="users",stream="s"} 0
+louver_release_quality{group="eu",quality="useful",release="p50",stream="s"} 1
+louver_release_quality{group="eu",quality="useful",release="users",stream="s"} 0
+`), "louver_release_high", "louver_release_low", "louver_release_quality"); err != nil {
+		t.Error(err)
+	}
 	if problems, err := testutil.CollectAndLint(g); err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)
 	}

@@ -5,6 +5,7 @@ package outputs
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -27,6 +28,8 @@ type Record struct {
 	Reason       *string      `json:"reason"`
 	Epsilon      json.Number  `json:"epsilon"`
 	RankError95  *json.Number `json:"rank_error_95"`
+	Error95      *json.Number `json:"error_95"`
+	Quality      string       `json:"quality"` // "" for null, and in records of earlier releases of louver
 	Users        *int64       `json:"users"`
 	PLow         *json.Number `json:"p_low"`
 	PHigh        *json.Number `json:"p_high"`
@@ -63,6 +66,24 @@ func Decode(value []byte) (r Record, ok bool, err error) {
 		return Record{}, false, fmt.Errorf("output record: %w", err)
 	}
 	return r, r.SchemaString == schema, nil
+}
+
+// bounded is the value and its 95 % error, if it has one.
+func (r Record) bounded() (value, error95 float64, ok bool) {
+	if r.Value == nil || r.Error95 == nil {
+		return 0, 0, false
+	}
+	value, err := r.Value.Float64()
+	error95, err2 := r.Error95.Float64()
+	return value, error95, err == nil && err2 == nil
+}
+
+// least is what no value of the statistic is below.
+func (r Record) least() float64 {
+	if r.Statistic == "count" || r.Statistic == "outside" {
+		return 0
+	}
+	return math.Inf(-1)
 }
 
 // Key is the series that the record belongs to.

@@ -88,7 +88,7 @@ func described(s *config.Stream, r config.Release) []ledger.Release {
 // entry is the ledger entry of a window, before it is settled and drawn.
 func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	s := p.stream
-	e := ledger.Entry{App: app, Stream: s.Name, Budget: s.Budget.Name, Input: s.Input.Topic, Output: s.Output,
+	e := ledger.Entry{Format: ledger.Format, App: app, Stream: s.Name, Budget: s.Budget.Name, Input: s.Input.Topic, Output: s.Output,
 		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(), DueAt: time.Unix(0, p.schedule.Due(w)).UTC(),
 		Every: p.schedule.Every, Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per},
 		Price: p.price, Releases: p.releases}
@@ -122,7 +122,7 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 					return fmt.Errorf("draw %s of stream %s: %w", d.query.Statistic, p.stream.Name, err)
 				}
 				m.DrawDuration.WithLabelValues(string(d.query.Statistic)).Observe(time.Since(began).Seconds())
-				p.fill(e.Groups[g].Values[d.first:], d, drawn)
+				p.fill(e.Groups[g].Values[d.first:], d, drawn, public.Users)
 				if d.counting {
 					users := drawn.Values[0]
 					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: d.query.Epsilon.InexactFloat64()}
@@ -145,8 +145,9 @@ func asPoints(points []windows.Point) []mechanisms.Point {
 	return out
 }
 
-// fill turns what was drawn into the ledger's values.
-func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw) {
+// fill turns what was drawn into the ledger's values. users is the count released for the window and group, if one was
+// drawn before.
+func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw, users *mechanisms.NoisyCount) {
 	at := func(f []float64, i int, figure func(float64) *decimal.Decimal) *decimal.Decimal {
 		if i >= len(f) {
 			return nil
@@ -161,6 +162,8 @@ func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw) {
 		}
 		v.Value = &figure
 		v.RankError95 = at(drawn.RankError95, i, ledger.RankError)
+		v.Error95 = at(drawn.Error95, i, ledger.Error)
+		v.Quality = string(d.query.Judge(drawn, i, figure.InexactFloat64(), users))
 		v.PLow = at(drawn.PLow, i, ledger.PercentileLow)
 		v.PHigh = at(drawn.PHigh, i, ledger.PercentileHigh)
 		if d.query.Interval != nil {

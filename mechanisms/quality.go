@@ -1,0 +1,106 @@
+package mechanisms
+
+import "math"
+
+// Quality says in one word whether a released value can be relied on.
+type Quality string
+
+// The qualities. The empty one says that nothing public bounds the error.
+const (
+	Useful Quality = "useful"
+	Rough  Quality = "rough"
+	Noise  Quality = "noise"
+)
+
+// Judge returns the quality of the i-th value of a draw. value is that value: a number of users for counts, else in the
+// unit of the grid. users is the count released for the same window and group; nil: none, and then ExpectedUsers takes
+// its place. Only public figures enter, so that the quality may be published and costs nothing.
+//
+//   - Where the released count is within its own noise, ± Error95, the window may hold nobody: every value is Noise.
+//   - A median or quantile p whose value lies between the percentiles l and h with 95 % confidence: Useful if the odds
+//     x/(1−x) of both l and h are within a factor of 3 of those of p, Noise if neither's are within a factor of 9, else
+//     Rough. Useful are 25–75 % for p50, 75–96.4 % for p90, 97.1–99.7 % for p99. Noise begins at 10–90 % for p50, below
+//     50 % for p90 and below 91.7 % for p99, where the upper end is 100 % too. The bound holds whatever the data; the
+//     typical error is about a tenth of it.
+//   - All else goes by an error and what it is compared with: Useful up to a tenth of that, Noise from the whole of it
+//     on, else Rough. The error of a count is compared with the count, or with a tenth of the users if that is more and
+//     the count is of some of them only (above, below, outside). The error of a mean is compared with its distance from
+//     0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds. A mode has no error, but
+//     [Lead95], which is compared with the users.
+//   - Values of other mechanisms have no public error, and no quality.
+func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
+	n := float64(q.ExpectedUsers)
+	if users != nil {
+		if n = float64(users.Value); n <= float64(CountError95(users.Epsilon)) {
+			return Noise
+		}
+	}
+	switch q.Statistic {
+	case Median, Quantile, Quantiles:
+		return q.judgeBand(d, i, n)
+	case Mode:
+		if n == 0 {
+			return ""
+		}
+		return compare(float64(Lead95(q.Epsilon.InexactFloat64(), q.Grid.last)), n)
+	}
+	noise, ok := figure(d.Error95, i)
+	if !ok {
+		return ""
+	}
+	reference := math.Abs(value)
+	switch some := q.Above != nil || q.Below != nil; {
+	case q.Statistic == Count && some, q.Statistic == Outside:
+		reference = max(reference, n/10)
+	case q.Statistic != Count && q.Grid.lower.IsNegative() && q.Grid.upper.IsPositive():
+		reference = max(reference, q.Grid.upper.Sub(q.Grid.lower).InexactFloat64()/10)
+	}
+	return compare(noise, reference)
+}
+
+// judgeBand judges a quantile among n users; 0: unknown.
+func (q Query) judgeBand(d Draw, i int, n float64) Quality {
+	p := 0.5
+	if i < len(q.P) {
+		p = q.P[i].InexactFloat64()
+	}
+	low, bounded := figure(d.PLow, i)
+	high, _ := figure(d.PHigh, i)
+	if ranks, ok := figure(d.RankError95, i); !bounded && ok && n > 0 {
+		low, high = percentiles(p, ranks, ranks, n)
+		bounded = true
+	}
+	below, above := oddsApart(p, low), oddsApart(p, high)
+	switch {
+	case !bounded:
+		return ""
+	case max(below, above) <= 3:
+		return Useful
+	case min(below, above) > 9:
+		return Noise
+	}
+	return Rough
+}
+
+// oddsApart is the factor, at least 1, between the odds x/(1−x) of two probabilities.
+func oddsApart(p, r float64) float64 {
+	return math.Exp(math.Abs(math.Log(p/(1-p)) - math.Log(r/(1-r))))
+}
+
+func compare(noise, reference float64) Quality {
+	switch {
+	case noise >= reference:
+		return Noise
+	case noise <= reference/10:
+		return Useful
+	}
+	return Rough
+}
+
+// figure is the i-th of some figures, if it is there and finite.
+func figure(of []float64, i int) (x float64, ok bool) {
+	if i >= len(of) || math.IsNaN(of[i]) || math.IsInf(of[i], 0) {
+		return 0, false
+	}
+	return of[i], true
+}

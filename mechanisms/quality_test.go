@@ -1,0 +1,94 @@
+package mechanisms
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shopspring/decimal"
+)
+
+func TestJudge(t *testing.T) {
+	latencies, balance := grid(t, "0", "60000", "1"), grid(t, "-10", "10", "0.01")
+	above := decimal.NewFromInt(800)
+	users := func(n int64) *NoisyCount { return &NoisyCount{Value: n, Epsilon: 0.1} } // ± 30 users
+	band := func(low, high float64) Draw { return Draw{PLow: []float64{low}, PHigh: []float64{high}} }
+	noise := func(error95 float64) Draw { return Draw{Error95: []float64{error95}} }
+	quantile := func(p string) Query {
+		return Query{Statistic: Quantile, P: []decimal.Decimal{decimal.RequireFromString(p)}, Grid: latencies}
+	}
+	for _, c := range []struct {
+		name  string
+		q     Query
+		draw  Draw
+		value float64
+		users *NoisyCount
+		want  Quality
+	}{
+		{"p50 within 25–75 %", quantile("0.5"), band(0.251, 0.749), 100, users(1000), Useful},
+		{"p50 within 20–75 %", quantile("0.5"), band(0.2, 0.74), 100, users(1000), Rough},
+		{"p50 within 10–90 %", quantile("0.5"), band(0.101, 0.899), 100, users(1000), Rough},
+		{"p50 beyond 10–90 %", quantile("0.5"), band(0.099, 0.901), 100, users(1000), Noise},
+		{"p50 of anything", quantile("0.5"), band(0, 1), 100, users(1000), Noise},
+		{"a median has p 0.5", Query{Statistic: Median, Grid: latencies}, band(0.4, 0.6), 100, users(1000), Useful},
+		{"p99 within 97.1–99.6 %", quantile("0.99"), band(0.971, 0.996), 100, users(1000), Useful},
+		{"p99 that may be the greatest value", quantile("0.99"), band(0.985, 1), 100, users(1000), Rough},
+		{"the p99 of the record's documentation", quantile("0.99"), band(0.931, 1), 812, users(10412), Rough},
+		{"p99 that may be p90", quantile("0.99"), band(0.9, 1), 100, users(1000), Noise},
+		{"p01 that may be p10", quantile("0.01"), band(0, 0.1), 100, users(1000), Noise},
+		{"p01 within 0.4–2.9 %", quantile("0.01"), band(0.004, 0.029), 100, users(1000), Useful},
+		{"the second of several", Query{Statistic: Quantiles, P: append(quantile("0.5").P, quantile("0.9").P...), Grid: latencies},
+			Draw{PLow: []float64{0.4, 0.1}, PHigh: []float64{0.6, 1}}, 100, users(1000), Noise},
+		{"3 ± 30 users", quantile("0.5"), band(0.4, 0.6), 100, users(3), Noise},
+		{"29 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(CountError95(0.1)), Noise},
+		{"30 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(CountError95(0.1) + 1), Useful},
+		{"100 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500, Grid: latencies}, Draw{RankError95: []float64{100}}, 100, nil, Useful},
+		{"150 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500, Grid: latencies}, Draw{RankError95: []float64{150}}, 100, nil, Rough},
+		{"150 ranks of nobody knows how many", Query{Statistic: Median, Grid: latencies}, Draw{RankError95: []float64{150}}, 100, nil, ""},
+		{"a released count goes before the expected", Query{Statistic: Median, ExpectedUsers: 5, Grid: latencies}, band(0.4, 0.6), 100, users(1000), Useful},
+		{"a quantile without a bound", quantile("0.99"), Draw{}, 100, users(1000), ""},
+
+		{"a count of 300 ± 30", Query{Statistic: Count, Grid: latencies}, noise(30), 300, nil, Useful},
+		{"a count of 299 ± 30", Query{Statistic: Count, Grid: latencies}, noise(30), 299, nil, Rough},
+		{"a count of 30 ± 30", Query{Statistic: Count, Grid: latencies}, noise(30), 30, nil, Noise},
+		{"of all users, whatever was expected", Query{Statistic: Count, ExpectedUsers: 5000, Grid: latencies}, noise(30), 3, nil, Noise},
+		{"12 ± 30 slow ones among 3000", Query{Statistic: Count, Above: &above, Grid: latencies}, noise(30), 12, users(3000), Useful},
+		{"12 ± 30 slow ones among 1000", Query{Statistic: Count, Above: &above, Grid: latencies}, noise(30), 12, users(1000), Rough},
+		{"12 ± 30 slow ones among 300", Query{Statistic: Count, Above: &above, Grid: latencies}, noise(30), 12, users(300), Noise},
+		{"12 ± 30 of some", Query{Statistic: Count, Above: &above, Grid: latencies}, noise(30), 12, nil, Noise},
+		{"0 ± 30 outside, of 3000 expected", Query{Statistic: Outside, ExpectedUsers: 3000, Grid: latencies}, noise(30), 0, nil, Useful},
+
+		{"a mean of 120 ± 12", Query{Statistic: Mean, Grid: latencies}, noise(12), 120, users(1000), Useful},
+		{"a mean of 120 ± 13", Query{Statistic: Mean, Grid: latencies}, noise(13), 120, users(1000), Rough},
+		{"a mean of 120 ± 120", Query{Statistic: Mean, Grid: latencies}, noise(120), 120, users(1000), Noise},
+		{"a mean of −0.01 ± 0.2 on −10 to 10", Query{Statistic: Mean, Grid: balance}, noise(0.2), -0.01, users(1000), Useful},
+		{"a mean of −0.01 ± 2 on −10 to 10", Query{Statistic: Mean, Grid: balance}, noise(2), -0.01, users(1000), Noise},
+		{"a mean of −8 ± 2 on −10 to 10", Query{Statistic: Mean, Grid: balance}, noise(2), -8, users(1000), Rough},
+		{"a mean without an error", Query{Statistic: Mean, Grid: latencies}, Draw{}, 120, users(1000), ""},
+		{"a mean without an error, of 3 ± 30 users", Query{Statistic: Mean, Grid: latencies}, Draw{}, 120, users(3), Noise},
+
+		{"a mode that leads by 140 of 1400", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), Grid: latencies}, Draw{}, 7, users(1400), Useful},
+		{"a mode that leads by 140 of 500", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), Grid: latencies}, Draw{}, 7, users(500), Rough},
+		{"a mode that leads by 140 of 140", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), ExpectedUsers: 140, Grid: latencies}, Draw{}, 7, nil, Noise},
+		{"a mode of nobody knows how many", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), Grid: latencies}, Draw{}, 7, nil, ""},
+	} {
+		last := max(0, len(c.q.P)-1)
+		if got := c.q.Judge(c.draw, last, c.value, c.users); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Every count that is drawn carries the error of its noise.
+func TestCountsCarryTheirError(t *testing.T) {
+	g := grid(t, "0", "100", "1")
+	for _, s := range []Statistic{Count, Outside} {
+		m, err := New(Query{Statistic: s, Epsilon: decimal.RequireFromString("0.02"), Grid: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := m.Draw(NewSample(g, []Point{{Index: 3, Count: 10}}), Public{}, rand.NewChaCha8([32]byte{}))
+		if err != nil || len(d.Error95) != 1 || d.Error95[0] != 150 {
+			t.Errorf("%s: %v, %v", s, d.Error95, err)
+		}
+	}
+}

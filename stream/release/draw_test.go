@@ -1,0 +1,71 @@
+package release
+
+import (
+	"os"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/windows"
+)
+
+// Every value says how far it may be off and whether it can be relied on, group by group: group a has 2000 users, b has
+// nobody. At ε 30 a count is exact but for a chance of 10⁻¹².
+func TestDrawJudgesEveryValue(t *testing.T) {
+	const text = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups: [a, b]
+    bounds: {lower: 0, upper: 1000, step: 1}
+    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z}
+    contribution: last
+    releases:
+      - {name: p50, statistic: median, epsilon: 1}
+      - {name: tails, statistic: quantiles, p: [0.5, 0.9], epsilon: 1}
+      - {name: typical, statistic: trimmed_mean, trim: 0.1, epsilon: 1}
+      - {name: slow, statistic: count, above: 500, epsilon: 30}
+      - {name: users, statistic: count, epsilon: 30}
+    output: {topic: out}
+    budget: {epsilon: 100000, per: 24h}
+`
+	file, err := config.Parse("streams.yaml", []byte(text), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProgram(file.Streams[0], file.Streams[0].Window.Start)
+	w := p.schedule.First()
+	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: w, Hasher: windows.NewHasher([16]byte{})}
+	bag, merger := windows.NewBag(spec), windows.NewMerger(spec)
+	for i := range uint64(2000) {
+		bag.Add(windows.UserHash{i, i}, 0, w.Start, int64(i%500))
+	}
+	if err := merger.Add(bag.Seal(false)); err != nil {
+		t.Fatal(err)
+	}
+	entry := p.entry("app", w)
+	if err := p.draw(&entry, merger, newPrior(p), metrics.New(prometheus.NewRegistry(), nil, nil)); err != nil {
+		t.Fatal(err)
+	}
+	for g, want := range []map[string]string{
+		{"p50": "useful", "tails.p50": "useful", "tails.p90": "useful", "typical": "", "slow": "useful", "users": "useful"},
+		{"p50": "noise", "tails.p50": "noise", "tails.p90": "noise", "typical": "noise", "slow": "noise", "users": "noise"},
+	} {
+		for i, r := range entry.Releases {
+			v := entry.Groups[g].Values[i]
+			if v.Quality != want[r.Name] {
+				t.Errorf("group %s, %s = %s: quality %q, want %q", entry.Groups[g].Name, r.Name, v.Value, v.Quality, want[r.Name])
+			}
+			if counts := r.Statistic == "count"; counts != (v.Error95 != nil) || counts && !v.Error95.IsZero() {
+				t.Errorf("group %s, %s: error_95 %v", entry.Groups[g].Name, r.Name, v.Error95)
+			}
+		}
+	}
+	if entry.Format != ledger.Format {
+		t.Errorf("format %d", entry.Format)
+	}
+}
