@@ -47,8 +47,11 @@ streams:
 	if err := merger.Add(bag.Seal(false)); err != nil {
 		t.Fatal(err)
 	}
-	entry := p.entry("app", w)
-	if err := p.draw(&entry, merger, newPrior(p), metrics.New(prometheus.NewRegistry(), nil, nil)); err != nil {
+	entry, learned := p.entry("app", w), newPrior(p)
+	if err := learned.ready(learned.number(w.End)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.draw(&entry, merger, learned, metrics.New(prometheus.NewRegistry(), nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	for g, want := range []map[string]string{
