@@ -23,7 +23,7 @@ type budgetCommand struct {
 
 // Run implements the command.
 func (c *budgetCommand) Run(app *App) error {
-	conn, err := c.connect(app.Context)
+	conn, err := c.connect(app.Context, app)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ type auditCommand struct {
 
 // Run implements the command.
 func (c *auditCommand) Run(app *App) error {
-	conn, err := c.connect(app.Context)
+	conn, err := c.connect(app.Context, app)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (c *checkCommand) Run(app *App) error {
 
 // onCluster verifies the topics.
 func (c *checkCommand) onCluster(app *App, file *config.File) error {
-	conn, err := c.connect(app.Context)
+	conn, err := c.connect(app.Context, app)
 	if err != nil {
 		return err
 	}

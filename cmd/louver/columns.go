@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/replay"
 )
 
 // fileColumns name the columns of a file of events.
 type fileColumns struct {
-	User  string `placeholder:"COLUMN" help:"Column of the user (for JSON lines a path with dots, as for all columns)."`
+	User  string `placeholder:"COLUMN" help:"Column of the user (for JSON lines a field, with dots into objects; so for all columns)."`
 	Value string `placeholder:"COLUMN" help:"Column of the value."`
 	Time  string `placeholder:"COLUMN" help:"Column of the time."`
 	Group string `placeholder:"COLUMN" help:"Column of the group; absent: no groups."`
@@ -25,9 +26,41 @@ func (c fileColumns) columns() (replay.Columns, error) {
 		}
 	}
 	if missing != nil {
-		return replay.Columns{}, usageError(fmt.Errorf("a file of events needs %s: the names of its columns", strings.Join(missing, ", ")))
+		return replay.Columns{}, usageError(fmt.Errorf("%s missing; want the names of these columns of the file", strings.Join(missing, ", ")))
 	}
 	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}, nil
+}
+
+// meaning says what a reason for rejecting a record means for the columns of a file.
+func meaning(r codec.Reason, c replay.Columns) string {
+	switch r {
+	case codec.BadValue:
+		return c.Value + " is missing or not a number such as 12 or -3.5"
+	case codec.BadUser:
+		return c.User + " is empty or missing"
+	case codec.BadTime:
+		return c.Time + " is missing or not a time after 1970"
+	case codec.Future:
+		return c.Time + " is more than 5 minutes ahead of now"
+	}
+	return "the line is not what a stream can read"
+}
+
+// delimiterFlag says what separates the columns of a CSV file.
+type delimiterFlag struct {
+	Delimiter string `default:"," placeholder:"C" help:"Character between the columns of a CSV file; \\t for a tab."`
+}
+
+// rune is the character.
+func (d delimiterFlag) rune() (rune, error) {
+	r := []rune(d.Delimiter)
+	switch {
+	case d.Delimiter == `\t`:
+		return '\t', nil
+	case len(r) != 1 || strings.ContainsRune("\"\r\n\ufffd", r[0]):
+		return 0, usageError(fmt.Errorf("--delimiter %q; want one character, such as ;", d.Delimiter))
+	}
+	return r[0], nil
 }
 
 // fileError gives what went wrong with a file its exit code.

@@ -2,9 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -21,25 +27,82 @@ import (
 // patience is how long an unreachable broker is tried at start.
 const patience = 30 * time.Second
 
-// connect reaches the cluster: refused credentials are an error at once, an unreachable broker after half a minute.
-func (s KafkaSettings) connect(ctx context.Context) (*kafkaconn.Conn, error) {
+// connect reaches the cluster: refused credentials are an error at once, an unreachable broker after half a minute, of
+// which it tells beforehand.
+func (s KafkaSettings) connect(ctx context.Context, app *App) (*kafkaconn.Conn, error) {
 	config, err := s.Config()
 	if err != nil {
 		return nil, err
 	}
 	conn, err := kafkaconn.New(config)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("LOUVER_KAFKA_BROKERS: %w", err)
 	}
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := conn.Check(trying); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	told := false
+	err = conn.Check(trying, func(err error) {
+		if !told {
+			app.Log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", patience), zap.Strings("brokers", s.KafkaBrokers), zap.String("reason", unreachable(err)))
 		}
-		return nil, brokerError(fmt.Errorf("%w; check LOUVER_KAFKA_BROKERS=%s", err, strings.Join(s.KafkaBrokers, ",")))
+		told = true
+	})
+	if err == nil {
+		return conn, nil
 	}
-	return conn, nil
+	conn.Close()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, brokerError(s.connectError(err))
+}
+
+// connectError says in one line why the cluster cannot be used and which setting to look at.
+func (s KafkaSettings) connectError(err error) error {
+	brokers := strings.Join(s.KafkaBrokers, ",")
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var record tls.RecordHeaderError
+	why := ""
+	switch {
+	case errors.Is(err, kafkaconn.ErrSpeaksTLS):
+		why = "the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"
+	case errors.Is(err, kafkaconn.ErrSpeaksPlain), errors.As(err, &record):
+		why = "the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want LOUVER_KAFKA_TLS=false, or a port with TLS"
+	case errors.As(err, &authority):
+		why = "the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"
+	case errors.As(err, &host):
+		why = fmt.Sprintf("the broker's certificate is for another name (%v); want LOUVER_KAFKA_TLS_SERVER_NAME, or that name in LOUVER_KAFKA_BROKERS", host)
+	case errors.Is(err, kafka.SASLAuthenticationFailed):
+		why = fmt.Sprintf("the broker refuses the user %q (%s); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM", s.KafkaSASLUsername, s.KafkaSASLMechanism)
+	case errors.Is(err, kafka.UnsupportedSASLMechanism):
+		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want one that it offers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.KafkaSASLMechanism)
+	case errors.Is(err, kafka.IllegalSASLState), errors.Is(err, kafka.SecurityDisabled):
+		why = "the port takes no credentials; want LOUVER_KAFKA_SASL_MECHANISM unset, or a port with SASL"
+	case kafkaconn.Refused(err):
+		why = fmt.Sprintf("%v; check the LOUVER_KAFKA_TLS and LOUVER_KAFKA_SASL settings", err)
+	default:
+		return fmt.Errorf("no Kafka broker answered at %s within %s: %s; check LOUVER_KAFKA_BROKERS", brokers, patience, unreachable(err))
+	}
+	return fmt.Errorf("Kafka at %s: %s", brokers, why)
+}
+
+// unreachable says in a few words why no broker answers.
+func unreachable(err error) string {
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return fmt.Sprintf("there is no host %q", dns.Name)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens there"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return "the connection is closed without an answer, as brokers do that want credentials (LOUVER_KAFKA_SASL_MECHANISM)"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "there is no route to that host"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return "no answer"
+	}
+	return err.Error()
 }
 
 // reader reads committed records.

@@ -17,7 +17,7 @@ func (c *demoCommand) fromFile() (yaml []byte, feed feeder, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	d := replay.Demo{Unit: c.Unit}
+	d := replay.Demo{Columns: columns, Unit: c.Unit}
 	for _, f := range []struct {
 		to   *decimal.Decimal
 		from string
@@ -41,7 +41,7 @@ func (c *demoCommand) fromFile() (yaml []byte, feed feeder, err error) {
 			return fileError(err)
 		}
 		defer func() { _ = file.Close() }() // only read
-		if _, err = sendFile(ctx, conn, file, s.Input.Topic); err != nil {
+		if _, err = sendRecords(ctx, conn, file.Records(ctx), s.Input.Topic); err != nil {
 			return stoppedAs(ctx, err)
 		}
 		return nil

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"math/big"
-	"time"
-
 	"crypto/rand"
+	"fmt"
+	"io"
+	"iter"
+	"math/big"
+	"strings"
+	"time"
 
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/replay"
@@ -19,13 +21,28 @@ import (
 type replayCommand struct {
 	KafkaSettings
 	fileColumns
-	File       string  `arg:"" help:"CSV with a header, or JSON lines."`
-	Topic      string  `required:"" placeholder:"TOPIC" help:"Topic to send to; made if it is missing."`
-	Partitions int     `default:"3" placeholder:"N" help:"Partitions of a topic that has to be made."`
-	From       string  `placeholder:"TIME" help:"Move the events' times so that the first is then: now, or RFC 3339; absent: they stay."`
+	delimiterFlag
+	File       string  `arg:"" help:"CSV with a header, or JSON lines; gzip is unpacked; -: standard input."`
+	Topic      string  `required:"" placeholder:"TOPIC" help:"Topic to send to. It is created if it is missing."`
+	Partitions int     `default:"3" placeholder:"N" help:"Partitions of a topic that is created."`
+	From       string  `placeholder:"TIME" help:"Move all times so that the first event happens then: now, or RFC 3339. Absent: times stay."`
 	Speed      float64 `placeholder:"X" help:"1: as fast as it happened; 60: an hour a minute; absent: as fast as possible."`
-	Keyed      bool    `help:"Key every record by its user, so that all of a user's go to one partition; otherwise each goes anywhere."`
-	Delimiter  string  `default:"," placeholder:"C" help:"What parts the columns of a CSV file."`
+	Keyed      bool    `help:"Give each record its user as key, so that all records of a user go to one partition."`
+	DryRun     bool    `help:"Read the whole file and print the input block, but send nothing."`
+}
+
+// Help is the long help.
+func (replayCommand) Help() string {
+	return `Sends each row as a JSON record with the fields that you name. They keep the names of their columns; a dot in a name
+leads into an object: geo.city becomes {"geo":{"city":…}}, which a streams file reads as geo.city.
+
+When all is sent, prints the input block of the stream that reads these records, to be copied into a streams file. If a
+stream would reject some of them, says which lines and why.
+
+  louver replay requests.csv --topic web --user client --value bytes --time time --group section
+
+Events keep their times. A stream with "start: now" counts only what happens from now on: for old events give it a start
+before them, or move them with --from now --speed X.`
 }
 
 // Run implements the command.
@@ -35,10 +52,8 @@ func (c *replayCommand) Run(app *App) error {
 		return err
 	}
 	options := replay.Options{Speed: c.Speed, Keyed: c.Keyed}
-	if r := []rune(c.Delimiter); len(r) == 1 {
-		options.Delimiter = r[0]
-	} else {
-		return usageError(fmt.Errorf("--delimiter=%q: want one character", c.Delimiter))
+	if options.Delimiter, err = c.rune(); err != nil {
+		return err
 	}
 	switch c.From {
 	case "":
@@ -46,31 +61,93 @@ func (c *replayCommand) Run(app *App) error {
 		options.From = time.Now()
 	default:
 		if options.From, err = time.Parse(time.RFC3339, c.From); err != nil {
-			return usageError(fmt.Errorf("--from=%s: want now, or a time such as 2026-11-20T08:00:00Z", c.From))
+			return usageError(fmt.Errorf("--from=%s; want now, or a time such as 2026-11-20T08:00:00Z", c.From))
 		}
 	}
-	file, err := replay.Open(c.File, columns, options)
+	if c.DryRun {
+		options.Speed = 0
+	}
+	file, err := c.open(app, columns, options)
 	if err != nil {
 		return fileError(err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	ctx, stop := app.UntilSignal()
-	defer stop()
-	conn, err := c.connect(ctx)
+	trial, err := replay.NewTrial(columns)
 	if err != nil {
 		return err
+	}
+	ctx, stop := app.UntilSignal()
+	defer stop()
+	n, err := c.send(ctx, app, tried(file.Records(ctx), trial))
+	if err != nil {
+		return err
+	}
+	return c.tell(app, columns, n, trial)
+}
+
+// open opens the file, or standard input.
+func (c *replayCommand) open(app *App, columns replay.Columns, options replay.Options) (*replay.File, error) {
+	if c.File == "-" {
+		return replay.New("stdin", app.In, columns, options)
+	}
+	return replay.Open(c.File, columns, options)
+}
+
+// tried shows records to a trial on their way.
+func tried(records iter.Seq2[replay.Record, error], trial *replay.Trial) iter.Seq2[replay.Record, error] {
+	return func(yield func(replay.Record, error) bool) {
+		for r, err := range records {
+			if err == nil {
+				trial.Add(r, time.Now())
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// send sends the records, or in a dry run reads them only.
+func (c *replayCommand) send(ctx context.Context, app *App, records iter.Seq2[replay.Record, error]) (n int, err error) {
+	if c.DryRun {
+		for _, err := range records {
+			if err != nil {
+				return n, fileError(err)
+			}
+			n++
+		}
+		return n, nil
+	}
+	conn, err := c.connect(ctx, app)
+	if err != nil {
+		return 0, err
 	}
 	defer conn.Close()
 	plan := []topics.Topic{{Name: c.Topic, Partitions: c.Partitions}}
 	if err := topics.Create(ctx, conn.Client, plan, -1); err != nil {
-		return classed(err)
+		return 0, classed(err)
 	}
-	sent, err := sendFile(ctx, conn, file, c.Topic)
-	if err != nil {
+	return sendRecords(ctx, conn, records, c.Topic)
+}
+
+// tell prints what was sent and the input that reads it; all of it is YAML.
+func (c *replayCommand) tell(app *App, columns replay.Columns, n int, trial *replay.Trial) error {
+	sent := fmt.Sprintf("%d events sent to %s.", n, c.Topic)
+	if c.DryRun {
+		sent = fmt.Sprintf("%d events would be sent to %s.", n, c.Topic)
+	}
+	text := fmt.Sprintf("# %s This input, in a stream of a streams file, reads them:\ninput:\n  %s\n", sent,
+		strings.ReplaceAll(strings.TrimSpace(columns.Input(c.Topic)), "\n", "\n  "))
+	if columns.Group != "" {
+		text += fmt.Sprintf("# groups: [...]   yours to list: the names in %s that you want figures of. The list is public.\n", columns.Group)
+	}
+	if _, err := io.WriteString(app.Out, text); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(app.Out, "%d events sent to %s\n", sent, c.Topic)
-	return err
+	for _, r := range trial.Rejected() {
+		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of the %d events: %s, first in line %d (%s)\n", r.Count, n, r.Reason, r.First, meaning(r.Reason, columns))
+	}
+	return nil
 }
 
 // sendAtOnce is how many records are gathered before they are sent, if they come that fast.
@@ -79,9 +156,9 @@ const sendAtOnce = 10_000
 // sendEvery is after how long gathered records are sent at the latest.
 const sendEvery = 100 * time.Millisecond
 
-// sendFile sends the events of a file as they become due. Records have the time of sending as their timestamp: a topic
-// would delete what looks older than its retention.
-func sendFile(ctx context.Context, conn *kafkaconn.Conn, file *replay.File, topic string) (sent int, err error) {
+// sendRecords sends records as they come. They have the time of sending as their timestamp: a topic would delete what
+// looks older than its retention.
+func sendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[replay.Record, error], topic string) (sent int, err error) {
 	partitions, err := topics.PartitionsOf(ctx, conn.Client, topic, 0, nil)
 	if err != nil {
 		return 0, classed(err)
@@ -94,7 +171,7 @@ func sendFile(ctx context.Context, conn *kafkaconn.Conn, file *replay.File, topi
 		batch, last = batch[:0], time.Now()
 		return classed(err)
 	}
-	for r, err := range file.Records(ctx) {
+	for r, err := range records {
 		if err != nil {
 			return sent, fileError(err)
 		}

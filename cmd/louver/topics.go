@@ -47,7 +47,7 @@ func (c *topicsCommand) Run(app *App) error {
 	if !c.Create {
 		return nil
 	}
-	conn, err := c.connect(app.Context)
+	conn, err := c.connect(app.Context, app)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (c *watchCommand) Run(app *App) error {
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	conn, err := c.connect(ctx)
+	conn, err := c.connect(ctx, app)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,9 @@ package kafkaconn
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"net"
 	"sync/atomic"
 
 	"github.com/segmentio/kafka-go"
@@ -15,12 +16,18 @@ import (
 const silentRefusals = 3
 
 // Check asks the cluster for its metadata until it answers or ctx ends. An
-// error that another try cannot mend (refused credentials, a certificate that
-// does not fit) is returned at once: see Refused.
-func (c *Conn) Check(ctx context.Context) error {
+// error that another try would meet again (refused credentials, a certificate
+// that does not fit, TLS against a port without or the reverse) is returned at
+// once: see Refused. notify, if not nil, hears of the other failures.
+func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 	silent := 0
-	_, err := Retry(ctx, nil, func(ctx context.Context) (struct{}, error) {
+	_, err := Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
 		undecided, err := c.ask(ctx)
+		if err != nil && !undecided && closed(err) {
+			if other := c.mismatch(ctx); other != nil {
+				return struct{}{}, other
+			}
+		}
 		switch {
 		case err == nil || !undecided || !ConnectionLost(err):
 			silent = 0
@@ -31,10 +38,13 @@ func (c *Conn) Check(ctx context.Context) error {
 		}
 		return struct{}{}, err
 	})
-	if err != nil {
-		return fmt.Errorf("brokers %s: %w", strings.Join(c.Brokers, ","), err)
-	}
-	return nil
+	return err
+}
+
+// closed tells whether a connection was made and then lost.
+func closed(err error) bool {
+	var network *net.OpError
+	return ConnectionLost(err) && (!errors.As(err, &network) || network.Op != "dial")
 }
 
 // ask connects anew and asks for metadata; a pool of connections would remember

@@ -79,7 +79,7 @@ func TestTLSAndSASL(t *testing.T) {
 			}
 			defer conn.Close()
 			ctx := kafkatest.Context(t)
-			if err := conn.Check(ctx); err != nil {
+			if err := conn.Check(ctx, nil); err != nil {
 				t.Fatal(err)
 			}
 			topic := kafkatest.Name(t)
@@ -126,7 +126,7 @@ func TestTLSAndSASL(t *testing.T) {
 			}
 			defer conn.Close()
 			// At once: well before the time that is allowed.
-			if err := conn.Check(kafkatest.Context(t)); !kafkaconn.Refused(err) {
+			if err := conn.Check(kafkatest.Context(t), nil); !kafkaconn.Refused(err) {
 				t.Errorf("%v, want to be refused", err)
 			}
 		})
@@ -146,7 +146,7 @@ func TestUnreachable(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err = conn.Check(ctx)
+	err = conn.Check(ctx, nil)
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) || kafkaconn.Refused(err) {
 		t.Errorf("%v, want that time ran out, and why", err)
 	}

@@ -91,9 +91,12 @@ func ConnectionLost(err error) bool {
 }
 
 // Refused tells whether the cluster refuses this client as such: wrong
-// credentials, a SASL mechanism that it does not offer, or certificates that
-// do not fit.
+// credentials, a SASL mechanism that it does not offer, certificates that do
+// not fit, or TLS on one side alone.
 func Refused(err error) bool {
+	if errors.Is(err, ErrSpeaksTLS) || errors.Is(err, ErrSpeaksPlain) {
+		return true
+	}
 	for _, code := range []kafka.Error{kafka.SASLAuthenticationFailed, kafka.UnsupportedSASLMechanism,
 		kafka.IllegalSASLState, kafka.SecurityDisabled} {
 		if errors.Is(err, code) {

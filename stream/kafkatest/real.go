@@ -238,7 +238,7 @@ func (s *server) await() error {
 		case <-ctx.Done():
 		}
 	}(s.ended)
-	if err := conn.Check(ctx); err != nil {
+	if err := conn.Check(ctx, nil); err != nil {
 		log, _ := os.ReadFile(s.log())
 		s.kill()
 		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-4096):])

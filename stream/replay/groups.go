@@ -35,7 +35,7 @@ func Groups(path string, columns Columns, options Options) ([]string, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("%s:%w", f.name, err)
 		}
-		if name := groupName(r.group); name != "" {
+		if name := groupName(r.parts[partGroup]); name != "" {
 			groups[name] = true
 		}
 		if len(groups) > maxGroups {

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/valyala/fastjson"
+
+	"github.com/louver/louver/stream/shape"
 )
 
 // maxLine is the longest JSON line.
@@ -18,23 +20,17 @@ const maxLine = 16 << 20
 
 // lines reads JSON lines: an object each; empty lines are skipped.
 type lines struct {
-	scanner                  *bufio.Scanner
-	line                     int
-	parser                   fastjson.Parser
-	user, value, time, group []string // paths; group nil: none
+	scanner *bufio.Scanner
+	line    int
+	begun   bool
+	parser  fastjson.Parser
+	parts   [numParts]named
 }
 
 func newLines(in io.Reader, c Columns) *lines {
-	l := &lines{scanner: bufio.NewScanner(in), user: path(c.User), value: path(c.Value), time: path(c.Time), group: path(c.Group)}
+	l := &lines{scanner: bufio.NewScanner(in), parts: c.parts()}
 	l.scanner.Buffer(nil, maxLine)
 	return l
-}
-
-func path(field string) []string {
-	if field == "" {
-		return nil
-	}
-	return strings.Split(field, ".")
 }
 
 func (l *lines) next() (row, error) {
@@ -52,12 +48,12 @@ func (l *lines) next() (row, error) {
 		if err != nil || v.Type() != fastjson.TypeObject {
 			return row{}, fmt.Errorf("%d: the line is not a JSON object; want one object a line", l.line)
 		}
-		r := row{line: l.line, user: raw(v.Get(l.user...)), value: raw(v.Get(l.value...))}
-		if l.group != nil {
-			r.group = raw(v.Get(l.group...))
+		if !l.begun {
+			if err := l.begin(v, text); err != nil {
+				return row{}, err
+			}
 		}
-		r.key, r.time = plain(v.Get(l.user...)), plain(v.Get(l.time...))
-		return r, nil
+		return l.row(v), nil
 	}
 	switch err := l.scanner.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
@@ -66,6 +62,41 @@ func (l *lines) next() (row, error) {
 		return row{}, fmt.Errorf("%d: %w", l.line+1, err)
 	}
 	return row{}, io.EOF
+}
+
+// begin checks that the first event has the fields that the flags name: if it lacks one, the name is likely wrong, and
+// a stream would reject every event.
+func (l *lines) begin(v *fastjson.Value, text []byte) error {
+	l.begun = true
+	for _, p := range l.parts {
+		if p.name != "" && find(v, p.name) == nil {
+			var names []string
+			for _, f := range shape.Of(text) {
+				names = append(names, f.Path)
+			}
+			return fmt.Errorf("%d: --%s %q is not in the first event; want one of %s", l.line, p.flag, p.name, some(names))
+		}
+	}
+	return nil
+}
+
+func (l *lines) row(v *fastjson.Value) row {
+	r := row{line: l.line}
+	for _, p := range l.parts {
+		if p.name != "" && p.part != partTime {
+			r.parts[p.part] = raw(find(v, p.name))
+		}
+	}
+	r.key, r.parts[partTime] = plain(find(v, l.parts[partUser].name)), plain(find(v, l.parts[partTime].name))
+	return r
+}
+
+// find gives the field of that name, else what the name leads to as a path with dots; nil if there is neither.
+func find(v *fastjson.Value, name string) *fastjson.Value {
+	if f := v.Get(name); f != nil {
+		return f
+	}
+	return v.Get(strings.Split(name, ".")...)
 }
 
 // raw is a field as it was written; nil if it is missing.

@@ -1,21 +1,24 @@
 // Package replay reads a file of events, CSV with a header or JSON lines, and yields them as records for a topic: the
 // library of `louver replay` and of `louver demo --csv`.
 //
-// A record's value is JSON with the fields user, value, time and group, whatever the file calls them:
+// A record's value is JSON. Its fields have the names that they have in the file:
 //
-//	{"user":"007","value":12.30,"time":"2015-05-17T10:05:03Z","group":"blog"}
+//	client,bytes,time,section             {"client":"007","bytes":12.30,
+//	007,12.30,2015-05-17 10:05:03,blog     "time":"2015-05-17T10:05:03Z","section":"blog"}
+//
+// A dot in a name leads into an object, as it does in a streams file: the column geo.city becomes {"geo":{"city":…}}.
+// So the name of a column is always the path that reads it; [Columns.Input] writes the input of a stream that does.
 //
 // Numbers keep their text. What is no number stays what it is, as does a field that is missing: whether a record is good
-// is for the stream that reads it, which rejects bad ones one by one. Only what stops a replay is an error here: a line
-// that can't be read, and a time that can't, since pace and order depend on it. Errors are one line, file:line and what
-// would be right, and do not repeat what people sent.
+// is for the stream that reads it, which rejects bad ones one by one; [Trial] foretells which. Only what stops a replay
+// is an error here: a line that can't be read, and a time that can't, since pace and order depend on it. Errors are one
+// line, file:line and what would be right, and do not repeat what people sent.
 //
 // Times are RFC 3339, epoch numbers as in a stream's input, or a date with or without a time of day, taken as UTC. In
 // the record they are RFC 3339 in UTC.
 package replay
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -27,16 +30,9 @@ import (
 	"time"
 )
 
-// Columns says where in the file the parts of an event are: names of columns, or for JSON lines paths of fields with
-// dots.
-type Columns struct {
-	User, Value, Time string // required
-	Group             string // "": events have no group
-}
-
 // Options says how a file is replayed. The zero value yields the file as it is, as fast as possible.
 type Options struct {
-	// Delimiter parts the columns of CSV. Defaults to a comma.
+	// Delimiter separates the columns of CSV. Defaults to a comma.
 	Delimiter rune
 	// From moves event times so that the file's first event is at From. Zero: they stay. With a Speed, the distances
 	// between events shrink as well, by the speed, so that events keep to the clock: a day at speed 60 takes 24
@@ -63,6 +59,7 @@ type Record struct {
 type File struct {
 	name    string
 	rows    rows
+	outline *outline
 	options Options
 	closer  io.Closer
 }
@@ -74,17 +71,16 @@ type rows interface {
 
 // row is an event of the file. Its slices are valid until the next one.
 type row struct {
-	line               int
-	user, value, group []byte // JSON; nil: missing
-	key                []byte // the user as text
-	time               []byte // text; nil: missing
+	line  int
+	parts [numParts][]byte // JSON; nil: missing; of the time: text
+	key   []byte           // the user as text
 }
 
 // Open opens a file of events; whether it is CSV or JSON lines is told by its first character. Close it after use.
 func Open(path string, columns Columns, options Options) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("replay: %w; want a CSV or JSON-lines file", err)
+		return nil, fmt.Errorf("%w; want a CSV or JSON-lines file", err)
 	}
 	file, err := New(path, f, columns, options)
 	if err != nil {
@@ -97,43 +93,31 @@ func Open(path string, columns Columns, options Options) (*File, error) {
 
 // New reads events from anywhere; name stands for it in errors.
 func New(name string, in io.Reader, columns Columns, options Options) (*File, error) {
-	for _, c := range []struct{ flag, column string }{{"user", columns.User}, {"value", columns.Value}, {"time", columns.Time}} {
-		if c.column == "" {
-			return nil, fmt.Errorf("--%s is missing; want a column, or a field of JSON lines", c.flag)
-		}
-	}
 	if s := options.Speed; s < 0 || math.IsNaN(s) || math.IsInf(s, 0) {
 		return nil, fmt.Errorf("--speed %v; want a number greater than 0, or 0 for as fast as possible", s)
 	}
-	f := &File{name: name, options: options}
-	b := bufio.NewReaderSize(in, 1<<16)
-	start, err := skipToStart(b)
+	if err := columns.check(); err != nil {
+		return nil, err
+	}
+	f := &File{name: name, outline: columns.outline(), options: options}
+	text, err := Text(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	start, err := text.Peek(1)
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s:1: the file is empty; want CSV with a header, or JSON lines", name)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
-	case start == '{':
-		f.rows = newLines(b, columns)
+	case start[0] == '{':
+		f.rows = newLines(text, columns)
 	default:
-		if f.rows, err = newTable(b, columns, options.Delimiter); err != nil {
+		if f.rows, err = newTable(text, columns, options.Delimiter); err != nil {
 			return nil, fmt.Errorf("%s:%w", name, err)
 		}
 	}
 	return f, nil
-}
-
-// skipToStart skips a byte order mark, which spreadsheets put in front, and returns the first character.
-func skipToStart(b *bufio.Reader) (byte, error) {
-	mark := []byte("\ufeff")
-	if start, err := b.Peek(len(mark)); err == nil && bytes.Equal(start, mark) {
-		_, _ = b.Discard(len(mark)) // was peeked at
-	}
-	start, err := b.Peek(1)
-	if err != nil {
-		return 0, err
-	}
-	return start[0], nil
 }
 
 // Close closes the file that Open opened.
@@ -174,40 +158,15 @@ func (f *File) Records(ctx context.Context) iter.Seq2[Record, error] {
 }
 
 func (f *File) record(r row, c *clock) (Record, error) {
-	at, ok := parseTime(r.time)
+	at, ok := parseTime(r.parts[partTime])
 	if !ok {
-		return Record{}, fmt.Errorf("%d: the time is missing or unreadable; want RFC 3339, an epoch number, or a date and time such as 2026-11-20 08:00:00", r.line)
+		return Record{}, fmt.Errorf("%d: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, 2026-11-20, or an epoch number", r.line)
 	}
 	at = c.move(at, f.options)
-	record := Record{Value: r.encode(at), Time: at, Line: r.line}
+	r.parts[partTime] = at.AppendFormat([]byte{'"'}, time.RFC3339Nano+`"`)
+	record := Record{Value: f.outline.append(nil, &r.parts), Time: at, Line: r.line}
 	if f.options.Keyed {
 		record.Key = bytes.Clone(r.key)
 	}
 	return record, nil
-}
-
-// encode writes the record's value.
-func (r row) encode(at time.Time) []byte {
-	b := make([]byte, 0, 80+len(r.user)+len(r.value)+len(r.group))
-	b = append(b, '{')
-	b = appendField(b, "user", r.user)
-	b = appendField(b, "value", r.value)
-	b = append(b, `"time":"`...)
-	b = at.AppendFormat(b, time.RFC3339Nano)
-	b = append(b, `",`...)
-	b = appendField(b, "group", r.group)
-	b[len(b)-1] = '}' // instead of the last comma
-	return b
-}
-
-// appendField appends a field and a comma; nothing for a missing one.
-func appendField(b []byte, name string, json []byte) []byte {
-	if json == nil {
-		return b
-	}
-	b = append(b, '"')
-	b = append(b, name...)
-	b = append(b, `":`...)
-	b = append(b, json...)
-	return append(b, ',')
 }

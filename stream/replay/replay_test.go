@@ -57,49 +57,52 @@ func TestRecords(t *testing.T) {
 		want       []string
 	}{
 		{"csv", table, columns, replay.Options{}, []string{
-			`{"user":"414cc","value":25230,"time":"2015-05-17T10:05:00Z","group":"presentations"}`,
-			`{"user":"cf19f","value":1015.50,"time":"2015-05-17T10:05:03Z","group":"assets"}`,
+			`{"client":"414cc","bytes":25230,"time":"2015-05-17T10:05:00Z","section":"presentations"}`,
+			`{"client":"cf19f","bytes":1015.50,"time":"2015-05-17T10:05:03Z","section":"assets"}`,
 		}},
 		{"without group", table, replay.Columns{User: "client", Value: "status", Time: "time"}, replay.Options{}, []string{
-			`{"user":"414cc","value":200,"time":"2015-05-17T10:05:00Z"}`,
-			`{"user":"cf19f","value":200,"time":"2015-05-17T10:05:03Z"}`,
+			`{"client":"414cc","status":200,"time":"2015-05-17T10:05:00Z"}`,
+			`{"client":"cf19f","status":200,"time":"2015-05-17T10:05:03Z"}`,
 		}},
 		{"byte order mark, line ends of Windows, quotes, spaces, empty line", "\ufefftime, client,bytes,section\r\n\r\n1431857100,\"a \"\"b\"\", c\", 1,\"x\ny\"\r\n", columns, replay.Options{}, []string{
-			`{"user":"a \"b\", c","value":1,"time":"2015-05-17T10:05:00Z","group":"x\ny"}`,
+			`{"client":"a \"b\", c","bytes":1,"time":"2015-05-17T10:05:00Z","section":"x\ny"}`,
 		}},
 		{"another delimiter", "time;client;bytes;section\n1431857100,25;007;1;é\n", columns, replay.Options{Delimiter: ';'}, nil},
 		{"semicolons", "time;client;bytes;section\n1431857100.25;007;1;é\n", columns, replay.Options{Delimiter: ';'}, []string{
-			`{"user":"007","value":1,"time":"2015-05-17T10:05:00.25Z","group":"é"}`,
+			`{"client":"007","bytes":1,"time":"2015-05-17T10:05:00.25Z","section":"é"}`,
 		}},
 		{"numbers keep their text, other things stay", "time,client,bytes,section\n" +
 			"0,u,1.2300,g\n0,u,-1E+5,g\n0,u,123456789012345678901234567890.5,g\n0,u,NA,g\n0,u,,g\n0,u,007,g\n0,u,.5,g\n0,u,true,g\n0,,1 ,\n", columns, replay.Options{}, []string{
-			`{"user":"u","value":1.2300,"time":"1970-01-01T00:00:00Z","group":"g"}`,
-			`{"user":"u","value":-1E+5,"time":"1970-01-01T00:00:00Z","group":"g"}`,
-			`{"user":"u","value":123456789012345678901234567890.5,"time":"1970-01-01T00:00:00Z","group":"g"}`,
-			`{"user":"u","value":"NA","time":"1970-01-01T00:00:00Z","group":"g"}`,
-			`{"user":"u","value":"","time":"1970-01-01T00:00:00Z","group":"g"}`,
-			`{"user":"u","value":"007","time":"1970-01-01T00:00:00Z","group":"g"}`,
-			`{"user":"u","value":".5","time":"1970-01-01T00:00:00Z","group":"g"}`,
-			`{"user":"u","value":"true","time":"1970-01-01T00:00:00Z","group":"g"}`,
-			`{"user":"","value":"1 ","time":"1970-01-01T00:00:00Z","group":""}`,
+			`{"client":"u","bytes":1.2300,"time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":-1E+5,"time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":123456789012345678901234567890.5,"time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":"NA","time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":"","time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":"007","time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":".5","time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":"true","time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"","bytes":"1 ","time":"1970-01-01T00:00:00Z","section":""}`,
 		}},
 		{"times", "time,client,bytes\n2015-05-17 10:05:00,u,1\n2015-05-17T10:05:00.5,u,1\n2015-05-17 12:05:00+02:00,u,1\n2015-05-17 10:05,u,1\n2015-05-17,u,1\n1431857100123,u,1\n",
 			replay.Columns{User: "client", Value: "bytes", Time: "time"}, replay.Options{}, []string{
-				`{"user":"u","value":1,"time":"2015-05-17T10:05:00Z"}`,
-				`{"user":"u","value":1,"time":"2015-05-17T10:05:00.5Z"}`,
-				`{"user":"u","value":1,"time":"2015-05-17T10:05:00Z"}`,
-				`{"user":"u","value":1,"time":"2015-05-17T10:05:00Z"}`,
-				`{"user":"u","value":1,"time":"2015-05-17T00:00:00Z"}`,
-				`{"user":"u","value":1,"time":"2015-05-17T10:05:00.123Z"}`,
+				`{"client":"u","bytes":1,"time":"2015-05-17T10:05:00Z"}`,
+				`{"client":"u","bytes":1,"time":"2015-05-17T10:05:00.5Z"}`,
+				`{"client":"u","bytes":1,"time":"2015-05-17T10:05:00Z"}`,
+				`{"client":"u","bytes":1,"time":"2015-05-17T10:05:00Z"}`,
+				`{"client":"u","bytes":1,"time":"2015-05-17T00:00:00Z"}`,
+				`{"client":"u","bytes":1,"time":"2015-05-17T10:05:00.123Z"}`,
 			}},
 		{"json lines", "{\"u\":{\"id\":\"ren\\u00e9\"},\"v\":1.20,\"t\":1431857100,\"g\":7}\n\n {\"t\":\"2015-05-17T12:05:00+02:00\",\"v\":null,\"u\":{\"id\":12},\"g\":\"\\u00e9\\\"\"} \r\n{\"t\":0}",
 			replay.Columns{User: "u.id", Value: "v", Time: "t", Group: "g"}, replay.Options{}, []string{
-				`{"user":"ren\u00e9","value":1.20,"time":"2015-05-17T10:05:00Z","group":7}`,
-				`{"user":12,"value":null,"time":"2015-05-17T10:05:00Z","group":"\u00e9\""}`,
-				`{"time":"1970-01-01T00:00:00Z"}`,
+				`{"u":{"id":"ren\u00e9"},"v":1.20,"t":"2015-05-17T10:05:00Z","g":7}`,
+				`{"u":{"id":12},"v":null,"t":"2015-05-17T10:05:00Z","g":"\u00e9\""}`,
+				`{"t":"1970-01-01T00:00:00Z"}`,
 			}},
-		{"one field for two parts", `{"u":"a\u0001b","t":1}`, replay.Columns{User: "u", Value: "t", Time: "t", Group: "u"}, replay.Options{}, []string{
-			`{"user":"a\u0001b","value":1,"time":"1970-01-01T00:00:01Z","group":"a\u0001b"}`,
+		{"dots lead into objects", "geo.city,geo.at,ms.p,id\nberlin,0,5,ann\n", replay.Columns{User: "id", Value: "ms.p", Time: "geo.at", Group: "geo.city"}, replay.Options{}, []string{
+			`{"id":"ann","ms":{"p":5},"geo":{"at":"1970-01-01T00:00:00Z","city":"berlin"}}`,
+		}},
+		{"dots in names of json lines", `{"u.id":"ann","ms.p":5,"t":0}`, replay.Columns{User: "u.id", Value: "ms.p", Time: "t"}, replay.Options{}, []string{
+			`{"u":{"id":"ann"},"ms":{"p":5},"t":"1970-01-01T00:00:00Z"}`,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -119,7 +122,7 @@ func TestKeysAndLines(t *testing.T) {
 	if err != nil || len(records) != 2 || string(records[0].Key) != "414cc" || string(records[1].Key) != "cf19f" || records[1].Line != 3 {
 		t.Errorf("got %+v, %v", records, err)
 	}
-	records, err = read(t, `{"u":"ren\u00e9","t":0}`+"\n\n"+`{"u":12,"t":0}`+"\n"+`{"t":0}`, replay.Columns{User: "u", Value: "v", Time: "t"}, replay.Options{Keyed: true})
+	records, err = read(t, `{"u":"ren\u00e9","v":1,"t":0}`+"\n\n"+`{"u":12,"t":0}`+"\n"+`{"t":0}`, replay.Columns{User: "u", Value: "v", Time: "t"}, replay.Options{Keyed: true})
 	if err != nil || len(records) != 3 || string(records[0].Key) != "rené" || string(records[1].Key) != "12" || records[2].Key != nil || records[1].Line != 3 {
 		t.Errorf("got %+v, %v", records, err)
 	}
@@ -139,24 +142,33 @@ func TestErrors(t *testing.T) {
 		{"", columns, replay.Options{}, "f.csv:1: the file is empty; want CSV with a header, or JSON lines"},
 		{"\ufeff", columns, replay.Options{}, "f.csv:1: the file is empty"},
 		{"\n\n", columns, replay.Options{}, "f.csv:1: the file has no header"},
+		{"PK\x03\x04", columns, replay.Options{}, "f.csv: the file is a zip archive or a spreadsheet; want it unpacked, or saved as CSV"},
+		{"\xff\xfea\x00", columns, replay.Options{}, "f.csv: the file is UTF-16; want UTF-8: iconv"},
+		{"a\x00b", columns, replay.Options{}, "f.csv: the file is not text"},
 		{table, replay.Columns{Value: "bytes", Time: "time"}, replay.Options{}, "--user is missing"},
 		{table, replay.Columns{User: "client", Time: "time"}, replay.Options{}, "--value is missing"},
 		{table, replay.Columns{User: "client", Value: "bytes"}, replay.Options{}, "--time is missing"},
+		{table, replay.Columns{User: "$key", Value: "bytes", Time: "time"}, replay.Options{}, `--user "$key": names that begin with $`},
+		{table, replay.Columns{User: "a..b", Value: "bytes", Time: "time"}, replay.Options{}, `--user "a..b": a dot leads into an object`},
+		{table, replay.Columns{User: "client", Value: "bytes", Time: "time", Group: "client"}, replay.Options{}, `--user and --group are both "client"; want a column for each`},
+		{table, replay.Columns{User: "a.b", Value: "a", Time: "time"}, replay.Options{}, `--user "a.b" and --value "a": a dot leads into an object`},
 		{table, columns, replay.Options{Speed: -1}, "--speed -1; want a number greater than 0"},
 		{table, replay.Columns{User: "Client", Value: "bytes", Time: "time"}, replay.Options{}, `f.csv:1: --user "Client" is not in the header; want one of time, client, section, status, bytes`},
-		{"a,a,b\n1,2,3\n", replay.Columns{User: "a", Value: "b", Time: "b"}, replay.Options{}, `f.csv:1: --user "a" is twice in the header`},
-		{table + "secret,1\n", columns, replay.Options{}, "f.csv:4: the number of columns is not that of the header"},
+		{strings.ReplaceAll(table, ",", ";"), columns, replay.Options{}, `f.csv:1: --user "client" is not in the header, which has one column if ',' separates them; want --delimiter ';'`},
+		{"a,a,b,t\n1,2,3,4\n", replay.Columns{User: "a", Value: "b", Time: "t"}, replay.Options{}, `f.csv:1: --user "a" stands twice in the header`},
+		{`{"usr":{"id":1},"v":2,"t":0}`, replay.Columns{User: "usr.name", Value: "v", Time: "t"}, replay.Options{}, `f.csv:1: --user "usr.name" is not in the first event; want one of usr.id, v, t`},
+		{table + "secret,1\n", columns, replay.Options{}, "f.csv:4: the line does not have as many fields as the header"},
 		{table + "2015-05-17T10:05:04Z,se\"cret,x,1,1\n", columns, replay.Options{}, `f.csv:4: bare " in non-quoted-field; want CSV, RFC 4180`},
 		{table + "2015-05-17T10:05:04Z,\"secret,x,1,1\n", columns, replay.Options{}, "f.csv:4: extraneous or missing"},
 		{table + "2015-05-17T10:05:04Z,secret\xe9,x,1,1\n", columns, replay.Options{}, "f.csv:4: the line is not UTF-8"},
-		{table + "secret,c,x,1,1\n", columns, replay.Options{}, "f.csv:4: the time is missing or unreadable; want RFC 3339"},
-		{table + ",c,x,1,1\n", columns, replay.Options{}, "f.csv:4: the time is missing or unreadable"},
-		{table + "1969-01-01 00:00:00,c,x,1,1\n", columns, replay.Options{}, "f.csv:4: the time is missing or unreadable"},
-		{"{\"u\":1,\"t\":1}\nsecret\n", jsonColumns, replay.Options{}, "f.csv:2: the line is not JSON; want one object a line"},
-		{"{\"u\":1,\"t\":1}\n\n[\"secret\"]\n", jsonColumns, replay.Options{}, "f.csv:3: the line is not a JSON object"},
+		{table + "secret,c,x,1,1\n", columns, replay.Options{}, "f.csv:4: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339)"},
+		{table + ",c,x,1,1\n", columns, replay.Options{}, "f.csv:4: the time is missing or not in a known format"},
+		{table + "1969-01-01 00:00:00,c,x,1,1\n", columns, replay.Options{}, "f.csv:4: the time is missing or not in a known format"},
+		{"{\"u\":1,\"v\":1,\"t\":1}\nsecret\n", jsonColumns, replay.Options{}, "f.csv:2: the line is not JSON; want one object a line"},
+		{"{\"u\":1,\"v\":1,\"t\":1}\n\n[\"secret\"]\n", jsonColumns, replay.Options{}, "f.csv:3: the line is not a JSON object"},
 		{"{\"u\":\"secret\",\"t\":1", jsonColumns, replay.Options{}, "f.csv:1: the line is not JSON"},
-		{"{\"u\":\"secret\"}", jsonColumns, replay.Options{}, "f.csv:1: the time is missing"},
-		{"{\"u\":1,\"t\":1}\n{\"u\":\"" + strings.Repeat("x", 17<<20) + "\"}", jsonColumns, replay.Options{}, "f.csv:2: the line is longer than 16 MB"},
+		{"{\"u\":\"secret\",\"v\":1,\"t\":null}", jsonColumns, replay.Options{}, "f.csv:1: the time is missing"},
+		{"{\"u\":1,\"v\":1,\"t\":1}\n{\"u\":\"" + strings.Repeat("x", 17<<20) + "\"}", jsonColumns, replay.Options{}, "f.csv:2: the line is longer than 16 MB"},
 	} {
 		_, err := read(t, c.text, c.columns, c.options)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
@@ -174,9 +186,9 @@ func TestFrom(t *testing.T) {
 	from := time.Date(2026, 11, 20, 9, 0, 0, 0, time.FixedZone("", 3600))
 	records, err := read(t, text, c, replay.Options{From: from})
 	want := []string{
-		`{"user":"a","value":1,"time":"2026-11-20T08:00:00Z"}`,
-		`{"user":"b","value":2,"time":"2026-11-20T09:00:00Z"}`,
-		`{"user":"c","value":3,"time":"2026-11-20T07:59:59.5Z"}`,
+		`{"u":"a","v":1,"t":"2026-11-20T08:00:00Z"}`,
+		`{"u":"b","v":2,"t":"2026-11-20T09:00:00Z"}`,
+		`{"u":"c","v":3,"t":"2026-11-20T07:59:59.5Z"}`,
 	}
 	if got := values(records); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
@@ -267,17 +279,17 @@ func TestOpenAndGroups(t *testing.T) {
 	if _, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, replay.Options{}); err == nil {
 		t.Error("two objects in a line: no error")
 	}
-	write("{\"g\":1}\n{\"g\":\"\\u00e9\"}\n{\"g\":1.5}\n{\"g\":null}\n{\"g\":\"\"}\n{}\n{\"g\":{\"a\":\"\\u0001\"}}")
+	write("{\"u\":1,\"v\":1,\"t\":1,\"g\":1}\n{\"g\":\"\\u00e9\"}\n{\"g\":1.5}\n{\"g\":null}\n{\"g\":\"\"}\n{}\n{\"g\":{\"a\":\"\\u0001\"}}")
 	if groups, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, replay.Options{}); err != nil || !slices.Equal(groups, []string{"1", "é"}) {
 		t.Errorf("got %q, %v", groups, err)
 	}
 	var many bytes.Buffer
-	many.WriteString("u,v,t\n")
+	many.WriteString("u,v,t,g\n")
 	for i := range 102 {
-		many.WriteString(strings.Repeat("x", i+1) + ",1,1\n")
+		many.WriteString("u,1,1," + strings.Repeat("x", i+1) + "\n")
 	}
 	write(many.String())
-	if _, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "u"}, replay.Options{}); err == nil || !strings.Contains(err.Error(), ":102: --group \"u\" has more than 100") {
+	if _, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, replay.Options{}); err == nil || !strings.Contains(err.Error(), ":102: --group \"g\" has more than 100") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package replay
 
 import (
 	_ "embed" // the template
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/template"
@@ -13,6 +12,8 @@ import (
 // Demo says which streams file `louver demo --csv` runs on. Bounds are public choices: they must not be taken from the
 // file, and here they are whatever the flags say.
 type Demo struct {
+	// Columns are those of the file. Required.
+	Columns Columns
 	// Lower, Upper and Step are the grid. They default, all three together, to 0, 100000 and 1.
 	Lower, Upper, Step decimal.Decimal
 	// Epsilon is what each release costs. Defaults to 0.5.
@@ -32,7 +33,7 @@ const (
 //go:embed streams.yaml.tmpl
 var streamsText string
 
-var streamsTemplate = template.Must(template.New("streams").Funcs(template.FuncMap{"quote": quoteYAML}).Parse(streamsText))
+var streamsTemplate = template.Must(template.New("streams").Funcs(template.FuncMap{"quote": quoteYAML, "indent": indent}).Parse(streamsText))
 
 // StreamsFor returns a streams file, YAML, for the records that this package makes of a file. What is wrong with the
 // options, such as a step that does not divide the range, is told by whoever reads the streams file.
@@ -61,8 +62,8 @@ const (
 	windows  = 60
 )
 
-// quoteYAML writes a string as YAML, which takes JSON's strings. A dollar sign would begin a reference to a variable.
-func quoteYAML(s string) (string, error) {
-	b, err := json.Marshal(s)
-	return strings.ReplaceAll(string(b), "$", `\u0024`), err
+// indent moves lines to the right.
+func indent(by int, text string) string {
+	space := "\n" + strings.Repeat(" ", by)
+	return strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", space)
 }

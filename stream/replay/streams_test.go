@@ -36,7 +36,7 @@ func load(t *testing.T, d replay.Demo) (*config.Stream, codec.Decoder) {
 
 // The streams file is right, reads the records of the file, and its budget pays for its schedule.
 func TestStreamsFor(t *testing.T) {
-	s, d := load(t, replay.Demo{Groups: []string{"assets", "presentations"}})
+	s, d := load(t, replay.Demo{Columns: columns, Groups: []string{"assets", "presentations"}})
 	if s.Grid.Last() != 100000 || s.Input.Topic != replay.DemoInput || s.Output != replay.DemoOutput || s.Window.Size.Seconds() != 10 {
 		t.Errorf("stream %+v", s)
 	}
@@ -64,7 +64,7 @@ func TestStreamsFor(t *testing.T) {
 
 func TestStreamsForOptions(t *testing.T) {
 	groups := []string{"a: b", `"`, "${HOME}", "$", "é#", "- x", "null", "7", "{{.}}", "\\n"}
-	s, _ := load(t, replay.Demo{Lower: decimal.NewFromInt(-5), Upper: decimal.RequireFromString("0.3"), Step: decimal.RequireFromString("0.1"),
+	s, _ := load(t, replay.Demo{Columns: columns, Lower: decimal.NewFromInt(-5), Upper: decimal.RequireFromString("0.3"), Step: decimal.RequireFromString("0.1"),
 		Epsilon: decimal.RequireFromString("0.25"), Unit: "µs: #", Groups: groups})
 	if s.Grid.Last() != 53 || s.Grid.Text(0) != "-5" || s.Unit != "µs: #" || s.Releases[0].Query.Epsilon.String() != "0.25" || s.Budget.Epsilon.String() != "60" {
 		t.Errorf("stream %+v", s)
@@ -72,10 +72,10 @@ func TestStreamsForOptions(t *testing.T) {
 	if !slices.Equal(s.Groups, groups) {
 		t.Errorf("groups %q, want %q", s.Groups, groups)
 	}
-	if s, _ := load(t, replay.Demo{}); !slices.Equal(s.Groups, []string{""}) || s.Input.Group != "" {
+	if s, _ := load(t, replay.Demo{Columns: replay.Columns{User: "u", Value: "v", Time: "t"}}); !slices.Equal(s.Groups, []string{""}) || s.Input.Group != "" {
 		t.Errorf("groups %q by %q, want none", s.Groups, s.Input.Group)
 	}
-	text, err := replay.StreamsFor(replay.Demo{Upper: decimal.NewFromInt(10), Step: decimal.NewFromInt(3)})
+	text, err := replay.StreamsFor(replay.Demo{Columns: columns, Upper: decimal.NewFromInt(10), Step: decimal.NewFromInt(3)})
 	if err != nil {
 		t.Fatal(err)
 	}

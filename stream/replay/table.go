@@ -6,46 +6,34 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
 // table reads CSV with a header.
 type table struct {
-	reader                   *csv.Reader
-	user, value, time, group int // columns; group −1: none
+	reader  *csv.Reader
+	columns [numParts]int // −1: none
 }
 
 // newTable reads the header. Its errors begin with the line.
 func newTable(in io.Reader, columns Columns, delimiter rune) (*table, error) {
-	t := &table{reader: csv.NewReader(in), group: -1}
+	t := &table{reader: csv.NewReader(in)}
 	t.reader.ReuseRecord = true
 	t.reader.TrimLeadingSpace = true
 	if delimiter != 0 {
 		t.reader.Comma = delimiter
 	}
-	header, err := t.reader.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("1: the file has no header; want the names of the columns, or JSON lines")
-	} else if err != nil {
-		return nil, lineError(err)
+	header, err := ReadHeader(t.reader)
+	if err != nil {
+		return nil, err
 	}
-	for _, c := range []struct {
-		flag, name string
-		to         *int
-	}{
-		{"user", columns.User, &t.user}, {"value", columns.Value, &t.value}, {"time", columns.Time, &t.time}, {"group", columns.Group, &t.group},
-	} {
-		if c.name == "" {
+	for _, p := range columns.parts() {
+		t.columns[p.part] = -1
+		if p.name == "" {
 			continue
 		}
-		*c.to = slices.Index(header, c.name)
-		if *c.to < 0 {
-			return nil, fmt.Errorf("1: --%s %q is not in the header; want one of %s", c.flag, c.name, strings.Join(header, ", "))
-		}
-		if slices.Contains(header[*c.to+1:], c.name) {
-			return nil, fmt.Errorf("1: --%s %q is twice in the header; want the name of one column", c.flag, c.name)
+		if t.columns[p.part], err = header.Find(p.flag, p.name); err != nil {
+			return nil, err
 		}
 	}
 	return t, nil
@@ -59,14 +47,20 @@ func (t *table) next() (row, error) {
 	line, _ := t.reader.FieldPos(0)
 	for _, f := range fields {
 		if !utf8.ValidString(f) {
-			return row{}, fmt.Errorf("%d: the line is not UTF-8; want the file converted, for instance by iconv", line)
+			return row{}, notUTF8(line)
 		}
 	}
-	r := row{line: line, user: quoted(fields[t.user]), value: bare(fields[t.value]), time: []byte(fields[t.time]), key: []byte(fields[t.user])}
-	if t.group >= 0 {
-		r.group = quoted(fields[t.group])
+	user := fields[t.columns[partUser]]
+	r := row{line: line, key: []byte(user)}
+	r.parts = [numParts][]byte{partUser: quoted(user), partValue: bare(fields[t.columns[partValue]]), partTime: []byte(fields[t.columns[partTime]])}
+	if g := t.columns[partGroup]; g >= 0 {
+		r.parts[partGroup] = quoted(fields[g])
 	}
 	return r, nil
+}
+
+func notUTF8(line int) error {
+	return fmt.Errorf("%d: the line is not UTF-8; want the file converted, for instance by iconv", line)
 }
 
 // lineError begins the reader's error with its line. It says nothing of the line's content.
@@ -78,7 +72,7 @@ func lineError(err error) error {
 		return fmt.Errorf(" %w", err) // of reading the file: it is no line's
 	}
 	if errors.Is(p, csv.ErrFieldCount) {
-		return fmt.Errorf("%d: the number of columns is not that of the header; want one field a column", p.Line)
+		return fmt.Errorf("%d: the line does not have as many fields as the header; want one for each column", p.Line)
 	}
 	return fmt.Errorf("%d: %w; want CSV, RFC 4180", p.Line, p.Err)
 }

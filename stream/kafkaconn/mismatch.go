@@ -1,0 +1,60 @@
+package kafkaconn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// ErrSpeaksTLS says that a broker's port speaks TLS and the configuration has none.
+var ErrSpeaksTLS = errors.New("the port speaks TLS")
+
+// ErrSpeaksPlain says that a broker's port speaks no TLS and the configuration asks for it.
+var ErrSpeaksPlain = errors.New("the port speaks plain Kafka, without TLS")
+
+// mismatch finds out whether a broker's port speaks TLS where the configuration
+// has none, or the reverse. Seen from a request both are a connection that is
+// closed without a word. It returns an error only if a broker has answered in
+// the other language, and nil where that stays open.
+func (c *Conn) mismatch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	speaks, err := speaksTLS, ErrSpeaksTLS
+	if c.Transport.TLS != nil {
+		speaks, err = speaksPlain, ErrSpeaksPlain
+	}
+	for _, address := range c.Brokers {
+		conn, failed := c.Transport.Dial(ctx, "tcp", address)
+		if failed != nil {
+			continue
+		}
+		found := speaks(ctx, conn)
+		_ = conn.Close() // only asked
+		if found {
+			return fmt.Errorf("%s: %w", address, err)
+		}
+	}
+	return nil
+}
+
+// speaksTLS begins a handshake. Nothing is sent over it, so whose certificate it is does not matter.
+func speaksTLS(ctx context.Context, conn net.Conn) bool {
+	err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx)
+	var alert tls.AlertError
+	return err == nil || errors.As(err, &alert)
+}
+
+// speaksPlain asks for the versions that a broker knows, which needs no
+// credentials. ctx must have a deadline.
+func speaksPlain(ctx context.Context, conn net.Conn) bool {
+	deadline, _ := ctx.Deadline()
+	if conn.SetDeadline(deadline) != nil {
+		return false
+	}
+	versions, err := kafka.NewConn(conn, "", 0).ApiVersions()
+	return err == nil && len(versions) > 0
+}

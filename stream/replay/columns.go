@@ -1,0 +1,153 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Columns says where in the file the parts of an event are: names of columns, or for JSON lines paths of fields with
+// dots.
+type Columns struct {
+	User, Value, Time string // required
+	Group             string // "": events have no group
+}
+
+// part is a part of an event.
+type part int
+
+const (
+	partUser part = iota
+	partValue
+	partTime
+	partGroup
+	numParts
+)
+
+// named is a part with its name in the file and the flag that gives it.
+type named struct {
+	part
+	flag, name string
+}
+
+func (c Columns) parts() [numParts]named {
+	return [numParts]named{{partUser, "user", c.User}, {partValue, "value", c.Value}, {partTime, "time", c.Time}, {partGroup, "group", c.Group}}
+}
+
+// check says what is wrong with the names.
+func (c Columns) check() error {
+	parts := c.parts()
+	for i, p := range parts {
+		switch {
+		case p.name == "" && p.part == partGroup:
+			continue
+		case p.name == "":
+			return fmt.Errorf("--%s is missing; want a column, or a field of JSON lines", p.flag)
+		case strings.HasPrefix(p.name, "$"):
+			return fmt.Errorf("--%s %q: names that begin with $ have a meaning of their own in a streams file; want the column renamed", p.flag, p.name)
+		case slices.Contains(strings.Split(p.name, "."), ""):
+			return fmt.Errorf("--%s %q: a dot leads into an object and needs a name on both sides; want the column renamed", p.flag, p.name)
+		}
+		for _, q := range parts[:i] {
+			if p.name == q.name {
+				return fmt.Errorf("--%s and --%s are both %q; want a column for each", q.flag, p.flag, p.name)
+			}
+			if strings.HasPrefix(p.name, q.name+".") || strings.HasPrefix(q.name, p.name+".") {
+				return fmt.Errorf("--%s %q and --%s %q: a dot leads into an object, and one of them would have to be the other's; want a column renamed", q.flag, q.name, p.flag, p.name)
+			}
+		}
+	}
+	return nil
+}
+
+// outline is a name in a record's value: that of a part, or of an object that holds some.
+type outline struct {
+	name  string
+	label []byte     // the name in JSON, with its colon
+	part  part       // if it is no object
+	inner []*outline // of an object
+}
+
+// outline lays out the value of records.
+func (c Columns) outline() *outline {
+	root := &outline{}
+	for _, p := range c.parts() {
+		if p.name == "" {
+			continue
+		}
+		at := root
+		for name := range strings.SplitSeq(p.name, ".") {
+			i := slices.IndexFunc(at.inner, func(o *outline) bool { return o.name == name })
+			if i < 0 {
+				i = len(at.inner)
+				at.inner = append(at.inner, &outline{name: name, label: append(quoted(name), ':')})
+			}
+			at = at.inner[i]
+		}
+		at.part = p.part
+	}
+	return root
+}
+
+// append appends the record's value to b. What is missing is left out, and objects that would be empty.
+func (o *outline) append(b []byte, parts *[numParts][]byte) []byte {
+	b = append(b, '{')
+	empty := len(b)
+	for _, in := range o.inner {
+		if !in.present(parts) {
+			continue
+		}
+		b = append(b, in.label...)
+		if in.inner == nil {
+			b = append(b, parts[in.part]...)
+		} else {
+			b = in.append(b, parts)
+		}
+		b = append(b, ',')
+	}
+	if len(b) == empty {
+		return append(b, '}')
+	}
+	b[len(b)-1] = '}' // instead of the last comma
+	return b
+}
+
+func (o *outline) present(parts *[numParts][]byte) bool {
+	if o.inner == nil {
+		return parts[o.part] != nil
+	}
+	return slices.ContainsFunc(o.inner, func(in *outline) bool { return in.present(parts) })
+}
+
+// Input returns the input of a stream that reads the records from a topic, as a mapping in YAML, a key a line.
+func (c Columns) Input(topic string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "topic: %s\nformat: json\n", scalar(topic))
+	for _, p := range c.parts() {
+		if p.name != "" {
+			fmt.Fprintf(&b, "%s: %s\n", p.flag, scalar(p.name))
+		}
+	}
+	return b.String()
+}
+
+var (
+	plainYAML = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
+	wordsYAML = regexp.MustCompile(`(?i)^(true|false|null|yes|no|on|off|y|n)$`) // of YAML 1.1 and 1.2
+)
+
+// scalar writes a string as YAML, without quotes where nobody needs them.
+func scalar(s string) string {
+	if plainYAML.MatchString(s) && !wordsYAML.MatchString(s) {
+		return s
+	}
+	return quoteYAML(s)
+}
+
+// quoteYAML writes a string as YAML, which takes JSON's strings. A dollar sign would begin a reference to a variable.
+func quoteYAML(s string) string {
+	b, _ := json.Marshal(s) // every string has a JSON form
+	return strings.ReplaceAll(string(b), "$", `\u0024`)
+}

@@ -1,0 +1,62 @@
+package replay
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Header is the names of a CSV file's columns.
+type Header struct {
+	names     []string
+	delimiter rune
+}
+
+// ReadHeader reads the first line of a CSV file. Its errors, and those of Find, begin with the number of the line.
+func ReadHeader(from *csv.Reader) (Header, error) {
+	fields, err := from.Read()
+	if errors.Is(err, io.EOF) {
+		return Header{}, errors.New("1: the file has no header; want the names of the columns in the first line")
+	} else if err != nil {
+		return Header{}, lineError(err)
+	}
+	h := Header{delimiter: from.Comma}
+	for _, name := range fields {
+		if !utf8.ValidString(name) {
+			return Header{}, notUTF8(1)
+		}
+		h.names = append(h.names, strings.TrimSpace(name))
+	}
+	return h, nil
+}
+
+// Find gives the index of the column that a flag names.
+func (h Header) Find(flag, name string) (int, error) {
+	at := slices.Index(h.names, name)
+	switch {
+	case at >= 0 && slices.Contains(h.names[at+1:], name):
+		return 0, fmt.Errorf("1: --%s %q stands twice in the header; want one of the columns renamed", flag, name)
+	case at >= 0:
+		return at, nil
+	case len(h.names) == 1:
+		for _, other := range ",;\t|" {
+			if other != h.delimiter && strings.ContainsRune(h.names[0], other) {
+				return 0, fmt.Errorf("1: --%s %q is not in the header, which has one column if %q separates them; want --delimiter %q", flag, name, h.delimiter, other)
+			}
+		}
+	}
+	return 0, fmt.Errorf("1: --%s %q is not in the header; want one of %s", flag, name, some(h.names))
+}
+
+// some lists names, not endlessly many.
+func some(names []string) string {
+	const most = 30
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,45 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+)
+
+// Text reads a text file that somebody may have prepared with a spreadsheet: it skips the byte order mark that these
+// put in front, unpacks gzip, and refuses what is plainly no text, saying what it is. An empty file is an empty text.
+func Text(in io.Reader) (*bufio.Reader, error) {
+	b := bufio.NewReaderSize(in, 1<<16)
+	start, err := b.Peek(512)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if bytes.HasPrefix(start, []byte("\x1f\x8b")) {
+		unpacked, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, err
+		}
+		return Text(unpacked)
+	}
+	for _, f := range []struct{ magic, message string }{
+		{"PK\x03\x04", "a zip archive or a spreadsheet; want it unpacked, or saved as CSV"},
+		{"PAR1", "a Parquet file; want it converted to CSV or JSON lines"},
+		{"\x28\xb5\x2f\xfd", "compressed with zstd; want it unpacked, or gzip"},
+		{"\xff\xfe", "UTF-16; want UTF-8: iconv -f UTF-16 -t UTF-8"},
+		{"\xfe\xff", "UTF-16; want UTF-8: iconv -f UTF-16 -t UTF-8"},
+	} {
+		if bytes.HasPrefix(start, []byte(f.magic)) {
+			return nil, errors.New("the file is " + f.message)
+		}
+	}
+	if bytes.IndexByte(start, 0) >= 0 {
+		return nil, errors.New("the file is not text; want CSV or JSON lines in UTF-8")
+	}
+	const mark = "\ufeff"
+	if bytes.HasPrefix(start, []byte(mark)) {
+		_, _ = b.Discard(len(mark)) // was peeked at
+	}
+	return b, nil
+}

@@ -1,0 +1,51 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/codec"
+)
+
+// Trial foretells which records a stream rejects that reads them as [Columns.Input] says. It decodes them as the stream
+// will. It does not look at groups, whose public list it does not know, and takes 5 minutes as max_future. It is not
+// safe for concurrent use.
+type Trial struct {
+	decoder codec.Decoder
+	found   [codec.NumReasons]Rejected
+}
+
+// Rejected says how many records are rejected for a reason, and in which line the first of them is.
+type Rejected struct {
+	Reason       codec.Reason
+	Count, First int
+}
+
+// NewTrial returns a trial of a file's records.
+func NewTrial(c Columns) (*Trial, error) {
+	// Values beyond the bounds are good ones; so any bounds do.
+	grid, err := mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: 5 * time.Minute, Grid: grid})
+	return &Trial{decoder: decoder}, err
+}
+
+// Add takes a record that is sent at that time.
+func (t *Trial) Add(r Record, sent time.Time) {
+	var e codec.Event
+	reason := t.decoder.Decode(r.Key, r.Value, sent.UnixNano(), &e)
+	f := &t.found[reason]
+	f.Reason, f.First = reason, cmp.Or(f.First, r.Line)
+	f.Count++
+}
+
+// Rejected returns the reasons that there were, in the order in which streams check them.
+func (t *Trial) Rejected() []Rejected {
+	return slices.DeleteFunc(slices.Clone(t.found[:]), func(r Rejected) bool { return r.Reason == codec.OK })
+}

@@ -1,0 +1,106 @@
+// Package shape tells the names and the types of the fields in JSON records, and nothing of what they hold: neither
+// values nor ranges, lengths or counts. A person may look at it before deciding how to protect the values.
+//
+// Names are taken for what they are: part of the records' form. Records that hold people's data in names, such as
+// {"by_user":{"ann":3}}, would show it; that is why only a few names of a few records are looked at.
+package shape
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/valyala/fastjson"
+)
+
+// Type is the type of a field, in JSON's words.
+type Type string
+
+// The types of fields that a stream can use. Numbers are told apart by their notation.
+const (
+	String  Type = "string"
+	Number  Type = "number"
+	Integer Type = "integer"
+	Boolean Type = "boolean"
+	Array   Type = "array"
+	Null    Type = "null"
+	Mixed   Type = "mixed" // different types in different records
+)
+
+// Field is a field of an object.
+type Field struct {
+	// Path has dots between the names of nested objects.
+	Path string
+	Type Type
+}
+
+// maxFields is how many fields are told.
+const maxFields = 60
+
+// Of returns the fields of records that are JSON objects, in the order in which they are first met; what lies in nested
+// objects with its path, what lies in arrays not. A field that is null in one record and has a type in another has that
+// type. Records that are no JSON object have no fields.
+func Of(records ...[]byte) []Field {
+	var fields []Field
+	for _, r := range records {
+		// fastjson takes more than JSON.
+		if !json.Valid(r) {
+			continue
+		}
+		v, err := fastjson.ParseBytes(r)
+		if err != nil || v.Type() != fastjson.TypeObject {
+			continue
+		}
+		fields = add(fields, "", v.GetObject())
+	}
+	return fields
+}
+
+func add(fields []Field, prefix string, o *fastjson.Object) []Field {
+	o.Visit(func(key []byte, v *fastjson.Value) {
+		path := prefix + string(key)
+		if v.Type() == fastjson.TypeObject {
+			fields = add(fields, path+".", v.GetObject())
+			return
+		}
+		t := typeOf(v)
+		at := slices.IndexFunc(fields, func(f Field) bool { return f.Path == path })
+		switch {
+		case at < 0 && len(fields) < maxFields:
+			fields = append(fields, Field{path, t})
+		case at >= 0:
+			fields[at].Type = both(fields[at].Type, t)
+		}
+	})
+	return fields
+}
+
+// both is the type of a field that has one type here and another there.
+func both(a, b Type) Type {
+	switch {
+	case a == b || b == Null:
+		return a
+	case a == Null:
+		return b
+	case a == Integer && b == Number || a == Number && b == Integer:
+		return Number
+	}
+	return Mixed
+}
+
+func typeOf(v *fastjson.Value) Type {
+	switch v.Type() {
+	case fastjson.TypeString:
+		return String
+	case fastjson.TypeNumber:
+		if bytes.ContainsAny(v.MarshalTo(nil), ".eE") {
+			return Number
+		}
+		return Integer
+	case fastjson.TypeTrue, fastjson.TypeFalse:
+		return Boolean
+	case fastjson.TypeArray:
+		return Array
+	}
+	return Null
+}
