@@ -3,6 +3,7 @@ module github.com/louver/louver
 go 1.26.0
 
 require (
+	github.com/agnivade/levenshtein v1.2.2
 	github.com/alecthomas/kong v1.17.0
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/dchest/siphash v1.2.3

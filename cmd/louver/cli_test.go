@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -45,8 +47,11 @@ func file(t *testing.T, name, text string) string {
 }
 
 func TestUsage(t *testing.T) {
-	commandLine(t, "").wants(t, exitUsage, "louver: expected one of ")
-	commandLine(t, "", "frobnicate").wants(t, exitUsage, `louver: unexpected argument frobnicate`)
+	commandLine(t, "").wants(t, exitUsage, "louver: no command; try louver demo, or louver help for all of them")
+	commandLine(t, "", "frobnicate").wants(t, exitUsage, "louver: frobnicate is not a command; louver help lists them")
+	commandLine(t, "", "chek").wants(t, exitUsage, `louver: chek is not a command; did you mean "check"?`)
+	commandLine(t, "", "help", "chek").wants(t, exitUsage, `louver: chek is not a command; did you mean "check"?`)
+	commandLine(t, "", "version", "extra").wants(t, exitUsage, "louver: unexpected argument extra")
 	commandLine(t, "", "check", "--frobnicate").wants(t, exitUsage, "louver: unknown flag --frobnicate")
 	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, exitUsage, `louver: --format must be one of "text","json" but got "xml"`)
 	commandLine(t, "", "check").wants(t, exitUsage, "louver: no streams file: give one, or set LOUVER_STREAMS")
@@ -59,6 +64,16 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
+	for command, want := range map[string][]string{"help": {"--help"}, "help check": {"check", "--help"}} {
+		got, same := commandLine(t, "", strings.Fields(command)...), commandLine(t, "", want...)
+		if got != same || got.code != exitDone {
+			t.Errorf("%s: %+v, want what %s prints", command, got, want)
+		}
+	}
+	// What this version refuses is not offered.
+	if got := commandLine(t, "", "run", "--help").out; strings.Contains(got, "registry") || strings.Contains(got, "web-config") || strings.Contains(got, "base-path") || strings.Contains(got, "MSK") {
+		t.Errorf("help offers what is refused:\n%s", got)
+	}
 	if got := commandLine(t, "", "healthcheck", "--help").out; !strings.Contains(got, "[LOUVER_METRICS_ADDR]") || !strings.Contains(got, "127.0.0.1:9797") {
 		t.Errorf("help of a setting without its variable and default:\n%s", got)
 	}
@@ -68,6 +83,13 @@ func TestVersion(t *testing.T) {
 	got := commandLine(t, "", "version")
 	if got.code != exitDone || !strings.HasPrefix(got.out, "louver ") || strings.Count(got.out, "\n") != 1 {
 		t.Errorf("%+v", got)
+	}
+	if flag := commandLine(t, "", "--version"); flag != got {
+		t.Errorf("--version: %+v, want %+v", flag, got)
+	}
+	var facts map[string]string
+	if err := json.Unmarshal([]byte(commandLine(t, "", "version", "--json").out), &facts); err != nil || !strings.Contains(got.out, facts["version"]) || facts["go"] != runtime.Version() {
+		t.Errorf("%v, %v", facts, err)
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -29,11 +32,11 @@ type KafkaSettings struct {
 	KafkaIsolation        string   `envconfig:"LOUVER_KAFKA_ISOLATION" default:"read_committed" group:"kafka" placeholder:"LEVEL" help:"read_committed, or read_uncommitted: count records of transactions that may be undone."`
 }
 
-// RegistrySettings say where schemas are.
+// RegistrySettings say where schemas are. They are hidden, as others below: this version refuses them.
 type RegistrySettings struct {
-	SchemaRegistryURL          string `envconfig:"LOUVER_SCHEMA_REGISTRY_URL" name:"schema-registry-url" group:"kafka" placeholder:"URL" help:"Schema registry, for avro and protobuf."`
-	SchemaRegistryUsername     string `envconfig:"LOUVER_SCHEMA_REGISTRY_USERNAME" group:"kafka" placeholder:"NAME" help:"User name there."`
-	SchemaRegistryPasswordFile string `envconfig:"LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE" group:"kafka" placeholder:"FILE" help:"File that holds the password there."`
+	SchemaRegistryURL          string `envconfig:"LOUVER_SCHEMA_REGISTRY_URL" name:"schema-registry-url" group:"kafka" placeholder:"URL" hidden:"" help:"Schema registry, for avro and protobuf."`
+	SchemaRegistryUsername     string `envconfig:"LOUVER_SCHEMA_REGISTRY_USERNAME" group:"kafka" placeholder:"NAME" hidden:"" help:"User name there."`
+	SchemaRegistryPasswordFile string `envconfig:"LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE" group:"kafka" placeholder:"FILE" hidden:"" help:"File that holds the password there."`
 }
 
 // AppSettings say which app this is and what it does.
@@ -51,14 +54,14 @@ type TopicSettings struct {
 // HTTPSettings are the public address: dashboard, API and public metrics.
 type HTTPSettings struct {
 	HTTPAddr          string `envconfig:"LOUVER_HTTP_ADDR" name:"http-addr" default:"127.0.0.1:8080" group:"http" placeholder:"ADDR" help:"Address of dashboard, API and public metrics; empty: none."`
-	HTTPBasePath      string `envconfig:"LOUVER_HTTP_BASE_PATH" name:"http-base-path" group:"http" placeholder:"PATH" help:"Path that a proxy puts before ours."`
-	HTTPWebConfigFile string `envconfig:"LOUVER_HTTP_WEB_CONFIG_FILE" name:"http-web-config-file" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
+	HTTPBasePath      string `envconfig:"LOUVER_HTTP_BASE_PATH" name:"http-base-path" group:"http" placeholder:"PATH" hidden:"" help:"Path that a proxy puts before ours."`
+	HTTPWebConfigFile string `envconfig:"LOUVER_HTTP_WEB_CONFIG_FILE" name:"http-web-config-file" group:"http" placeholder:"FILE" hidden:"" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
 }
 
 // MetricsSettings are the operators' address: exact figures, for nobody else.
 type MetricsSettings struct {
 	MetricsAddr          string `envconfig:"LOUVER_METRICS_ADDR" default:"127.0.0.1:9797" group:"http" placeholder:"ADDR" help:"Address of the operators' metrics and health."`
-	MetricsWebConfigFile string `envconfig:"LOUVER_METRICS_WEB_CONFIG_FILE" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
+	MetricsWebConfigFile string `envconfig:"LOUVER_METRICS_WEB_CONFIG_FILE" group:"http" placeholder:"FILE" hidden:"" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
 	DebugEndpoints       bool   `envconfig:"LOUVER_DEBUG_ENDPOINTS" negatable:"" group:"http" help:"Serve /debug/pprof there."`
 }
 
@@ -106,6 +109,9 @@ func applyEnvironment(parsed *kong.Context) error {
 	}
 	values := map[string]reflect.Value{}
 	settings(reflect.ValueOf(&e).Elem(), values)
+	if err := refuseMisspelt(os.Environ(), names(values)); err != nil {
+		return err
+	}
 	given := map[*kong.Value]bool{}
 	for _, step := range parsed.Path {
 		if step.Flag != nil {
@@ -120,6 +126,9 @@ func applyEnvironment(parsed *kong.Context) error {
 	secret(parsed, values)
 	return nil
 }
+
+// names are those of the variables, sorted.
+func names(values map[string]reflect.Value) []string { return slices.Sorted(maps.Keys(values)) }
 
 // settings collects the fields that have a variable.
 func settings(v reflect.Value, into map[string]reflect.Value) {

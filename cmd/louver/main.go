@@ -8,9 +8,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -20,6 +22,7 @@ import (
 // commands is the command line.
 type commands struct {
 	LogSettings
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
 	Demo        demoCommand        `cmd:"" help:"Watch it work: embedded broker, simulated service, live table. Needs nothing."`
 	Run         runCommand         `cmd:"" help:"Run the service until SIGTERM."`
@@ -34,6 +37,8 @@ type commands struct {
 	Broker      brokerCommand      `cmd:"" help:"Run the embedded broker alone, for trying things."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
+	Completion  completionCommand  `cmd:"" help:"Print the script that makes a shell complete commands and flags."`
+	Help        helpCommand        `cmd:"" help:"Explain a command."`
 }
 
 // App is what a command runs in.
@@ -75,6 +80,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 120}),
 		kong.ValueFormatter(helpText),
+		kong.Vars{"version": build().String()},
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "what", Title: "What to draw:"},
 			{Key: "privacy", Title: "Bounds and privacy (no defaults where it matters):"},
@@ -87,12 +93,15 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	if err != nil {
 		return report(errOut, err)
 	}
+	if len(args) == 0 {
+		return report(errOut, usageError(errors.New("no command; try louver demo, or louver help for all of them")))
+	}
 	parsed, err := parser.Parse(args)
 	switch {
 	case helped:
 		return exitDone
 	case err != nil:
-		return report(errOut, usageError(err))
+		return report(errOut, usageError(lineError(err)))
 	}
 	if err := applyEnvironment(parsed); err != nil {
 		return report(errOut, err)
@@ -105,4 +114,17 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 		err = nil // stopped by a signal, as asked
 	}
 	return report(errOut, err)
+}
+
+// lineError says what is wrong with a command line. Its parser calls a misspelt command an unexpected argument.
+func lineError(err error) error {
+	var p *kong.ParseError
+	if name, found := strings.CutPrefix(err.Error(), "unexpected argument "); found && errors.As(err, &p) && p.Context.Selected() == nil {
+		name, hint, hinted := strings.Cut(name, ", ")
+		if !hinted {
+			hint = "louver help lists them"
+		}
+		return fmt.Errorf("%s is not a command; %s", name, hint)
+	}
+	return err
 }

@@ -128,7 +128,7 @@ func (s *service) run(ctx context.Context) error {
 	if s.listening != nil {
 		s.listening(addresses)
 	}
-	s.log.Info("louver starts", zap.String("version", build().version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
+	s.log.Info("louver starts", zap.String("version", build().Version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
 		zap.Strings("http", addresses))
 	done := make(chan error, 1)
 	go func() {
@@ -214,6 +214,6 @@ func reasons() []string {
 
 func versionGauge() prometheus.Collector {
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "1, with the version."}, []string{"version"})
-	g.WithLabelValues(build().version).Set(1)
+	g.WithLabelValues(build().Version).Set(1)
 	return g
 }

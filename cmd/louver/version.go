@@ -10,36 +10,49 @@ import (
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
 var version string
 
-type versionCommand struct{}
+type versionCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
 
 // Run prints one line: name, version, commit, Go and platform.
-func (versionCommand) Run(app *App) error {
-	info := build()
-	_, err := fmt.Fprintf(app.Out, "louver %s (%s, %s, %s/%s)\n", info.version, info.revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+func (c *versionCommand) Run(app *App) error {
+	if c.JSON {
+		return writeJSON(app.Out, build())
+	}
+	_, err := fmt.Fprintln(app.Out, build())
 	return err
 }
 
 // buildInfo is what is known of the running program.
-type buildInfo struct{ version, revision string }
+type buildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (b buildInfo) String() string {
+	return fmt.Sprintf("louver %s (%s, %s, %s)", b.Version, b.Revision, b.Go, b.Platform)
+}
 
 func build() buildInfo {
-	b := buildInfo{version: version, revision: "unknown revision"}
+	b := buildInfo{Version: version, Revision: "unknown revision", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	if b.version == "" {
-		b.version = cmp.Or(info.Main.Version, "(devel)")
+	if b.Version == "" {
+		b.Version = cmp.Or(info.Main.Version, "(devel)")
 	}
 	modified := ""
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision":
-			b.revision = s.Value[:min(12, len(s.Value))]
+			b.Revision = s.Value[:min(12, len(s.Value))]
 		case s.Key == "vcs.modified" && s.Value == "true":
 			modified = ", modified"
 		}
 	}
-	b.revision += modified
+	b.Revision += modified
 	return b
 }

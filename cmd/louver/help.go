@@ -1,0 +1,14 @@
+package main
+
+// helpCommand is --help as a command.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"Command to explain; absent: all of them in short."`
+}
+
+// Run prints what --help prints.
+func (c *helpCommand) Run(app *App) error {
+	if code := execute(app.Context, append(c.Command, "--help"), app.In, app.Out, app.Err); code != exitDone {
+		return &exitError{code: code}
+	}
+	return nil
+}
