@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
 )
@@ -11,14 +14,15 @@ type releaseCommand struct {
 	File string `arg:"" optional:"" help:"File with the values; absent or -: standard input."`
 
 	queryFlags
-	Lower   number `required:"" group:"privacy" placeholder:"X" help:"Least value that counts as it is. Bounds are public: never take them from the data."`
-	Upper   number `required:"" group:"privacy" placeholder:"X" help:"Greatest value that counts as it is."`
-	Step    number `required:"" group:"privacy" placeholder:"X" help:"Distance of the values that can be released."`
-	Epsilon number `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what each user loses by it."`
-	Repeat  int    `default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
+	Lower   *number `group:"privacy" placeholder:"X" help:"Least value that counts as it is. Bounds are public: never take them from the data. A plain count needs none."`
+	Upper   *number `group:"privacy" placeholder:"X" help:"Greatest value that counts as it is."`
+	Step    *number `group:"privacy" placeholder:"X" help:"Distance of the values that can be released."`
+	Epsilon number  `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what each user loses by it."`
+	Repeat  int     `default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
 
-	Value        string `group:"input" placeholder:"COLUMN" help:"Read CSV with a header: column of the values."`
-	User         string `group:"input" placeholder:"COLUMN" help:"Column of the users; absent: each row is a user of its own."`
+	Value string `group:"input" placeholder:"COLUMN" help:"Read CSV with a header: column of the values."`
+	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users; absent: each row is a user of its own."`
+	delimiterFlag
 	Contribution string `default:"last" enum:"first,last,min,max,random" group:"input" placeholder:"NAME" help:"Which value of a user counts: first, last (by row), min, max or random."`
 
 	JSON bool `name:"json" help:"Print one JSON object a draw."`
@@ -26,14 +30,20 @@ type releaseCommand struct {
 
 // Help is the long help.
 func (releaseCommand) Help() string {
-	return `Reads numbers, one user each, parted by spaces or lines; or, with --value, a CSV file with a header.
+	return `Reads numbers, one user each, separated by spaces or lines; or, with --value, a CSV file with a header. Files packed
+with gzip are unpacked.
+
 Prints the value drawn, one line a draw; for quantiles one line for each p, such as p99=812; with --interval the value
 and the ends of the interval.
 
   louver release --statistic median --lower 0 --upper 100 --step 1 --epsilon 0.5 <ages.txt
   louver release --user id --value ms --statistic quantile --p 0.99 --lower 0 --upper 60000 --step 1 --epsilon 1 requests.csv
+  louver release --statistic count --epsilon 1 <ages.txt
 
-Each draw costs every user in the data ε; draws add up, and nothing keeps count of them here.`
+Each draw costs every user in the data ε. Draws add up, and nothing keeps count of them here.
+
+If the input holds nobody at all, standard error says so. That line is not private: it is for whoever holds the file.
+Publish standard output only.`
 }
 
 // Run reads, draws and prints.
@@ -50,7 +60,7 @@ func (c *releaseCommand) Run(app *App) error {
 	if c.File != "" && c.File != "-" {
 		file, err := os.Open(c.File)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w; want a file with numbers or CSV", err)
 		}
 		defer func() { _ = file.Close() }()
 		name, in = c.File, file
@@ -58,6 +68,9 @@ func (c *releaseCommand) Run(app *App) error {
 	sample, err := c.read(name, in, query.Grid)
 	if err != nil {
 		return err
+	}
+	if sample.Users() == 0 {
+		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no user: what is printed is noise alone (this line is for you, it is not private)\n", name)
 	}
 	return repeat(app, c.Repeat, newDraws(query, mechanism, sample, c.JSON))
 }
@@ -73,6 +86,26 @@ func (c *releaseCommand) asked() (mechanisms.Query, error) {
 		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)
 	}
 	q.Epsilon = c.Epsilon.Decimal
-	q.Grid, err = mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal)
+	q.Grid, err = c.grid(q)
 	return q, err
+}
+
+// grid is what the bounds say. A plain count looks at no value and needs none.
+func (c *releaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
+	var missing []string
+	for _, b := range []struct {
+		flag  string
+		value *number
+	}{{"--lower", c.Lower}, {"--upper", c.Upper}, {"--step", c.Step}} {
+		if b.value == nil {
+			missing = append(missing, b.flag)
+		}
+	}
+	switch {
+	case missing == nil:
+		return mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal)
+	case len(missing) == 3 && q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil:
+		return mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
+	}
+	return nil, fmt.Errorf("%s missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 (only a plain count needs none)", strings.Join(missing, ", "))
 }

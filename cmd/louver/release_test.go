@@ -37,12 +37,33 @@ func TestRelease(t *testing.T) {
 		{"with an interval", "5 5 5 5 5", with("--interval", "0.9"), "5 5 5\n"},
 		{"users of CSV", csv, with("--value", "ms", "--user", "id", "--statistic", "count"), "3\n"},
 		{"rows of CSV", csv, with("--value", "ms", "--statistic", "count"), "5\n"},
-		{"no users", "", with("--statistic", "count"), "0\n"},
-		{"no rows", "id,ms\n", with("--value", "ms", "--statistic", "count"), "0\n"},
+		{"count without bounds", numbers, []string{"release", "--epsilon", "1000", "--statistic", "count"}, "9\n"},
+		{"count of rows without bounds", csv, []string{"release", "--epsilon", "1000", "--statistic", "count", "--value", "ms"}, "5\n"},
+		{"semicolons", "id;ms\nann;7\n", with("--value", "ms", "--delimiter", ";"), "7\n"},
 	} {
 		if got := commandLine(t, c.in, c.args...); got != (outcome{out: c.want}) {
 			t.Errorf("%s: %+v, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// Who draws from nobody's data is told so, beside the figure.
+func TestReleaseOfNobody(t *testing.T) {
+	for in, args := range map[string][]string{
+		"":              with("--statistic", "count"),
+		" \n\n":         with("--statistic", "count"),
+		"\ufeffid,ms\n": with("--statistic", "count", "--value", "ms"),
+	} {
+		got := commandLine(t, in, args...)
+		if want := "louver: stdin holds no user: what is printed is noise alone (this line is for you, it is not private)\n"; got != (outcome{out: "0\n", err: want}) {
+			t.Errorf("%q: %+v, want %q", in, got, want)
+		}
+	}
+	if got := commandLine(t, "", with("--json")...); got.code != exitDone || strings.Count(got.err, "\n") != 1 || !json.Valid([]byte(got.out)) {
+		t.Errorf("%+v", got)
+	}
+	if got := commandLine(t, "0", with("--statistic", "count")...); got != (outcome{out: "1\n"}) {
+		t.Errorf("one user is taken for nobody: %+v", got)
 	}
 }
 
@@ -95,6 +116,12 @@ func TestReleaseMistakes(t *testing.T) {
 		want string
 	}{
 		{"1", []string{"release", "--lower", "0", "--upper", "1", "--step", "1"}, exitUsage, "louver: missing flags: --epsilon=E"},
+		{"1", []string{"release", "--epsilon", "1"}, exitUsage, "louver: --lower, --upper, --step missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1"},
+		{"1", []string{"release", "--epsilon", "1", "--lower", "0", "--statistic", "count"}, exitUsage, "louver: --upper, --step missing; want"},
+		{"1", []string{"release", "--epsilon", "1", "--statistic", "count", "--above", "3"}, exitUsage, "louver: --lower, --upper, --step missing; want"},
+		{"1", []string{"release", "--epsilon", "1", "--statistic", "outside"}, exitUsage, "louver: --lower, --upper, --step missing; want"},
+		{csv, with("--value", "ms", "--delimiter", "ab"), exitUsage, `louver: --delimiter "ab"; want one character, such as ;`},
+		{strings.ReplaceAll(csv, ",", ";"), with("--value", "ms"), exitInvalid, `louver: stdin:1: --value "ms" is not in the header, which has one column if ',' separates them; want --delimiter ';'`},
 		{"1", with("--epsilon", "0"), exitUsage, "louver: epsilon 0 must be greater than 0"},
 		{"1", with("--epsilon", "1e99999999"), exitUsage, `louver: --epsilon: "1e99999999"; want a number of at most 60 digits`},
 		{"1", with("--step", "0.3"), exitUsage, "louver: grid: step 0.3 must divide"},
@@ -112,13 +139,13 @@ func TestReleaseMistakes(t *testing.T) {
 		{"1", with("--user", "id"), exitUsage, "louver: --user id without --value"},
 		{"1", with("--statistic", "average"), exitUsage, `louver: --statistic must be one of "median",`},
 		{"1 2\nSECRET", with(), exitInvalid, "louver: stdin:2: not a number in JSON's notation; want numbers, or --value COLUMN for CSV"},
-		{"", with("none.csv"), exitInvalid, "louver: open none.csv: no such file or directory"},
-		{"", with("--value", "ms"), exitInvalid, "louver: stdin:1: the file is empty; want CSV with a header"},
-		{csv, with("--value", "MS"), exitInvalid, "louver: stdin:1: --value MS is not in the header; want one of id, ms, note"},
-		{csv, with("--value", "ms", "--user", "who"), exitInvalid, "louver: stdin:1: --user who is not in the header; want one of id, ms, note"},
+		{"", with("none.csv"), exitInvalid, "louver: open none.csv: no such file or directory; want a file with numbers or CSV"},
+		{"", with("--value", "ms"), exitInvalid, "louver: stdin:1: the file has no header; want the names of the columns in the first line"},
+		{csv, with("--value", "MS"), exitInvalid, `louver: stdin:1: --value "MS" is not in the header; want one of id, ms, note`},
+		{csv, with("--value", "ms", "--user", "who"), exitInvalid, `louver: stdin:1: --user "who" is not in the header; want one of id, ms, note`},
 		{csv, with("--value", "note"), exitInvalid, "louver: stdin:2: column note: not a number in JSON's notation; want a number"},
 		{"id,ms\n,1\n", with("--value", "ms", "--user", "id"), exitInvalid, "louver: stdin:2: column id is empty; want a user in every row"},
-		{"id,ms\nSECRET\n", with("--value", "ms"), exitInvalid, "louver: stdin: record on line 2: wrong number of fields"},
+		{"id,ms\nSECRET\n", with("--value", "ms"), exitInvalid, "louver: stdin:2: the line does not have as many fields as the header; want one for each column"},
 	} {
 		got := commandLine(t, c.in, c.args...)
 		got.wants(t, c.code, c.want)

@@ -7,33 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/windows"
 )
 
 // read makes a sample of a file, one value a user. Its errors do not repeat values, which are personal.
 func (c *releaseCommand) read(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
-	in = withoutMark(in)
+	text, err := replay.Text(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	if c.Value == "" {
-		return readList(name, in, grid)
+		return readList(name, text, grid)
 	}
-	return c.readCSV(name, in, grid)
+	return c.readCSV(name, text, grid)
 }
 
-// withoutMark skips the byte order mark that spreadsheets put in front.
-func withoutMark(in io.Reader) io.Reader {
-	const mark = "\ufeff"
-	b := bufio.NewReader(in)
-	if start, err := b.Peek(len(mark)); err == nil && string(start) == mark {
-		_, _ = b.Discard(len(mark))
-	}
-	return b
-}
-
-// readList reads numbers parted by spaces or lines.
+// readList reads numbers separated by spaces or lines.
 func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
 	users := map[int64]int64{} // by grid index
 	lines := bufio.NewScanner(in)
@@ -62,27 +55,22 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 func (c *releaseCommand) readCSV(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
 	rows := csv.NewReader(in)
 	rows.TrimLeadingSpace = true
-	header, err := rows.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s:1: the file is empty; want CSV with a header", name)
-	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	column := func(flag, name0 string) (int, error) {
-		i := slices.Index(header, name0)
-		if i < 0 {
-			return i, fmt.Errorf("%s:1: --%s %s is not in the header; want one of %s", name, flag, name0, strings.Join(header, ", "))
-		}
-		return i, nil
-	}
-	value, err := column("value", c.Value)
-	if err != nil {
+	var err error
+	if rows.Comma, err = c.rune(); err != nil {
 		return nil, err
+	}
+	header, err := replay.ReadHeader(rows)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
+	}
+	value, err := header.Find("value", c.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
 	}
 	user := -1
 	if c.User != "" {
-		if user, err = column("user", c.User); err != nil {
-			return nil, err
+		if user, err = header.Find("user", c.User); err != nil {
+			return nil, fmt.Errorf("%s:%w", name, err)
 		}
 	}
 	var key [16]byte
@@ -98,7 +86,7 @@ func (c *releaseCommand) readCSV(name string, in io.Reader, grid *mechanisms.Gri
 		if errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s:%w", name, replay.LineError(err))
 		}
 		line, _ := rows.FieldPos(value)
 		i, err := grid.Parse([]byte(strings.TrimSpace(row[value])))

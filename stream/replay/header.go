@@ -22,7 +22,7 @@ func ReadHeader(from *csv.Reader) (Header, error) {
 	if errors.Is(err, io.EOF) {
 		return Header{}, errors.New("1: the file has no header; want the names of the columns in the first line")
 	} else if err != nil {
-		return Header{}, lineError(err)
+		return Header{}, LineError(err)
 	}
 	h := Header{delimiter: from.Comma}
 	for _, name := range fields {

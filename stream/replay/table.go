@@ -42,7 +42,7 @@ func newTable(in io.Reader, columns Columns, delimiter rune) (*table, error) {
 func (t *table) next() (row, error) {
 	fields, err := t.reader.Read()
 	if err != nil {
-		return row{}, lineError(err)
+		return row{}, LineError(err)
 	}
 	line, _ := t.reader.FieldPos(0)
 	for _, f := range fields {
@@ -63,8 +63,8 @@ func notUTF8(line int) error {
 	return fmt.Errorf("%d: the line is not UTF-8; want the file converted, for instance by iconv", line)
 }
 
-// lineError begins the reader's error with its line. It says nothing of the line's content.
-func lineError(err error) error {
+// LineError begins the reader's error with its line. It says nothing of the line's content.
+func LineError(err error) error {
 	var p *csv.ParseError
 	if errors.Is(err, io.EOF) {
 		return err
