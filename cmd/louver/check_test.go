@@ -102,7 +102,7 @@ func TestCheckJSON(t *testing.T) {
 func TestCheckMistakes(t *testing.T) {
 	path := file(t, "s.yaml", strings.NewReplacer("size: 15m", "size: 15x", "statistic: median", "statistic: medium").Replace(streamsFile))
 	want := []string{
-		path + `:12: streams[checkout].window.size: "15x"; want a duration of whole seconds, such as 15m`,
+		path + `:12: streams[checkout].window.size: 15x is not a duration; want a duration of whole seconds, for example 15m`,
 		path + `:14: streams[checkout].releases[p50].statistic: "medium"; want median, quantile, quantiles, mode, mean, trimmed_mean, count or outside`,
 	}
 	if got := commandLine(t, "", "check", path); got.code != exitInvalid || got.out != "" || got.err != strings.Join(want, "\n")+"\n" {

@@ -1,91 +1,98 @@
 package config
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/shopspring/decimal"
-
-	"github.com/louver/louver/budget"
+	"go.yaml.in/yaml/v3"
 )
 
-func (p *parser) sharedBudget(n node) {
-	m, ok := n.mapping("name", "epsilon", "delta", "per")
-	if !ok {
-		return
-	}
-	b := &Budget{Shared: true, Where: n.where()}
-	const want = "a name of the characters a–z, A–Z, 0–9, ., _ and -"
-	if v, ok := m.require("name", want); ok {
-		b.Name, _ = v.name(budgetName, want)
-	}
-	b.Limit = m.limit()
-	p.unique(n, "budget", b.Name)
-	p.shared = append(p.shared, b)
+// limitForm is what every budget has; sharedForm is that of one that has a name.
+var limitForm = form{
+	{name: "epsilon", required: true, example: "24", meaning: "what one user may lose in a period, in ε. A window that would cost more is withheld whole",
+		value: into(number(span{over: "0"}), func(b *budgetNode, v decimal.Decimal) { b.Epsilon = v })},
+	{name: "delta", fallback: "0", example: "0.000001", meaning: "the δ that goes with it, for mechanisms that have one",
+		value: into(number(span{least: "0", under: "1"}), func(b *budgetNode, v decimal.Decimal) { b.Delta = v })},
+	{name: "per", required: true, example: "24h", meaning: "the rolling period: in no stretch of this length does a user lose more. `forever`: in all windows together",
+		value: into(orWord("forever", duration(time.Second), func(text string) (time.Duration, error) { return parseDuration(text, time.Second) }),
+			func(b *budgetNode, v *time.Duration) {
+				if v != nil {
+					b.Per = *v
+				}
+			})},
 }
 
-// limit reads a budget's figures.
-func (m mapping) limit() (l budget.Limit) {
-	const epsilonWant = "a number greater than 0: what a user may lose in a period"
-	const perWant = "a duration, such as 24h, or forever"
-	if v, ok := m.require("epsilon", epsilonWant); ok {
-		l.Epsilon = v.positive(epsilonWant)
-	}
-	if v, ok := m.get("delta"); ok {
-		const want = "a number of at least 0 and less than 1, such as 0.000001"
-		if l.Delta, ok = v.number(want); ok && (l.Delta.Sign() < 0 || l.Delta.Cmp(decimal.NewFromInt(1)) >= 0) {
-			v.refuse("%q; want %s", l.Delta, want)
-		}
-	}
-	if v, ok := m.require("per", perWant); ok {
-		if text, ok := v.text(perWant); ok && text != "forever" {
-			l.Per = v.duration(time.Second, perWant)
-		}
-	}
-	return l
+var sharedForm = append(form{
+	{name: "name", required: true, example: "shoppers", meaning: "the name by which streams name the budget",
+		value: into(budgetName(), func(b *budgetNode, v string) { b.Name = v })},
+}, limitForm...)
+
+func budgetName() kind[string] {
+	return name("name", "a name of 1–200 of the characters a–z, A–Z, 0–9, ., _ and -", `^[A-Za-z0-9._-]+$`, 200)
 }
 
-// resolveBudget finds the budget that a stream names, or reads its own.
+// budgetNode is a budget and where it is written.
+type budgetNode struct {
+	Budget
+	mapping
+}
+
+func sharedBudget() kind[budgetNode] {
+	return mappingOf(sharedForm, func(m mapping, b *budgetNode, _ bool) { b.mapping, b.Shared, b.Where = m, true, m.where() })
+}
+
+// payer is a stream's budget: the name of a shared one, or its own.
+type payer struct {
+	name string
+	own  *budgetNode
+}
+
+func budgetOrName() kind[payer] {
+	own := mappingOf(limitForm, func(m mapping, b *budgetNode, _ bool) { b.mapping, b.Where = m, m.where() })
+	shared := budgetName()
+	s := spec{name: "name, or mapping", want: "the name of a budget, or " + own.want, keys: limitForm}
+	s.schema = schema{"anyOf": []any{shared.schema, limitForm.schema()}}
+	return kind[payer]{s, func(n node) (p payer, ok bool) {
+		switch {
+		case n.isMapping():
+			b, ok := own.read(n)
+			return payer{own: &b}, ok
+		case n.yaml.Kind != yaml.ScalarNode || n.isNull():
+			n.refuse("%s; want %s", n.shown(), s.want)
+			return p, false
+		}
+		p.name, ok = shared.read(n)
+		return p, ok
+	}}
+}
+
+// resolveBudget finds the budget that a stream names, or takes its own.
 func (p *parser) resolveBudget(s *streamNode, f *File) {
-	n, ok := s.keys["budget"]
-	if !ok {
+	n, given := s.values["budget"]
+	switch own := s.payer.own; {
+	case !given:
 		return
-	}
-	if isMapping(n) {
-		m, ok := n.mapping("epsilon", "delta", "per")
-		if !ok || s.Name == "" {
-			return
-		}
-		s.Budget = &Budget{Name: s.Name, Limit: m.limit(), Where: n.where()}
-		p.unique(n, "budget", s.Name)
+	case own != nil:
+		own.Name, s.Budget = s.Name, &own.Budget
+		p.take(own.node, "budget", s.Name)
 		f.Budgets = append(f.Budgets, s.Budget)
-		return
-	}
-	name, ok := n.text("the name of a budget, or {epsilon: …, per: …}")
-	if !ok {
 		return
 	}
 	var names []string
 	for _, b := range p.shared {
-		if b.Name == name || b.Name == "" { // one without a name was refused, and may be this
+		if b.Name == s.payer.name {
 			s.Budget = b
 			return
 		}
 		names = append(names, b.Name)
 	}
-	switch near := nearest(name, names); {
+	switch near := nearest(s.payer.name, names); {
+	case s.payer.name == "" || p.incomplete: // what is wrong has been said, or may be in a file that could not be read
 	case near != "":
-		n.refuse("%q is not one of the budgets; did you mean %q?", name, near)
+		n.refuse("%q is not one of the budgets; did you mean %q?", s.payer.name, near)
 	case len(names) > 0:
-		n.refuse("%q is not one of the budgets; want %s", name, list(names, "or"))
+		n.refuse("%q is not one of the budgets; want %s", s.payer.name, list(names, "or"))
 	default:
-		n.refuse("%q is not one of the budgets; want it listed under budgets, or {epsilon: …, per: …}", name)
+		n.refuse("%q is not one of the budgets; want it under budgets, or {epsilon: …, per: …} here", s.payer.name)
 	}
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return fmt.Sprintf("%d %s", n, noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

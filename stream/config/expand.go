@@ -39,7 +39,7 @@ func (n node) expand() (text string, ok bool) {
 			n.refuse("${%s} is not the name of a variable; want ${NAME} of letters, digits and _", name)
 			ok = false
 		case !set:
-			n.refuse("the environment variable %s is not set; want it set, or ${%s} replaced", name, name)
+			n.refuse("the environment variable %s is not set; set it, or write the value instead of ${%s}", name, name)
 			ok = false
 		}
 		return value

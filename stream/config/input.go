@@ -1,66 +1,90 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
-func (n node) input() Input {
-	in := Input{Format: "json", Time: TimestampField, Delimiter: ',', MaxFuture: DefaultMaxFuture}
-	m, ok := n.mapping("topic", "format", "schema", "user", "value", "time", "group", "user_partitioned", "columns", "delimiter", "max_future")
-	if !ok {
-		return in
-	}
-	if v, ok := m.require("topic", "the name of a topic"); ok {
-		in.Topic = v.topicName()
-	}
-	if v, ok := m.get("format"); ok {
-		in.Format, _ = v.oneOf("json", "csv", "avro", "protobuf")
-		if in.Format == "avro" || in.Format == "protobuf" {
-			v.refuse("%q is not available yet; want json or csv", in.Format)
-		}
-	}
-	if v, ok := m.get("schema"); ok && (in.Format == "json" || in.Format == "csv") {
-		v.refuse("%s has no schema; want no schema, which is for avro and protobuf", in.Format)
-	}
-	in.readFields(m)
-	if v, ok := m.get("user_partitioned"); ok {
-		in.UserPartitioned = v.boolean()
-	}
-	in.readColumns(m)
-	if v, ok := m.get("max_future"); ok {
-		in.MaxFuture = v.duration(0, "a duration, such as 5m")
-	}
-	return in
+const aTopic = "the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -"
+
+func topicName() kind[string] { return name("topic", aTopic, `^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`, 249) }
+
+var csv = when{"format", []string{"csv"}}
+
+var inputForm = form{
+	{name: "topic", required: true, example: "checkout.events", meaning: "the topic that holds the events",
+		value: into(topicName(), func(in *Input, v string) { in.Topic = v })},
+	{name: "format", fallback: "json", example: "csv", meaning: "how a record's value is written",
+		value: into(oneOf("json", "csv"), func(in *Input, v string) { in.Format = v })},
+	{name: "user", required: true, example: "user_id",
+		meaning: "the field that says whose value it is. Its content is a JSON string or integer. `$key`: the record's key",
+		value:   into(field(KeyField, "a field, or $key for the record's key"), func(in *Input, v string) { in.User = v })},
+	{name: "value", required: true, example: "latency_ms",
+		meaning: "the field that holds the number. Dots lead into nested objects: `order.total`. `$value`: the record's value is a bare number",
+		value:   into(field(ValueField, "a field, or $value for a bare number"), func(in *Input, v string) { in.Value = v })},
+	{name: "time", fallback: TimestampField, example: "ts",
+		meaning: "the field that says when it happened: RFC 3339, or seconds, milli-, micro- or nanoseconds since 1970. `$timestamp`: the record's timestamp",
+		value:   into(field(TimestampField, "a field, or $timestamp for the record's timestamp"), func(in *Input, v string) { in.Time = v })},
+	{name: "group", absent: "one group, without a name", example: "region", meaning: "the field that says to which of the `groups` the event belongs",
+		value: into(field("", "a field"), func(in *Input, v string) { in.Group = v })},
+	{name: "user_partitioned", fallback: "false", example: "true",
+		meaning: "whether all records of a user are in one partition of the topic. Then Louver need not compare users across partitions",
+		value:   into(boolean(), func(in *Input, v bool) { in.UserPartitioned = v })},
+	{name: "columns", required: true, only: csv, example: "[ts, user_id, latency_ms]", meaning: "the names of the columns, in order",
+		value: into(listOf(name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, most), func(in *Input, v []string) { in.Columns = v })},
+	{name: "delimiter", only: csv, fallback: ",", example: `";"`, meaning: "the character between two columns",
+		value: into(delimiter(), func(in *Input, v rune) { in.Delimiter = v })},
+	{name: "max_future", fallback: "5m", example: "1m",
+		meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",
+		value:   into(duration(0), func(in *Input, v time.Duration) { in.MaxFuture = v })},
 }
 
-// readFields reads where in a record the parts of an event are.
-func (in *Input) readFields(m mapping) {
-	const userWant = "a field, or $key for the record's key"
-	const valueWant = "a field, or $value for a bare number"
-	if v, ok := m.require("user", userWant); ok {
-		in.User, _ = v.field(KeyField, userWant)
-	}
-	if v, ok := m.require("value", valueWant); ok {
-		in.Value, ok = v.field(ValueField, valueWant)
-		if ok && in.Value == ValueField && in.Format == "csv" {
-			v.refuse("%q, but format is csv; want the name of a column", in.Value)
+// field is a path of fields, or the one special that is allowed here.
+func field(special, want string) kind[string] {
+	return scalar(spec{name: "field", want: want, schema: schema{"type": "string", "pattern": `^[^.]+(\.[^.]+)*$`}}, func(text string) (string, error) {
+		switch {
+		case text == special && text != "":
+			return text, nil
+		case text == "" || strings.HasPrefix(text, "$"):
+			return "", errUnwanted
+		case slices.Contains(strings.Split(text, "."), ""):
+			return "", errors.New("has an empty part; want a field, for example user.id")
 		}
-	}
-	if v, ok := m.get("time"); ok {
-		in.Time, _ = v.field(TimestampField, "a field, or $timestamp for the record's timestamp")
-	}
-	if v, ok := m.get("group"); ok {
-		in.Group, _ = v.field("", "a field")
-	}
-	if in.Value != ValueField {
-		return
-	}
+		return text, nil
+	})
+}
+
+// delimiter is a character that may stand between two columns.
+func delimiter() kind[rune] {
+	s := spec{name: "character", want: `one character other than a quote or a line's end, for example ";"`, schema: schema{"type": "string", "pattern": `^[^"\r\n]$`}}
+	return scalar(s, func(text string) (rune, error) {
+		r, size := utf8.DecodeRuneInString(text)
+		if size == 0 || size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n", r) {
+			return 0, errUnwanted
+		}
+		return r, nil
+	})
+}
+
+// check compares the fields with what a record holds.
+func (in *Input) check(m mapping) {
 	for _, f := range []struct{ key, field, special string }{
-		{"user", in.User, KeyField}, {"time", in.Time, TimestampField}, {"group", in.Group, ""},
+		{"user", in.User, KeyField}, {"value", in.Value, ValueField}, {"time", in.Time, TimestampField}, {"group", in.Group, ""},
 	} {
-		if v, ok := m.get(f.key); ok && f.field != "" && f.field != f.special {
+		v, given := m.values[f.key]
+		if !given || f.field == f.special && f.key != "value" {
+			continue
+		}
+		switch {
+		case in.Format == "csv" && f.field == ValueField:
+			v.refuse("%q, but format is csv; want the name of a column", f.field)
+		case in.Format == "csv" && !slices.Contains(in.Columns, f.field):
+			v.refuse("%q is not one of the columns; want %s", f.field, list(in.Columns, "or"))
+		case in.Value == ValueField && f.field != ValueField:
 			want := f.special
 			if want == "" {
 				want = "no group"
@@ -70,59 +94,23 @@ func (in *Input) readFields(m mapping) {
 	}
 }
 
-// field reads a path of fields, or the one special that is allowed here.
-func (n node) field(special, want string) (string, bool) {
-	text, ok := n.text(want)
-	if !ok || text == special {
-		return text, ok
-	}
-	if strings.HasPrefix(text, "$") {
-		n.refuse("%q; want %s", text, want)
-		return "", false
-	}
-	if slices.Contains(strings.Split(text, "."), "") {
-		n.refuse("%q has an empty part; want a field such as user.id", text)
-		return "", false
-	}
-	return text, true
+func input() kind[Input] {
+	return mappingOf(inputForm, func(m mapping, in *Input, ok bool) {
+		if ok {
+			in.check(m)
+		}
+	})
 }
 
-func (in *Input) readColumns(m mapping) {
-	columns, listed := m.get("columns")
-	delimiter, given := m.get("delimiter")
-	if in.Format != "csv" {
-		if listed && in.Format == "json" {
-			columns.refuse("format is %s; want no columns, which are for csv", in.Format)
-		}
-		if given && in.Format == "json" {
-			delimiter.refuse("format is %s; want no delimiter, which is for csv", in.Format)
-		}
-		return
+// topic is {topic: NAME}.
+func topic(meaning, example string) kind[string] {
+	return mappingOf[string](form{{name: "topic", required: true, example: example, meaning: meaning,
+		value: into(topicName(), func(s *string, v string) { *s = v })}}, nil)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return fmt.Sprintf("%d %s", n, noun)
 	}
-	if given {
-		const want = `one character other than a quote or a line's end, such as ","`
-		if text, ok := delimiter.text(want); ok {
-			r, size := utf8.DecodeRuneInString(text)
-			if size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n", r) {
-				delimiter.refuse("%q; want %s", text, want)
-			}
-			in.Delimiter = r
-		}
-	}
-	columns, listed = m.require("columns", "the names of the columns, in order")
-	if !listed {
-		return
-	}
-	names, ok := columns.texts("names of columns")
-	in.Columns = names
-	if !ok {
-		return
-	}
-	for _, f := range []struct{ key, field string }{
-		{"user", in.User}, {"value", in.Value}, {"time", in.Time}, {"group", in.Group},
-	} {
-		if v, ok := m.get(f.key); ok && f.field != "" && f.field[0] != '$' && !slices.Contains(names, f.field) {
-			v.refuse("%q is not one of the columns; want %s", f.field, list(names, "or"))
-		}
-	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -2,132 +2,118 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
 // parser gathers streams files.
 type parser struct {
+	sources []*source
 	streams []*streamNode
 	shared  []*Budget
-	names   map[string]string // of streams and budgets, with their kind before it: where they are written
-	errs    []error
+	taken   []*named
+	// incomplete: some file may hold budgets that could not be read.
+	incomplete bool
 }
 
-// streamNode is a stream and what of it can only be checked when all files are read.
-type streamNode struct {
-	*Stream
-	node
-	keys map[string]node
+// named is the name of a stream or budget and the places that take it.
+type named struct {
+	kind, name string
+	at         []node
 }
 
-func (p *parser) refuse(errs ...error) { p.errs = append(p.errs, errs...) }
+// document is what one file holds.
+type document struct {
+	budgets []budgetNode
+	streams []streamNode
+}
+
+var fileForm = form{
+	{name: "version", required: true, example: "1", meaning: "the version of this format", value: into(version(), func(*document, int) {})},
+	{name: "budgets", absent: "each stream has its own", example: "[{name: shoppers, epsilon: 24, per: 24h}]", meaning: "budgets that several streams share",
+		value: into(listOf(sharedBudget(), "budgets, for example {name: shoppers, epsilon: 24, per: 24h}", 0, most), func(d *document, v []budgetNode) { d.budgets = v })},
+	{name: "streams", required: true, example: "[{name: checkout-latency, …}]", meaning: "the streams: each reads one topic and publishes to another",
+		value: into(listOf(streams(), "streams", 1, most), func(d *document, v []streamNode) { d.streams = v })},
+}
+
+func version() kind[int] {
+	return scalar(spec{name: "1", want: "1", words: []string{"1"}, schema: schema{"type": "integer", "const": 1}}, func(text string) (int, error) {
+		if text != "1" {
+			return 0, errUnwanted
+		}
+		return 1, nil
+	})
+}
 
 func (p *parser) read(name string, data []byte, getenv func(string) (string, bool)) {
 	s := &source{file: name, getenv: getenv}
-	if root, ok := s.document(data); ok {
-		p.root(root)
-	}
-	p.refuse(s.errs...)
-}
-
-func (p *parser) root(n node) {
-	m, ok := n.mapping("version", "budgets", "streams")
+	p.sources = append(p.sources, s)
+	root, ok := s.document(data)
 	if !ok {
+		p.incomplete = true
 		return
 	}
-	if v, ok := m.require("version", "1"); ok {
-		v.oneOf("1")
+	d, _ := mappingOf[document](fileForm, nil).read(root)
+	if slices.ContainsFunc(s.faults, func(f fault) bool { return !strings.HasPrefix(f.path, "streams[") }) {
+		p.incomplete = true
 	}
-	if v, ok := m.get("budgets"); ok {
-		items, _ := v.items("budgets, such as {name: shoppers, epsilon: 24, per: 24h}")
-		for _, item := range items {
-			item.path = item.named(v.path)
-			p.sharedBudget(item)
-		}
+	for i := range d.budgets {
+		b := &d.budgets[i]
+		p.take(b.node, "budget", b.Name)
+		p.shared = append(p.shared, &b.Budget)
 	}
-	if v, ok := m.require("streams", "a list of streams"); ok {
-		items, ok := v.items("streams")
-		if ok && len(items) == 0 {
-			v.refuse("the list is empty; want at least one stream")
-		}
-		for _, item := range items {
-			item.path = item.named(v.path)
-			if s := item.stream(); s != nil {
-				p.unique(s.node, "stream", s.Name)
-				p.streams = append(p.streams, s)
-			}
-		}
+	for i := range d.streams {
+		s := &d.streams[i]
+		p.take(s.node, "stream", s.Name)
+		p.streams = append(p.streams, s)
 	}
 }
 
-// named puts the name of a list's item into its path in place of its number.
-func (n node) named(list string) string {
-	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
-		if v := n.yaml.Content[i+1]; n.yaml.Content[i].Value == "name" && v.Value != "" {
-			return fmt.Sprintf("%s[%s]", list, unmark(v.Value))
-		}
+func (p *parser) take(n node, kind, name string) {
+	i := slices.IndexFunc(p.taken, func(t *named) bool { return t.kind == kind && t.name == name })
+	switch {
+	case name == "":
+	case i < 0:
+		p.taken = append(p.taken, &named{kind, name, []node{n}})
+	default:
+		p.taken[i].at = append(p.taken[i].at, n)
 	}
-	return n.path
-}
-
-func (p *parser) unique(n node, kind, name string) {
-	if p.names == nil {
-		p.names = map[string]string{}
-	}
-	if name == "" {
-		return
-	}
-	if first, twice := p.names[kind+" "+name]; twice {
-		n.refuse("the name %q is taken by the %s at %s; want another name", name, kind, first)
-		return
-	}
-	p.names[kind+" "+name] = n.where()
 }
 
 // file resolves what refers to something else and returns the whole.
 func (p *parser) file() (*File, error) {
 	f := &File{Budgets: p.shared}
 	for _, s := range p.streams {
-		before := len(s.errs)
 		p.resolveBudget(s, f)
-		p.refuse(s.errs[before:]...)
-		f.Streams = append(f.Streams, s.Stream)
+		f.Streams = append(f.Streams, &s.Stream)
 	}
-	if len(p.errs) == 0 {
-		p.relations()
+	for _, t := range p.taken {
+		if len(t.at) > 1 { // one fault, however many files have the name
+			others := []string{t.at[0].where()}
+			for _, n := range t.at[2:] {
+				others = append(others, n.where())
+			}
+			t.at[1].refuse("the name %q is taken by the %s at %s; want another name", t.name, t.kind, list(others, "and"))
+		}
 	}
-	if len(p.errs) == 0 {
-		p.payable(f, time.Now())
+	for _, check := range []func(){p.topics, p.continues, p.affordable, func() { p.payable(f, time.Now()) }} {
+		if err := p.err(); err != nil {
+			return nil, err
+		}
+		check()
 	}
-	if len(p.errs) > 0 {
-		return nil, errors.Join(p.errs...)
+	if err := p.err(); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
-var (
-	streamName = regexp.MustCompile(`^[a-z0-9-]+$`)
-	budgetName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
-	topicName  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
-)
-
-// name reads a name of a certain form.
-func (n node) name(form *regexp.Regexp, want string) (string, bool) {
-	text, ok := n.text(want)
-	if ok && !form.MatchString(text) {
-		n.refuse("%q; want %s", text, want)
-		return "", false
+// err joins all that is wrong, file by file and line by line.
+func (p *parser) err() error {
+	var errs []error
+	for _, s := range p.sources {
+		errs = append(errs, s.errors()...)
 	}
-	return text, ok
-}
-
-func (n node) topicName() string {
-	const want = "the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -"
-	text, ok := n.name(topicName, want)
-	if ok && (text == "." || text == "..") {
-		n.refuse("%q; want %s", text, want)
-	}
-	return text
+	return errors.Join(errs...)
 }

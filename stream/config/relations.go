@@ -10,27 +10,25 @@ import (
 	"github.com/louver/louver/budget"
 )
 
-// relations checks what streams mean to each other. Each is right by itself.
-func (p *parser) relations() {
-	p.topics()
+// continues checks which former budgets are taken over.
+func (p *parser) continues() {
 	took := map[*Budget]*streamNode{}
 	for _, s := range p.streams {
 		if s.Continues == "" {
 			continue
 		}
-		at := s.keys["continues"]
+		at := s.values["continues"]
 		if s.Continues == s.Budget.Name {
-			p.refuse(fmt.Errorf("%s: %s: %q is the stream's own budget; want the name of a former one", at.where(), at.path, s.Continues))
+			at.refuse("%q is the stream's own budget; want the name of a former one", s.Continues)
 		}
 		if other := took[s.Budget]; other != nil && other.Continues != s.Continues {
-			p.refuse(fmt.Errorf("%s: %s: %q, but stream %s says that budget %q continues %q; want one and the same",
-				at.where(), at.path, s.Continues, other.Name, s.Budget.Name, other.Continues))
+			at.refuse("%q, but stream %s says that budget %q continues %q; want the same in both", s.Continues, other.Name, s.Budget.Name, other.Continues)
 		}
 		took[s.Budget] = s
 	}
 }
 
-// topics checks that what people sent, what is copied of it and what is released keep apart.
+// topics checks that what people sent, what is copied of it and what is released are in different topics.
 func (p *parser) topics() {
 	const output = "the output"
 	use := map[string]string{} // of a topic
@@ -38,53 +36,54 @@ func (p *parser) topics() {
 		use[s.Input.Topic] = "the input"
 	}
 	for _, s := range p.streams {
-		if at := s.keys["output"]; use[s.Output] == "" {
+		if use[s.Output] == "" {
 			use[s.Output] = output
 		} else if use[s.Output] != output {
-			p.refuse(fmt.Errorf("%s: %s.topic: %q is %s of a stream; want a topic of its own: releases must not mix with what people sent",
-				at.where(), at.path, s.Output, use[s.Output]))
+			s.topicOf("output").refuse("%q is %s of a stream; want another topic: releases must not mix with what people sent", s.Output, use[s.Output])
 		}
 	}
 	for _, s := range p.streams {
 		for _, copied := range []struct{ key, topic string }{{"rejects", s.Rejects}, {"late", s.Late}} {
 			if other := use[copied.topic]; copied.topic != "" && other != "" {
-				at := s.keys[copied.key]
-				p.refuse(fmt.Errorf("%s: %s.topic: %q is %s of a stream; want a topic of its own: it holds what people sent",
-					at.where(), at.path, copied.topic, other))
+				s.topicOf(copied.key).refuse("%q is %s of a stream; want another topic: it holds what people sent", copied.topic, other)
 			}
 		}
 	}
 }
 
-// payable checks that each budget can pay a window of its streams at all, and all of them where none is to be withheld.
-func (p *parser) payable(f *File, now time.Time) {
+// topicOf is where a topic of the stream is named.
+func (s *streamNode) topicOf(key string) node {
+	at := s.values[key]
+	at.path += ".topic"
+	return at
+}
+
+// affordable checks that each budget can pay a window of its streams at all.
+func (p *parser) affordable() {
 	for _, s := range p.streams {
-		if b := s.Budget; !budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: s.Price()}) {
-			at, cost := s.keys["budget"], b.Compose(s.Price())
-			costs, want := "costs "+figures(cost.Epsilon, cost.Delta), "a larger budget, or fewer or cheaper releases"
-			if cost.Unbounded || cost.Delta.Cmp(b.Delta) > 0 {
-				costs, want = "needs a larger delta", "delta in the budget, such as 0.000001, or mechanisms without"
-			}
-			p.refuse(fmt.Errorf("%s: %s: budget %q (%s) cannot pay a single window, which %s; want %s",
-				at.where(), at.path, b.Name, figures(b.Epsilon, b.Delta), costs, want))
+		b, items := s.Budget, s.Price()
+		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
+			continue
 		}
+		cost := b.Compose(items)
+		costs, want := "costs "+figures(cost.Epsilon, cost.Delta), "a larger budget, or fewer or cheaper releases"
+		if cost.Unbounded || cost.Delta.Cmp(b.Delta) > 0 {
+			costs, want = "needs a larger delta", "delta in the budget, for example 0.000001, or mechanisms without"
+		}
+		s.values["budget"].refuse("budget %q (%s) cannot pay a single window, which %s; want %s", b.Name, figures(b.Epsilon, b.Delta), costs, want)
 	}
-	if len(p.errs) > 0 {
-		return
-	}
+}
+
+// payable checks that each budget can pay all windows of its streams, unless they may be withheld.
+func (p *parser) payable(f *File, now time.Time) {
 	for _, b := range f.Budgets {
-		streams := f.StreamsOf(b)
-		if !slices.ContainsFunc(streams, func(s *Stream) bool { return !s.Withhold }) {
+		first := slices.IndexFunc(p.streams, func(s *streamNode) bool { return s.Budget == b && !s.Withhold })
+		if first < 0 {
 			continue
 		}
-		forecast := f.Forecast(b, now)
-		if forecast.Pays {
-			continue
+		if forecast := f.Forecast(b, now); !forecast.Pays {
+			p.streams[first].values["budget"].refuse("%s", unpaid(b, f.StreamsOf(b), forecast))
 		}
-		first := streams[slices.IndexFunc(streams, func(s *Stream) bool { return !s.Withhold })]
-		node := p.streams[slices.Index(f.Streams, first)]
-		at := node.keys["budget"]
-		p.refuse(fmt.Errorf("%s: %s: %s", at.where(), at.path, unpaid(b, streams, forecast)))
 	}
 }
 

@@ -68,7 +68,7 @@ func TestPayableDelta(t *testing.T) {
 	} {
 		text := strings.NewReplacer("{name: mid, statistic: median, epsilon: 0.1}", release, "epsilon: 1, per", "epsilon: 20, per").Replace(least)
 		_, err := Parse("s.yaml", []byte(text), noVariables)
-		if want := `s.yaml:9: streams[s].budget: budget "s" (ε 20) cannot pay a single window, which needs a larger delta; want delta in the budget, such as 0.000001, or mechanisms without`; err == nil || err.Error() != want {
+		if want := `s.yaml:9: streams[s].budget: budget "s" (ε 20) cannot pay a single window, which needs a larger delta; want delta in the budget, for example 0.000001, or mechanisms without`; err == nil || err.Error() != want {
 			t.Errorf("\n got %v\nwant %s", err, want)
 		}
 		parse(t, strings.Replace(text, "per: 7d", "per: 7d, delta: 0.000001", 1))
@@ -95,7 +95,7 @@ func TestContinues(t *testing.T) {
 	second = strings.Replace(second, "name: s\n", "name: s2\n", 1)
 	parse(t, two+second)
 	_, err := Parse("s.yaml", []byte(two+strings.Replace(second, "continues: old", "continues: other", 1)), noVariables)
-	if want := `s.yaml:18: streams[s2].continues: "other", but stream s says that budget "both" continues "old"; want one and the same`; err == nil || err.Error() != want {
+	if want := `s.yaml:18: streams[s2].continues: "other", but stream s says that budget "both" continues "old"; want the same in both`; err == nil || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
 	}
 }

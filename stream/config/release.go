@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,188 +14,93 @@ import (
 var statistics = []mechanisms.Statistic{mechanisms.Median, mechanisms.Quantile, mechanisms.Quantiles, mechanisms.Mode,
 	mechanisms.Mean, mechanisms.TrimmedMean, mechanisms.Count, mechanisms.Outside}
 
-// special are the keys that belong to some statistics only.
-var special = []struct {
-	key  string
-	with []mechanisms.Statistic
-}{
-	{"p", []mechanisms.Statistic{mechanisms.Quantile, mechanisms.Quantiles}},
-	{"trim", []mechanisms.Statistic{mechanisms.TrimmedMean}},
-	{"above", []mechanisms.Statistic{mechanisms.Count}},
-	{"below", []mechanisms.Statistic{mechanisms.Count}},
-	{"tilt", []mechanisms.Statistic{mechanisms.Median, mechanisms.Quantile}},
-	{"interval", []mechanisms.Statistic{mechanisms.Median, mechanisms.Quantile}},
+// releaseNode is a release and where it is written; its mechanism is still to be made.
+type releaseNode struct {
+	Release
+	mapping
+	sound bool // right by itself
 }
 
-func (s *streamNode) readReleases(m mapping) {
-	v, ok := m.require("releases", "a list of releases")
-	if !ok {
+// of limits a key to some statistics.
+func of(some ...mechanisms.Statistic) when { return when{"statistic", texts(some)} }
+
+var probability = number(span{over: "0", under: "1"})
+
+var releaseForm = form{
+	{name: "name", required: true, example: "p50", meaning: "the name of the figure. Those of `quantiles` are published as NAME.p90, NAME.p99 and so on",
+		value: into(name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200), func(r *releaseNode, v string) { r.Name = v })},
+	{name: "statistic", required: true, example: "median", meaning: "what is asked of the users' values. `count`: how many users there are. `outside`: how many of them have a value beyond the bounds",
+		value: into(oneOf(texts(statistics)...), func(r *releaseNode, v string) { r.Query.Statistic = mechanisms.Statistic(v) })},
+	{name: "epsilon", required: true, example: "0.05", meaning: "what one draw costs a user, in ε: a window costs this for each of the `max_groups`. There is no default",
+		value: into(number(span{over: "0"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Epsilon = v })},
+	{name: "delta", fallback: "0", example: "0.0000001", meaning: "the δ of the draw, for the mechanisms `smooth_laplace` and `smooth_gaussian`",
+		value: into(number(span{least: "0", under: "1"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Delta = v })},
+	{name: "p", required: true, only: of(mechanisms.Quantile), example: "0.99", meaning: "which quantile: 0.99 is the value that 99 % of the users do not exceed",
+		value: into(probability, func(r *releaseNode, v decimal.Decimal) { r.Query.P = []decimal.Decimal{v} })},
+	{name: "p", required: true, only: of(mechanisms.Quantiles), example: "[0.9, 0.99]", meaning: "which quantiles, ascending. They share one ε",
+		value: into(listOf(probability, "numbers greater than 0 and less than 1, for example [0.9, 0.99]", 1, most), func(r *releaseNode, v []decimal.Decimal) { r.Query.P = v })},
+	{name: "trim", required: true, only: of(mechanisms.TrimmedMean), example: "0.05", meaning: "the fraction of the users that is cut off at each end",
+		value: into(number(span{least: "0", under: "0.5"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Trim = v })},
+	{name: "above", only: of(mechanisms.Count), absent: "no limit", example: "800", meaning: "count only users whose value is greater than this",
+		value: into(number(span{}), func(r *releaseNode, v decimal.Decimal) { r.Query.Above = &v })},
+	{name: "below", only: of(mechanisms.Count), absent: "no limit", example: "100", meaning: "count only users whose value is less than this",
+		value: into(number(span{}), func(r *releaseNode, v decimal.Decimal) { r.Query.Below = &v })},
+	{name: "mechanism", absent: "the statistic's own", example: "margin", meaning: "how the figure is drawn. The README's table says which mechanisms each statistic has",
+		value: into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
+	{name: "tilt", only: of(mechanisms.Median, mechanisms.Quantile), absent: "by `p`", example: "[1, 3]", meaning: "the weights of the users below and above, for the mechanism `margin`",
+		value: into(listOf(whole(""), "two whole numbers, for example [1, 3]", 2, 2), func(r *releaseNode, v []int64) { copy(r.Query.Tilt[:], v) })},
+	{name: "calibration", fallback: "tight", example: "published", meaning: "how the mechanisms `smooth_*` set their noise: as low as can be proved here, or by the papers' formulas",
+		value: into(oneOf("tight", "published"), func(r *releaseNode, v string) { r.Query.Calibration = strings.TrimPrefix(v, "tight") })},
+	{name: "beta", absent: "the mechanism's own", example: "0.02", meaning: "how fast the sensitivity of `smooth_*` may fall with the distance of samples",
+		value: into(number(span{over: "0"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Beta = v })},
+	{name: "gamma", absent: "2", example: "3", meaning: "the exponent of the noise of `smooth_cauchy`",
+		value: into(number(span{over: "1"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Gamma = v })},
+	{name: "interval", only: of(mechanisms.Median, mechanisms.Quantile), absent: "no interval", example: "0.95",
+		meaning: "the level of an interval that is published with the value. It is paid for with half of the ε",
+		value:   into(probability, func(r *releaseNode, v decimal.Decimal) { r.Query.Interval = &v })},
+}
+
+func release() kind[releaseNode] {
+	return mappingOf(releaseForm, func(m mapping, r *releaseNode, ok bool) {
+		r.Where, r.mapping, r.sound = m.where(), m, ok
+		for i := 1; i < len(r.Query.P); i++ {
+			if last, p := r.Query.P[i-1], r.Query.P[i]; ok && p.Cmp(last) <= 0 {
+				at := m.values["p"]
+				at.child(at.yaml.Content[i], fmt.Sprintf("%s[%d]", at.path, i)).refuse("%s follows %s; want each number once, ascending", p, last)
+				r.sound = false
+			}
+		}
+	})
+}
+
+// draw makes the mechanism of a release, which is right by itself, on the stream's grid.
+func (r *releaseNode) draw(s *Stream) {
+	r.Query.Grid, r.Query.Prior, r.Query.ExpectedUsers = s.Grid, s.Prior, s.ExpectedUsers
+	var err error
+	if r.Mechanism, err = mechanisms.New(r.Query); err == nil {
 		return
 	}
-	items, ok := v.items("releases, such as {name: p50, statistic: median, epsilon: 0.05}")
-	if ok && len(items) == 0 {
-		v.refuse("the list is empty; want at least one release")
-	}
-	seen := map[string]bool{}
-	for _, item := range items {
-		item.path = item.named(v.path)
-		r, ok := item.release(s)
-		if ok && seen[r.Name] {
-			item.refuse("the name %q is there twice; want another name", r.Name)
-		}
-		seen[r.Name] = true
-		s.Releases = append(s.Releases, r)
-	}
-}
-
-func (n node) release(s *streamNode) (r Release, ok bool) {
-	m, ok := n.mapping("name", "statistic", "epsilon", "delta", "p", "trim", "above", "below", "mechanism", "tilt", "calibration", "beta", "gamma", "interval")
-	if !ok {
-		return r, false
-	}
-	before := len(n.errs)
-	r.Where = n.where()
-	const nameWant = "a name of 1–200 characters without / and ."
-	if v, ok := m.require("name", nameWant); ok {
-		if r.Name, ok = v.text(nameWant); ok && (strings.ContainsAny(r.Name, "/.") || len([]rune(r.Name)) > 200) {
-			v.refuse("%q; want %s", r.Name, nameWant)
-		}
-	}
-	r.Query = mechanisms.Query{Grid: s.Grid, Prior: s.Prior, ExpectedUsers: s.ExpectedUsers}
-	n.query(m, &r.Query)
-	if len(n.errs) > before || s.Grid == nil {
-		return r, false
-	}
-	var err error
-	if r.Mechanism, err = mechanisms.New(r.Query); err != nil {
-		n.refuseMechanism(m, err)
-	}
-	return r, err == nil
-}
-
-// refuseMechanism passes on why there is no such mechanism, at the key that the reason begins with.
-func (n node) refuseMechanism(m mapping, err error) {
 	first, rest, _ := strings.Cut(err.Error(), " ")
-	if v, ok := m.get(strings.TrimSuffix(first, ":")); ok {
+	if v, ok := r.values[strings.TrimSuffix(first, ":")]; ok { // the reason begins with the key that it is about
 		v.refuseErr(errors.New(rest))
 		return
 	}
-	n.refuseErr(err)
+	r.refuseErr(err)
 }
 
-// query reads what is asked for.
-func (n node) query(m mapping, q *mechanisms.Query) {
-	statistic, ok := m.require("statistic", list(texts(statistics), "or"))
-	if ok {
-		var word string
-		if word, ok = statistic.oneOf(texts(statistics)...); ok {
-			q.Statistic = mechanisms.Statistic(word)
-			for _, k := range special {
-				if v, there := m.get(k.key); there && !slices.Contains(k.with, q.Statistic) {
-					v.refuse("%s has no %s; want none, it is for %s", word, k.key, list(texts(k.with), "and"))
-				}
-			}
+// mechanism is a name; whether the statistic has such a mechanism is left to [releaseNode.draw].
+func mechanism() kind[string] {
+	var names []string
+	for _, s := range statistics {
+		names = append(names, mechanisms.Available(s)...)
+	}
+	slices.Sort(names)
+	return scalar(spec{name: "name", want: "the name of a mechanism", schema: schema{"type": "string", "enum": slices.Compact(names)}}, func(text string) (string, error) {
+		if text == "" {
+			return "", errUnwanted
 		}
-	}
-	const epsilonWant = "a number greater than 0: what a user loses by one window"
-	if v, ok := m.require("epsilon", epsilonWant); ok {
-		q.Epsilon = v.positive(epsilonWant)
-	}
-	if v, ok := m.get("delta"); ok {
-		q.Delta, _ = v.number("a number from 0 to 1")
-	}
-	n.readP(m, q)
-	if q.Statistic == mechanisms.TrimmedMean {
-		const want = "the fraction cut from each end, from 0 to less than 0.5"
-		if v, ok := m.require("trim", want); ok {
-			q.Trim, ok = v.number(want)
-			if ok && (q.Trim.Sign() < 0 || q.Trim.Cmp(decimal.New(5, -1)) >= 0) {
-				v.refuse("%q; want %s", q.Trim, want)
-			}
-		}
-	}
-	for _, f := range []struct {
-		key, want string
-		to        **decimal.Decimal
-	}{
-		{"above", "a number: users with a greater value count", &q.Above},
-		{"below", "a number: users with a smaller value count", &q.Below},
-		{"interval", "a level between 0 and 1, such as 0.95", &q.Interval},
-	} {
-		if v, ok := m.get(f.key); ok {
-			if d, ok := v.number(f.want); ok {
-				*f.to = &d
-			}
-		}
-	}
-	if v, ok := m.get("mechanism"); ok {
-		q.Mechanism, _ = v.text("the name of a mechanism")
-	}
-	if v, ok := m.get("calibration"); ok {
-		q.Calibration, _ = v.oneOf("tight", "published")
-		if q.Calibration == "tight" {
-			q.Calibration = ""
-		}
-	}
-	if v, ok := m.get("gamma"); ok {
-		q.Gamma = v.positive("a number greater than 1")
-	}
-	if v, ok := m.get("beta"); ok {
-		q.Beta = v.positive("a number greater than 0")
-	}
-	if v, ok := m.get("tilt"); ok {
-		q.Tilt = v.tilt()
-	}
-}
-
-func (n node) readP(m mapping, q *mechanisms.Query) {
-	const want = "a number between 0 and 1, such as 0.9"
-	switch q.Statistic {
-	case mechanisms.Quantile:
-		if v, ok := m.require("p", want); ok {
-			if p, ok := v.probability(want); ok {
-				q.P = []decimal.Decimal{p}
-			}
-		}
-	case mechanisms.Quantiles:
-		v, ok := m.require("p", "a list of numbers between 0 and 1, such as [0.9, 0.99]")
-		if !ok {
-			return
-		}
-		items, ok := v.items("numbers between 0 and 1, such as [0.9, 0.99]")
-		if ok && len(items) == 0 {
-			v.refuse("the list is empty; want numbers between 0 and 1, such as [0.9, 0.99]")
-		}
-		for _, item := range items {
-			p, ok := item.probability(want)
-			if last := len(q.P) - 1; ok && last >= 0 && p.Cmp(q.P[last]) <= 0 {
-				item.refuse("%q does not follow %s; want each number once, ascending", p, q.P[last])
-			}
-			q.P = append(q.P, p)
-		}
-	}
-}
-
-func (n node) probability(want string) (decimal.Decimal, bool) {
-	p, ok := n.number(want)
-	if ok && (p.Sign() <= 0 || p.Cmp(decimal.NewFromInt(1)) >= 0) {
-		n.refuse("%q; want %s", p, want)
-		return p, false
-	}
-	return p, ok
-}
-
-func (n node) tilt() (tilt [2]int64) {
-	const want = "two whole numbers of at least 1, such as [1, 2]"
-	items, ok := n.items("two whole numbers of at least 1, such as [1, 2]")
-	if ok && len(items) != 2 {
-		n.refuse("the list has %s; want %s", plural(len(items), "item"), want)
-		return tilt
-	}
-	for i, item := range items {
-		tilt[i], _ = item.whole("a whole number of at least 1")
-	}
-	return tilt
+		return text, nil
+	})
 }
 
 func texts(statistics []mechanisms.Statistic) []string {

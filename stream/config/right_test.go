@@ -100,7 +100,7 @@ func TestEverything(t *testing.T) {
 	want := Stream{
 		Name: "checkout-latency", Description: "time to confirm an order",
 		Input: Input{Topic: "checkout.events", Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", Group: "region",
-			Delimiter: ',', MaxFuture: 5 * time.Minute},
+			MaxFuture: 5 * time.Minute},
 		Unit: "ms", Groups: []string{"eu", "us", "ap"}, MaxGroups: 1, Prior: "adaptive", ExpectedUsers: 5000,
 		Window: Window{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: 30 * time.Second,
 			Start: time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC).UnixNano(), End: time.Date(2026, 12, 20, 8, 0, 0, 0, time.UTC).UnixNano()},
@@ -132,7 +132,7 @@ func TestDefaults(t *testing.T) {
 	got.Grid, got.Releases = nil, nil
 	want := Stream{
 		Name:   "s",
-		Input:  Input{Topic: "in", Format: "json", User: KeyField, Value: ValueField, Time: TimestampField, Delimiter: ',', MaxFuture: 5 * time.Minute},
+		Input:  Input{Topic: "in", Format: "json", User: KeyField, Value: ValueField, Time: TimestampField, MaxFuture: 5 * time.Minute},
 		Groups: []string{""}, MaxGroups: 1, Prior: "adaptive",
 		Window:       Window{Size: 24 * time.Hour, Every: 24 * time.Hour, StartNow: true},
 		Contribution: windows.Last, Output: "out",
@@ -196,8 +196,8 @@ func TestSeveralMistakes(t *testing.T) {
 	text := strings.NewReplacer("size: 1d", "size: 1x", "epsilon: 0.1", "epsilon: 0", "topic: out", "topic: o/t").Replace(least)
 	_, err := Parse("s.yaml", []byte(text), noVariables)
 	want := []string{
-		`s.yaml:6: streams[s].window.size: "1x"; want a duration of whole seconds, such as 15m`,
-		`s.yaml:7: streams[s].releases[mid].epsilon: "0"; want a number greater than 0: what a user loses by one window`,
+		`s.yaml:6: streams[s].window.size: 1x is not a duration; want a duration of whole seconds, for example 15m`,
+		`s.yaml:7: streams[s].releases[mid].epsilon: 0; want a number greater than 0`,
 		`s.yaml:8: streams[s].output.topic: "o/t"; want the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -`,
 	}
 	if err == nil || err.Error() != strings.Join(want, "\n") {

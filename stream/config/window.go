@@ -7,63 +7,61 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-func (n node) window() (w Window) {
-	m, ok := n.mapping("size", "every", "grace", "start", "end")
-	if !ok {
-		return w
-	}
-	errors := len(n.errs)
-	const sizeWant = "a duration of whole seconds, such as 15m"
-	const graceWant = "a duration of whole seconds, such as 30s: how long after its end a window waits for late events"
-	size, ok := m.require("size", sizeWant)
-	if ok {
-		w.Size = size.duration(time.Second, sizeWant)
-	}
-	w.Every = w.Size
-	every, hopping := m.get("every")
-	if hopping {
-		w.Every = every.duration(time.Second, sizeWant)
-	}
-	if v, ok := m.require("grace", graceWant); ok {
-		w.Grace = v.duration(0, graceWant)
-	}
-	w.StartNow = true
-	start, given := m.get("start")
-	if given {
-		if text, ok := start.text("now or a time"); ok && text != "now" {
-			w.StartNow = false
-			w.Start = start.instant("now, or a time of whole seconds such as 2026-11-20T08:00:00Z")
+var windowForm = form{
+	{name: "size", required: true, example: "15m", meaning: "how long a window is",
+		value: into(duration(time.Second), func(w *Window, v time.Duration) { w.Size = v })},
+	{name: "every", absent: "as `size`", example: "5m",
+		meaning: "how long after a window starts the next one does. Less than `size`, which must be a multiple of it: windows overlap, and each costs ε",
+		value:   into(duration(time.Second), func(w *Window, v time.Duration) { w.Every = v })},
+	{name: "grace", required: true, example: "30s",
+		meaning: "how long after its end a window waits for late events. Whatever is read later is late: it counts in no figure",
+		value:   into(duration(0), func(w *Window, v time.Duration) { w.Grace = v })},
+	{name: "start", fallback: "now", example: "2026-11-20T08:00:00Z",
+		meaning: "when the first window starts: a multiple of `every` since 1970. `now`: the next such time. In the past: windows that are over are released at once, and paid for",
+		value: into(orWord("now", instant(), parseInstant), func(w *Window, v *int64) {
+			if w.StartNow = v == nil; v != nil {
+				w.Start = *v
+			}
+		})},
+	{name: "end", absent: "no end", example: "2026-12-20T08:00:00Z", meaning: "when the last window ends: a multiple of `every` since 1970",
+		value: into(instant(), func(w *Window, v int64) { w.End = v })},
+}
+
+func window() kind[Window] {
+	return mappingOf(windowForm, func(m mapping, w *Window, ok bool) {
+		if w.Every == 0 {
+			w.Every = w.Size
 		}
-	}
-	end, ends := m.get("end")
-	if ends {
-		w.End = end.instant("a time of whole seconds such as 2026-11-20T08:00:00Z")
-	}
-	if len(n.errs) > errors || w.Size == 0 || w.Every == 0 {
-		return w
-	}
+		if ok {
+			w.check(m)
+		}
+	})
+}
+
+// check holds what the keys say against each other.
+func (w *Window) check(m mapping) {
+	_, ends := m.values["end"]
 	switch {
 	case w.Every > w.Size:
-		every.refuse("%q is more than size, %s: events between windows would be lost; want at most the size", Duration(w.Every), Duration(w.Size))
-		return w
+		m.values["every"].refuse("%s is more than size, %s: events between windows would be lost; want at most the size", Duration(w.Every), Duration(w.Size))
+		return
 	case w.Size%w.Every != 0:
-		size.refuse("%q is not a multiple of every, %s; want %s", Duration(w.Size), Duration(w.Every), multiples(w.Size, w.Every))
-		return w
+		m.values["size"].refuse("%s is not a multiple of every, %s; want %s", Duration(w.Size), Duration(w.Every), multiples(w.Size, w.Every))
+		return
 	case !w.StartNow && w.Start%int64(w.Every) != 0:
-		start.refuse("%q is not on a multiple of every, %s, since 1970; want %s", clock(w.Start), Duration(w.Every), around(w.Start, w.Every))
-		return w
+		m.values["start"].refuse("%s is not on a multiple of every, %s, since 1970; want %s", clock(w.Start), Duration(w.Every), around(w.Start, w.Every))
+		return
 	case ends && w.End%int64(w.Every) != 0:
-		end.refuse("%q is not on a multiple of every, %s, since 1970; want %s", clock(w.End), Duration(w.Every), around(w.End, w.Every))
-		return w
+		m.values["end"].refuse("%s is not on a multiple of every, %s, since 1970; want %s", clock(w.End), Duration(w.Every), around(w.End, w.Every))
+		return
 	case ends && w.End < w.Start+int64(w.Size): // Start is 0 where it is now
-		end.refuse("%q is before the end of the first window; want %s or later", clock(w.End), clock(w.Start+int64(w.Size)))
-		return w
+		m.values["end"].refuse("%s is before the end of the first window; want %s or later", clock(w.End), clock(w.Start+int64(w.Size)))
+		return
 	}
 	schedule := windows.Schedule{Size: w.Size, Every: w.Every, Grace: w.Grace, Start: w.Start, End: w.End}
 	if err := schedule.Validate(); err != nil {
-		n.refuseErr(err)
+		m.refuseErr(err)
 	}
-	return w
 }
 
 // FirstStart is when the first window starts, in Unix nanoseconds, for a stream that begins at now.
@@ -85,5 +83,3 @@ func around(t int64, every time.Duration) string {
 	above := windows.NextBoundary(t, every)
 	return fmt.Sprintf("%s or %s", clock(above-int64(every)), clock(above))
 }
-
-func clock(t int64) string { return time.Unix(0, t).UTC().Format(time.RFC3339) }

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// key declares one key of a mapping: how it is read and what the reference says of it. This is the only place that
+// knows the key.
+type key struct {
+	name string
+	// meaning begins in lower case; what is before its first colon or full stop is wanted where the key is missing.
+	meaning string
+	// example is a value as one would write it.
+	example  string
+	required bool
+	// fallback is the default, as one would write it; "" if there is none. absent then says what happens without the key.
+	fallback, absent string
+	// only limits the key to mappings in which another key has one of these values. A name may be declared for several.
+	only  when
+	value value
+}
+
+// when is a condition on another key of the same mapping, declared before. The zero value always holds.
+type when struct {
+	key string
+	is  []string
+}
+
+// value is a kind that is read into a field of a mapping's result.
+type value struct {
+	spec
+	read func(n node, into any)
+}
+
+// into reads a kind and puts what it finds into a *T.
+func into[T, V any](k kind[V], put func(*T, V)) value {
+	return value{k.spec, func(n node, to any) {
+		if v, ok := k.read(n); ok {
+			put(to.(*T), v)
+		}
+	}}
+}
+
+// form declares the keys of a mapping.
+type form []key
+
+// mapping is a mapping that has been read: where its keys stand.
+type mapping struct {
+	node
+	values map[string]node
+	bad    bool // a key is unknown or repeated: a missing key may be the misspelt one
+}
+
+// read reads a mapping; what is wrong is noted. ok says that nothing was.
+func (f form) read(n node, to any) (m mapping, ok bool) {
+	before := len(n.faults)
+	if m, ok = f.keys(n); !ok {
+		return mapping{}, false
+	}
+	for _, k := range f {
+		v, given := m.values[k.name]
+		switch {
+		case !f.applies(m, k):
+			if given && !slices.ContainsFunc(f, func(o key) bool { return o.name == k.name && f.applies(m, o) }) {
+				f.refuseMisplaced(m, k, v)
+			}
+		case given:
+			k.value.read(v, to)
+		case k.required && !m.bad:
+			n.source.refuse(n.yaml, n.child(n.yaml, n.path+"."+k.name).path, "missing; want %s", k.missed())
+		case k.fallback != "":
+			k.value.read(node{n.source, &yaml.Node{Kind: yaml.ScalarNode, Value: k.fallback}, k.name}, to)
+		}
+	}
+	return m, len(n.faults) == before
+}
+
+// missed says what is wanted of a missing key.
+func (k key) missed() string {
+	if k.value.words != nil {
+		return k.value.want
+	}
+	return beginning.FindString(k.meaning) + ", for example " + k.example
+}
+
+var beginning = regexp.MustCompile(`^([^.:]|[.:][^ ])*`)
+
+// keys finds where the keys of a mapping stand.
+func (f form) keys(n node) (m mapping, ok bool) {
+	m = mapping{node: n, values: map[string]node{}}
+	if !n.isMapping() {
+		if text, ok := n.text(); ok && len(f) == 1 {
+			n.refuse("%s is not a mapping; write {%s: %s}", show(text), f[0].name, text)
+		} else {
+			n.refuse("%s; want %s", n.shown(), f.want())
+		}
+		return m, false
+	}
+	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
+		k := n.yaml.Content[i]
+		name := unmark(k.Value)
+		v := n.child(n.yaml.Content[i+1], n.path+"."+name)
+		for i+3 < len(n.yaml.Content) && commaFollows(v.yaml, n.yaml.Content[i+2], n.yaml.Content[i+3]) {
+			v.yaml = &yaml.Node{Kind: yaml.ScalarNode, Value: v.yaml.Value + "," + n.yaml.Content[i+2].Value, Line: v.yaml.Line}
+			i += 2
+		}
+		first, repeated := m.values[name]
+		switch {
+		case k.Kind != yaml.ScalarNode || !slices.Contains(f.names(), name):
+			m.bad = true
+			n.source.refuse(k, v.path, "unknown key; %s", f.meant(name))
+		case repeated:
+			m.bad = true
+			n.source.refuse(k, v.path, "the key is in line %d already; want it once", first.yaml.Line)
+		default:
+			m.values[name] = v
+		}
+	}
+	return m, true
+}
+
+// commaFollows says that YAML has cut a number at its decimal comma: {epsilon: 0,05} is epsilon: 0 and a key 05.
+func commaFollows(v, key, value *yaml.Node) bool {
+	return value.Tag == "!!null" && value.Value == "" && digits.MatchString(key.Value) && figure.MatchString(v.Value)
+}
+
+// meant says which key a misspelt one may stand for.
+func (f form) meant(name string) string {
+	if near := nearest(name, f.names()); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "want " + list(f.names(), "or")
+}
+
+// applies says whether a key belongs into this mapping.
+func (f form) applies(m mapping, k key) bool {
+	return k.only.key == "" || slices.Contains(k.only.is, f.word(m, k.only.key))
+}
+
+// word is what another key of the mapping says, or its default.
+func (f form) word(m mapping, name string) string {
+	if v, ok := m.values[name]; ok {
+		text, _ := v.text()
+		return text
+	}
+	return f[slices.IndexFunc(f, func(k key) bool { return k.name == name })].fallback
+}
+
+// refuseMisplaced refuses a key that belongs to others, unless what it depends on is wrong itself.
+func (f form) refuseMisplaced(m mapping, k key, v node) {
+	var others []string
+	for _, o := range f {
+		if o.name == k.name {
+			others = append(others, o.only.is...)
+		}
+	}
+	at := slices.IndexFunc(f, func(o key) bool { return o.name == k.only.key })
+	if word := f.word(m, k.only.key); slices.Contains(f[at].value.words, word) {
+		v.refuse("%s has no %s; want none, or %s: %s", word, k.name, k.only.key, list(others, "or"))
+	}
+}
+
+// names are the keys that a mapping may have.
+func (f form) names() (names []string) {
+	for _, k := range f {
+		if !slices.Contains(names, k.name) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// want shows the keys that a mapping must have.
+func (f form) want() string {
+	var keys []string
+	for _, k := range f {
+		if k.required && k.only.key == "" {
+			keys = append(keys, k.name+": …")
+		}
+	}
+	return "{" + strings.Join(keys, ", ") + "}"
+}

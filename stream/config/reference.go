@@ -1,0 +1,178 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"go.yaml.in/yaml/v3"
+)
+
+// Schema is the JSON Schema (draft 2020-12) of streams files. It knows keys, types and ranges; what keys mean to each
+// other, [Parse] alone checks.
+func Schema() map[string]any {
+	s := fileForm.schema()
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "Louver streams file"
+	s["$defs"] = schema{"variable": schema{"type": "string", "pattern": `\$\{[A-Za-z_][A-Za-z0-9_]*\}`, "description": "A reference to an environment variable."}}
+	return s
+}
+
+func (f form) schema() schema {
+	properties, required, conditions := schema{}, []string{}, []any{}
+	for _, k := range f {
+		properties[k.name] = true
+		switch {
+		case k.only.key != "":
+			then := schema{"properties": schema{k.name: k.schema()}}
+			if k.required {
+				then["required"] = []string{k.name}
+			}
+			conditions = append(conditions, schema{"if": k.only.schema(), "then": then})
+			continue
+		case k.required:
+			required = append(required, k.name)
+		}
+		properties[k.name] = k.schema()
+	}
+	for _, name := range f.names() {
+		if others := f.without(name); len(others.is) > 0 {
+			conditions = append(conditions, schema{"if": others.schema(), "then": schema{"properties": schema{name: false}}})
+		}
+	}
+	s := schema{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	if len(conditions) > 0 {
+		s["allOf"] = conditions
+	}
+	return s
+}
+
+// without is when a mapping must not have a key.
+func (f form) without(name string) (w when) {
+	with := map[string]bool{}
+	for _, k := range f {
+		if k.name == name {
+			w.key = k.only.key
+			for _, word := range k.only.is {
+				with[word] = true
+			}
+		}
+	}
+	for _, k := range f {
+		for _, word := range k.value.words {
+			if k.name == w.key && !with[word] {
+				w.is = append(w.is, word)
+			}
+		}
+	}
+	return w
+}
+
+func (w when) schema() schema {
+	return schema{"properties": schema{w.key: schema{"enum": w.is}}, "required": []string{w.key}}
+}
+
+func (k key) schema() schema {
+	s := k.value.document()
+	s["description"] = sentence(k.meaning)
+	if k.fallback != "" {
+		s["default"] = plain(k.fallback)
+	}
+	if !strings.Contains(k.example, "…") {
+		s["examples"] = []any{plain(k.example)}
+	}
+	return s
+}
+
+// document is the schema of a kind, with the references to variables that may stand for any scalar.
+func (s spec) document() schema {
+	switch items := s.schema["items"]; {
+	case s.keys != nil && items != nil:
+		return schema{"type": "array", "items": s.keys.schema(), "minItems": s.schema["minItems"]}
+	case s.keys != nil && s.schema == nil:
+		return s.keys.schema()
+	case items != nil:
+		return merged(s.schema, "items", variableOr(items.(schema)))
+	}
+	return variableOr(s.schema)
+}
+
+func variableOr(s schema) schema { return schema{"anyOf": []any{s, schema{"$ref": "#/$defs/variable"}}} }
+
+func merged(s schema, key string, v any) schema {
+	out := schema{key: v}
+	for k, old := range s {
+		if k != key {
+			out[k] = old
+		}
+	}
+	return out
+}
+
+// plain is a value of YAML as JSON has it.
+func plain(text string) (v any) {
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		return text
+	}
+	return v
+}
+
+// Reference is the reference of streams files, in Markdown.
+func Reference() string {
+	var b strings.Builder
+	fileForm.reference(&b, "", "The file")
+	return b.String()
+}
+
+// reference writes the table of a mapping's keys, and those of the mappings in it.
+func (f form) reference(b *strings.Builder, path, title string) {
+	t := table.NewWriter()
+	t.AppendHeader(table.Row{"key", "type", "default", "meaning", "example"})
+	for _, k := range f {
+		t.AppendRow(table.Row{code(k.name), strings.ReplaceAll(k.value.name, "|", "\\|"), k.otherwise(), k.told(), code(k.example)})
+	}
+	fmt.Fprintf(b, "## %s\n\n%s\n\n", title, t.RenderMarkdown())
+	for _, k := range f {
+		if k.value.keys == nil {
+			continue
+		}
+		at := strings.TrimPrefix(path+"."+k.name, ".")
+		if k.value.schema["items"] != nil {
+			at += "[]"
+		}
+		k.value.keys.reference(b, at, code(at))
+	}
+}
+
+// otherwise says what holds without the key.
+func (k key) otherwise() string {
+	switch {
+	case k.required:
+		return "required"
+	case k.fallback != "":
+		return code(k.fallback)
+	}
+	return k.absent
+}
+
+func (k key) told() string {
+	text := sentence(k.meaning)
+	if k.only.key != "" {
+		var words []string
+		for _, w := range k.only.is {
+			words = append(words, code(w))
+		}
+		text = fmt.Sprintf("Only with %s %s. %s", code(k.only.key), list(words, "or"), text)
+	}
+	return text
+}
+
+// sentence makes sentences of a meaning.
+func sentence(meaning string) string {
+	r, size := utf8.DecodeRuneInString(meaning)
+	return string(unicode.ToUpper(r)) + meaning[size:] + "."
+}
+
+func code(text string) string { return "`" + text + "`" }

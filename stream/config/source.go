@@ -1,0 +1,152 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// source is a file that is being read, and what is wrong with it.
+type source struct {
+	file   string
+	getenv func(string) (string, bool)
+	faults []fault
+	noted  map[fault]bool // with the last part of their paths
+}
+
+// fault is a mistake at a place. Its text follows one pattern: what was found; what would be right.
+type fault struct {
+	at         *yaml.Node
+	path, text string
+}
+
+// refuse notes a fault, once: where aliases repeat a place, its faults are not repeated.
+func (s *source) refuse(at *yaml.Node, path, format string, args ...any) {
+	f := fault{at, strings.Map(oneLine, path), strings.Map(oneLine, fmt.Sprintf(format, args...))}
+	key := fault{at, path[strings.LastIndexByte(path, '.')+1:], f.text}
+	if s.noted == nil {
+		s.noted = map[fault]bool{}
+	}
+	if !s.noted[key] {
+		s.noted[key] = true
+		s.faults = append(s.faults, f)
+	}
+}
+
+// errors returns the faults in the order of lines.
+func (s *source) errors() []error {
+	slices.SortStableFunc(s.faults, func(a, b fault) int { return cmp.Compare(a.at.Line, b.at.Line) })
+	errs := make([]error, len(s.faults))
+	for i, f := range s.faults {
+		if f.path != "" {
+			f.path += ": "
+		}
+		errs[i] = fmt.Errorf("%s:%d: %s%s", s.file, f.at.Line, f.path, f.text)
+	}
+	return errs
+}
+
+// oneLine keeps names and values that hold line ends from making two lines of an error.
+func oneLine(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
+
+// node is a place in a file. Whoever reads it and finds a mistake notes it in the source and returns ok = false.
+type node struct {
+	*source
+	yaml *yaml.Node
+	path string
+}
+
+func (n node) refuse(format string, args ...any) {
+	n.source.refuse(n.yaml, n.path, format, args...)
+}
+
+// refuseErr passes on what another package found, without that package's name in front, in the form of this one.
+func (n node) refuseErr(err error) {
+	text := err.Error()
+	if before, after, ok := strings.Cut(text, ": "); ok && slices.Contains([]string{"grid", "mechanisms", "windows", "budget"}, before) {
+		text = after
+	}
+	if !strings.Contains(text, "; ") {
+		text = strings.Replace(text, " must ", "; must ", 1)
+	}
+	n.refuse("%s", text)
+}
+
+func (n node) where() string { return fmt.Sprintf("%s:%d", n.file, n.yaml.Line) }
+
+func (n node) child(y *yaml.Node, path string) node {
+	if y.Kind == yaml.AliasNode {
+		y = y.Alias
+	}
+	return node{n.source, y, strings.TrimPrefix(path, ".")}
+}
+
+func (n node) isMapping() bool { return n.yaml.Kind == yaml.MappingNode }
+func (n node) isNull() bool    { return n.yaml.Kind == yaml.ScalarNode && n.yaml.Tag == "!!null" }
+
+// shown says what is at the node, for an error.
+func (n node) shown() string {
+	switch {
+	case n.isMapping():
+		return "a mapping"
+	case n.yaml.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.isNull():
+		return "empty"
+	}
+	return show(unmark(n.yaml.Value))
+}
+
+// show quotes words and leaves figures bare: 0,05 and "medium".
+func show(text string) string {
+	if figure.MatchString(text) {
+		return text
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+var figure = regexp.MustCompile(`^[-+.]?[0-9][^"\pC]*$`)
+
+// document parses YAML to the one document's root.
+func (s *source) document(data []byte) (node, bool) {
+	decoder := yaml.NewDecoder(strings.NewReader(mark(string(data))))
+	var doc, next yaml.Node
+	if err := decoder.Decode(&doc); err != nil {
+		s.refuseYAML(data, err)
+		return node{}, false
+	}
+	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
+		s.refuse(&yaml.Node{Line: max(1, next.Line)}, "", "a second YAML document; want one in a file")
+		return node{}, false
+	}
+	return node{source: s}.child(doc.Content[0], ""), true
+}
+
+var tabbed = regexp.MustCompile(`(?m)^[ -]*\t+[^\s]`)
+
+func (s *source) refuseYAML(data []byte, err error) {
+	line := 1
+	text := unmark(strings.TrimPrefix(err.Error(), "yaml: "))
+	if text == "EOF" {
+		text = "the file is empty"
+	} else if _, e := fmt.Sscanf(text, "line %d:", &line); e == nil {
+		_, text, _ = strings.Cut(text, ": ")
+	}
+	want := "want a streams file in YAML"
+	if tab := tabbed.FindIndex(data); tab != nil && (strings.Contains(text, "tab") || strings.Contains(text, "cannot start any token")) {
+		line, text, want = 1+strings.Count(string(data[:tab[0]]), "\n"), "a tab", "YAML wants spaces for indentation"
+	}
+	s.refuse(&yaml.Node{Line: line}, "", "%s; %s", text, want)
+}
