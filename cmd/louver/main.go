@@ -25,6 +25,7 @@ type commands struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
 	Demo        demoCommand        `cmd:"" help:"Watch it work: embedded broker, simulated service, live table. Needs nothing."`
+	Init        initCommand        `cmd:"" help:"Write a commented streams file to begin with."`
 	Run         runCommand         `cmd:"" help:"Run the service until SIGTERM."`
 	Check       checkCommand       `cmd:"" help:"Check streams files; print what one user can lose and how exact the releases will be."`
 	Release     releaseCommand     `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`

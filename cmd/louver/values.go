@@ -36,7 +36,7 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 		for field := range strings.FieldsSeq(lines.Text()) {
 			i, err := grid.Parse([]byte(field))
 			if err != nil {
-				return nil, fmt.Errorf("%s:%d: %w; want numbers, or --value COLUMN for CSV", name, line, err)
+				return nil, fmt.Errorf("%s:%d: not a number such as 12 or -3.5; want numbers, or --value COLUMN for CSV", name, line)
 			}
 			users[i]++
 		}
@@ -91,7 +91,7 @@ func (c *releaseCommand) readCSV(name string, in io.Reader, grid *mechanisms.Gri
 		line, _ := rows.FieldPos(value)
 		i, err := grid.Parse([]byte(strings.TrimSpace(row[value])))
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: column %s: %w; want a number", name, line, c.Value, err)
+			return nil, fmt.Errorf("%s:%d: column %s is not a number such as 12 or -3.5", name, line, c.Value)
 		}
 		id := fmt.Sprint(number)
 		if user >= 0 {

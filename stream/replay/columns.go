@@ -124,10 +124,10 @@ func (o *outline) present(parts *[numParts][]byte) bool {
 // Input returns the input of a stream that reads the records from a topic, as a mapping in YAML, a key a line.
 func (c Columns) Input(topic string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "topic: %s\nformat: json\n", scalar(topic))
+	fmt.Fprintf(&b, "topic: %s\nformat: json\n", YAML(topic))
 	for _, p := range c.parts() {
 		if p.name != "" {
-			fmt.Fprintf(&b, "%s: %s\n", p.flag, scalar(p.name))
+			fmt.Fprintf(&b, "%s: %s\n", p.flag, YAML(p.name))
 		}
 	}
 	return b.String()
@@ -138,8 +138,8 @@ var (
 	wordsYAML = regexp.MustCompile(`(?i)^(true|false|null|yes|no|on|off|y|n)$`) // of YAML 1.1 and 1.2
 )
 
-// scalar writes a string as YAML, without quotes where nobody needs them.
-func scalar(s string) string {
+// YAML writes a string as a value of a streams file, without quotes where nobody needs them.
+func YAML(s string) string {
 	if plainYAML.MatchString(s) && !wordsYAML.MatchString(s) {
 		return s
 	}

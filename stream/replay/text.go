@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"syscall"
 )
 
 // Text reads a text file that somebody may have prepared with a spreadsheet: it skips the byte order mark that these
@@ -13,7 +14,10 @@ import (
 func Text(in io.Reader) (*bufio.Reader, error) {
 	b := bufio.NewReaderSize(in, 1<<16)
 	start, err := b.Peek(512)
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, syscall.EISDIR):
+		return nil, errors.New("this is a directory; want a file")
+	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
 	}
 	if bytes.HasPrefix(start, []byte("\x1f\x8b")) {

@@ -16,11 +16,10 @@ import (
 // Type is the type of a field, in JSON's words.
 type Type string
 
-// The types of fields that a stream can use. Numbers are told apart by their notation.
+// The types of fields.
 const (
 	String  Type = "string"
 	Number  Type = "number"
-	Integer Type = "integer"
 	Boolean Type = "boolean"
 	Array   Type = "array"
 	Null    Type = "null"
@@ -32,6 +31,9 @@ type Field struct {
 	// Path has dots between the names of nested objects.
 	Path string
 	Type Type
+	// Hidden says that no path of a streams file leads to the field: a name has a dot of its own, is empty, or is the
+	// first and begins with $.
+	Hidden bool
 }
 
 // maxFields is how many fields are told.
@@ -51,23 +53,24 @@ func Of(records ...[]byte) []Field {
 		if err != nil || v.Type() != fastjson.TypeObject {
 			continue
 		}
-		fields = add(fields, "", v.GetObject())
+		fields = add(fields, "", false, v.GetObject())
 	}
 	return fields
 }
 
-func add(fields []Field, prefix string, o *fastjson.Object) []Field {
+func add(fields []Field, prefix string, hidden bool, o *fastjson.Object) []Field {
 	o.Visit(func(key []byte, v *fastjson.Value) {
 		path := prefix + string(key)
+		hidden := hidden || len(key) == 0 || bytes.IndexByte(key, '.') >= 0 || prefix == "" && key[0] == '$'
 		if v.Type() == fastjson.TypeObject {
-			fields = add(fields, path+".", v.GetObject())
+			fields = add(fields, path+".", hidden, v.GetObject())
 			return
 		}
 		t := typeOf(v)
 		at := slices.IndexFunc(fields, func(f Field) bool { return f.Path == path })
 		switch {
 		case at < 0 && len(fields) < maxFields:
-			fields = append(fields, Field{path, t})
+			fields = append(fields, Field{path, t, hidden})
 		case at >= 0:
 			fields[at].Type = both(fields[at].Type, t)
 		}
@@ -82,8 +85,6 @@ func both(a, b Type) Type {
 		return a
 	case a == Null:
 		return b
-	case a == Integer && b == Number || a == Number && b == Integer:
-		return Number
 	}
 	return Mixed
 }
@@ -93,10 +94,7 @@ func typeOf(v *fastjson.Value) Type {
 	case fastjson.TypeString:
 		return String
 	case fastjson.TypeNumber:
-		if bytes.ContainsAny(v.MarshalTo(nil), ".eE") {
-			return Number
-		}
-		return Integer
+		return Number
 	case fastjson.TypeTrue, fastjson.TypeFalse:
 		return Boolean
 	case fastjson.TypeArray:

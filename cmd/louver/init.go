@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	_ "embed" // the template
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"text/template"
+)
+
+// initCommand writes a streams file to begin with.
+type initCommand struct {
+	KafkaSettings
+	File  string `arg:"" optional:"" help:"File to write, such as streams.yaml; absent or -: standard output."`
+	Topic string `placeholder:"TOPIC" help:"Input topic. The names and types of its fields are put into the file, taken from a few records; what the fields hold is not."`
+	Force bool   `help:"Replace the file if it is there."`
+}
+
+// Help is the long help.
+func (initCommand) Help() string {
+	return `Writes a streams file with comments. Keys that are yours to choose are empty, and louver check lists them:
+
+  louver init streams.yaml --topic checkout.events
+  louver check streams.yaml
+
+With --topic, looks at a few records for the names and the types of their fields. Values, their range, their length or
+how often they occur do not reach the file: bounds, groups and ε are published, and must not come from the data.`
+}
+
+//go:embed init.yaml.tmpl
+var draftText string
+
+var draftTemplate = template.Must(template.New("init").Parse(draftText))
+
+// Run writes the file.
+func (c *initCommand) Run(app *App) error {
+	d := emptyDraft()
+	if c.Topic != "" {
+		sample, err := c.sample(app)
+		if err != nil {
+			return err
+		}
+		if d, err = newDraft(c.Topic, sample); err != nil {
+			return err
+		}
+	}
+	var text bytes.Buffer
+	if err := draftTemplate.Execute(&text, d); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	if c.File == "" || c.File == "-" {
+		_, err := app.Out.Write(text.Bytes())
+		return err
+	}
+	if err := c.write(text.Bytes()); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(app.Out, "%s is written. Fill in what is empty; louver check %s lists it.\n", c.File, c.File)
+	return err
+}
+
+// write makes the file; what somebody wrote there before stays unless --force is given.
+func (c *initCommand) write(text []byte) error {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if c.Force {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	file, err := os.OpenFile(c.File, flags, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already; want another name, or --force to replace it", c.File)
+	} else if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}

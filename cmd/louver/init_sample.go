@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+// sampleSize is how many offsets at the end of each partition a sample covers, and samplePartitions of how many
+// partitions.
+const (
+	sampleSize       = 20
+	samplePartitions = 8
+)
+
+// sample reads a few of the newest records of the topic.
+func (c *initCommand) sample(app *App) (sampled, error) {
+	s := sampled{keyed: true}
+	conn, err := c.connect(app.Context, app)
+	if err != nil {
+		return s, err
+	}
+	defer conn.Close()
+	partitions, err := partitionsOf(app.Context, conn, c.Topic)
+	if err != nil {
+		return s, err
+	}
+	client := fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID})
+	starts, err := client.Starts(app.Context, c.Topic, partitions)
+	if err != nil {
+		return s, classed(err)
+	}
+	ends, err := client.Ends(app.Context, c.Topic, partitions)
+	if err != nil {
+		return s, classed(err)
+	}
+	for _, p := range partitions {
+		from := max(starts[p], ends[p]-sampleSize)
+		_, err := client.ReadAll(app.Context, c.Topic, p, from, func(r *fetch.Record) error {
+			if r.Offset < ends[p] && r.Value != nil {
+				s.values = append(s.values, bytes.Clone(r.Value))
+				s.keyed = s.keyed && len(r.Key) > 0
+			}
+			return nil
+		})
+		if err != nil {
+			return s, classed(fmt.Errorf("topic %s: %w", c.Topic, err))
+		}
+	}
+	s.keyed = s.keyed && len(s.values) > 0
+	return s, nil
+}
+
+// partitionsOf gives some partitions of a topic. If there is no such topic, the error names those that there are.
+func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, topic string) (partitions []int, err error) {
+	meta, err := kafkaconn.Retry(ctx, nil, func(ctx context.Context) (*kafka.MetadataResponse, error) {
+		return conn.Client.Metadata(ctx, &kafka.MetadataRequest{})
+	})
+	if err != nil {
+		return nil, classed(err)
+	}
+	var others []string
+	for _, t := range meta.Topics {
+		if t.Name == topic {
+			for _, p := range t.Partitions {
+				partitions = append(partitions, p.ID)
+			}
+		} else if !t.Internal {
+			others = append(others, t.Name)
+		}
+	}
+	if partitions == nil {
+		slices.Sort(others)
+		const most = 20
+		there := "there are none"
+		if len(others) > 0 {
+			there = "there are " + strings.Join(others[:min(most, len(others))], ", ")
+		}
+		return nil, brokerError(fmt.Errorf("--topic %s: there is no such topic at %s, or it may not be described; %s", topic, strings.Join(conn.Brokers, ","), there))
+	}
+	slices.Sort(partitions)
+	return partitions[:min(samplePartitions, len(partitions))], nil
+}

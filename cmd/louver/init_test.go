@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/louver/louver/stream/kafkatest"
+)
+
+// empty are the keys of a streams file that have no value, with their lines.
+var empty = regexp.MustCompile(`^[ -]*([a-z]+):$`)
+
+// chosen are values that somebody might fill in, in their order.
+var chosen = map[string][]string{"topic": {"in", "out"}, "columns": {"[u, v]"}, "user": {"u"}, "value": {"v"}, "lower": {"0"}, "upper": {"100"}, "step": {"1"},
+	"grace": {"30s"}, "epsilon": {"1", "1", "100"}}
+
+// initIsFilledIn checks that check points at what is left to fill in, at nothing else, and accepts the file when that is
+// done.
+func initIsFilledIn(t *testing.T, text string) {
+	t.Helper()
+	path := file(t, "streams.yaml", text)
+	lines := strings.Split(text, "\n")
+	var want []string
+	used := map[string]int{}
+	for i, line := range lines {
+		if key := empty.FindStringSubmatch(line); key != nil && chosen[key[1]] != nil {
+			want = append(want, fmt.Sprintf("%s:%d: ", path, i+1))
+			lines[i] += " " + chosen[key[1]][used[key[1]]]
+			used[key[1]]++
+		}
+	}
+	got := commandLine(t, "", "check", path)
+	found := strings.Split(strings.TrimSpace(got.err), "\n")
+	slices.Sort(found)
+	slices.Sort(want)
+	if got.code != exitInvalid || len(found) != len(want) {
+		t.Fatalf("check finds\n%s\nwant lines\n%s", got.err, strings.Join(want, "\n"))
+	}
+	for i := range want {
+		if !strings.HasPrefix(found[i], want[i]) || !strings.Contains(found[i], "empty; want ") {
+			t.Errorf("%q; want %s…: empty; want …", found[i], want[i])
+		}
+	}
+	if got := commandLine(t, "", "check", file(t, "streams.yaml", strings.Join(lines, "\n"))); got.code != exitDone {
+		t.Errorf("filled in, check says %s\n%s", got.err, strings.Join(lines, "\n"))
+	}
+}
+
+func TestInit(t *testing.T) {
+	got := commandLine(t, "", "init")
+	if got.code != exitDone || got.err != "" || !strings.HasPrefix(got.out, "# yaml-language-server: $schema=louver-streams.schema.json\n") ||
+		!strings.Contains(got.out, "louver schema streams > louver-streams.schema.json") {
+		t.Fatalf("%+v", got)
+	}
+	initIsFilledIn(t, got.out)
+	for _, line := range strings.Split(got.out, "\n") {
+		if len([]rune(line)) > 80 {
+			t.Errorf("longer than 80 characters: %s", line)
+		}
+	}
+}
+
+func TestInitFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "streams.yaml")
+	if got := commandLine(t, "", "init", path); got != (outcome{out: path + " is written. Fill in what is empty; louver check " + path + " lists it.\n"}) {
+		t.Errorf("%+v", got)
+	}
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commandLine(t, "", "init", path).wants(t, exitInvalid, "louver: "+path+" is there already; want another name, or --force to replace it")
+	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
+		t.Errorf("what was there is %q, %v", text, err)
+	}
+	if got := commandLine(t, "", "init", "--force", path); got.code != exitDone {
+		t.Errorf("%+v", got)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != commandLine(t, "", "init", "-").out {
+		t.Errorf("the file is not what is printed: %v", err)
+	}
+}
+
+// Topics whose records differ in values, their ranges and their number alone have the same file.
+func TestInitLooksAtNamesAndTypesOnly(t *testing.T) {
+	b := kafkatest.Fake(t)
+	brokers := "--kafka-brokers=" + strings.Join(b.Conn.Brokers, ",")
+	var files []string
+	for i, records := range [][]string{
+		{`{"client":"ann","ms":12,"at":{"ts":"2026-01-01T00:00:00Z"},"zone":"eu"}`},
+		{`{"client":"SECRET","ms":-0.5e9,"at":{"ts":"x"},"zone":"SECRET2"}`, `{"client":"","ms":77123,"at":{"ts":""},"zone":""}`, `{"zone":null}`},
+	} {
+		topic := fmt.Sprint("topic-", i)
+		b.CreateTopic(t, topic, 2, nil)
+		b.Produce(t, topic, i, kafkatest.Values(records...)...)
+		got := commandLine(t, "", "init", "--topic", topic, brokers)
+		if got.code != exitDone || got.err != "" {
+			t.Fatalf("%+v", got)
+		}
+		for _, secret := range []string{"SECRET", "77123", "ann"} {
+			if strings.Contains(got.out, secret) {
+				t.Errorf("the file holds %s", secret)
+			}
+		}
+		files = append(files, strings.ReplaceAll(got.out, topic, "the-topic"))
+	}
+	if files[0] != files[1] {
+		t.Errorf("values make a difference:\n%s\n%s", files[0], files[1])
+	}
+	for _, want := range []string{"topic: the-topic\n", "user: client\n", "value: ms\n", "time: at.ts\n", "#   zone                         string\n", "topic: the-topic.private\n"} {
+		if !strings.Contains(files[0], want) {
+			t.Errorf("%q is missing in\n%s", want, files[0])
+		}
+	}
+	initIsFilledIn(t, files[0])
+}
+
+func TestInitTopics(t *testing.T) {
+	b := kafkatest.Fake(t)
+	brokers := "--kafka-brokers=" + strings.Join(b.Conn.Brokers, ",")
+	for topic, c := range map[string]struct {
+		records []string
+		want    []string
+	}{
+		"Empty.Topic_1": {nil, []string{"Empty.Topic_1 holds no records yet", "name: empty-topic-1\n", "user:\n", "value:\n"}},
+		"two-users":     {[]string{`{"user_id":"a","client":"b","x":1,"y":2}`}, []string{"user:\n", "value:\n", "time: $timestamp\n"}},
+		"numbers":       {[]string{"1", "-2.5"}, []string{"bare numbers", "value: $value\n", "user: $key\n"}},
+		"lines":         {[]string{"ann,12", "bob,7"}, []string{"format: csv\n", "columns:\n"}},
+		"odd":           {[]string{`{"a b":1,"c.d":2,"$e":3}`}, []string{`#   "a b"`, "out of reach", `value: "a b"`}},
+	} {
+		b.CreateTopic(t, topic, 1, nil)
+		if c.records != nil {
+			b.Produce(t, topic, 0, kafkatest.Values(c.records...)...)
+		}
+		got := commandLine(t, "", "init", "--topic", topic, brokers)
+		for _, want := range c.want {
+			if got.code != exitDone || !strings.Contains(got.out, want) {
+				t.Errorf("%s: %q is missing in %+v", topic, want, got)
+			}
+		}
+		initIsFilledIn(t, got.out)
+	}
+	b.CreateTopic(t, "binary", 1, nil)
+	b.Produce(t, "binary", 0, kafkatest.Values("\x00\x00\x00\x00\x01x")...)
+	commandLine(t, "", "init", "--topic", "binary", brokers).wants(t, exitInvalid, "louver: topic binary: the records are neither JSON nor text; want")
+	commandLine(t, "", "init", "--topic", "binari", brokers).wants(t, exitBroker, "louver: --topic binari: there is no such topic at "+strings.Join(b.Conn.Brokers, ",")+", or it may not be described; there are Empty.Topic_1, binary, ")
+}
