@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,8 +18,10 @@ import (
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/group"
+	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/ingest"
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/ledger"
@@ -55,42 +57,64 @@ type Service struct {
 	CreateTopics bool
 	Replication  int
 	Metrics      *metrics.Operator
-	Log          *zap.Logger
+	// Health answers whether the service does its work. Made by the service if nil.
+	Health *health.Monitor
+	Log    *zap.Logger
 
-	ready atomic.Bool
+	once sync.Once
 }
 
 // sessionTimeout is after how long a silent worker's partitions go to others.
 const sessionTimeout = 10 * time.Second
 
-// Ready says whether the service has verified its topics and joined its groups.
-func (s *Service) Ready() bool { return s.ready.Load() }
+// Ready says whether the service does its work; see package health.
+func (s *Service) Ready() bool { return s.monitor().Report().Ready }
+
+func (s *Service) monitor() *health.Monitor {
+	s.once.Do(func() {
+		if s.Health == nil {
+			s.Health = health.New(s.Log, s.Stages...)
+		}
+	})
+	return s.Health
+}
 
 // Run works until ctx ends, and then returns nil. An error says what was refused: [topics.ErrUnfit],
 // [control.ErrRefused], or [ledger.ErrUnreadable], which is a privacy stop.
 func (s *Service) Run(ctx context.Context) error {
+	monitor := s.monitor()
+	watching, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	go monitor.Watch(watching, s.Conn.Contact.Brokers)
+	defer context.AfterFunc(ctx, monitor.Stop)()
 	plan := topics.Plan(s.App, s.Streams)
 	if err := s.prepare(ctx, plan); err != nil {
 		return stopped(ctx, err)
 	}
 	names := topics.Names{App: s.App}
-	committed := fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, OnRetry: s.onRetry})
+	monitor.Waiting("reading the control topic")
+	env := stage.Env{Names: names, Conn: s.Conn, Metrics: s.Metrics, Monitor: monitor, Log: s.Log}
+	env.Sizes = &topics.Sizes{Client: s.Conn.Client, OnRetry: env.Writing}
+	onRetry := func(topic string, _ int, err error) { env.Reading(topic)(err) }
+	env.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, OnRetry: onRetry})
 	place := func(budget string) int { return stage.Place(budget, topics.Partitions) }
-	state, err := control.Load(ctx, control.Kafka{Fetch: committed, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
-		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(s.notify))
+	state, err := control.Load(ctx, control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
+		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(names.Control())))
 	}}, s.Streams, func(ctx context.Context, topic, budget string) (bool, error) {
-		return charged(ctx, committed, names, place(budget), topic, budget)
+		return charged(ctx, env.Fetch, names, place(budget), topic, budget)
 	})
 	if err != nil {
 		return stopped(ctx, err)
 	}
-	env := stage.Env{Names: names, Conn: s.Conn, Fetch: committed, Metrics: s.Metrics, Log: s.Log, Sizes: &topics.Sizes{Client: s.Conn.Client,
-		OnRetry: func(topic string, err error) {
-			s.Log.Warn("topic not ready", zap.String("topic", topic), zap.Error(err))
-		}}}
-	events := env
+	monitor.Started(s.schedules(state.Starts))
+	on := func(name string) stage.Env {
+		env := env
+		env.Health = monitor.Stage(name)
+		return env
+	}
+	events := on(Ingest)
 	events.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, MaxBytes: 4 << 20,
-		ReadUncommitted: s.ReadUncommitted, OnRetry: s.onRetry})
+		ReadUncommitted: s.ReadUncommitted, OnRetry: onRetry})
 	hasher := windows.NewHasher(state.HashKey)
 	run, working := errgroup.WithContext(ctx)
 	if slices.Contains(s.Stages, Ingest) {
@@ -99,16 +123,14 @@ func (s *Service) Run(ctx context.Context) error {
 		run.Go(func() error { return g.Run(working) })
 	}
 	if slices.Contains(s.Stages, Release) {
-		r := &release.Release{Env: env, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Lineage: state.Lineage, Place: place,
+		r := &release.Release{Env: on(Release), Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Lineage: state.Lineage, Place: place,
 			Group: s.group(names.ReleaseGroup(), []string{names.Partials()})}
 		run.Go(func() error { return r.Run(working) })
 	}
 	if slices.Contains(s.Stages, Publish) {
-		p := &publish.Publish{Env: env, Group: s.group(names.PublishGroup(), []string{names.Ledger()})}
+		p := &publish.Publish{Env: on(Publish), Group: s.group(names.PublishGroup(), []string{names.Ledger()})}
 		run.Go(func() error { return p.Run(working) })
 	}
-	s.ready.Store(true)
-	defer s.ready.Store(false)
 	return stopped(ctx, run.Wait())
 }
 
@@ -125,7 +147,17 @@ func stopped(ctx context.Context, err error) error {
 
 // prepare waits until the topics are there and fit, creating what it may.
 func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
-	_, err := kafkaconn.Retry(ctx, s.notify, func(ctx context.Context) (struct{}, error) {
+	s.monitor().Waiting("waiting for topics")
+	notify := func(err error) {
+		const key = "topics"
+		if err == nil {
+			s.monitor().Episodes.Over(key, "all topics are ready")
+			return
+		}
+		s.monitor().Waiting(err.Error())
+		s.monitor().Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute}, "cannot start yet", zap.Error(err))
+	}
+	_, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
 		if s.CreateTopics {
 			if err := topics.Create(ctx, s.Conn.Client, plan, s.Replication); err != nil {
 				return struct{}{}, err
@@ -136,10 +168,13 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 	return err
 }
 
-func (s *Service) notify(err error) { s.Log.Info("not ready, trying again", zap.Error(err)) }
-
-func (s *Service) onRetry(topic string, partition int, err error) {
-	s.Log.Info("cannot read yet, trying again", zap.String("topic", topic), zap.Int("partition", partition), zap.Error(err))
+// schedules gives each stream's timetable.
+func (s *Service) schedules(starts map[string]int64) map[string]windows.Schedule {
+	all := map[string]windows.Schedule{}
+	for _, st := range s.Streams {
+		all[st.Name] = stage.Schedule(st, starts[st.Name])
+	}
+	return all
 }
 
 func (s *Service) inputs() []string {
@@ -152,9 +187,8 @@ func (s *Service) inputs() []string {
 }
 
 func (s *Service) group(id string, of []string) group.Config {
-	return group.Config{Conn: s.Conn, GroupID: id, Topics: of, SessionTimeout: sessionTimeout, OnError: func(err error) {
-		s.Log.Info("group not ready, trying again", zap.String("group", id), zap.Error(err))
-	}}
+	return group.Config{Conn: s.Conn, GroupID: id, Topics: of, SessionTimeout: sessionTimeout,
+		OnError: s.monitor().Retrying("cannot work in consumer group "+id, "consumer group "+id+" works again")}
 }
 
 // charged looks in the ledger for a charge of this budget for a stream that read this input topic.

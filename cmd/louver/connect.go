@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/ledger"
@@ -27,9 +28,21 @@ import (
 // patience is how long an unreachable broker is tried at start.
 const patience = 30 * time.Second
 
-// connect reaches the cluster: refused credentials are an error at once, an unreachable broker after half a minute, of
-// which it tells beforehand.
+// connect reaches the cluster.
 func (s KafkaSettings) connect(ctx context.Context, app *App) (*kafkaconn.Conn, error) {
+	conn, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.reach(ctx, conn, app.Log); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// open makes the way to the cluster without using it.
+func (s KafkaSettings) open() (*kafkaconn.Conn, error) {
 	config, err := s.Config()
 	if err != nil {
 		return nil, err
@@ -38,23 +51,28 @@ func (s KafkaSettings) connect(ctx context.Context, app *App) (*kafkaconn.Conn, 
 	if err != nil {
 		return nil, fmt.Errorf("LOUVER_KAFKA_BROKERS: %w", err)
 	}
+	return conn, nil
+}
+
+// reach waits for the cluster's first answer: refused credentials are an error at once, an unreachable broker after half
+// a minute, of which it tells beforehand.
+func (s KafkaSettings) reach(ctx context.Context, conn *kafkaconn.Conn, log *zap.Logger) error {
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	told := false
-	err = conn.Check(trying, func(err error) {
+	err := conn.Check(trying, func(err error) {
 		if !told {
-			app.Log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", patience), zap.Strings("brokers", s.KafkaBrokers), zap.String("reason", unreachable(err)))
+			log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", patience), zap.Strings("brokers", s.KafkaBrokers), zap.String("reason", unreachable(err)))
 		}
 		told = true
 	})
-	if err == nil {
-		return conn, nil
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	conn.Close()
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return nil, brokerError(s.connectError(err))
+	return brokerError(s.connectError(err))
 }
 
 // connectError says in one line why the cluster cannot be used and which setting to look at.
@@ -107,9 +125,14 @@ func unreachable(err error) string {
 
 // reader reads committed records.
 func reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
+	return readerTelling(conn, log, episode.New(log).Retrying)
+}
+
+// readerTelling is a reader with hooks, made by retrying, that hear of failures that are tried again.
+func readerTelling(conn *kafkaconn.Conn, log *zap.Logger, retrying func(problem, solved string) func(error)) *outputs.Reader {
 	return &outputs.Reader{Conn: conn, Log: log, Fetch: fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
-		OnRetry: func(topic string, partition int, err error) {
-			log.Info("cannot read yet, trying again", zap.String("topic", topic), zap.Int("partition", partition), zap.Error(err))
+		OnRetry: func(topic string, _ int, err error) {
+			retrying("cannot read topic "+topic, "topic "+topic+" can be read again")(err)
 		}})}
 }
 

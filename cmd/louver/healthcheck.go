@@ -43,8 +43,9 @@ func (c *healthcheckCommand) Run(app *App) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		why, _ := io.ReadAll(io.LimitReader(response.Body, 200))
-		return fmt.Errorf("healthcheck: %s: status %s, %q; want 200", url, response.Status, strings.TrimSpace(string(why)))
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
+		why, _, _ := strings.Cut(string(body), "\n") // the first line says what is wrong
+		return fmt.Errorf("healthcheck: %s: status %s, %q; want 200", url, response.Status, strings.TrimSpace(why))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
@@ -50,13 +51,14 @@ func (c *runCommand) Run(app *App) error {
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	conn, err := c.connect(ctx, app)
+	conn, err := c.open()
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
-		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, conn: conn, log: app.Log}
+		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, conn: conn, log: app.Log,
+		reach: func(ctx context.Context) error { return c.reach(ctx, conn, app.Log) }}
 	return s.run(ctx)
 }
 
@@ -96,6 +98,8 @@ type service struct {
 	streams     []*config.Stream
 	conn        *kafkaconn.Conn
 	log         *zap.Logger
+	// reach, if not nil, waits for the first answer of Kafka.
+	reach func(context.Context) error
 	// anyPort takes a free port where the wanted one is in use.
 	anyPort bool
 	// since is from which window end on figures are followed; zero: those that the public metrics show.
@@ -105,7 +109,8 @@ type service struct {
 	listening func(addresses []string)
 }
 
-// run works until ctx ends and then for at most the shutdown timeout.
+// run works until ctx ends and then for at most the shutdown timeout. It listens before it connects and until all work
+// has ended, so that the probes always answer.
 func (s *service) run(ctx context.Context) error {
 	operators := prometheus.NewRegistry()
 	operators.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge())
@@ -113,13 +118,14 @@ func (s *service) run(ctx context.Context) error {
 	public := prometheus.NewRegistry()
 	public.MustRegister(gauges)
 	engine := &stream.Service{App: s.AppID, Streams: s.streams, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
-		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, Metrics: metrics.New(operators, described(s.streams), reasons()), Log: s.log}
+		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, Metrics: metrics.New(operators, described(s.streams), reasons()), Log: s.log,
+		Health: health.New(s.log, s.stages...)}
 	var servers []server
 	if s.HTTPAddr != "" {
-		servers = append(servers, server{s.HTTPAddr, publicHandler(public, engine.Ready)})
+		servers = append(servers, server{s.HTTPAddr, publicHandler(public, engine.Health.Report)})
 	}
 	if s.MetricsAddr != "" {
-		servers = append(servers, server{s.MetricsAddr, operatorHandler(operators, engine.Ready, s.DebugEndpoints)})
+		servers = append(servers, server{s.MetricsAddr, operatorHandler(operators, engine.Health.Report, s.DebugEndpoints)})
 	}
 	addresses, serving, err := serve(s.anyPort, servers...)
 	if err != nil {
@@ -131,13 +137,7 @@ func (s *service) run(ctx context.Context) error {
 	s.log.Info("louver starts", zap.String("version", build().Version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
 		zap.Strings("http", addresses))
 	done := make(chan error, 1)
-	go func() {
-		group, ctx := errgroup.WithContext(ctx)
-		group.Go(func() error { return serving(ctx) })
-		group.Go(func() error { return classed(engine.Run(ctx)) })
-		group.Go(func() error { return s.follow(ctx, gauges) })
-		done <- group.Wait()
-	}()
+	go func() { done <- s.work(ctx, engine, gauges, serving) }()
 	select {
 	case err = <-done:
 	case <-overdue(ctx, s.ShutdownTimeout):
@@ -150,6 +150,27 @@ func (s *service) run(ctx context.Context) error {
 	return err
 }
 
+// work serves, connects, and runs the stages until ctx ends.
+func (s *service) work(ctx context.Context, engine *stream.Service, gauges *outputs.Gauges, serving func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	listening, silence := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return serving(listening) })
+	group.Go(func() error {
+		defer silence()
+		engine.Health.Waiting("connecting to Kafka at " + strings.Join(s.conn.Brokers, ","))
+		if s.reach != nil {
+			if err := s.reach(ctx); err != nil {
+				return err
+			}
+		}
+		working, ctx := errgroup.WithContext(ctx)
+		working.Go(func() error { return classed(engine.Run(ctx)) })
+		working.Go(func() error { return s.follow(ctx, engine.Health, gauges) })
+		return working.Wait()
+	})
+	return group.Wait()
+}
+
 // overdue is closed when the timeout has passed after ctx ended.
 func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
 	late := make(chan struct{})
@@ -158,7 +179,7 @@ func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
 }
 
 // follow shows what is published, whichever process drew it, on the public metrics.
-func (s *service) follow(ctx context.Context, gauges *outputs.Gauges) error {
+func (s *service) follow(ctx context.Context, monitor *health.Monitor, gauges *outputs.Gauges) error {
 	from := time.Now()
 	if !s.since.IsZero() {
 		from = s.since
@@ -168,7 +189,7 @@ func (s *service) follow(ctx context.Context, gauges *outputs.Gauges) error {
 			from = t
 		}
 	}
-	err := reader(s.conn, s.log).Follow(ctx, outputTopics(s.streams), from, func(r outputs.Record, _ []byte) error {
+	err := readerTelling(s.conn, s.log, monitor.Retrying).Follow(ctx, outputTopics(s.streams), from, func(r outputs.Record, _ []byte) error {
 		gauges.Update(r)
 		if s.released != nil {
 			s.released(r)

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/stream/health"
 )
 
 // server is one of the two HTTP addresses of the service.
@@ -62,29 +64,30 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 	}, nil
 }
 
-// health adds the probes that both addresses answer.
-func health(mux *http.ServeMux, ready func() bool) {
+// probes adds what both addresses answer about the process. /readyz says ok, or what is wrong; ?verbose adds every stage,
+// stream and broker.
+func probes(mux *http.ServeMux, report func() health.Report) {
 	alive := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }
 	mux.HandleFunc("GET /livez", alive)
 	mux.HandleFunc("GET /healthz", alive)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		word, status := "ok", http.StatusOK
-		if !ready() {
-			word, status = "starting", http.StatusServiceUnavailable
-		}
-		w.WriteHeader(status)
-		if r.URL.Query().Has("verbose") {
-			_, _ = fmt.Fprintf(w, "service: %s\n", word)
+		now := report()
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		if !now.Ready {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		} else if !r.URL.Query().Has("verbose") {
+			_, _ = fmt.Fprintln(w, "ok")
 			return
 		}
-		_, _ = fmt.Fprintln(w, word)
+		_, _ = fmt.Fprint(w, now)
 	})
 }
 
 // publicHandler serves released figures only.
-func publicHandler(gatherer prometheus.Gatherer, ready func() bool) http.Handler {
+func publicHandler(gatherer prometheus.Gatherer, report func() health.Report) http.Handler {
 	mux := http.NewServeMux()
-	health(mux, ready)
+	probes(mux, report)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -95,9 +98,9 @@ func publicHandler(gatherer prometheus.Gatherer, ready func() bool) http.Handler
 }
 
 // operatorHandler serves exact counts: it belongs on an address that only operators reach.
-func operatorHandler(gatherer prometheus.Gatherer, ready func() bool, debug bool) http.Handler {
+func operatorHandler(gatherer prometheus.Gatherer, report func() health.Report, debug bool) http.Handler {
 	mux := http.NewServeMux()
-	health(mux, ready)
+	probes(mux, report)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	if debug {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -31,7 +31,8 @@ type Config struct {
 	// Defaults to 5 s.
 	WatchInterval time.Duration
 	// OnError, if not nil, hears of each failure that is about to be tried
-	// again. It may be called from several goroutines at once.
+	// again, and of nil when it has succeeded. It may be called from several
+	// goroutines at once.
 	OnError func(error)
 }
 
@@ -108,6 +109,7 @@ func (m *Member) Next(ctx context.Context) (*Generation, error) {
 		default:
 		}
 		if err == nil {
+			m.report(nil)
 			return g, nil
 		}
 		if ctx.Err() != nil {

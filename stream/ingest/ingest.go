@@ -10,8 +10,6 @@ import (
 	"context"
 	"sync"
 
-	"go.uber.org/zap"
-
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/stage"
@@ -70,9 +68,7 @@ func (g *Ingest) hold(stream string, at stage.Partition, h held) {
 
 // count looks up how many partitions the topic has now: it may have grown, which a rebalance makes known.
 func (g *Ingest) count(ctx context.Context, at stage.Partition) error {
-	n, err := topics.PartitionsOf(ctx, g.Conn.Client, at.Topic, at.Number, func(err error) {
-		g.Log.Warn("input topic not ready", zap.String("topic", at.Topic), zap.Error(err))
-	})
+	n, err := topics.PartitionsOf(ctx, g.Conn.Client, at.Topic, at.Number, g.Reading(at.Topic))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.totals[at.Topic] = max(g.totals[at.Topic], n)

@@ -126,7 +126,20 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, begin)
 	p.commitAt = time.Now().Add(commitEvery)
+	p.progressed()
+	p.Health.Opened(p.at)
 	return nil
+}
+
+// progressed tells which window of each stream is the oldest that is not sealed.
+func (p *partition) progressed() {
+	for _, r := range p.routes {
+		if w, ok := r.schedule.After(r.sealed); ok {
+			p.Health.Next(p.at, r.stream.Name, w, r.schedule)
+		} else {
+			p.Health.Finished(p.at, r.stream.Name)
+		}
+	}
 }
 
 func (p *partition) close() {
@@ -248,6 +261,7 @@ func (p *partition) seal(ctx context.Context) error {
 	if err := p.sendSealed(ctx); err != nil {
 		return err
 	}
+	p.progressed()
 	p.commit(ctx)
 	return nil
 }
@@ -277,9 +291,7 @@ func (p *partition) send(ctx context.Context, records []txn.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	return txn.Send(ctx, p.Conn.Client, records, txn.OnRetry(func(err error) {
-		p.Log.Warn("cannot write yet", zap.String("topic", records[0].Topic), zap.Error(err))
-	}))
+	return txn.Send(ctx, p.Conn.Client, records, txn.OnRetry(p.Writing(records[0].Topic)))
 }
 
 // sendSealed writes the partials that are queued.

@@ -56,6 +56,8 @@ type Conn struct {
 	// Dialer opens the connections of consumer groups, which kafka-go keeps
 	// outside of Transport.
 	Dialer *kafka.Dialer
+	// Contact knows which brokers answer.
+	Contact *Contact
 }
 
 // New builds the way to a cluster. It fails when an address is not host:port.
@@ -68,7 +70,8 @@ func New(c Config) (*Conn, error) {
 			return nil, fmt.Errorf("broker address %q: want host:port, such as kafka:9092", b)
 		}
 	}
-	dial := (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+	contact := &Contact{}
+	dial := contact.observe((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)
 	transport := &kafka.Transport{
 		Dial:        dial,
 		DialTimeout: dialTimeout,
@@ -91,6 +94,7 @@ func New(c Config) (*Conn, error) {
 			TLS:           c.TLS,
 			SASLMechanism: c.SASL,
 		},
+		Contact: contact,
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -212,7 +213,7 @@ func TestRetry(t *testing.T) {
 		}
 		return 7, nil
 	})
-	if got != 7 || err != nil || tries != 3 || len(heard) != 2 {
+	if got != 7 || err != nil || tries != 3 || !slices.Equal(heard, []error{io.EOF, io.EOF, nil}) {
 		t.Errorf("%d, %v after %d tries, heard %v", got, err, tries, heard)
 	}
 	tries = 0

@@ -19,8 +19,8 @@ import (
 // Retry calls f until it succeeds, fails with an error that is not Retriable,
 // or ctx ends; between tries it waits, from 10 ms growing to 2 s, with jitter.
 // Each try has its own time limit of ten seconds. notify, if not nil, hears of
-// each failure that is going to be tried again. When ctx ends, the error wraps
-// both ctx's and the last failure.
+// each failure that is going to be tried again, and of nil when a later try has
+// succeeded. When ctx ends, the error wraps both ctx's and the last failure.
 func Retry[T any](ctx context.Context, notify func(error), f func(context.Context) (T, error)) (T, error) {
 	var last error
 	res, err := backoff.Retry(ctx, func() (T, error) {
@@ -28,6 +28,9 @@ func Retry[T any](ctx context.Context, notify func(error), f func(context.Contex
 		defer cancel()
 		res, err := f(try)
 		if err == nil {
+			if last != nil && notify != nil {
+				notify(nil)
+			}
 			return res, nil
 		}
 		if ctx.Err() != nil {

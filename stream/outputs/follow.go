@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/kafkaconn"
 )
@@ -87,7 +88,7 @@ func (r *Reader) All(ctx context.Context, topics []string, f func(Message) error
 
 // partitions runs work on every partition of the topics at once.
 func (r *Reader) partitions(ctx context.Context, topics []string, work func(ctx context.Context, topic string, partition int) error) error {
-	meta, err := kafkaconn.Retry(ctx, func(err error) { r.Log.Info("output topics not ready", zap.Error(err)) },
+	meta, err := kafkaconn.Retry(ctx, episode.New(r.Log).Retrying("cannot find the output topics", "all output topics are there"),
 		func(ctx context.Context) (*kafka.MetadataResponse, error) {
 			meta, err := r.Conn.Client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
 			if err != nil {

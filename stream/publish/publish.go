@@ -44,7 +44,7 @@ type worker struct {
 // session opens the transactional id, which fences whoever copied this partition before, and copies from the committed
 // offset on. It returns when its own transactions fail: the next session begins at what is committed then.
 func (w *worker) session(ctx context.Context) error {
-	producer, err := txn.Open(ctx, w.Conn.Client, w.Names.PublishID(w.at.Number), stage.TransactionTimeout, txn.OnRetry(w.Notify(w.at)))
+	producer, err := txn.Open(ctx, w.Conn.Client, w.Names.PublishID(w.at.Number), stage.TransactionTimeout, txn.OnRetry(w.Transactions(w.at.Topic)))
 	if err != nil {
 		return err
 	}
@@ -53,6 +53,7 @@ func (w *worker) session(ctx context.Context) error {
 		return err
 	}
 	reader := w.Fetch.Partition(w.at.Topic, w.at.Number, max(0, begin.Offset))
+	w.Health.Opened(w.at)
 	var tx pending
 	flush := func(next int64) error {
 		if tx.entries == nil {

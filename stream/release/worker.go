@@ -29,7 +29,7 @@ type worker struct {
 // windows as their partials come in. It returns when a transaction of its own fails: the ledger then tells the next
 // session what became of it.
 func (w *worker) session(ctx context.Context) error {
-	producer, err := txn.Open(ctx, w.Conn.Client, w.Names.ReleaseID(w.at.Number), stage.TransactionTimeout, txn.OnRetry(w.Notify(w.at)))
+	producer, err := txn.Open(ctx, w.Conn.Client, w.Names.ReleaseID(w.at.Number), stage.TransactionTimeout, txn.OnRetry(w.Transactions(w.at.Topic)))
 	if err != nil {
 		return err
 	}
@@ -60,6 +60,8 @@ func (w *worker) session(ctx context.Context) error {
 		begin = starts[w.at.Number]
 	}
 	reader := w.Fetch.Partition(w.at.Topic, w.at.Number, begin)
+	w.progressed(books)
+	w.Health.Opened(w.at)
 	for ctx.Err() == nil {
 		page, err := reader.Poll(ctx)
 		if err != nil {
@@ -161,9 +163,21 @@ func (w *worker) decide(ctx context.Context, producer *txn.Producer, books *ledg
 				return err
 			}
 			gather.forget(stream, window.End)
+			w.progressed(books)
 		}
 	}
 	return nil
+}
+
+// progressed tells which window of each stream is the oldest that is not decided.
+func (w *worker) progressed(books *ledger.Books) {
+	for _, p := range w.programs {
+		if window, ok := p.undecided(books); ok {
+			w.Health.Next(w.at, p.stream.Name, window, p.schedule)
+		} else {
+			w.Health.Finished(w.at, p.stream.Name)
+		}
+	}
 }
 
 // budgets are the names of the budgets that are decided here, each once.
@@ -185,15 +199,20 @@ func (w *worker) next(books *ledger.Books, budget string) (program int, window w
 		if p.stream.Budget.Name != budget {
 			continue
 		}
-		candidate, ok := p.schedule.First(), true
-		if last, decided := books.Last(p.stream.Name); decided {
-			candidate, ok = p.schedule.After(last.UnixNano())
-		}
+		candidate, ok := p.undecided(books)
 		if ok && (program < 0 || p.schedule.Due(candidate) < w.programs[program].schedule.Due(window)) {
 			program, window = i, candidate
 		}
 	}
 	return program, window
+}
+
+// undecided is the stream's first window that is not decided; false if there is none.
+func (p *program) undecided(books *ledger.Books) (windows.Window, bool) {
+	if last, decided := books.Last(p.stream.Name); decided {
+		return p.schedule.After(last.UnixNano())
+	}
+	return p.schedule.First(), true
 }
 
 // record draws a window and writes it to the ledger. After an error the window may or may not be recorded.

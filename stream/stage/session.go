@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -19,17 +20,22 @@ const TransactionTimeout = 30 * time.Second
 // transaction or lost the broker is followed by another, which begins at what is committed; any other error is final.
 func Sessions(ctx context.Context, env Env, at Partition, session func(context.Context) error) error {
 	wait := kafkaconn.NewBackOff()
+	again := env.Monitor.Retrying(fmt.Sprintf("%s/%d begins again and again at what is committed", at.Topic, at.Number),
+		fmt.Sprintf("%s/%d goes on", at.Topic, at.Number))
 	for {
 		began := time.Now()
+		settled := time.AfterFunc(time.Minute, func() { again(nil) })
 		err := session(ctx)
+		settled.Stop()
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !again(err) {
+		if !passes(err) {
 			return err
 		}
 		env.Metrics.AbortedTxns.Inc()
-		env.Log.Warn("begin again at what is committed", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
+		env.Log.Debug("begin again at what is committed", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
+		again(err)
 		if time.Since(began) > time.Minute {
 			wait.Reset()
 		}
@@ -41,19 +47,8 @@ func Sessions(ctx context.Context, env Env, at Partition, session func(context.C
 	}
 }
 
-// Notify logs failures that are tried again. That the last transaction is still ending is the usual course of things.
-func (e Env) Notify(at Partition) func(error) {
-	return func(err error) {
-		level := zap.InfoLevel
-		if errors.Is(err, kafka.ConcurrentTransactions) {
-			level = zap.DebugLevel
-		}
-		e.Log.Log(level, "broker not ready, trying again", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
-	}
-}
-
-// again says that another session may succeed. What a broker answers may pass, but for a right that is missing.
-func again(err error) bool {
+// passes says that another session may succeed. What a broker answers may pass, but for a right that is missing.
+func passes(err error) bool {
 	var code kafka.Error
 	return errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) || kafkaconn.Retriable(err) ||
 		errors.As(err, &code) && !kafkaconn.Unauthorised(err) && !kafkaconn.Refused(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/group"
+	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/topics"
@@ -26,7 +27,25 @@ type Env struct {
 	Fetch   *fetch.Client
 	Sizes   *topics.Sizes
 	Metrics *metrics.Operator
+	// Monitor hears of what is tried again, Health of what this stage does.
+	Monitor *health.Monitor
+	Health  *health.Stage
 	Log     *zap.Logger
+}
+
+// Writing is the hook for writes to a topic that are tried again.
+func (e Env) Writing(topic string) func(error) {
+	return e.Monitor.Retrying("cannot write to topic "+topic, "topic "+topic+" can be written to again")
+}
+
+// Reading is the hook for reads of a topic that are tried again.
+func (e Env) Reading(topic string) func(error) {
+	return e.Monitor.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again")
+}
+
+// Transactions is the hook for steps of a transaction that are tried again.
+func (e Env) Transactions(topic string) func(error) {
+	return e.Monitor.Retrying("Kafka does not take transactions for "+topic, "Kafka takes transactions for "+topic+" again")
 }
 
 // Lag notes how far a reader is behind its partition's end.
@@ -35,10 +54,7 @@ func (e Env) Lag(group string, at Partition, r *fetch.Reader) {
 }
 
 // Partition is one assigned partition.
-type Partition struct {
-	Topic  string
-	Number int
-}
+type Partition = health.Partition
 
 // Worker works on one partition until ctx ends, which is when the partition goes to somebody else or the service
 // stops. An error before that stops the stage.
@@ -87,6 +103,7 @@ func Run(ctx context.Context, env Env, config group.Config, work Worker) error {
 	}()
 	var before *group.Generation
 	for {
+		env.Health.Joining()
 		g, err := member.Next(ctx)
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {
@@ -101,7 +118,7 @@ func Run(ctx context.Context, env Env, config group.Config, work Worker) error {
 		assigned := map[Partition]bool{}
 		for topic, partitions := range g.Partitions {
 			for _, n := range partitions {
-				assigned[Partition{topic, n}] = true
+				assigned[Partition{Topic: topic, Number: n}] = true
 			}
 		}
 		env.Log.Info("partitions assigned", zap.String("group", config.GroupID), zap.Int32("generation", g.ID), zap.Int("partitions", len(assigned)))
@@ -112,6 +129,7 @@ func Run(ctx context.Context, env Env, config group.Config, work Worker) error {
 		r.keep(assigned)
 		r.membership.generation.Store(g)
 		r.start(ctx, assigned)
+		env.Health.Joined()
 		select {
 		case <-g.Done():
 		case <-ctx.Done():
@@ -135,16 +153,17 @@ type worker struct {
 
 // keep stops the workers of all other partitions and waits for them.
 func (r *running) keep(assigned map[Partition]bool) {
-	var leaving []*worker
+	leaving := map[Partition]*worker{}
 	for p, w := range r.workers {
 		if !assigned[p] {
 			w.stop()
-			leaving = append(leaving, w)
+			leaving[p] = w
 			delete(r.workers, p)
 		}
 	}
-	for _, w := range leaving {
+	for p, w := range leaving {
 		w.done.Wait()
+		r.env.Health.Gone(p)
 	}
 }
 
@@ -156,6 +175,7 @@ func (r *running) start(ctx context.Context, assigned map[Partition]bool) {
 		ctx, stop := context.WithCancel(ctx)
 		w := &worker{stop: stop}
 		r.workers[p] = w
+		r.env.Health.Assigned(p)
 		w.done.Go(func() {
 			if err := r.work(ctx, p, &r.membership); err != nil && ctx.Err() == nil {
 				r.fail(err)

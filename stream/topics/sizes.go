@@ -10,8 +10,8 @@ import (
 // Sizes remembers how many partitions topics that are written to have. It is safe for concurrent use.
 type Sizes struct {
 	Client *kafka.Client
-	// OnRetry hears of each failure to find out that is tried again.
-	OnRetry func(topic string, err error)
+	// OnRetry makes the hook that hears of each failure to find out that is tried again, and of nil at the end.
+	OnRetry func(topic string) func(error)
 
 	known sync.Map // topic → partitions
 }
@@ -21,7 +21,7 @@ func (s *Sizes) Of(ctx context.Context, topic string) (int, error) {
 	if n, ok := s.known.Load(topic); ok {
 		return n.(int), nil
 	}
-	n, err := PartitionsOf(ctx, s.Client, topic, 0, func(err error) { s.OnRetry(topic, err) })
+	n, err := PartitionsOf(ctx, s.Client, topic, 0, s.OnRetry(topic))
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,108 @@
+// Package episode logs what lasts in few lines: one when it begins, one now and then while it goes on, and one when it
+// is over, which says how long it took.
+//
+// zap's own sampler is not enough. It limits how often a message is written, but it does not know that something is
+// over, counts nothing that a reader sees, and cannot wait to see whether a failure passes by itself.
+package episode
+
+import (
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Log writes the lines. It is safe for concurrent use.
+type Log struct {
+	log  *zap.Logger
+	mu   sync.Mutex
+	open map[string]*episode
+}
+
+// Rule says when the lines of an episode are written.
+type Rule struct {
+	// After is how long something must go on before its first line. What is over sooner leaves no line.
+	After time.Duration
+	// Every is the time from one line to the next while it goes on. 0: only the first line and the last.
+	Every time.Duration
+	// Lapse is the time without news after which an episode ends without a line: whoever reported it is gone.
+	// 0: it ends only when it is over.
+	Lapse time.Duration
+}
+
+type episode struct {
+	began, heard time.Time
+	line         time.Time // when the last line was written; zero: none yet
+	times        int       // reports since then
+}
+
+// New makes a Log that writes to l.
+func New(l *zap.Logger) *Log { return &Log{log: l, open: map[string]*episode{}} }
+
+// On reports that something, known by its key, happens or goes on. Its lines are warnings: somebody should look. Every
+// line but the first says for how long it has gone on and how often it was reported since the line before.
+func (l *Log) On(key string, rule Rule, message string, fields ...zap.Field) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	e := l.open[key]
+	if e == nil || rule.Lapse > 0 && now.Sub(e.heard) > rule.Lapse {
+		e = &episode{began: now}
+		l.open[key] = e
+	}
+	e.heard = now
+	e.times++
+	switch {
+	case e.line.IsZero():
+		if now.Sub(e.began) < rule.After {
+			return
+		}
+	case rule.Every == 0 || now.Sub(e.line) < rule.Every:
+		return
+	default:
+		fields = append(fields[:len(fields):len(fields)], zap.Stringer("for", Round(now.Sub(e.began))), zap.Int("times", e.times))
+	}
+	e.line, e.times = now, 0
+	l.log.Warn(message, fields...)
+}
+
+// Over reports that it is over. The line says after how long; there is none if there was no first line.
+func (l *Log) Over(key, message string, fields ...zap.Field) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.open[key]
+	delete(l.open, key)
+	if e != nil && !e.line.IsZero() {
+		l.log.Info(message, append(fields[:len(fields):len(fields)], zap.Stringer("after", Round(time.Since(e.began))))...)
+	}
+}
+
+// Forget ends an episode without a line.
+func (l *Log) Forget(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, key)
+}
+
+// Failing is the rule for what is tried again until it succeeds: most failures pass within seconds.
+var Failing = Rule{After: 10 * time.Second, Every: time.Minute, Lapse: time.Minute}
+
+// Retrying makes a hook for [github.com/louver/louver/stream/kafkaconn.Retry]: it hears of each failure, and of nil at
+// the end. problem is also the key of the episode.
+func (l *Log) Retrying(problem, solved string) func(error) {
+	return func(err error) {
+		if err == nil {
+			l.Over(problem, solved)
+			return
+		}
+		l.On(problem, Failing, problem, zap.Error(err))
+	}
+}
+
+// Round rounds a duration to what a person wants to read: whole seconds, or less below one second.
+func Round(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Second)
+}

@@ -1,0 +1,195 @@
+// Package health answers one question: does this process do its work? The stages report facts, the connections to Kafka
+// are watched, and [Monitor.Report] makes of both what /readyz says.
+//
+// A process judges only what it owns: the partitions that its consumer groups assigned to it, and the windows that are
+// decided there. One without partitions is ready.
+//
+// It is not ready
+//   - until every stage has joined its group, and when joining again takes longer than a rebalance does;
+//   - while no broker answers, which is noticed within eight seconds;
+//   - while a window that is due waits for longer than its grace and half a minute. A process that works off a backlog
+//     finishes window after window and is ready: the time begins anew with each one that a stream finishes;
+//   - from the moment it is asked to stop.
+package health
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/windows"
+)
+
+const (
+	// Patience is how long work may wait before it counts as stuck; a window's grace comes on top.
+	Patience = 30 * time.Second
+	// rejoinPatience is how long a member may take to join again: a rebalance waits for other members for up to the
+	// session timeout of 10 s.
+	rejoinPatience = 15 * time.Second
+)
+
+// Monitor knows how the process is doing. It is safe for concurrent use.
+type Monitor struct {
+	// Episodes writes the lines about what lasts.
+	Episodes *episode.Log
+
+	log     *zap.Logger
+	mu      sync.Mutex
+	waiting string // what the stages wait for before they begin; empty: they run
+	stopped bool
+	stages  map[string]*Stage
+	streams map[string]windows.Schedule
+	brokers func() []kafkaconn.Broker // nil: not watched
+	lost    *outage                   // nil while a broker answers
+}
+
+// New makes the monitor of a process that runs these stages.
+func New(log *zap.Logger, stages ...string) *Monitor {
+	m := &Monitor{Episodes: episode.New(log), log: log, waiting: "starting", stages: map[string]*Stage{}}
+	for _, name := range stages {
+		m.stages[name] = &Stage{monitor: m, name: name, joining: time.Now(), partitions: map[Partition]*partition{}}
+	}
+	return m
+}
+
+// Stage is the handle by which a stage reports.
+func (m *Monitor) Stage(name string) *Stage { return m.stages[name] }
+
+// Waiting says what has to happen before the stages can begin, such as "connecting to Kafka".
+func (m *Monitor) Waiting(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting = what
+}
+
+// Started says that the stages begin, and what the streams' schedules are.
+func (m *Monitor) Started(streams map[string]windows.Schedule) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting, m.streams = "", streams
+}
+
+// Stop turns readiness off for good.
+func (m *Monitor) Stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopped = true
+}
+
+// Retrying makes a hook for what is tried again until it succeeds, as [episode.Log.Retrying] does. While Kafka is lost
+// it is silent: that has a line of its own.
+func (m *Monitor) Retrying(problem, solved string) func(error) {
+	hook := m.Episodes.Retrying(problem, solved)
+	return func(err error) {
+		if err != nil && m.isLost() {
+			m.Episodes.Forget(problem)
+			return
+		}
+		hook(err)
+	}
+}
+
+func (m *Monitor) isLost() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lost != nil
+}
+
+// Partition is a partition of a topic that a stage reads.
+type Partition struct {
+	Topic  string
+	Number int
+}
+
+func (p Partition) compare(o Partition) int {
+	return cmp.Or(cmp.Compare(p.Topic, o.Topic), cmp.Compare(p.Number, o.Number))
+}
+
+// Stage is one stage's part of the monitor. Its methods are safe for concurrent use.
+type Stage struct {
+	monitor *Monitor
+	name    string
+	// The monitor's mutex guards what follows.
+	member     bool      // it has been in the group
+	joining    time.Time // since when it joins; zero: it is in
+	partitions map[Partition]*partition
+}
+
+// partition is what is known of an assigned partition.
+type partition struct {
+	assigned time.Time
+	opened   bool
+	next     map[string]next // by stream
+}
+
+// next is the oldest window of a stream that is not finished.
+type next struct {
+	window windows.Window
+	due    time.Time
+	grace  time.Duration
+	since  time.Time // when the one before was finished, or the partition opened
+}
+
+// Joining says that the stage has no valid assignment.
+func (s *Stage) Joining() {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	if s.joining.IsZero() {
+		s.joining = time.Now()
+	}
+}
+
+// Joined says that the group has assigned partitions.
+func (s *Stage) Joined() {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	s.joining, s.member = time.Time{}, true
+}
+
+// Assigned says that a worker begins with a partition, or begins anew.
+func (s *Stage) Assigned(at Partition) {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	s.partitions[at] = &partition{assigned: time.Now(), next: map[string]next{}}
+}
+
+// Opened says that the worker has found where to begin.
+func (s *Stage) Opened(at Partition) {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	if p := s.partitions[at]; p != nil {
+		p.opened = true
+	}
+}
+
+// Gone says that the partition is no longer this process's.
+func (s *Stage) Gone(at Partition) {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	delete(s.partitions, at)
+}
+
+// Next says which window of a stream is the oldest that is not finished there. Reporting the same window again changes
+// nothing.
+func (s *Stage) Next(at Partition, stream string, w windows.Window, schedule windows.Schedule) {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	p := s.partitions[at]
+	if p == nil || p.next[stream].window == w {
+		return
+	}
+	p.next[stream] = next{window: w, due: time.Unix(0, schedule.Due(w)), grace: schedule.Grace, since: time.Now()}
+}
+
+// Finished says that a stream has no further window there.
+func (s *Stage) Finished(at Partition, stream string) {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	if p := s.partitions[at]; p != nil {
+		delete(p.next, stream)
+	}
+}

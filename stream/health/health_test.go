@@ -1,0 +1,201 @@
+package health_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/stream/health"
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/windows"
+)
+
+// minutely is a schedule that began at the start of a synctest bubble.
+func minutely() windows.Schedule {
+	return windows.Schedule{Size: time.Minute, Every: time.Minute, Grace: 10 * time.Second, Start: time.Now().UnixNano()}
+}
+
+// process is a process with one stage under a monitor, with a broker that can fall silent.
+type process struct {
+	*health.Monitor
+	stage *health.Stage
+	at    health.Partition
+	s     windows.Schedule
+
+	mu     sync.Mutex
+	broker kafkaconn.Broker
+	down   bool
+}
+
+// fall lets the broker fall silent; failure, if not nil, is what connecting to it gives.
+func (p *process) fall(failure error) {
+	time.Sleep(500 * time.Millisecond) // not at the moment of a look at the broker
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down, p.broker.Failure = true, failure
+}
+
+// rise lets the broker answer again.
+func (p *process) rise() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = false
+}
+
+func (p *process) brokers() []kafkaconn.Broker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.down {
+		p.broker.Heard, p.broker.Failure = time.Now(), nil
+	}
+	return []kafkaconn.Broker{p.broker}
+}
+
+func newProcess(t *testing.T, log *zap.Logger) *process {
+	p := &process{Monitor: health.New(log, "release"), at: health.Partition{Topic: "t", Number: 3}, s: minutely(), broker: kafkaconn.Broker{Addr: "b:9092"}}
+	p.stage = p.Stage("release")
+	go p.Watch(t.Context(), p.brokers)
+	return p
+}
+
+// run brings the process to where it decides its first window.
+func (p *process) run() {
+	p.Started(map[string]windows.Schedule{"web": p.s})
+	p.stage.Assigned(p.at)
+	p.stage.Joined()
+	p.stage.Opened(p.at)
+	p.stage.Next(p.at, "web", p.s.First(), p.s)
+}
+
+func TestReadiness(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(p *process)
+		want string
+	}{
+		{"before it connects", func(p *process) { p.Waiting("connecting to Kafka") },
+			"service: not ready: connecting to Kafka\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: not begun\n"},
+		{"while it joins", func(p *process) { p.Started(map[string]windows.Schedule{"web": p.s}); time.Sleep(5 * time.Second) },
+			"service: not ready: release: joining its consumer group for 5s\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: joining its consumer group for 5s\nstream web: ok\n"},
+		{"without partitions", func(p *process) {
+			p.Started(map[string]windows.Schedule{"web": p.s})
+			p.stage.Joined()
+			time.Sleep(time.Hour)
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 0 partitions\nstream web: ok\n"},
+		{"before the window is due", func(p *process) { p.run(); time.Sleep(70 * time.Second) },
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+		{"with patience", func(p *process) { p.run(); time.Sleep(110 * time.Second) },
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+		{"with an overdue window", func(p *process) { p.run(); time.Sleep(111 * time.Second) },
+			"service: not ready: stream web: the window that was due 2000-01-01T00:01:10Z is 41s overdue (release, t/3)\nkafka: ok\nbroker b:9092: heard 0s ago\n" +
+				"release: 1 partition\nstream web: the window that was due 2000-01-01T00:01:10Z is 41s overdue (release, t/3)\n"},
+		{"working off a backlog", func(p *process) {
+			time.Sleep(24 * time.Hour)
+			p.run()
+			for w := range 100 {
+				time.Sleep(30 * time.Second)
+				after, _ := p.s.After(p.s.First().End + int64(w)*int64(time.Minute))
+				p.stage.Next(p.at, "web", after, p.s)
+			}
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+		{"stuck in a backlog", func(p *process) { time.Sleep(24 * time.Hour); p.run(); time.Sleep(time.Minute) },
+			"service: not ready: stream web: the window that was due 2000-01-01T00:01:10Z is 23h59m50s overdue (release, t/3)\nkafka: ok\nbroker b:9092: heard 0s ago\n" +
+				"release: 1 partition\nstream web: the window that was due 2000-01-01T00:01:10Z is 23h59m50s overdue (release, t/3)\n"},
+		{"when somebody else has the window", func(p *process) { p.run(); p.stage.Gone(p.at); time.Sleep(time.Hour) },
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 0 partitions\nstream web: ok\n"},
+		{"after the last window", func(p *process) { p.run(); p.stage.Finished(p.at, "web"); time.Sleep(time.Hour) },
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+		{"when a partition does not open", func(p *process) {
+			p.Started(nil)
+			p.stage.Assigned(p.at)
+			p.stage.Joined()
+			time.Sleep(31 * time.Second)
+		}, "service: not ready: release: t/3 not opened for 31s\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: t/3 not opened for 31s\n"},
+		{"in a rebalance", func(p *process) { p.run(); p.stage.Joining(); time.Sleep(10 * time.Second); p.stage.Joining() },
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition, joining again for 10s\nstream web: ok\n"},
+		{"in a rebalance without end", func(p *process) { p.run(); p.stage.Joining(); time.Sleep(16 * time.Second); p.stage.Joining() },
+			"service: not ready: release: joining its consumer group for 16s\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: joining its consumer group for 16s\nstream web: ok\n"},
+		{"when Kafka is gone", func(p *process) {
+			p.run()
+			time.Sleep(time.Second)
+			p.fall(errors.New("connection refused"))
+			time.Sleep(3 * time.Second)
+		}, "service: not ready: kafka: lost 4s ago: connection refused\nkafka: lost 4s ago: connection refused\nbroker b:9092: cannot be reached: connection refused\n" +
+			"release: 1 partition\nstream web: ok\n"},
+		{"when Kafka is silent", func(p *process) { p.run(); time.Sleep(time.Second); p.fall(nil); time.Sleep(7 * time.Second) },
+			"service: not ready: kafka: lost 8s ago: no broker has answered for 7s\nkafka: lost 8s ago: no broker has answered for 7s\nbroker b:9092: heard 7s ago\n" +
+				"release: 1 partition\nstream web: ok\n"},
+		{"when Kafka is back", func(p *process) {
+			p.run()
+			p.fall(nil)
+			time.Sleep(20 * time.Second)
+			p.rise()
+			time.Sleep(time.Second)
+		},
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+		{"when it stops", func(p *process) { p.run(); p.Stop() },
+			"service: not ready: stopping\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newProcess(t, zap.NewNop())
+				c.do(p)
+				synctest.Wait()
+				if got := p.Report(); cmp.Diff(c.want, got.String()) != "" || got.Ready != (len(got.Reasons) == 0) {
+					t.Errorf("%v: %s", got, cmp.Diff(c.want, got.String()))
+				}
+			})
+		})
+	}
+}
+
+// TestOutageLines lets brokers fall silent under a process whose requests fail meanwhile.
+func TestOutageLines(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		down time.Duration
+		want []string
+	}{
+		{"too short to tell", 2 * time.Second, nil},
+		{"26 s", 25 * time.Second, []string{"Kafka lost: connection refused", "Kafka back after 26s"}},
+		{"some windows", 149 * time.Second, []string{"Kafka lost: connection refused", "Kafka lost: connection refused", "Kafka lost: connection refused",
+			"Kafka back after 2m30s, 2 windows were late"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				core, logs := observer.New(zap.InfoLevel)
+				p := newProcess(t, zap.New(core))
+				p.run()
+				ctx, cancel := context.WithCancel(t.Context())
+				failing := p.Retrying("cannot read", "can read")
+				time.Sleep(time.Second)
+				p.fall(errors.New("connection refused"))
+				go func() {
+					for ctx.Err() == nil {
+						failing(errors.New("connection refused"))
+						time.Sleep(time.Second)
+					}
+					failing(nil)
+				}()
+				time.Sleep(c.down)
+				p.rise()
+				cancel()
+				time.Sleep(2 * time.Second)
+				var got []string
+				for _, e := range logs.All() {
+					got = append(got, e.Message)
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}

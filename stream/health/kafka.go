@@ -1,0 +1,124 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+const (
+	// tick is how often the brokers are looked at. A busy process hears of Kafka several times a second, an idle one
+	// with its heartbeats each second, one that still waits for topics each five seconds at most.
+	tick = time.Second
+	// silentTicks without a word from any broker mean that Kafka is lost; refusedTicks are enough if a connection could
+	// not be opened meanwhile. Ticks are counted, not seconds: a process that was itself stopped has missed the ticks.
+	silentTicks  = 7
+	refusedTicks = 3
+)
+
+// outage is a time in which no broker answers.
+type outage struct {
+	since  time.Time // when a broker was last heard
+	reason string
+}
+
+// kafkaLost is the key and the rule of the lines about it.
+const kafkaLost = "kafka lost"
+
+var lostRule = episode.Rule{Every: time.Minute}
+
+// Watch looks at the brokers, such as [kafkaconn.Contact.Brokers] gives them, until ctx ends, and says when Kafka is lost
+// and when it is back.
+func (m *Monitor) Watch(ctx context.Context, brokers func() []kafkaconn.Broker) {
+	m.mu.Lock()
+	m.brokers = brokers
+	m.mu.Unlock()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	began := time.Now()
+	var heard time.Time
+	silent := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		latest, failure := contacts(brokers())
+		if latest.After(heard) {
+			heard, silent = latest, 0
+			m.found()
+			continue
+		}
+		silent++
+		if silent >= silentTicks || silent >= refusedTicks && failure != nil {
+			since := heard
+			if since.IsZero() {
+				since = began
+			}
+			m.lose(since, failure)
+		}
+	}
+}
+
+// contacts sums the brokers up: when any was last heard, and why one could not be reached.
+func contacts(brokers []kafkaconn.Broker) (heard time.Time, failure error) {
+	for _, b := range brokers {
+		if b.Heard.After(heard) {
+			heard = b.Heard
+		}
+		if b.Failure != nil {
+			failure = b.Failure
+		}
+	}
+	return heard, failure
+}
+
+func (m *Monitor) lose(since time.Time, failure error) {
+	reason := fmt.Sprintf("no broker has answered for %s", episode.Round(time.Since(since)))
+	if failure != nil {
+		reason = failure.Error()
+	}
+	m.mu.Lock()
+	m.lost = &outage{since: since, reason: reason}
+	m.mu.Unlock()
+	m.Episodes.On(kafkaLost, lostRule, "Kafka lost: "+reason)
+}
+
+func (m *Monitor) found() {
+	m.mu.Lock()
+	lost := m.lost
+	m.lost = nil
+	late := 0
+	if lost != nil {
+		late = m.due(lost.since, time.Now())
+	}
+	m.mu.Unlock()
+	if lost == nil {
+		return
+	}
+	message := fmt.Sprintf("Kafka back after %s", episode.Round(time.Since(lost.since)))
+	switch late {
+	case 0:
+	case 1:
+		message += ", 1 window was late"
+	default:
+		message += fmt.Sprintf(", %d windows were late", late)
+	}
+	m.Episodes.Forget(kafkaLost)
+	m.log.Info(message)
+}
+
+// due counts the windows of all streams that were to close after from and not after to.
+func (m *Monitor) due(from, to time.Time) int {
+	n := 0
+	for _, s := range m.streams {
+		for w, ok := s.After(from.UnixNano() - int64(s.Grace)); ok && s.Due(w) <= to.UnixNano(); w, ok = s.Next(w) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,140 @@
+package health
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/episode"
+)
+
+// Report says how the process is doing, at one moment.
+type Report struct {
+	// Ready says that it does its work.
+	Ready bool
+	// Reasons say why it is not ready. Public: they hold no figure that depends on a person.
+	Reasons []string
+	// Facts are one line for Kafka, each broker, each stage and each stream that waits here.
+	Facts []string
+}
+
+// String is the report as /readyz prints it: the service first, with the reasons if it is not ready, then all facts.
+func (r Report) String() string {
+	first := "service: ok"
+	if !r.Ready {
+		first = "service: not ready: " + strings.Join(r.Reasons, "; ")
+	}
+	return strings.Join(append([]string{first}, r.Facts...), "\n") + "\n"
+}
+
+func (r *Report) fact(format string, args ...any) {
+	r.Facts = append(r.Facts, fmt.Sprintf(format, args...))
+}
+
+// problem is a fact that makes the process unready.
+func (r *Report) problem(format string, args ...any) {
+	r.fact(format, args...)
+	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
+}
+
+// Report says how the process is doing now.
+func (m *Monitor) Report() Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	var r Report
+	if m.stopped {
+		r.Reasons = append(r.Reasons, "stopping")
+	}
+	if m.waiting != "" {
+		r.Reasons = append(r.Reasons, m.waiting)
+	}
+	m.kafka(&r, now)
+	overdue := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(m.stages)) {
+		m.stages[name].report(&r, now, m.waiting == "", overdue)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.streams)) {
+		if why, ok := overdue[name]; ok {
+			r.problem("stream %s: %s", name, why)
+		} else {
+			r.fact("stream %s: ok", name)
+		}
+	}
+	r.Ready = len(r.Reasons) == 0
+	return r
+}
+
+func (m *Monitor) kafka(r *Report, now time.Time) {
+	switch {
+	case m.lost != nil:
+		r.problem("kafka: lost %s ago: %s", episode.Round(now.Sub(m.lost.since)), m.lost.reason)
+	case m.brokers != nil:
+		r.fact("kafka: ok")
+	}
+	if m.brokers == nil {
+		return
+	}
+	for _, b := range m.brokers() {
+		switch {
+		case b.Failure != nil:
+			r.fact("broker %s: cannot be reached: %v", b.Addr, b.Failure)
+		case b.Heard.IsZero():
+			r.fact("broker %s: has not answered yet", b.Addr)
+		default:
+			r.fact("broker %s: heard %s ago", b.Addr, now.Sub(b.Heard).Truncate(time.Second))
+		}
+	}
+}
+
+// report adds the stage, and to overdue, by stream, what it says of windows that wait for too long.
+func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[string]string) {
+	joining := now.Sub(s.joining)
+	switch {
+	case !started:
+		r.fact("%s: not begun", s.name)
+		return
+	case s.joining.IsZero():
+	case !s.member, joining > rejoinPatience:
+		r.problem("%s: joining its consumer group for %s", s.name, episode.Round(joining))
+		return
+	}
+	var stuck []string
+	for _, at := range slices.SortedFunc(maps.Keys(s.partitions), Partition.compare) {
+		p := s.partitions[at]
+		if waited := now.Sub(p.assigned); !p.opened && waited > Patience {
+			stuck = append(stuck, fmt.Sprintf("%s/%d not opened for %s", at.Topic, at.Number, episode.Round(waited)))
+		}
+		for stream, n := range p.next {
+			if why, ok := n.overdue(now); ok && overdue[stream] == "" {
+				overdue[stream] = fmt.Sprintf("%s (%s, %s/%d)", why, s.name, at.Topic, at.Number)
+			}
+		}
+	}
+	work := fmt.Sprintf("%d partitions", len(s.partitions))
+	if len(s.partitions) == 1 {
+		work = "1 partition"
+	}
+	switch {
+	case len(stuck) > 0:
+		r.problem("%s: %s", s.name, strings.Join(stuck, ", "))
+	case !s.joining.IsZero():
+		r.fact("%s: %s, joining again for %s", s.name, work, episode.Round(joining))
+	default:
+		r.fact("%s: %s", s.name, work)
+	}
+}
+
+// overdue says whether a window waits for too long.
+func (n next) overdue(now time.Time) (string, bool) {
+	waits := n.due
+	if n.since.After(waits) {
+		waits = n.since
+	}
+	if now.Sub(waits) <= Patience+n.grace {
+		return "", false
+	}
+	return fmt.Sprintf("the window that was due %s is %s overdue", n.due.UTC().Format(time.RFC3339), episode.Round(now.Sub(n.due))), true
+}
