@@ -35,7 +35,7 @@ func TestCopiesNeverStopTheStream(t *testing.T) {
 				t.Errorf("hour %d counts %s users, want %s", hour, users, want[hour])
 			}
 		}
-		kafkatest.Eventually(t, 10*time.Second, func() bool { return s.count(t, "louver_events_rejected_total", "malformed") == 4 })
+		kafkatest.Await(t, "all bad records are counted", func() bool { return s.count(t, "louver_events_rejected_total", "malformed") == 4 })
 		rejects, late := b.Consume(t, stream.Rejects, 0), b.Consume(t, stream.Late, 0)
 		bad := 0
 		for _, m := range rejects {

@@ -78,7 +78,7 @@ func TestTransactionsOfTheInput(t *testing.T) {
 		hung.Produce(t, w.input, 1, in(1, 5, "hung-")...)
 		b.Produce(t, w.input, 1, in(2, 7, "behind-")...)
 		s := w.start()
-		kafkatest.Eventually(t, 30*time.Second, func() bool { return s.count(t, "louver_cut_wait_seconds") > 0.5 })
+		kafkatest.Await(t, "a cut waits", func() bool { return s.count(t, "louver_cut_wait_seconds") > 0.5 })
 		if n := w.records(topics.Names{App: w.app}.Ledger()); n != 0 {
 			t.Errorf("%d windows are released although a transaction is open", n)
 		}
@@ -106,7 +106,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 		one.end(t)
 		two.end(t)
 		again := w.start()
-		kafkatest.Eventually(t, 30*time.Second, again.Ready)
+		kafkatest.Await(t, "the service is ready", again.Ready)
 		again.end(t)
 		figures := w.await(3)
 		for _, r := range figures {
@@ -139,7 +139,7 @@ func TestAnotherBudgetMustBeMeant(t *testing.T) {
 	}
 	w.configure(renamed + "    continues: users\n")
 	s = w.start()
-	kafkatest.Eventually(t, 30*time.Second, func() bool { return len(w.published()) == 6 })
+	kafkatest.Await(t, "all six figures", func() bool { return len(w.published()) == 6 })
 	for _, r := range w.published() {
 		if r.Stream == "renamed" && r.Value != nil {
 			t.Errorf("%s was released although the budget it continues is spent", r.ID)

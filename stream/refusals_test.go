@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,16 +16,11 @@ import (
 // refused waits for the service to end and gives the error.
 func (r *running) refused(t *testing.T) error {
 	t.Helper()
-	select {
-	case err := <-r.err:
-		if err == nil {
-			t.Fatal("the service ended without an error")
-		}
-		return err
-	case <-time.After(30 * time.Second):
-		t.Fatal("the service was not refused")
+	err := kafkatest.Receive(t, "the service is refused", r.err)
+	if err == nil {
+		t.Fatal("the service ended without an error")
 	}
-	return nil
+	return err
 }
 
 // TestUnreadableLedgerIsAPrivacyStop puts something into the ledger that nobody can read: what it charged is not known,
@@ -81,7 +75,7 @@ func TestMissingInputIsWaitedFor(t *testing.T) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		w.streams[0].Input.Topic += "-later"
 		s := w.start()
-		kafkatest.Eventually(t, 30*time.Second, func() bool { return !s.Ready() && w.records(topics.Names{App: w.app}.Ledger()) == 0 })
+		kafkatest.Await(t, "the service waits", func() bool { return !s.Ready() && w.records(topics.Names{App: w.app}.Ledger()) == 0 })
 		b.CreateTopic(t, w.streams[0].Input.Topic, 1, nil)
 		w.await(3)
 		s.end(t)
@@ -95,9 +89,12 @@ func TestBrokerIsKilled(t *testing.T) {
 	w := newWorld(t, b, 2, withBudget("1000000000"))
 	b.Produce(t, w.input, 0, in(0, 5, "before-")...)
 	s := w.start(func(s *stream.Service) { s.Stages = []string{stream.Ingest} })
-	kafkatest.Eventually(t, 30*time.Second, func() bool { return w.records(topics.Names{App: w.app}.Partials()) >= 6 })
+	kafkatest.Await(t, "partials of all windows", func() bool { return w.records(topics.Names{App: w.app}.Partials()) >= 6 })
 	b.Kill(t)
-	kafkatest.Eventually(t, 30*time.Second, func() bool { return !s.ended.Load() })
+	kafkatest.Await(t, "the service notices", func() bool { return !s.Ready() })
+	if s.ended.Load() {
+		t.Fatal("the service ended when Kafka was lost")
+	}
 	b.Start(t)
 	all := w.start()
 	if diff := cmp.Diff(map[int]string{0: "5", 1: "0", 2: "0"}, values(w.await(3))); diff != "" {

@@ -192,13 +192,13 @@ streams:
 			if r.Value.String() != "0" {
 				t.Errorf("%s = %s, want 0", r.ID, r.Value)
 			}
-			if wait := r.ReleasedAt.Sub(r.DueAt); wait < 0 || wait > 2*time.Second {
-				t.Errorf("%s was released %s after it was due", r.ID, wait)
+			if r.ReleasedAt.Before(r.DueAt) {
+				t.Errorf("%s was released at %s, before it was due at %s", r.ID, r.ReleasedAt, r.DueAt)
 			}
 		}
 		// What comes now is late, for whatever window.
 		w.broker.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start.Add(time.Second)}, event{User: "b", Value: 1, Time: start.Add(-time.Second)})...)
-		kafkatest.Eventually(t, 10*time.Second, func() bool { return s.count(t, "louver_events_late_total") == 2 })
+		kafkatest.Await(t, "both late events are counted", func() bool { return s.count(t, "louver_events_late_total") == 2 })
 		s.end(t)
 		w.audit()
 	})
@@ -223,14 +223,14 @@ func TestRestartDrawsNothingTwice(t *testing.T) {
 			{stream.Publish, func() bool { return len(w.published()) >= 7*14 }},
 		} {
 			s := w.start(func(s *stream.Service) { s.Stages = []string{step.stage} })
-			kafkatest.Eventually(t, 60*time.Second, step.done)
+			kafkatest.Await(t, "the work of stage "+step.stage, step.done)
 			s.end(t)
 		}
 		before := w.await(7 * 14)
 		// All of them again, with one more event for a window that is over.
 		w.broker.Produce(t, w.input, 1, event{User: "late", Group: "eu", Value: 1, Time: start.Add(time.Hour)}.record())
 		s := w.start()
-		kafkatest.Eventually(t, 30*time.Second, func() bool { return s.count(t, "louver_events_late_total") >= 1 })
+		kafkatest.Await(t, "the late event is counted", func() bool { return s.count(t, "louver_events_late_total") >= 1 })
 		s.end(t)
 		if diff := cmp.Diff(before, w.await(7*14)); diff != "" {
 			t.Errorf("the restart changed what was published: %s", diff)

@@ -91,13 +91,8 @@ func (w *world) start(change ...func(*stream.Service)) *running {
 func (r *running) end(t *testing.T) {
 	t.Helper()
 	r.stop()
-	select {
-	case err := <-r.err:
-		if err != nil {
-			t.Fatalf("the service ended with %v", err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("the service does not end")
+	if err := kafkatest.Receive(t, "the service ends", r.err); err != nil {
+		t.Fatalf("the service ended with %v", err)
 	}
 }
 
@@ -185,7 +180,7 @@ func (w *world) outputs() []string {
 // await waits until this many records are published, and gives them by id. A record that is there twice is a failure.
 func (w *world) await(n int) map[string]outputs.Record {
 	w.t.Helper()
-	kafkatest.Eventually(w.t, 60*time.Second, func() bool { return len(w.published()) >= n })
+	kafkatest.Await(w.t, fmt.Sprint(n, " records are published"), func() bool { return len(w.published()) >= n })
 	byID := map[string]outputs.Record{}
 	for _, r := range w.published() {
 		if _, twice := byID[r.ID]; twice {

@@ -171,7 +171,7 @@ func (l *live) same(before, after map[string]string) {
 // finish waits for all windows and checks every count and the audit.
 func (l *live) finish() {
 	l.t.Helper()
-	kafkatest.Eventually(l.t, 90*time.Second, func() bool { return len(l.published()) >= l.windows*4 })
+	kafkatest.Await(l.t, "all windows are published", func() bool { return len(l.published()) >= l.windows*4 })
 	for id, value := range l.published() {
 		r, _, err := outputs.Decode([]byte(value))
 		if err != nil {

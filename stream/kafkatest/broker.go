@@ -18,8 +18,9 @@ import (
 	"github.com/louver/louver/stream/txn"
 )
 
-// patience bounds every single thing that a helper does.
-const patience = 30 * time.Second
+// patience bounds every single wait of a test. It is long because the machine may be busy with other things: it ends a
+// test that hangs, and never decides whether one passes.
+const patience = 3 * time.Minute
 
 // Broker is a Kafka broker, or a few, for a test.
 type Broker struct {
@@ -64,24 +65,35 @@ func (b *Broker) connect(t testing.TB, addrs []string) {
 // Context ends with the test, or when a test has waited too long.
 func Context(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// Eventually polls until cond is true, and fails the test if it has not been
-// by the timeout.
-func Eventually(t testing.TB, timeout time.Duration, cond func() bool) {
+// Await polls until cond is true. what says what the test waits for.
+func Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	late := time.After(timeout)
+	late := time.After(patience)
 	for !cond() {
 		select {
 		case <-ticker.C:
 		case <-late:
-			t.Fatalf("not true within %v", timeout)
+			t.Fatalf("waited %v for this: %s", patience, what)
 		}
+	}
+}
+
+// Receive waits for what a channel gives. what says what the test waits for.
+func Receive[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(patience):
+		t.Fatalf("waited %v for this: %s", patience, what)
+		panic("unreachable")
 	}
 }
 

@@ -229,7 +229,7 @@ func (s *server) await() error {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	go func(ended chan struct{}) {
 		select {
@@ -260,11 +260,7 @@ func (s *server) stop(t testing.TB) {
 	if err := syscall.Kill(s.pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-s.ended:
-	case <-time.After(patience):
-		t.Fatal("the broker does not stop")
-	}
+	Receive(t, "the broker stops", s.ended)
 	s.kill()
 }
 

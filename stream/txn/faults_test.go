@@ -266,7 +266,7 @@ func TestExactlyOnceWhenTheBrokerIsKilled(t *testing.T) {
 		if sessions > 20 {
 			t.Fatal("no end in sight")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		ctx, cancel := context.WithCancel(kafkatest.Context(t))
 		p, err := txn.Open(ctx, b.Conn.Client, topic, timeout)
 		if err != nil {
 			t.Fatal(err)

@@ -269,7 +269,7 @@ func TestTimedOutTransaction(t *testing.T) {
 	m.set(func(k protocol.ApiKey) error {
 		if k == protocol.EndTxn {
 			r := b.Fetch(fetch.Options{}).Partition(topic, 0, 0)
-			kafkatest.Eventually(t, timeout, func() bool { // its abort marker is there
+			kafkatest.Await(t, "its abort marker", func() bool {
 				_, err := r.Poll(kafkatest.Context(t))
 				return err == nil && r.Position() == 2
 			})
