@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"testing"
@@ -130,7 +131,13 @@ func (b *Broker) CreateTopic(t testing.TB, name string, partitions int, configs 
 		if err != nil {
 			return err
 		}
-		return res.Errors[name]
+		if err := res.Errors[name]; errors.Is(err, kafka.InvalidReplicationFactor) {
+			return fmt.Errorf("%w: %w", kafka.BrokerNotAvailable, err) // a real broker that has missed a heartbeat
+		} else if errors.Is(err, kafka.TopicAlreadyExists) {
+			return nil // made by an earlier try
+		} else {
+			return err
+		}
 	})
 	all := make([]int, partitions)
 	for i := range all {

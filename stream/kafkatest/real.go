@@ -121,7 +121,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
-broker.session.timeout.ms=1500
+broker.session.timeout.ms=%[4]d
 broker.heartbeat.interval.ms=300
 `
 
@@ -152,7 +152,7 @@ func (s *server) configure() error {
 		return err
 	}
 	s.addr = addrs[0]
-	if err := os.WriteFile(s.config(), fmt.Appendf(nil, properties, addrs[0], addrs[1], s.data()), 0o644); err != nil {
+	if err := os.WriteFile(s.config(), fmt.Appendf(nil, properties, addrs[0], addrs[1], s.data(), s.session().Milliseconds()), 0o644); err != nil {
 		return err
 	}
 	const clusterID = "bG91dmVyLXRlc3QtMDAwMQ" // any 16 bytes in base64
@@ -162,6 +162,15 @@ func (s *server) configure() error {
 		return fmt.Errorf("format: %w: %s", err, out)
 	}
 	return nil
+}
+
+// session is how long the controller waits for a broker's heartbeat until it takes its partitions away. One that is
+// killed and started again has to wait for that; on a busy machine a short one ends by itself.
+func (s *server) session() time.Duration {
+	if s.shared {
+		return 30 * time.Second
+	}
+	return 3 * time.Second
 }
 
 // freeAddrs finds addresses that nobody listens on.
