@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -50,8 +51,8 @@ type payer struct {
 func budgetOrName() kind[payer] {
 	own := mappingOf(limitForm, func(m mapping, b *budgetNode, _ bool) { b.mapping, b.Where = m, m.where() })
 	shared := budgetName()
-	s := spec{name: "name, or mapping", want: "the name of a budget, or " + own.want, keys: limitForm}
-	s.schema = schema{"anyOf": []any{shared.schema, limitForm.schema()}}
+	s := spec{name: "name, or mapping", want: "the name of a budget, or " + own.want, keys: limitForm,
+		schema: schema{"anyOf": []any{shared.schema, own.schema}}}
 	return kind[payer]{s, func(n node) (p payer, ok bool) {
 		switch {
 		case n.isMapping():
@@ -74,7 +75,9 @@ func (p *parser) resolveBudget(s *streamNode, f *File) {
 		return
 	case own != nil:
 		own.Name, s.Budget = s.Name, &own.Budget
-		p.take(own.node, "budget", s.Name)
+		if !slices.ContainsFunc(f.Budgets, func(o *Budget) bool { return !o.Shared && o.Name == s.Name }) { // else the streams' names clash
+			p.take(own.node, "budget", s.Name)
+		}
 		f.Budgets = append(f.Budgets, s.Budget)
 		return
 	}

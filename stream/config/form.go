@@ -58,7 +58,7 @@ type mapping struct {
 
 // read reads a mapping; what is wrong is noted. ok says that nothing was.
 func (f form) read(n node, to any) (m mapping, ok bool) {
-	before := len(n.faults)
+	before := n.refused
 	if m, ok = f.keys(n); !ok {
 		return mapping{}, false
 	}
@@ -74,10 +74,12 @@ func (f form) read(n node, to any) (m mapping, ok bool) {
 		case k.required && !m.bad:
 			n.source.refuse(n.yaml, n.child(n.yaml, n.path+"."+k.name).path, "missing; want %s", k.missed())
 		case k.fallback != "":
-			k.value.read(node{n.source, &yaml.Node{Kind: yaml.ScalarNode, Value: k.fallback}, k.name}, to)
+			var doc yaml.Node
+			_ = yaml.Unmarshal([]byte(k.fallback), &doc) // declared here
+			k.value.read(node{n.source, doc.Content[0], k.name}, to)
 		}
 	}
-	return m, len(n.faults) == before
+	return m, n.refused == before
 }
 
 // missed says what is wanted of a missing key.

@@ -36,7 +36,7 @@ var inputForm = form{
 		value:   into(boolean(), func(in *Input, v bool) { in.UserPartitioned = v })},
 	{name: "columns", required: true, only: csv, example: "[ts, user_id, latency_ms]", meaning: "the names of the columns, in order",
 		value: into(listOf(name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, most), func(in *Input, v []string) { in.Columns = v })},
-	{name: "delimiter", only: csv, fallback: ",", example: `";"`, meaning: "the character between two columns",
+	{name: "delimiter", only: csv, fallback: `","`, example: `";"`, meaning: "the character between two columns",
 		value: into(delimiter(), func(in *Input, v rune) { in.Delimiter = v })},
 	{name: "max_future", fallback: "5m", example: "1m",
 		meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",

@@ -49,6 +49,8 @@ var errUnwanted = errors.New("")
 // scalar makes a kind of values that are written as one text. What parse finds wrong follows the value in the error:
 // "is not a number; write 0.05". Without a semicolon, what is wanted follows too.
 func scalar[V any](s spec, parse func(text string) (V, error)) kind[V] {
+	bare := slices.Contains([]any{"number", "integer", "boolean"}, s.schema["type"])
+	s.schema = variableOr(s.schema)
 	return kind[V]{s, func(n node) (v V, ok bool) {
 		if n.yaml.Kind != yaml.ScalarNode || n.isNull() {
 			n.refuse("%s; want %s", n.shown(), s.want)
@@ -61,7 +63,7 @@ func scalar[V any](s spec, parse func(text string) (V, error)) kind[V] {
 		v, err := parse(text)
 		quoted := n.yaml.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && text == n.yaml.Value
 		switch {
-		case err == nil && quoted && slices.Contains([]any{"number", "integer", "boolean"}, s.schema["type"]):
+		case err == nil && quoted && bare:
 			n.refuse("%q is text, because of the quotes; write %s", text, text)
 		case err == nil:
 			return v, true
@@ -178,7 +180,7 @@ func instant() kind[int64] {
 
 // orWord is a kind that has a word as well, which is read as nil.
 func orWord[V any](word string, k kind[V], parse func(text string) (V, error)) kind[*V] {
-	s := spec{name: k.name + ", or " + word, want: k.want + ", or " + word, schema: schema{"type": "string", "anyOf": []any{k.schema, schema{"const": word}}}}
+	s := spec{name: k.name + ", or " + word, want: k.want + ", or " + word, schema: schema{"anyOf": []any{k.schema, schema{"const": word}}}}
 	return scalar(s, func(text string) (*V, error) {
 		if text == word {
 			return nil, nil
@@ -249,7 +251,7 @@ func (n node) named(list string) string {
 // mappingOf is a mapping that is read into a T. check, if not nil, looks at what has been read; ok says that nothing was
 // wrong with it so far.
 func mappingOf[T any](f form, check func(m mapping, t *T, ok bool)) kind[T] {
-	return kind[T]{spec{name: "mapping", want: f.want(), keys: f}, func(n node) (t T, ok bool) {
+	return kind[T]{spec{name: "mapping", want: f.want(), keys: f, schema: f.schema()}, func(n node) (t T, ok bool) {
 		m, ok := f.read(n, &t)
 		if check != nil && m.values != nil {
 			check(m, &t, ok)

@@ -28,10 +28,13 @@ func LoadAll(patterns []string, getenv func(string) (string, bool)) (*File, erro
 		names = append(names, more...)
 	}
 	var all parser
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
+	var read []os.FileInfo
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err == nil && slices.ContainsFunc(read, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
 			continue
 		}
+		read = append(read, info)
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("streams file: %w", err)

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,8 +40,8 @@ func (f form) schema() schema {
 		properties[k.name] = k.schema()
 	}
 	for _, name := range f.names() {
-		if others := f.without(name); len(others.is) > 0 {
-			conditions = append(conditions, schema{"if": others.schema(), "then": schema{"properties": schema{name: false}}})
+		if c := f.without(name); c != nil {
+			conditions = append(conditions, c)
 		}
 	}
 	s := schema{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
@@ -49,25 +51,25 @@ func (f form) schema() schema {
 	return s
 }
 
-// without is when a mapping must not have a key.
-func (f form) without(name string) (w when) {
-	with := map[string]bool{}
+// without says when a mapping must not have a key; nil if it always may.
+func (f form) without(name string) schema {
+	var with []string
+	on := ""
 	for _, k := range f {
 		if k.name == name {
-			w.key = k.only.key
-			for _, word := range k.only.is {
-				with[word] = true
-			}
+			on, with = k.only.key, append(with, k.only.is...)
 		}
 	}
-	for _, k := range f {
-		for _, word := range k.value.words {
-			if k.name == w.key && !with[word] {
-				w.is = append(w.is, word)
-			}
-		}
+	i := slices.IndexFunc(f, func(k key) bool { return k.name == on })
+	if i < 0 {
+		return nil
 	}
-	return w
+	others := slices.DeleteFunc(slices.Clone(f[i].value.words), func(word string) bool { return slices.Contains(with, word) })
+	c := when{on, others}.schema()
+	if slices.Contains(others, f[i].fallback) {
+		delete(c, "required")
+	}
+	return schema{"if": c, "then": schema{"properties": schema{name: false}}}
 }
 
 func (w when) schema() schema {
@@ -75,7 +77,7 @@ func (w when) schema() schema {
 }
 
 func (k key) schema() schema {
-	s := k.value.document()
+	s := maps.Clone(k.value.schema)
 	s["description"] = sentence(k.meaning)
 	if k.fallback != "" {
 		s["default"] = plain(k.fallback)
@@ -86,29 +88,9 @@ func (k key) schema() schema {
 	return s
 }
 
-// document is the schema of a kind, with the references to variables that may stand for any scalar.
-func (s spec) document() schema {
-	switch items := s.schema["items"]; {
-	case s.keys != nil && items != nil:
-		return schema{"type": "array", "items": s.keys.schema(), "minItems": s.schema["minItems"]}
-	case s.keys != nil && s.schema == nil:
-		return s.keys.schema()
-	case items != nil:
-		return merged(s.schema, "items", variableOr(items.(schema)))
-	}
-	return variableOr(s.schema)
-}
-
-func variableOr(s schema) schema { return schema{"anyOf": []any{s, schema{"$ref": "#/$defs/variable"}}} }
-
-func merged(s schema, key string, v any) schema {
-	out := schema{key: v}
-	for k, old := range s {
-		if k != key {
-			out[k] = old
-		}
-	}
-	return out
+// variableOr lets a reference to a variable stand for a scalar.
+func variableOr(s schema) schema {
+	return schema{"anyOf": []any{s, schema{"$ref": "#/$defs/variable"}}}
 }
 
 // plain is a value of YAML as JSON has it.
@@ -139,7 +121,7 @@ func (f form) reference(b *strings.Builder, path, title string) {
 			continue
 		}
 		at := strings.TrimPrefix(path+"."+k.name, ".")
-		if k.value.schema["items"] != nil {
+		if k.value.schema["type"] == "array" {
 			at += "[]"
 		}
 		k.value.keys.reference(b, at, code(at))

@@ -19,6 +19,8 @@ type source struct {
 	getenv func(string) (string, bool)
 	faults []fault
 	noted  map[fault]bool // with the last part of their paths
+	// refused counts faults again that are found again.
+	refused int
 }
 
 // fault is a mistake at a place. Its text follows one pattern: what was found; what would be right.
@@ -34,6 +36,7 @@ func (s *source) refuse(at *yaml.Node, path, format string, args ...any) {
 	if s.noted == nil {
 		s.noted = map[fault]bool{}
 	}
+	s.refused++
 	if !s.noted[key] {
 		s.noted[key] = true
 		s.faults = append(s.faults, f)
@@ -79,7 +82,7 @@ func (n node) refuseErr(err error) {
 		text = after
 	}
 	if !strings.Contains(text, "; ") {
-		text = strings.Replace(text, " must ", "; must ", 1)
+		text = strings.NewReplacer(" must ", "; must ", ": want ", "; want ").Replace(text)
 	}
 	n.refuse("%s", text)
 }
