@@ -159,7 +159,7 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 	}
 	_, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
 		if s.CreateTopics {
-			if err := topics.Create(ctx, s.Conn.Client, plan, s.Replication); err != nil {
+			if _, err := topics.Create(ctx, s.Conn.Client, plan, s.Replication); err != nil {
 				return struct{}{}, err
 			}
 		}

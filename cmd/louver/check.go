@@ -17,6 +17,7 @@ type checkCommand struct {
 	Connect bool     `help:"Also look on the cluster: whether the topics are there and keep what they must."`
 	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of such, or globs; absent: LOUVER_STREAMS."`
 	Format  string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
+	JSON    bool     `name:"json" help:"The same as --format json."`
 }
 
 // Help is the long help.
@@ -29,6 +30,9 @@ Mistakes are printed to standard error, all of them, one a line as "file:line: â
 
 // Run checks and prints.
 func (c *checkCommand) Run(app *App) error {
+	if c.JSON {
+		c.Format = "json"
+	}
 	patterns := c.Files
 	if len(patterns) == 0 {
 		if c.Streams == "" {

@@ -27,6 +27,7 @@ streams:
 `
 
 func TestCheckText(t *testing.T) {
+	t.Setenv("COLUMNS", "200")
 	path := file(t, "s.yaml", streamsFile)
 	got := commandLine(t, "", "check", path)
 	if got.code != exitDone {

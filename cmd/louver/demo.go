@@ -109,7 +109,8 @@ func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.S
 	for _, s := range streams {
 		plan = append(plan, topics.Topic{Name: s.Input.Topic, Partitions: 3})
 	}
-	return topics.Create(ctx, conn.Client, plan, 1)
+	_, err := topics.Create(ctx, conn.Client, plan, 1)
+	return err
 }
 
 // feedSimulation sends the simulated service's requests as they happen, after those of the last minute.

@@ -3,15 +3,15 @@ package main
 import (
 	"bytes"
 	"fmt"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 )
 
 // print writes the examination for people.
 func (e *examination) print(app *App) error {
 	var out bytes.Buffer
 	for _, s := range e.Streams {
-		s.print(&out)
+		if err := s.print(&out, app.width()); err != nil {
+			return err
+		}
 	}
 	for _, b := range e.Budgets {
 		b.print(&out)
@@ -19,7 +19,7 @@ func (e *examination) print(app *App) error {
 	if _, err := app.Out.Write(out.Bytes()); err != nil {
 		return err
 	}
-	if err := printTopics(app, e.Topics, e.Rights); err != nil {
+	if err := printTopics(app, e.Topics, e.Rights, nil); err != nil {
 		return err
 	}
 	for _, line := range e.Warnings {
@@ -28,7 +28,7 @@ func (e *examination) print(app *App) error {
 	return nil
 }
 
-func (s examinedStream) print(w *bytes.Buffer) {
+func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	hops := ""
 	if s.Every != s.Size {
 		hops = ", one every " + s.Every
@@ -41,16 +41,16 @@ func (s examinedStream) print(w *bytes.Buffer) {
 	fmt.Fprintf(w, "  windows of %s%s, drawn %s after their end\n", s.Size, hops, s.Grace)
 	fmt.Fprintf(w, "  one user counts in %s and can lose %s by a window, paid by budget %s\n\n",
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"release", "statistic", "mechanism", "epsilon", "charge a window", "error, 95 %"})
+	var rows [][]string
 	for _, r := range s.Releases {
-		t.AppendRow(table.Row{r.Values[0].Release, r.Statistic, r.Mechanism, figures(r.Epsilon, r.Delta), r.Charge, errorText(r.Values[0].Figure, s.Users, s.Unit)})
+		rows = append(rows, []string{r.Values[0].Release, r.Statistic, r.Mechanism, figures(r.Epsilon, r.Delta), r.Charge.String(), errorText(r.Values[0].Figure, s.Users, s.Unit)})
 		for _, v := range r.Values[1:] {
-			t.AppendRow(table.Row{v.Release, "", "", "", "", errorText(v.Figure, s.Users, s.Unit)})
+			rows = append(rows, []string{v.Release, "", "", "", "", errorText(v.Figure, s.Users, s.Unit)})
 		}
 	}
-	fmt.Fprintf(w, "%s\n\n", t.Render())
+	err := writeTable(w, width, []string{"release", "statistic", "mechanism", "epsilon", "charge a window", "error, 95 %"}, rows)
+	fmt.Fprintln(w)
+	return err
 }
 
 func (b examinedBudget) print(w *bytes.Buffer) {

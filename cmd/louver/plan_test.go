@@ -141,6 +141,7 @@ func TestPlanFile(t *testing.T) {
 }
 
 func TestPlanText(t *testing.T) {
+	t.Setenv("COLUMNS", "200")
 	got := commandLine(t, "", "plan", file(t, "s.yaml", streamsFile), "--error", "5%")
 	for _, want := range []string{
 		"stream checkout, 5000 users in a window and group\n",

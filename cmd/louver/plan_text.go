@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 )
@@ -21,13 +19,15 @@ func printPlans(app *App, plans []*plannedStream) error {
 		if i > 0 {
 			fmt.Fprintln(&out)
 		}
-		p.print(&out)
+		if err := p.print(&out, app.width()); err != nil {
+			return err
+		}
 	}
 	_, err := app.Out.Write(out.Bytes())
 	return err
 }
 
-func (p *plannedStream) print(w *bytes.Buffer) {
+func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 	var heads []string
 	if p.Stream != "" {
 		heads = append(heads, "stream "+p.Stream)
@@ -41,9 +41,7 @@ func (p *plannedStream) print(w *bytes.Buffer) {
 	if heads != nil {
 		fmt.Fprintln(w, strings.Join(heads, ", "))
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	head := table.Row{"release", "mechanism", "epsilon", "error, 95 %"}
+	head := []string{"release", "mechanism", "epsilon", "error, 95 %"}
 	ranked := slices.ContainsFunc(p.Releases, func(r plannedRelease) bool { return r.Values[0].Low != nil })
 	if ranked {
 		head = append(head, "percentiles, 95 %")
@@ -51,28 +49,31 @@ func (p *plannedStream) print(w *bytes.Buffer) {
 	if p.Shape != "" {
 		head = append(head, "typical error", "19 of 20 within")
 	}
-	t.AppendHeader(head)
+	var rows [][]string
 	for _, r := range p.Releases {
 		mechanism, epsilon := r.Mechanism, figures(r.Epsilon, r.Delta)
 		for _, v := range r.Values {
-			row := table.Row{v.Release, mechanism, epsilon, errorText(v.Figure, p.Users, p.Unit)}
+			row := []string{v.Release, mechanism, epsilon, errorText(v.Figure, p.Users, p.Unit)}
 			if ranked {
 				row = append(row, percentilesText(v.Figure))
 			}
 			if p.Shape != "" {
 				row = append(row, valueText(v.TypicalError, p.Unit), valueText(v.Error95, p.Unit))
 			}
-			t.AppendRow(row)
+			rows = append(rows, row)
 			mechanism, epsilon = "", ""
 		}
 	}
-	fmt.Fprintln(w, t.Render())
+	if err := writeTable(w, width, head, rows); err != nil {
+		return err
+	}
 	for _, r := range p.Releases {
 		if r.Needs != nil {
 			fmt.Fprintln(w, r.needsText(p.Users))
 		}
 	}
 	p.printLosses(w)
+	return nil
 }
 
 // printLosses says in plain words what the ε means.

@@ -124,7 +124,7 @@ func (c *replayCommand) send(ctx context.Context, app *App, records iter.Seq2[re
 	}
 	defer conn.Close()
 	plan := []topics.Topic{{Name: c.Topic, Partitions: c.Partitions}}
-	if err := topics.Create(ctx, conn.Client, plan, -1); err != nil {
+	if _, err := topics.Create(ctx, conn.Client, plan, -1); err != nil {
 		return 0, classed(err)
 	}
 	return sendRecords(ctx, conn, records, c.Topic)

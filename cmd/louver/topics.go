@@ -1,11 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/topics"
@@ -18,8 +19,9 @@ type topicsCommand struct {
 	Streams           string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of such, or glob."`
 	File              string `arg:"" optional:"" help:"The same as --streams."`
 	TopicsReplication int    `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of created topics; -1: the broker's default."`
-	Create            bool   `help:"Create the topics that are missing, and verify all of them."`
-	Format            string `enum:"table,acls" default:"table" help:"table, or acls: an argument line of kafka-acls.sh for each right."`
+	Create            bool   `help:"Create the topics that are missing, verify all of them, and say which were created, exist already, or are yours to create."`
+	Format            string `enum:"table,acls" default:"table" placeholder:"FORMAT" help:"table, or acls: an argument line of kafka-acls.sh for each right."`
+	JSON              bool   `name:"json" help:"Print JSON."`
 }
 
 // Run implements the command.
@@ -32,8 +34,29 @@ func (c *topicsCommand) Run(app *App) error {
 		return err
 	}
 	plan := topics.Plan(c.AppID, file.Streams)
+	if !c.Create {
+		return c.print(app, plan, nil)
+	}
+	conn, err := c.connect(app.Context, app)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	states, err := topics.Create(app.Context, conn.Client, plan, c.TopicsReplication)
+	if states != nil {
+		err = errors.Join(c.print(app, plan, states), err)
+	}
+	if err != nil {
+		return classed(err)
+	}
+	return classed(topics.Verify(app.Context, conn.Client, plan))
+}
+
+// print writes topics and rights in the form that is asked for.
+func (c *topicsCommand) print(app *App, plan []topics.Topic, states map[string]topics.State) error {
 	rights := topics.Rights(c.AppID, plan)
-	if c.Format == "acls" {
+	switch {
+	case c.Format == "acls":
 		for _, r := range rights {
 			for _, op := range r.Operations {
 				if _, err := fmt.Fprintf(app.Out, "--add --allow-principal User:%s --operation %s --%s %s\n", c.principal(), op, r.Resource, r.Name); err != nil {
@@ -41,21 +64,25 @@ func (c *topicsCommand) Run(app *App) error {
 				}
 			}
 		}
-	} else if err := printTopics(app, plan, rights); err != nil {
-		return err
-	}
-	if !c.Create {
 		return nil
+	case c.JSON:
+		listed := make([]listedTopic, len(plan))
+		for i, t := range plan {
+			listed[i] = listedTopic{t, states[t.Name], t.MinRetention.Milliseconds()}
+			if t.MinRetention == topics.Forever {
+				listed[i].MinRetentionMS = -1
+			}
+		}
+		return writeJSON(app.Out, map[string]any{"topics": listed, "rights": rights})
 	}
-	conn, err := c.connect(app.Context, app)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if err := topics.Create(app.Context, conn.Client, plan, c.TopicsReplication); err != nil {
-		return classed(err)
-	}
-	return classed(topics.Verify(app.Context, conn.Client, plan))
+	return printTopics(app, plan, rights, states)
+}
+
+// listedTopic is a topic in JSON.
+type listedTopic struct {
+	topics.Topic
+	State          topics.State `json:"state,omitempty"`
+	MinRetentionMS int64        `json:"min_retention_ms"` // −1: for ever; 0: any
 }
 
 func (c *topicsCommand) principal() string {
@@ -65,27 +92,50 @@ func (c *topicsCommand) principal() string {
 	return "louver"
 }
 
-func printTopics(app *App, plan []topics.Topic, rights []topics.Right) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"topic", "for", "personal", "partitions", "cleanup", "retention", "rights"})
-	for _, topic := range plan {
-		personal := "no"
-		if topic.Personal {
-			personal = "yes"
-		}
-		t.AppendRow(table.Row{topic.Name, topic.Use, personal, partitions(topic.Partitions), or(topic.Cleanup, "any"), retention(topic.MinRetention), strings.Join(topic.Operations, ", ")})
+// printTopics writes two tables: what topics must look like, with their states if these are known, and what the service
+// must be allowed to do.
+func printTopics(app *App, plan []topics.Topic, rights []topics.Right, states map[string]topics.State) error {
+	head := []string{"topic", "for", "partitions", "cleanup", "retention"}
+	if states != nil {
+		head = append(head, "state")
 	}
-	others := table.NewWriter()
-	others.SetStyle(table.StyleLight)
-	others.AppendHeader(table.Row{"resource", "name", "rights"})
+	var rows [][]string
+	for _, t := range plan {
+		use := t.Use
+		if t.Personal {
+			use += " (personal)"
+		}
+		row := []string{t.Name, use, partitions(t.Partitions), or(t.Cleanup, "any"), retention(t.MinRetention)}
+		if states != nil {
+			row = append(row, string(states[t.Name]))
+		}
+		rows = append(rows, row)
+	}
+	if err := writeTable(app.Out, app.width(), head, rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, r := range numbered(rights) {
+		rows = append(rows, []string{r.Resource, r.Name, strings.Join(r.Operations, ", ")})
+	}
+	return writeTable(app.Out, app.width(), []string{"resource", "name", "rights"}, rows)
+}
+
+// ending is what a name ends with that is one of many.
+var ending = regexp.MustCompile(`\.[0-9]+$`)
+
+// numbered writes rights on names that differ in a number alone as one, with … for the number.
+func numbered(rights []topics.Right) []topics.Right {
+	var few []topics.Right
 	for _, r := range rights {
-		if r.Resource != "topic" {
-			others.AppendRow(table.Row{r.Resource, r.Name, strings.Join(r.Operations, ", ")})
+		if r.Resource == "transactional-id" {
+			r.Name = ending.ReplaceAllString(r.Name, fmt.Sprintf(".0…%d", topics.Partitions-1))
+		}
+		if !slices.ContainsFunc(few, func(f topics.Right) bool { return f.Resource == r.Resource && f.Name == r.Name }) {
+			few = append(few, r)
 		}
 	}
-	_, err := fmt.Fprintf(app.Out, "%s\n%s\n", t.Render(), others.Render())
-	return err
+	return few
 }
 
 func or(s, otherwise string) string {
@@ -100,7 +150,7 @@ func partitions(n int) string {
 	case n == 0:
 		return "yours"
 	case n < 0:
-		return "the broker's default"
+		return "default"
 	}
 	return fmt.Sprint(n)
 }

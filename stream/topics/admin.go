@@ -20,34 +20,56 @@ var ErrUnfit = errors.New("topic unfit")
 // ErrMissing says that a topic does not exist and was not to be created.
 var ErrMissing = errors.New("topic missing")
 
+// State is what Create found or did about a topic.
+type State string
+
+// The states of a topic after Create.
+const (
+	Exists  State = "exists"
+	Created State = "created"
+	Yours   State = "yours to create" // missing, and not one that Louver may create
+)
+
 // Create creates the topics of the plan that the broker does not have and that Louver may create. Replication −1 is
-// the broker's default.
-func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication int) error {
+// the broker's default. It returns the state of every topic, by name; topics that cannot be created have none and are
+// an error.
+func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication int) (map[string]State, error) {
 	have, err := partitions(ctx, client, plan)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	states := make(map[string]State, len(plan))
 	var missing []kafka.TopicConfig
 	for _, t := range plan {
-		if t.Partitions == 0 || have[t.Name] > 0 {
-			continue
+		switch {
+		case have[t.Name] > 0:
+			states[t.Name] = Exists
+		case t.Partitions == 0:
+			states[t.Name] = Yours
+		default:
+			missing = append(missing, kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replication,
+				ConfigEntries: entries(t)})
 		}
-		missing = append(missing, kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replication,
-			ConfigEntries: entries(t)})
 	}
 	if len(missing) == 0 {
-		return nil
+		return states, nil
 	}
 	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: missing})
 	if err != nil {
-		return fmt.Errorf("create topics: %w", err)
+		return nil, fmt.Errorf("create topics: %w", err)
 	}
+	var failed []error
 	for name, err := range res.Errors {
-		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-			return fmt.Errorf("create topic %s: %w (it needs the right Create on the topic or the cluster)", name, err)
+		switch {
+		case errors.Is(err, kafka.TopicAlreadyExists): // by another process, just now
+			states[name] = Exists
+		case err != nil:
+			failed = append(failed, fmt.Errorf("create topic %s: %w (it needs the right Create on the topic or the cluster)", name, err))
+		default:
+			states[name] = Created
 		}
 	}
-	return nil
+	return states, errors.Join(failed...)
 }
 
 func entries(t Topic) []kafka.ConfigEntry {
