@@ -26,6 +26,7 @@ import (
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/publish"
 	"github.com/louver/louver/stream/release"
 	"github.com/louver/louver/stream/stage"
@@ -56,12 +57,25 @@ type Service struct {
 	// CreateTopics lets the service create what is missing, with this replication (−1: the broker's default).
 	CreateTopics bool
 	Replication  int
-	Metrics      *metrics.Operator
+	// BagBytes is how much memory the open bags of the process may take before they are written as parts, and again what
+	// the parts of undecided windows may take; 0 is [DefaultBagBytes].
+	BagBytes int64
+	Metrics  *metrics.Operator
 	// Health answers whether the service does its work. Made by the service if nil.
 	Health *health.Monitor
 	Log    *zap.Logger
 
 	once sync.Once
+}
+
+// DefaultBagBytes is 256 MiB.
+const DefaultBagBytes = 256 << 20
+
+func (s *Service) bagBytes() int64 {
+	if s.BagBytes > 0 {
+		return s.BagBytes
+	}
+	return DefaultBagBytes
 }
 
 // sessionTimeout is after how long a silent worker's partitions go to others.
@@ -97,7 +111,8 @@ func (s *Service) Run(ctx context.Context) error {
 	env.Sizes = &topics.Sizes{Client: s.Conn.Client, OnRetry: env.Writing}
 	onRetry := func(topic string, _ int, err error) { env.Reading(topic)(err) }
 	env.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, OnRetry: onRetry})
-	place := func(budget string) int { return stage.Place(budget, topics.Partitions) }
+	env.Progress = &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.Progress(), OnRetry: env.Writing(names.Progress())}
+	place := func(budget string) int { return topics.Place(budget, topics.Partitions) }
 	state, err := control.Load(ctx, control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(names.Control())))
 	}}, s.Streams, func(ctx context.Context, topic, budget string) (bool, error) {
@@ -118,13 +133,15 @@ func (s *Service) Run(ctx context.Context) error {
 	hasher := windows.NewHasher(state.HashKey)
 	run, working := errgroup.WithContext(ctx)
 	if slices.Contains(s.Stages, Ingest) {
-		g := &ingest.Ingest{Env: events, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Place: place,
+		g := &ingest.Ingest{Env: events, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Place: place, BagBytes: s.bagBytes(),
 			Group: s.group(names.IngestGroup(), s.inputs())}
 		run.Go(func() error { return g.Run(working) })
 	}
 	if slices.Contains(s.Stages, Release) {
 		r := &release.Release{Env: on(Release), Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Lineage: state.Lineage, Place: place,
-			Group: s.group(names.ReleaseGroup(), []string{names.Partials()})}
+			PartBytes: s.bagBytes() / topics.Partitions,
+			Drawn:     fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, Aborted: true, OnRetry: onRetry}),
+			Group:     s.group(names.ReleaseGroup(), []string{names.Partials()})}
 		run.Go(func() error { return r.Run(working) })
 	}
 	if slices.Contains(s.Stages, Publish) {

@@ -130,7 +130,7 @@ func BenchmarkMerge(b *testing.B) {
 			for b.Loop() {
 				m := NewMerger(spec)
 				for _, p := range payloads {
-					if err := m.Add(p); err != nil {
+					if err := m.Add(p, spec.Window); err != nil {
 						b.Fatal(err)
 					}
 				}

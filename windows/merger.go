@@ -2,9 +2,9 @@ package windows
 
 import "fmt"
 
-// Merger makes the payloads of all partitions of a window into one bag, in which a user counts as if all records had
-// been added to it, whatever order the payloads come in. Give it one payload a partition, as an [Assembler] does:
-// of kind users the same one twice makes no difference, of kind values it would count twice.
+// Merger makes the payloads of all parts of a window into one bag, in which a user counts as if all records had been
+// added to it, whatever order the payloads come in. A payload with users may come twice, or overlap another: that makes
+// no difference. One without users would count twice.
 //
 // A Merger is not safe for concurrent use.
 type Merger struct {
@@ -22,11 +22,11 @@ func NewMerger(spec BagSpec) *Merger {
 	return m
 }
 
-// Add puts a payload in. Groups that the spec does not have are left out. A payload that is corrupt, or was sealed by
+// Add puts the payload of a slice in. Groups that the spec does not have are left out. A payload that is corrupt, or was sealed by
 // another policy or for more groups a user than this merger can make up for, is an error and changes nothing.
-func (m *Merger) Add(data []byte) error {
+func (m *Merger) Add(data []byte, slice Window) error {
 	b := m.bag
-	p, err := decodePayload(data, b.spec.Window.Start)
+	p, err := decodePayload(data, slice.Start)
 	if err != nil {
 		return err
 	}

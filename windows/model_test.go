@@ -194,69 +194,97 @@ func TestOneUserChangesLittle(t *testing.T) {
 	})
 }
 
-// The whole way: records spread over partitions, bags whose groups are in any order, several attempts, chunks of any
-// size that are repeated and come mixed, merged in any order.
+// The whole way: records spread over partitions and, at random places, over parts that may overlap; bags whose groups are
+// in any order; several attempts, messages of any size that are repeated; slices of hopping windows; merged in any order.
 func TestMergeMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
 		events := drawEvents(t, spec)
 		partitions := rapid.IntRange(1, 4).Draw(t, "partitions")
-		valuesOnly := rapid.Bool().Draw(t, "values only")
+		slicesOf := rapid.SampledFrom([]int64{1, 3}).Draw(t, "slices of a window")
+		size := spec.Window.End - spec.Window.Start
+		every := size / slicesOf
+		schedule := Schedule{Size: time.Duration(size), Every: time.Duration(every), Start: spec.Window.Start}
 		parts := make([][]event, partitions)
 		for _, e := range events {
-			p := slices.Index(testUsers, e.User) % partitions // a user in one partition
-			if !valuesOnly {
-				p = rapid.IntRange(0, partitions-1).Draw(t, "partition")
-			}
+			p := rapid.IntRange(0, partitions-1).Draw(t, "partition")
 			parts[p] = append(parts[p], e)
 		}
 
-		var log, late [][]byte
+		g := NewGathering(rapid.Int64Range(0, 2000).Draw(t, "bytes held"))
+		g.Follow("s", 1, schedule, 0, spec.Window.End-1)
+		var log [][]byte
+		add := func(message []byte) {
+			log = append(log, message)
+			if err := g.Add(message, int64(len(log)-1), time.Unix(0, 0)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for i, part := range parts {
 			own := spec
 			own.Groups = rapid.Permutation(spec.Groups).Draw(t, "groups of a worker")
-			p := Partial{Stream: "s", Window: spec.Window, Partition: i, Partitions: partitions, Cut: int64(len(part)),
-				Attempt: [16]byte{byte(i), 1}, ValuesOnly: valuesOnly, Payload: fillBag(own, part).Seal(valuesOnly)}
-			chunks := p.Chunks(p.Overhead() + rapid.IntRange(1, 300).Draw(t, "chunk"))
-			log = append(log, chunks...)
-			late = append(late, chunks...)
-			if rapid.Bool().Draw(t, "second attempt") {
-				p.Attempt, p.Cut = [16]byte{byte(i), 2}, p.Cut+1
-				p.Payload = fillBag(own, append(part, event{"later", spec.Groups[0], spec.Window.Start, 3})).Seal(valuesOnly)
-				chunks := p.Chunks(p.Overhead() + 1 + len(p.Payload)/2)
-				log = append(log, chunks[1:]...) // a part of it before
-				late = append(late, chunks...)   // and all of it after the first attempt is complete
+			if slicesOf > 1 {
+				own.MaxGroups = len(own.Groups)
+			}
+			for from := 0; ; {
+				to := rapid.IntRange(from, len(part)).Draw(t, "to")
+				again := rapid.IntRange(0, from).Draw(t, "records read again")
+				o := Origin{Stream: "s", Epoch: 1, Partition: i, From: int64(again), To: int64(to), Attempt: [16]byte{byte(i), byte(len(log)), 1}}
+				mark := Mark{Origin: o, Partitions: partitions, After: spec.Window.End - 1, Through: spec.Window.End - 1}
+				for k := range slicesOf {
+					slice := Window{spec.Window.Start + k*every, spec.Window.Start + (k+1)*every}
+					var inside []event
+					for _, e := range part[again:to] {
+						if e.Time >= slice.Start && e.Time < slice.End {
+							inside = append(inside, e)
+						}
+					}
+					if len(inside) == 0 {
+						continue
+					}
+					own.Window = slice
+					p := Part{Origin: o, Slice: slice, Payload: fillBag(own, inside).Seal(false)}
+					for _, m := range p.Messages(p.partOverhead() + rapid.IntRange(1, 300).Draw(t, "message")) {
+						for range rapid.IntRange(1, 2).Draw(t, "times sent") {
+							add(m)
+						}
+					}
+					mark.Slices = append(mark.Slices, slice.Start)
+				}
+				if to == len(part) {
+					mark.Through = spec.Window.End
+				}
+				add(mark.Message())
+				if to == len(part) {
+					break
+				}
+				from = to
+			}
+			// What is read later than the cut does not count.
+			own.Window = Window{spec.Window.Start, spec.Window.Start + every}
+			o := Origin{Stream: "s", Epoch: 1, Partition: i, From: int64(len(part)), To: int64(len(part) + 1), Attempt: [16]byte{byte(i), 0, 2}}
+			for _, m := range (Part{Origin: o, Slice: own.Window, Payload: fillBag(own, []event{{"later", spec.Groups[0], spec.Window.Start, 3}}).Seal(false)}).Messages(1000) {
+				add(m)
 			}
 		}
-		log = append(rapid.Permutation(log).Draw(t, "order of chunks"), late...)
 
-		var a Assembler
-		got := map[int]*Partial{}
-		for _, c := range log {
-			p, err := a.Add(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p == nil {
-				continue
-			}
-			if got[p.Partition] != nil {
-				t.Fatalf("partition %d came twice", p.Partition)
-			}
-			got[p.Partition] = p
+		if st := g.State("s", 1, spec.Window); !st.Ready || len(st.Incomplete) > 0 {
+			t.Fatalf("the window stands at %+v", st)
 		}
 		m := NewMerger(spec)
-		order := make([]int, partitions)
-		for i := range order {
-			order[i] = i
-		}
-		for _, i := range rapid.Permutation(order).Draw(t, "order of partials") {
-			p := got[i]
-			if p == nil || p.Attempt != [16]byte{byte(i), 1} || p.Cut != int64(len(parts[i])) || p.ValuesOnly != valuesOnly ||
-				p.Partitions != partitions || p.Window != spec.Window || p.Stream != "s" {
-				t.Fatalf("partition %d: got %+v", i, p)
+		for _, h := range rapid.Permutation(g.Parts("s", 1, spec.Window)).Draw(t, "order of parts") {
+			payload := h.Payload
+			if payload == nil {
+				var messages [][]byte
+				for _, at := range h.Offsets {
+					messages = append(messages, log[at])
+				}
+				var err error
+				if payload, err = h.Assemble(messages); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err := m.Add(p.Payload); err != nil {
+			if err := m.Add(payload, h.Slice); err != nil {
 				t.Fatal(err)
 			}
 		}

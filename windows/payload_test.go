@@ -22,7 +22,7 @@ func testMerger(t *testing.T, spec BagSpec, payloads ...[]byte) *Merger {
 	t.Helper()
 	m := NewMerger(spec)
 	for _, p := range payloads {
-		if err := m.Add(p); err != nil {
+		if err := m.Add(p, spec.Window); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestMergerRefuses(t *testing.T) {
 		t.Helper()
 		m := testMerger(t, testSpec, testBag(testSpec).Seal(false))
 		before := samples(testSpec.Groups, m.Sample)
-		if err := m.Add(data); err == nil || !strings.Contains(err.Error(), want) {
+		if err := m.Add(data, testSpec.Window); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
 		if d := cmp.Diff(before, samples(testSpec.Groups, m.Sample)); d != "" {
@@ -142,7 +142,7 @@ func TestMergerNoticesAnyChangedBit(t *testing.T) {
 	for i := range 8 * len(payload) {
 		p, m := slices.Clone(payload), NewMerger(testSpec)
 		p[i/8] ^= 1 << (i % 8)
-		if err := m.Add(p); err != nil {
+		if err := m.Add(p, testSpec.Window); err != nil {
 			refused++
 			continue
 		}
@@ -154,7 +154,7 @@ func TestMergerNoticesAnyChangedBit(t *testing.T) {
 		t.Errorf("only %d of %d changed bits were refused", refused, 8*len(payload))
 	}
 	for i := range payload {
-		if err := NewMerger(testSpec).Add(payload[:i]); err == nil {
+		if err := NewMerger(testSpec).Add(payload[:i], testSpec.Window); err == nil {
 			t.Fatalf("cut off after %d of %d bytes and accepted", i, len(payload))
 		}
 	}
@@ -182,7 +182,7 @@ func FuzzMerger(f *testing.F) {
 		spec.Policy = policies[int(policy)%len(policies)]
 		for _, d := range [][]byte{data, compress(data)} {
 			m := NewMerger(spec)
-			err := m.Add(d)
+			err := m.Add(d, spec.Window)
 			all := samples(spec.Groups, m.Sample)
 			if err != nil && len(all) > 0 {
 				t.Fatalf("%v, and yet %v", err, all)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/replay"
-	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/stream/txn"
 )
@@ -192,7 +191,7 @@ func sendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[re
 // anywhere is the partition of a record's key, or any.
 func anywhere(r replay.Record, partitions int) (int, error) {
 	if r.Key != nil {
-		return stage.Place(string(r.Key), partitions), nil
+		return topics.Place(string(r.Key), partitions), nil
 	}
 	n, err := rand.Int(rand.Reader, big.NewInt(int64(partitions)))
 	if err != nil {

@@ -86,7 +86,9 @@ type Record struct {
 	Time int64
 	// Key and Value are nil if null.
 	Key, Value []byte
-	headers    []byte
+	// Aborted is set for a record whose transaction was aborted; see Options.Aborted.
+	Aborted bool
+	headers []byte
 }
 
 // Headers yields the record's headers in their order. A key may occur more

@@ -14,6 +14,9 @@ type Options struct {
 	// ReadUncommitted also delivers the records of open and aborted
 	// transactions. Defaults to false: read committed.
 	ReadUncommitted bool
+	// Aborted also delivers, under read committed, the records of aborted
+	// transactions, with Record.Aborted set.
+	Aborted bool
 	// MaxWait is how long the broker waits for a first record before it
 	// answers with none. Defaults to 500 ms, at most 5 s.
 	MaxWait time.Duration

@@ -231,7 +231,8 @@ func (p *Page) Each(f func(*Record) error) error {
 			from = max(from, b.next)
 			continue
 		}
-		if _, skip := r.skipped[b.producer()]; skip && b.attributes&transactionalBit != 0 {
+		_, skip := r.skipped[b.producer()]
+		if r.record.Aborted = skip && b.attributes&transactionalBit != 0; r.record.Aborted && !r.client.options.Aborted {
 			from = max(from, b.next)
 			continue
 		}

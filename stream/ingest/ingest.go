@@ -1,9 +1,13 @@
-// Package ingest is the first stage: it reads the input topics, holds a bag for each open window and partition, and
-// when a window's cut has been reached seals the bag into a partial.
+// Package ingest is the first stage: it reads the input topics, gathers events in bags, and writes the bags as parts of
+// windows.
 //
 // A window closes by the clock. At its due time the partition's end is taken as the window's cut: records below it
-// count, records at or above it are late, however far the reader has come. What is committed is the lowest offset that
-// an open window still needs, so that whoever takes over reads the same records again.
+// count, records at or above it are late, however far the reader has come.
+//
+// Bags do not wait for their windows. They are written as parts every half minute, when a cut is reached, and when they
+// hold more than their share of memory, so that neither a long window nor a backlog takes more. A mark follows the
+// parts; it says which records they hold and which windows are cut. Once parts and mark are acknowledged the progress
+// moves on, and whoever takes over reads on from there. Reading some records twice is harmless: see [windows.Part].
 package ingest
 
 import (
@@ -26,6 +30,8 @@ type Ingest struct {
 	Hasher *windows.Hasher
 	// Place gives the partition of the partials that a budget's windows go to.
 	Place func(budget string) int
+	// BagBytes is how much memory the open bags of this process may take before they are written.
+	BagBytes int64
 	// Group is the membership of the input topics' consumer group.
 	Group group.Config
 
@@ -47,6 +53,22 @@ func (g *Ingest) Run(ctx context.Context) error {
 type held struct {
 	windows int
 	bytes   int64
+}
+
+// heldBytes is what the bags of all partitions hold, and how many partitions hold any.
+func (g *Ingest) heldBytes() (bytes int64, partitions int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	holding := map[stage.Partition]bool{}
+	for _, byPartition := range g.held {
+		for at, h := range byPartition {
+			if h.bytes > 0 {
+				bytes += h.bytes
+				holding[at] = true
+			}
+		}
+	}
+	return bytes, len(holding)
 }
 
 // hold tells what a partition holds of a stream and sets the gauges, which are sums over partitions.

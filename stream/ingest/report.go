@@ -22,7 +22,7 @@ func (p *partition) report() {
 			}
 		}
 		*c = counts{}
-		p.hold(name, p.at, held{len(r.panes), r.bytes()})
+		p.hold(name, p.at, held{len(r.bags), r.bytes()})
 	}
 	p.Lag(p.Names.IngestGroup(), p.at, p.reader)
 	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())
@@ -31,7 +31,7 @@ func (p *partition) report() {
 // cutWait is how long a cut window has waited for an open transaction.
 func (p *partition) cutWait() time.Duration {
 	for _, r := range p.routes {
-		if len(r.cuts) > 0 && r.cuts[0].offset > p.reader.LastStable() && p.reader.Position() >= p.reader.LastStable() {
+		if len(r.cuts) > 0 && r.cuts[0].offset-p.base > p.reader.LastStable() && p.reader.Position() >= p.reader.LastStable() {
 			if p.waiting.IsZero() {
 				p.waiting = time.Now()
 			}

@@ -1,35 +1,44 @@
 package ingest
 
 import (
+	"slices"
+	"time"
+
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
 )
 
-// route is one stream's share of one input partition: its decoder, its open bags and its cuts. It is used by the
-// partition's own goroutine alone and knows nothing of Kafka but offsets.
+// route is one stream's share of one input partition: its decoder, the bags of what is not written yet, and its cuts.
+// It is used by the partition's own goroutine alone and knows nothing of Kafka except offsets.
 type route struct {
 	stream   *config.Stream
 	schedule windows.Schedule
 	hasher   *windows.Hasher
 	decoder  codec.Decoder
 	event    codec.Event
-	panes    map[int64]*pane // by window end
-	last     *pane           // the pane of the event before: most events need no look-up
-	overlaps bool            // windows overlap: an event may lie in several
 
-	sealed int64 // every window with End ≤ sealed is sealed
-	cuts   []cut // windows that are cut and not sealed yet, in order
+	bags map[int64]*slot // by the start of their slice
+	last *slot           // the slot of the event before: most events need no look-up
+
+	from    int64 // records below are in parts, or need not be
+	through int64 // every window with End ≤ through is cut, and everything below its cut is in parts
+	cuts    []cut // taken and not reached yet, in order
+	lost    int64 // records at or above from that were gone before they could be read
+	marked  time.Time
 
 	counts counts
 }
 
-// pane is an open window of one partition.
-type pane struct {
-	window windows.Window
-	bag    *windows.Bag
-	first  int64 // the lowest offset that contributed
+// sayAgain is after how long a route with nothing to tell repeats what is cut, in case the log has lost it.
+const sayAgain = 10 * time.Minute
+
+// slot is the bag of one slice. Slices are as long as the step from one window to the next, so that every window is made
+// of whole ones.
+type slot struct {
+	slice windows.Window
+	bag   *windows.Bag
 }
 
 // cut says that of all windows with End ≤ through (and beyond the cut before) the records below offset count.
@@ -50,162 +59,135 @@ type verdict struct {
 	late     bool
 }
 
-func newRoute(s *config.Stream, start int64, sealed int64, known bool, h *windows.Hasher) (*route, error) {
+func newRoute(s *config.Stream, start int64, h *windows.Hasher) (*route, error) {
 	decoder, err := codec.New(codecSpec(s))
 	if err != nil {
 		return nil, err
 	}
 	schedule := stage.Schedule(s, start)
-	r := &route{stream: s, schedule: schedule, hasher: h, decoder: decoder, panes: map[int64]*pane{},
-		overlaps: schedule.Every < schedule.Size, sealed: schedule.First().End - int64(schedule.Every)}
-	if known {
-		r.sealed = max(r.sealed, sealed)
-	}
-	return r, nil
+	return &route{stream: s, schedule: schedule, hasher: h, decoder: decoder, bags: map[int64]*slot{},
+		through: schedule.First().End - int64(schedule.Every)}, nil
 }
 
-// add decodes a record and puts it into the bags of its windows. offset is the record's, time its timestamp in Unix
-// nanoseconds.
-func (r *route) add(offset, time int64, key, value []byte) verdict {
+// resume goes on where an earlier worker stopped.
+func (r *route) resume(p streamProgress) {
+	r.from, r.through = p.From, max(r.through, p.Through)
+}
+
+// add decodes a record and puts it into the bag of its slice. offset is the record's, at its timestamp in Unix
+// nanoseconds. Every cut at or below offset has been flushed.
+func (r *route) add(offset, at int64, key, value []byte) verdict {
+	if offset < r.from {
+		return verdict{}
+	}
 	r.counts.events++
-	if reason := r.decoder.Decode(key, value, time, &r.event); reason != codec.OK {
+	if reason := r.decoder.Decode(key, value, at, &r.event); reason != codec.OK {
 		r.counts.rejected[reason]++
 		return verdict{rejected: reason}
 	}
 	if i := r.event.Value; i < 0 || i > r.stream.Grid.Last() {
 		r.counts.clamped++
 	}
-	if p := r.last; p != nil && !r.overlaps && r.event.Time >= p.window.Start && r.event.Time < p.window.End && len(r.cuts) == 0 {
-		r.put(p)
-		return verdict{}
-	}
-	user, hashed := windows.UserHash{}, false
-	counted, superseded := false, false
-	for w := range r.schedule.Containing(r.event.Time) {
-		if !r.accepts(w, offset) {
-			continue
+	s := r.last
+	if s == nil || r.event.Time < s.slice.Start || r.event.Time >= s.slice.End {
+		if s = r.slot(r.event.Time); s == nil {
+			r.counts.late++
+			return verdict{late: true}
 		}
-		if !hashed {
-			user, hashed = r.hasher.User(r.event.User), true
-		}
-		p := r.pane(w, offset)
-		counted = true
-		superseded = p.bag.Add(user, r.event.Group, r.event.Time, r.event.Value) || superseded
+		r.last = s
 	}
-	if superseded {
+	if s.bag.Add(r.hasher.User(r.event.User), r.event.Group, r.event.Time, r.event.Value) {
 		r.counts.superseded++
-	}
-	if !counted {
-		r.counts.late++
-		return verdict{late: true}
 	}
 	return verdict{}
 }
 
-// put adds the current event to the one bag that takes it.
-func (r *route) put(p *pane) {
-	if p.bag.Add(r.hasher.User(r.event.User), r.event.Group, r.event.Time, r.event.Value) {
-		r.counts.superseded++
+// slot is where an event of that time goes; nil if all its windows are cut, or it has none.
+func (r *route) slot(t int64) *slot {
+	start := floor(t, int64(r.schedule.Every))
+	if s := r.bags[start]; s != nil {
+		return s
 	}
+	last := start + int64(r.schedule.Size) // the end of the last window that holds the slice
+	if r.schedule.End != 0 {
+		last = min(last, r.schedule.End)
+	}
+	end := start + int64(r.schedule.Every)
+	if start < r.schedule.Start || r.schedule.End != 0 && end > r.schedule.End || last <= r.through {
+		return nil
+	}
+	slice := windows.Window{Start: start, End: end}
+	s := &slot{slice: slice, bag: windows.NewBag(r.bagSpec(slice))}
+	r.bags[start] = s
+	return s
 }
 
-// accepts says whether a record at this offset counts in w: it does below w's cut, and as long as w has none.
-func (r *route) accepts(w windows.Window, offset int64) bool {
-	if w.End <= r.sealed {
-		return false
+// bagSpec of a slice. Which of a user's groups count is chosen for each window when its parts merge; a slice of several
+// windows keeps them all.
+func (r *route) bagSpec(slice windows.Window) windows.BagSpec {
+	spec := windows.BagSpec{Groups: r.stream.Groups, MaxGroups: r.stream.MaxGroups, Policy: r.stream.Contribution, Window: slice, Hasher: r.hasher}
+	if r.schedule.Every < r.schedule.Size {
+		spec.MaxGroups = len(spec.Groups)
 	}
-	for _, c := range r.cuts {
-		if w.End <= c.through {
-			return offset < c.offset
-		}
-	}
-	return true
-}
-
-func (r *route) pane(w windows.Window, offset int64) *pane {
-	p := r.panes[w.End]
-	if p == nil {
-		p = &pane{window: w, bag: windows.NewBag(r.bagSpec(w)), first: offset}
-		r.panes[w.End] = p
-	}
-	r.last = p
-	return p
-}
-
-func (r *route) bagSpec(w windows.Window) windows.BagSpec {
-	return windows.BagSpec{Groups: r.stream.Groups, MaxGroups: r.stream.MaxGroups, Policy: r.stream.Contribution, Window: w, Hasher: r.hasher}
-}
-
-// cutThrough is the end of the last window that is cut or sealed.
-func (r *route) cutThrough() int64 {
-	if n := len(r.cuts); n > 0 {
-		return r.cuts[n-1].through
-	}
-	return r.sealed
+	return spec
 }
 
 // due gives the end of the last window that is due at now and not cut yet; ok is false if there is none.
 func (r *route) due(now int64) (through int64, ok bool) {
-	every := int64(r.schedule.Every)
-	through = floor(now-int64(r.schedule.Grace), every)
+	through = floor(now-int64(r.schedule.Grace), int64(r.schedule.Every))
 	if r.schedule.End != 0 {
 		through = min(through, r.schedule.End)
 	}
 	return through, through > r.cutThrough()
 }
 
+// cutThrough is the end of the last window that has a cut.
+func (r *route) cutThrough() int64 {
+	if n := len(r.cuts); n > 0 {
+		return r.cuts[n-1].through
+	}
+	return r.through
+}
+
 // cutAt cuts all windows with End ≤ through that are not cut yet.
 func (r *route) cutAt(through, offset int64) { r.cuts = append(r.cuts, cut{through, offset}) }
 
-// ready seals every window whose cut has been reached, in order: f gets its bag (nil: nothing arrived) and its cut.
-func (r *route) ready(position int64, f func(w windows.Window, b *windows.Bag, cut int64) error) error {
-	for len(r.cuts) > 0 && position >= r.cuts[0].offset {
-		c := r.cuts[0]
-		for w, ok := r.schedule.After(r.sealed); ok && w.End <= c.through; w, ok = r.schedule.After(r.sealed) {
-			var bag *windows.Bag
-			if p := r.panes[w.End]; p != nil {
-				bag = p.bag
-			}
-			if err := f(w, bag, c.offset); err != nil {
-				return err
-			}
-			r.seal(w)
-		}
-		r.sealed = max(r.sealed, c.through)
+// reached says that everything below the next cut has been read when the position is there.
+func (r *route) reached(position int64) bool { return len(r.cuts) > 0 && position >= r.cuts[0].offset }
+
+// flush empties the bags into parts, in the order of their slices, and gives the mark that ends them. What they hold
+// are the records below to. If to is the next cut, the mark cuts its windows.
+func (r *route) flush(to int64, origin windows.Origin, partitions int) (parts []windows.Part, mark windows.Mark) {
+	origin.From, origin.To = r.from, max(r.from, to)
+	mark = windows.Mark{Origin: origin, Partitions: partitions, Lost: r.lost, After: r.through, Through: r.through}
+	if r.reached(to) {
+		mark.Through = r.cuts[0].through
 		r.cuts = r.cuts[1:]
 	}
-	return nil
+	for _, s := range r.bags {
+		mark.Slices = append(mark.Slices, s.slice.Start)
+	}
+	slices.Sort(mark.Slices)
+	for _, start := range mark.Slices {
+		s := r.bags[start]
+		parts = append(parts, windows.Part{Origin: origin, Slice: s.slice, Payload: s.bag.Seal(false)})
+		delete(r.bags, start) // as soon as may be: a backlog's bags are large
+	}
+	r.from, r.through, r.lost, r.last, r.marked = origin.To, mark.Through, 0, nil, time.Now()
+	return parts, mark
 }
 
-func (r *route) seal(w windows.Window) {
-	if r.last != nil && r.last.window == w {
-		r.last = nil
-	}
-	delete(r.panes, w.End)
-	r.sealed = w.End
+// quiet says that a mark would tell nothing new.
+func (r *route) quiet(position int64, now time.Time) bool {
+	return position <= r.from && r.lost == 0 && now.Sub(r.marked) < sayAgain
 }
 
-// needs is the lowest offset that an open window needs, or the position if there is none.
-func (r *route) needs(position int64) int64 {
-	for _, p := range r.panes {
-		position = min(position, p.first)
-	}
-	return position
-}
-
-// truncate follows a log that now ends at end: no cut and no need lies beyond.
-func (r *route) truncate(end int64) {
-	for i := range r.cuts {
-		r.cuts[i].offset = min(r.cuts[i].offset, end)
-	}
-	for _, p := range r.panes {
-		p.first = min(p.first, end)
-	}
-}
+// lose notes records that were gone before they were read.
+func (r *route) lose(n int64) { r.lost += n }
 
 func (r *route) bytes() (total int64) {
-	for _, p := range r.panes {
-		total += p.bag.Bytes()
+	for _, s := range r.bags {
+		total += s.bag.Bytes()
 	}
 	return total
 }

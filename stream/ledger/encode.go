@@ -37,14 +37,16 @@ type stored struct {
 	Limit       storedLimit `json:"limit"`
 	Continues   string      `json:"continues,omitempty"`
 	// Charge is what was charged: all zero if the window is withheld, and then Price is what it would have cost.
-	Status   string        `json:"status"`
-	Reason   string        `json:"reason,omitempty"`
-	Charge   storedCharge  `json:"charge"`
-	Price    []budget.Item `json:"price,omitempty"`
-	Releases []Release     `json:"releases"`
-	Groups   []Group       `json:"groups"`
-	Standing Standing      `json:"books"`
-	Prior    *Prior        `json:"prior,omitempty"`
+	Status string        `json:"status"`
+	Reason string        `json:"reason,omitempty"`
+	Charge storedCharge  `json:"charge"`
+	Price  []budget.Item `json:"price,omitempty"`
+	// Incomplete: an older reader misses the mark and nothing else.
+	Incomplete bool      `json:"incomplete,omitempty"`
+	Releases   []Release `json:"releases"`
+	Groups     []Group   `json:"groups"`
+	Standing   Standing  `json:"books"`
+	Prior      *Prior    `json:"prior,omitempty"`
 }
 
 type storedLimit struct {
@@ -96,9 +98,9 @@ func (e Entry) Encode() ([]byte, error) {
 		Version: version, Format: e.Format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output,
 		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt), ReleasedAt: whole(e.ReleasedAt),
 		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: ok, Reason: e.Reason,
-		Limit:    storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
-		Charge:   storedCharge{charge.Epsilon, charge.Delta, charge.Items},
-		Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
+		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
+		Charge:     storedCharge{charge.Epsilon, charge.Delta, charge.Items},
+		Incomplete: e.Incomplete, Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
 	}
 	if !e.Until.IsZero() {
 		until := whole(e.Until)
@@ -137,7 +139,7 @@ func decode(value []byte) (Entry, error) {
 		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output,
 		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
-		Continues: s.Continues, Reason: s.Reason, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
+		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
 	}
 	if s.Until != nil {
 		e.Until = s.Until.UTC()

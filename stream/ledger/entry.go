@@ -45,6 +45,8 @@ type Entry struct {
 	Price []budget.Item
 	// Reason is BudgetExhausted if the whole window is withheld; "" if it is paid, and then Price is its charge.
 	Reason string
+	// Incomplete says that part of the window's input was lost before it was released.
+	Incomplete bool
 	// Releases describe the values, in the order in which they stand in each group.
 	Releases []Release
 	// Groups are the public groups, in their order; one group "" if the stream has none.

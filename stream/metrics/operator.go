@@ -25,6 +25,7 @@ type Operator struct {
 	Rebalances     prometheus.Counter
 	AbortedTxns    prometheus.Counter
 	ForwardFailure *prometheus.CounterVec // topic
+	Incomplete     *prometheus.CounterVec // stream
 }
 
 // Stream is what New must know of a stream, so that all its label values exist at 0 from the start.
@@ -73,12 +74,13 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		Withheld:       counter("louver_releases_withheld_total", "Releases withheld, by reason.", "stream", "reason"),
 		LastRelease:    gauge("louver_last_release_timestamp_seconds", "When the stream's newest window was published.", "stream"),
 		ForwardFailure: counter("louver_forward_failures_total", "Rejected or late records that could not be copied.", "topic"),
+		Incomplete:     counter("louver_incomplete_windows_total", "Windows released although part of their input was lost.", "stream"),
 		Rebalances:     prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_rebalances_total", Help: "Generations of consumer groups joined."}),
 		AbortedTxns:    prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_transactions_aborted_total", Help: "Transactions that failed or were fenced."}),
 	}
 	r.MustRegister(m.Rebalances, m.AbortedTxns)
 	for _, s := range streams {
-		for _, v := range []*prometheus.CounterVec{m.Events, m.Late, m.Superseded, m.Clamped, m.Releases} {
+		for _, v := range []*prometheus.CounterVec{m.Events, m.Late, m.Superseded, m.Clamped, m.Releases, m.Incomplete} {
 			v.WithLabelValues(s.Name)
 		}
 		for _, reason := range reasons {

@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/stream/txn"
 )
 
@@ -121,7 +122,7 @@ func (w *worker) add(ctx context.Context, tx *pending, r *fetch.Record) error {
 	}
 	for _, out := range records {
 		record := txn.Record{Topic: entry.Output, Key: out.Key, Value: out.Value, Time: out.Time.UnixMilli(),
-			Partition: stage.Place(string(out.Key), partitions)}
+			Partition: topics.Place(string(out.Key), partitions)}
 		for _, h := range out.Headers {
 			record.Headers = append(record.Headers, kafka.Header{Key: h.Key, Value: h.Value})
 		}

@@ -20,6 +20,7 @@ import (
 // program is what is drawn of each window of a stream.
 type program struct {
 	stream   *config.Stream
+	epoch    uint32
 	schedule windows.Schedule
 	draws    []draw
 	releases []ledger.Release // what the draws release, in the order of the configuration

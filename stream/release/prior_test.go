@@ -97,7 +97,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			for range 200 {
 				bag.Add(windows.UserHash{random.Uint64(), random.Uint64()}, random.IntN(4)/3, window.Start, int64(random.ExpFloat64()*120))
 			}
-			if err := merger.Add(bag.Seal(false)); err != nil {
+			if err := merger.Add(bag.Seal(false), window); err != nil {
 				t.Fatal(err)
 			}
 			if err := p.draw(&entry, merger, running, operator); err != nil {

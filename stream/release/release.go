@@ -1,5 +1,9 @@
-// Package release is the second stage: it merges the partials of all partitions of a window, asks the budget, draws
-// every figure once, and records the charge and the figures in one ledger record, by a fenced transaction.
+// Package release is the second stage: it merges the parts of all partitions of a window, asks the budget, draws every
+// figure once, and records the charge and the figures in one ledger record, by a fenced transaction.
+//
+// Nothing is waited for that cannot come. A window of which parts were lost is released without them and marked
+// incomplete. A draw whose transaction was aborted lies in the ledger's log for whoever reads uncommitted: it is
+// committed again as it is, and never drawn anew.
 //
 // All windows that a budget pays for come through one partition, and one worker decides them in the order of their due
 // times. What it decides follows from the ledger alone: whether a window is released, when, and for which groups never
@@ -10,6 +14,7 @@ import (
 	"context"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
@@ -26,6 +31,10 @@ type Release struct {
 	Lineage func(budget string) []string
 	// Place gives the partition that a budget's windows go to, in the partials and in the ledger.
 	Place func(budget string) int
+	// Drawn reads the ledger with what was aborted.
+	Drawn *fetch.Client
+	// PartBytes is how much memory a worker's undecided parts may take; the others are read again when they are needed.
+	PartBytes int64
 	// Group is the membership of the partials' consumer group.
 	Group group.Config
 }

@@ -53,12 +53,3 @@ func passes(err error) bool {
 	return errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) || kafkaconn.Retriable(err) ||
 		errors.As(err, &code) && !kafkaconn.Unauthorised(err) && !kafkaconn.Refused(err)
 }
-
-// Place gives the partition of a key among n, as Kafka's own clients do (murmur2).
-func Place(key string, n int) int {
-	partitions := make([]int, n)
-	for i := range partitions {
-		partitions[i] = i
-	}
-	return kafka.Murmur2Balancer{}.Balance(kafka.Message{Key: []byte(key)}, partitions...)
-}

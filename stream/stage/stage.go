@@ -17,16 +17,19 @@ import (
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/topics"
 )
 
 // Env is what every stage works with. Its fields are shared and safe for concurrent use.
 type Env struct {
-	Names   topics.Names
-	Conn    *kafkaconn.Conn
-	Fetch   *fetch.Client
-	Sizes   *topics.Sizes
-	Metrics *metrics.Operator
+	Names topics.Names
+	Conn  *kafkaconn.Conn
+	Fetch *fetch.Client
+	Sizes *topics.Sizes
+	// Progress is what workers resume from.
+	Progress *progress.Log
+	Metrics  *metrics.Operator
 	// Monitor hears of what is tried again, Health of what this stage does.
 	Monitor *health.Monitor
 	Health  *health.Stage

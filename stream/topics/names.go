@@ -13,8 +13,11 @@ type Names struct{ App string }
 // Control is the compacted topic of the user-hash key and the streams' starts.
 func (n Names) Control() string { return n.App + ".control" }
 
-// Partials is the topic of sealed bags (personal, pseudonymous).
+// Partials is the topic of parts and marks (personal, pseudonymous).
 func (n Names) Partials() string { return n.App + ".partials" }
+
+// Progress is the compacted topic of how far each worker has come.
+func (n Names) Progress() string { return n.App + ".progress" }
 
 // Ledger is the topic of charges and values.
 func (n Names) Ledger() string { return n.App + ".ledger" }

@@ -37,7 +37,9 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	plan := []Topic{
 		{Name: n.Control(), Use: "user-hash key, stream starts", Partitions: 1, Cleanup: "compact", Personal: true,
 			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
-		{Name: n.Partials(), Use: "sealed bags", Partitions: Partitions, Cleanup: "delete", MinRetention: 24 * time.Hour, Personal: true,
+		{Name: n.Partials(), Use: "parts of open windows", Partitions: Partitions, Cleanup: "delete", MinRetention: partialsRetention(streams), Personal: true,
+			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
+		{Name: n.Progress(), Use: "how far each worker has come", Partitions: Partitions, Cleanup: "compact",
 			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
 		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
 			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
@@ -70,6 +72,16 @@ func Plan(app string, streams []*config.Stream) []Topic {
 		}
 	}
 	return plan
+}
+
+// partialsRetention is how long parts must be kept: long enough for a release stage that was off for a weekend, and for
+// the longest window twice over.
+func partialsRetention(streams []*config.Stream) time.Duration {
+	keep := 7 * 24 * time.Hour
+	for _, s := range streams {
+		keep = max(keep, 2*(s.Window.Size+s.Window.Grace))
+	}
+	return keep
 }
 
 // Right is one permission that the service needs.

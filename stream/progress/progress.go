@@ -1,0 +1,65 @@
+// Package progress keeps how far each worker has come, in a compacted topic of the app. Offsets that a consumer group
+// commits are forgotten once the group has been empty for a week; what stands here is not.
+package progress
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// Log is the app's progress topic. It is safe for concurrent use.
+type Log struct {
+	Client *kafka.Client
+	Fetch  *fetch.Client
+	Topic  string
+	// OnRetry hears of each failure to write that is tried again.
+	OnRetry func(error)
+}
+
+// Read decodes the last committed value of a key into v, a pointer; found is false if there is none.
+func (l *Log) Read(ctx context.Context, key string, v any) (found bool, err error) {
+	var last []byte
+	partition := topics.Place(key, topics.Partitions)
+	_, err = l.Fetch.ReadAll(ctx, l.Topic, partition, 0, func(r *fetch.Record) error {
+		if string(r.Key) == key {
+			last = append(last[:0], r.Value...)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the progress of %s: %w", key, err)
+	}
+	if len(last) == 0 {
+		return false, nil
+	}
+	if err := json.Unmarshal(last, v); err != nil {
+		return false, fmt.Errorf("%s/%d: the progress of %s is unreadable: %w", l.Topic, partition, key, err)
+	}
+	return true, nil
+}
+
+// Record encodes v as the new value of a key, for a transaction.
+func (l *Log) Record(key string, v any) (txn.Record, error) {
+	value, err := json.Marshal(v)
+	return txn.Record{Topic: l.Topic, Partition: topics.Place(key, topics.Partitions), Key: []byte(key), Value: value, Time: time.Now().UnixMilli()}, err
+}
+
+// Put writes the new value of a key by itself. It tries until it succeeds or ctx ends.
+func (l *Log) Put(ctx context.Context, key string, v any) error {
+	r, err := l.Record(key, v)
+	if err == nil {
+		err = txn.Send(ctx, l.Client, []txn.Record{r}, txn.OnRetry(l.OnRetry))
+	}
+	if err != nil {
+		return fmt.Errorf("write the progress of %s: %w", key, err)
+	}
+	return nil
+}

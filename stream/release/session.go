@@ -1,0 +1,319 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/windows"
+)
+
+// worker decides the windows of the budgets in one partition, in one session after another.
+type worker struct {
+	*Release
+	at         stage.Partition
+	membership *stage.Membership
+	programs   []*program
+}
+
+// session is what one owner of the transactional id knows: it ends when a transaction of its own fails. The ledger then
+// tells the next session what became of it.
+type session struct {
+	*worker
+	producer *txn.Producer
+	books    *ledger.Books
+	priors   []*prior // of the programs, as far as the ledger has been read and written
+	gather   *windows.Gathering
+	reader   *fetch.Reader
+	kept     *stage.Latest[int64]
+	keepAt   time.Time
+}
+
+// keepEvery is how often the progress is written.
+const keepEvery = 5 * time.Second
+
+// together is how many windows share a transaction at most.
+const together = 64
+
+// session opens the transactional id, which fences whoever worked here before, reads the ledger to its end, records what
+// was drawn there in vain, and decides windows as their parts come in.
+func (w *worker) session(ctx context.Context) error {
+	producer, err := txn.Open(ctx, w.Conn.Client, w.Names.ReleaseID(w.at.Number), stage.TransactionTimeout, txn.OnRetry(w.Transactions(w.at.Topic)))
+	if err != nil {
+		return err
+	}
+	s := &session{worker: w, producer: producer, books: ledger.NewBooks(), gather: windows.NewGathering(w.PartBytes)}
+	for _, p := range w.programs {
+		s.priors = append(s.priors, newPrior(p))
+	}
+	aborted, err := s.fold(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.adopt(ctx, aborted); err != nil {
+		return err
+	}
+	for _, p := range w.programs {
+		s.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, s.decided(p))
+	}
+	kept, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.kept = stage.NewLatest(kept, s.keep)
+	defer func() {
+		stop()
+		s.kept.Wait()
+	}()
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		if err := s.read(ctx); err != nil {
+			return err
+		}
+		if err := s.decide(ctx); err != nil {
+			return err
+		}
+		s.Lag(s.Names.ReleaseGroup(), s.at, s.reader)
+		if now := time.Now(); now.After(s.keepAt) {
+			s.keepAt = now.Add(keepEvery)
+			s.kept.Put(s.gather.Needs(s.reader.Position()))
+		}
+	}
+	return nil
+}
+
+// decided is the end of the last window of a program that the ledger has.
+func (s *session) decided(p *program) int64 {
+	if last, ok := s.books.Last(p.stream.Name); ok {
+		return last.UnixNano()
+	}
+	return p.schedule.First().End - int64(p.schedule.Every)
+}
+
+// progressRecord is how far the parts have been read: everything that an undecided window needs lies at Offset or above.
+type progressRecord struct {
+	Offset int64 `json:"offset"`
+}
+
+func (w *worker) progressKey() string { return fmt.Sprintf("release/%d", w.at.Number) }
+
+// open begins to read the parts where the last session needed them.
+func (s *session) open(ctx context.Context) error {
+	var before progressRecord
+	if _, err := s.Progress.Read(ctx, s.progressKey(), &before); err != nil {
+		return err
+	}
+	s.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, before.Offset)
+	s.keepAt = time.Now().Add(keepEvery)
+	s.progressed()
+	s.Health.Opened(s.at)
+	return nil
+}
+
+// progressed tells which window of each stream is the oldest that is not decided.
+func (s *session) progressed() {
+	for _, p := range s.programs {
+		if w, ok := p.schedule.After(s.decided(p)); ok {
+			s.Health.Next(s.at, p.stream.Name, w, p.schedule)
+		} else {
+			s.Health.Finished(s.at, p.stream.Name)
+		}
+	}
+}
+
+// keep writes the progress, and commits it for the group so that other tools see the lag. The progress is what counts.
+func (s *session) keep(ctx context.Context, offset int64) {
+	ctx, cancel := context.WithTimeout(ctx, keepEvery)
+	defer cancel()
+	if err := s.Progress.Put(ctx, s.progressKey(), progressRecord{offset}); err != nil {
+		s.Log.Info("progress not written, will be later", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Error(err))
+		return
+	}
+	if err := s.membership.Commit(ctx, s.at, offset, ""); err != nil {
+		s.Log.Debug("offset not committed, will be later", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Error(err))
+	}
+}
+
+// read takes in the next parts and marks.
+func (s *session) read(ctx context.Context) error {
+	from := s.reader.Position()
+	page, err := s.reader.Poll(ctx)
+	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
+		s.Log.Warn("the parts end before the position: the topic was made anew, or records were lost on the brokers", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number))
+		s.gather.Lose(0, time.Now())
+		s.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, 0)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lost := page.Lost > 0
+	return page.Each(func(r *fetch.Record) error {
+		written := time.UnixMilli(r.Time)
+		if lost {
+			s.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Int64("records", page.Lost))
+			s.gather.Lose(from, written)
+			lost = false
+		}
+		if err := s.gather.Add(r.Value, r.Offset, written); err != nil {
+			s.Log.Error("a part is unreadable: its windows will be marked incomplete", zap.Int("partition", s.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
+		}
+		return nil
+	})
+}
+
+// decide releases every window that is complete and, among those of its budget, next in order of due time. Budgets take
+// turns.
+func (s *session) decide(ctx context.Context) error {
+	budgets := s.budgets()
+	for len(budgets) > 0 {
+		var more []string
+		for _, budget := range budgets {
+			n, err := s.decideSome(ctx, budget)
+			if err != nil {
+				return err
+			}
+			if n == together {
+				more = append(more, budget)
+			}
+		}
+		budgets = more
+	}
+	return nil
+}
+
+// decideSome records up to [together] windows of a budget in one transaction, and tells how many.
+func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
+	var tx txn.Transaction
+	var entries []ledger.Entry
+	for len(entries) < together {
+		i, window := s.next(budget)
+		if i < 0 {
+			break
+		}
+		p := s.programs[i]
+		state := s.gather.State(p.stream.Name, p.epoch, window)
+		if !state.Ready {
+			break
+		}
+		entry, err := s.entry(ctx, i, window, state)
+		if err != nil {
+			return 0, err
+		}
+		value, err := entry.Encode()
+		if err != nil {
+			return 0, err
+		}
+		tx.Records = append(tx.Records, s.record(entry, value))
+		if err := s.books.Add(entry); err != nil {
+			return 0, errors.Join(ledger.ErrUnreadable, err)
+		}
+		s.gather.Decide(p.stream.Name, p.epoch, window)
+		entries = append(entries, entry)
+	}
+	if len(entries) == 0 {
+		return 0, nil
+	}
+	if err := s.producer.Commit(ctx, tx); err != nil {
+		return 0, fmt.Errorf("record %d windows, the first ending %s of stream %s: %w", len(entries), entries[0].WindowEnd.Format(time.RFC3339), entries[0].Stream, err)
+	}
+	for _, e := range entries {
+		s.observe(e)
+	}
+	s.progressed()
+	return len(entries), nil
+}
+
+func (s *session) record(e ledger.Entry, value []byte) txn.Record {
+	return txn.Record{Topic: s.Names.Ledger(), Partition: s.at.Number, Key: e.Key(), Value: value, Time: e.WindowEnd.UnixMilli()}
+}
+
+// budgets are the names of the budgets that are decided here, each once.
+func (s *session) budgets() []string {
+	var names []string
+	for _, p := range s.programs {
+		names = append(names, p.stream.Budget.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// next is the window that is due first among those of a budget that are not decided, and whose it is; −1 if there is
+// none. Waiting for it, although a later one of another stream may be complete, keeps the order of charges a matter of
+// the public schedule.
+func (s *session) next(budget string) (program int, window windows.Window) {
+	program = -1
+	for i, p := range s.programs {
+		if p.stream.Budget.Name != budget {
+			continue
+		}
+		candidate, ok := p.schedule.After(s.decided(p))
+		if ok && (program < 0 || p.schedule.Due(candidate) < s.programs[program].schedule.Due(window)) {
+			program, window = i, candidate
+		}
+	}
+	return program, window
+}
+
+// entry settles a window with its budget and draws it.
+func (s *session) entry(ctx context.Context, program int, window windows.Window, state windows.State) (ledger.Entry, error) {
+	p, learned := s.programs[program], s.priors[program]
+	e := p.entry(s.Names.App, window)
+	if line := s.Lineage(p.stream.Budget.Name); len(line) > 1 {
+		e.Continues = line[1]
+	}
+	if err := s.books.Settle(&e); err != nil {
+		return e, err
+	}
+	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
+	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {
+		s.Log.Error("part of a window's input was lost: it is released without, and marked incomplete", zap.String("stream", p.stream.Name),
+			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
+	}
+	if e.Reason != "" {
+		learned.read(e)
+		return e, nil
+	}
+	if err := learned.ready(learned.number(window.End)); err != nil {
+		return e, err
+	}
+	if err := learned.mark(&e, window); err != nil {
+		return e, err
+	}
+	merged, lost, err := s.merge(ctx, p, window)
+	if err != nil {
+		return e, err
+	}
+	e.Incomplete = e.Incomplete || lost
+	if err := p.draw(&e, merged, learned, s.Metrics); err != nil {
+		return e, err
+	}
+	learned.smooth(&e)
+	return e, nil
+}
+
+func (s *session) observe(e ledger.Entry) {
+	if e.Incomplete {
+		s.Metrics.Incomplete.WithLabelValues(e.Stream).Inc()
+	}
+	if e.Reason != "" {
+		s.Metrics.Withheld.WithLabelValues(e.Stream, e.Reason).Add(float64(len(e.Groups) * len(e.Releases)))
+		return
+	}
+	for _, g := range e.Groups {
+		for _, v := range g.Values {
+			if v.Value == nil {
+				s.Metrics.Withheld.WithLabelValues(e.Stream, g.Reason).Inc()
+			} else {
+				s.Metrics.Releases.WithLabelValues(e.Stream).Inc()
+			}
+		}
+	}
+}

@@ -1,0 +1,414 @@
+package windows
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Gathering collects what a log holds of the windows of some streams until they are decided: it makes messages into
+// parts, knows which windows are complete, and says so too when something of a window will never come.
+//
+// A window is complete when each partition of the input has a mark that cuts it. Of several such marks the first in the
+// log counts. It is overtaken in a partition when a mark says that it was cut and the log no longer has that cut.
+//
+// Payloads are held up to a limit; of the others only their place in the log is known. A Gathering is not safe for
+// concurrent use.
+type Gathering struct {
+	limit   int64
+	held    int64
+	streams map[edition]*gathered
+}
+
+// edition is one definition of a stream.
+type edition struct {
+	stream string
+	epoch  uint32
+}
+
+// gathered is what is known of one edition's undecided windows.
+type gathered struct {
+	schedule Schedule
+	maxAhead time.Duration
+	decided  int64 // windows with End ≤ decided are over
+	slices   map[int64]*slice
+	sources  map[int]*source
+	gaps     []gap // in the log itself, whatever partition it was of
+}
+
+// slice holds the parts of one slice.
+type slice struct {
+	parts   []*Held
+	open    map[[16]byte]*assembly // by attempt; parts whose messages are not all here
+	missing []int                  // partitions of which a mark names a part that the log does not have
+}
+
+// Held is a part with its place in the log.
+type Held struct {
+	Part // its Payload is nil if it is not held
+	// Offsets of its messages in the log, in the order of the payload.
+	Offsets []int64
+}
+
+// assembly is a part of which some messages are here.
+type assembly struct {
+	first  chunk
+	shares map[uint32][]byte
+	at     map[uint32]int64
+}
+
+// source is one partition of the input, as the marks tell.
+type source struct {
+	known      bool
+	to         int64 // end of the chain of marks
+	toAt       int64 // and where in the log that mark is
+	said       int64 // windows with End ≤ said are cut
+	partitions int
+	cuts       []cut
+	gaps       []gap
+}
+
+// cut is what a mark says of the windows that end in (after, through].
+type cut struct {
+	after, through int64
+	offset         int64
+	attempt        [16]byte
+	partitions     int
+	at             int64
+}
+
+// gap says that records from an offset on are missing, and that none of them lies in a window that starts at until
+// or later.
+type gap struct {
+	from, until int64
+	at          int64 // where in the log one sees it
+}
+
+// NewGathering returns an empty gathering that holds up to limit bytes of payloads.
+func NewGathering(limit int64) *Gathering {
+	return &Gathering{limit: limit, streams: map[edition]*gathered{}}
+}
+
+// Follow collects the windows of a stream's edition that end after decided, in Unix nanoseconds. Messages of others are
+// left aside. maxAhead is how far an event's time may lie ahead of the moment at which it was written.
+func (g *Gathering) Follow(stream string, epoch uint32, s Schedule, maxAhead time.Duration, decided int64) {
+	g.streams[edition{stream, epoch}] = &gathered{schedule: s, maxAhead: maxAhead, decided: decided,
+		slices: map[int64]*slice{}, sources: map[int]*source{}}
+}
+
+// Add takes in the message at an offset of the log, which was written at a moment of its writer's clock. Messages come
+// in the order of the log. It does not keep data. The error says that the message is corrupt; it then counts as lost.
+func (g *Gathering) Add(data []byte, at int64, written time.Time) error {
+	c, m, err := decode(data)
+	switch {
+	case err != nil:
+		g.Lose(at, written)
+		return err
+	case c != nil:
+		if s := g.streams[edition{c.Stream, c.Epoch}]; s != nil {
+			return g.addChunk(s, c, at)
+		}
+	default:
+		if s := g.streams[edition{m.Stream, m.Epoch}]; s != nil {
+			s.addMark(m, at, written)
+		}
+	}
+	return nil
+}
+
+// Lose says that messages of the log are gone from an offset on, which were written before a moment.
+func (g *Gathering) Lose(at int64, before time.Time) {
+	for _, s := range g.streams {
+		s.gaps = append(s.gaps, gap{from: math.MinInt64, until: before.UnixNano() + int64(s.maxAhead), at: at})
+	}
+}
+
+func (s *gathered) source(partition int) *source {
+	o := s.sources[partition]
+	if o == nil {
+		o = &source{said: math.MinInt64}
+		s.sources[partition] = o
+	}
+	return o
+}
+
+// partitions is how many the marks know of.
+func (s *gathered) partitions() int {
+	n := 0
+	for _, o := range s.sources {
+		n = max(n, o.partitions)
+	}
+	return n
+}
+
+// over says that no undecided window holds the slice that starts there: the last that does starts with it.
+func (s *gathered) over(start int64) bool { return start+int64(s.schedule.Size) <= s.decided }
+
+func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
+	if s.over(c.Slice.Start) {
+		return nil
+	}
+	l := s.slices[c.Slice.Start]
+	if l == nil {
+		l = &slice{}
+		s.slices[c.Slice.Start] = l
+	}
+	if slices.ContainsFunc(l.parts, func(h *Held) bool { return h.Attempt == c.Attempt && h.Partition == c.Partition }) {
+		return nil // the log has it twice
+	}
+	a := l.open[c.Attempt]
+	if a == nil {
+		a = &assembly{first: *c, shares: map[uint32][]byte{}, at: map[uint32]int64{}}
+		a.first.Payload = nil
+		if l.open == nil {
+			l.open = map[[16]byte]*assembly{}
+		}
+		l.open[c.Attempt] = a
+	}
+	if f := a.first; c.of != f.of || c.Partition != f.Partition || c.From != f.From || c.To != f.To || c.ValuesOnly != f.ValuesOnly || c.Slice != f.Slice {
+		return fmt.Errorf("stream %s, slice of %s: chunk %d of %d contradicts another of its attempt", c.Stream, format(c.Slice.Start), c.index, c.of)
+	}
+	if _, known := a.at[c.index]; !known {
+		a.shares[c.index], a.at[c.index] = append([]byte(nil), c.Payload...), at
+	}
+	if len(a.at) < int(c.of) {
+		return nil
+	}
+	delete(l.open, c.Attempt)
+	l.parts = append(l.parts, g.hold(a))
+	return nil
+}
+
+// hold makes a complete assembly into a part and keeps its payload if there is room.
+func (g *Gathering) hold(a *assembly) *Held {
+	h := &Held{Part: a.first.Part}
+	var size int64
+	for i := range a.first.of {
+		h.Offsets = append(h.Offsets, a.at[i])
+		size += int64(len(a.shares[i]))
+	}
+	if g.held+size > g.limit {
+		return h
+	}
+	g.held += size
+	h.Payload = make([]byte, 0, size)
+	for i := range a.first.of {
+		h.Payload = append(h.Payload, a.shares[i]...)
+	}
+	return h
+}
+
+// Assemble makes the payload of a part that is not held from its messages, in the order of [Held.Offsets].
+func (h *Held) Assemble(messages [][]byte) ([]byte, error) {
+	var payload []byte
+	for i, data := range messages {
+		c, _, err := decode(data)
+		if err != nil {
+			return nil, err
+		}
+		if c == nil || c.Attempt != h.Attempt || c.Slice != h.Slice || int(c.index) != i {
+			return nil, fmt.Errorf("the message at offset %d of the log is not chunk %d of the part", h.Offsets[i], i)
+		}
+		payload = append(payload, c.Payload...)
+	}
+	return payload, nil
+}
+
+func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
+	o := s.source(m.Partition)
+	until := written.UnixNano() + int64(s.maxAhead)
+	if o.known && m.From > o.to {
+		o.gaps = append(o.gaps, gap{o.to, until, o.toAt})
+	}
+	if m.Lost > 0 {
+		o.gaps = append(o.gaps, gap{m.From, until, at})
+	}
+	if !o.known || m.To > o.to {
+		o.to, o.toAt = m.To, at
+	}
+	o.known, o.partitions = true, max(o.partitions, m.Partitions)
+	for _, start := range m.Slices {
+		if s.over(start) {
+			continue
+		}
+		l := s.slices[start]
+		if l == nil {
+			l = &slice{}
+			s.slices[start] = l
+		}
+		if !slices.ContainsFunc(l.parts, func(h *Held) bool { return h.Attempt == m.Attempt && h.Partition == m.Partition }) {
+			l.missing = append(l.missing, m.Partition)
+		}
+	}
+	if m.Through > m.After && m.Through > s.decided {
+		o.cuts = append(o.cuts, cut{m.After, m.Through, m.To, m.Attempt, m.Partitions, at})
+	}
+	o.said = max(o.said, m.Through)
+}
+
+// State is what can be said of a window.
+type State struct {
+	// Ready: nothing more will come.
+	Ready bool
+	// Waiting are the partitions whose cut is still to come.
+	Waiting []int
+	// Incomplete are the partitions of which something that was written is gone.
+	Incomplete []int
+}
+
+// State tells how a window stands.
+func (g *Gathering) State(stream string, epoch uint32, w Window) State {
+	s := g.streams[edition{stream, epoch}]
+	n, known := s.needed(w)
+	if !known {
+		return State{Waiting: []int{0}}
+	}
+	var st State
+	for p := range n {
+		o := s.source(p)
+		c := o.cut(w)
+		switch {
+		case c == nil && o.said < w.End:
+			st.Waiting = append(st.Waiting, p)
+		case c == nil, s.lacks(w, p, o, c):
+			st.Incomplete = append(st.Incomplete, p)
+		}
+	}
+	st.Ready = len(st.Waiting) == 0
+	return st
+}
+
+// needed is how many partitions' cuts a window takes. A cut knows; where none is left, what the marks say last.
+func (s *gathered) needed(w Window) (n int, known bool) {
+	said := false
+	for _, o := range s.sources {
+		if c := o.cut(w); c != nil {
+			n = max(n, c.partitions)
+		}
+		said = said || o.said >= w.End
+	}
+	if n == 0 && said {
+		n = s.partitions()
+	}
+	return n, n > 0
+}
+
+// cut is the mark that cuts the window in this partition, or nil.
+func (o *source) cut(w Window) *cut {
+	if o.said < w.End {
+		return nil
+	}
+	for i := range o.cuts {
+		if c := &o.cuts[i]; c.after < w.End && w.End <= c.through {
+			return c
+		}
+	}
+	return nil
+}
+
+// lacks says that some of the window's records in a partition are missing.
+func (s *gathered) lacks(w Window, partition int, o *source, c *cut) bool {
+	for _, gaps := range [][]gap{s.gaps, o.gaps} {
+		for _, g := range gaps {
+			if g.from < c.offset && w.Start < g.until {
+				return true
+			}
+		}
+	}
+	for start := w.Start; start < w.End; start += int64(s.schedule.Every) {
+		if l := s.slices[start]; l != nil && slices.Contains(l.missing, partition) {
+			return true
+		}
+	}
+	return false
+}
+
+// Parts are the parts of a window that count, of those that are here.
+func (g *Gathering) Parts(stream string, epoch uint32, w Window) []*Held {
+	s := g.streams[edition{stream, epoch}]
+	n, _ := s.needed(w)
+	var parts []*Held
+	for start := w.Start; start < w.End; start += int64(s.schedule.Every) {
+		l := s.slices[start]
+		if l == nil {
+			continue
+		}
+		for _, h := range l.parts {
+			if h.Partition >= n {
+				continue
+			}
+			c := s.source(h.Partition).cut(w)
+			if (c == nil || h.To <= c.offset) && !l.replaced(h, c) {
+				parts = append(parts, h)
+			}
+		}
+	}
+	return parts
+}
+
+// replaced says that a part must not count beside another of its partition and slice. A part without users is the whole
+// slice of its partition: it counts alone, if the cut names it, and not at all otherwise.
+func (l *slice) replaced(h *Held, c *cut) bool {
+	if c == nil {
+		return h.ValuesOnly
+	}
+	if h.ValuesOnly {
+		return h.Attempt != c.attempt
+	}
+	return slices.ContainsFunc(l.parts, func(o *Held) bool {
+		return o.ValuesOnly && o.Partition == h.Partition && o.Attempt == c.attempt
+	})
+}
+
+// Decide frees what only windows that end at or before w does hold. Windows are decided in the order of their ends.
+func (g *Gathering) Decide(stream string, epoch uint32, w Window) {
+	s := g.streams[edition{stream, epoch}]
+	s.decided = w.End
+	if l := s.slices[w.Start]; l != nil {
+		for _, h := range l.parts {
+			g.held -= int64(len(h.Payload))
+		}
+		delete(s.slices, w.Start)
+	}
+	next := s.decided + int64(s.schedule.Every) - int64(s.schedule.Size) // the start of the next window
+	past := func(g gap) bool { return g.until <= next }
+	s.gaps = slices.DeleteFunc(s.gaps, past)
+	for _, o := range s.sources {
+		for len(o.cuts) > 0 && o.cuts[0].through <= s.decided {
+			o.cuts = o.cuts[1:]
+		}
+		o.gaps = slices.DeleteFunc(o.gaps, past)
+	}
+}
+
+// Needs is the lowest offset of the log that an undecided window needs, or position if there is none.
+func (g *Gathering) Needs(position int64) int64 {
+	for _, s := range g.streams {
+		for _, l := range s.slices {
+			for _, h := range l.parts {
+				position = min(position, slices.Min(h.Offsets))
+			}
+			for _, a := range l.open {
+				for _, at := range a.at {
+					position = min(position, at)
+				}
+			}
+		}
+		for _, o := range s.sources {
+			for _, c := range o.cuts {
+				position = min(position, c.at)
+			}
+			for _, g := range o.gaps {
+				position = min(position, g.at)
+			}
+		}
+		for _, g := range s.gaps {
+			position = min(position, g.at)
+		}
+	}
+	return position
+}
+
+// Bytes is how much of payloads is held.
+func (g *Gathering) Bytes() int64 { return g.held }

@@ -1,0 +1,207 @@
+package windows
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+// Part is what the records of one input partition between two offsets contribute to one slice of a stream.
+//
+// Parts of one slice merge in any order, and one that holds records that another holds too changes nothing: each policy
+// chooses by a total order, so choosing among the chosen is choosing among all. The exception is a part without users
+// ([Part.ValuesOnly]), which counts alone for its partition and slice.
+type Part struct {
+	Origin
+	Slice      Window
+	ValuesOnly bool   // whether the payload leaves the users out, as given to [Bag.Seal]
+	Payload    []byte // what [Bag.Seal] returned
+}
+
+// Origin says where parts come from, and which of them were written together.
+type Origin struct {
+	Stream    string
+	Epoch     uint32 // of the stream's definition
+	Partition int    // of the input topic
+	From, To  int64  // the records with From ≤ offset < To
+	Attempt   [16]byte
+}
+
+// Mark ends what was written together: it follows its parts in the log. Marks of one partition form a chain, in which
+// each begins at or below the end of the one before; where one begins above, parts are missing.
+type Mark struct {
+	Origin
+	// Partitions of the input topic that a window that is cut here takes.
+	Partitions int
+	// Lost is how many records between From and To were gone before they could be read.
+	Lost int64
+	// Slices are the starts of the slices that have a part, ascending, in Unix nanoseconds.
+	Slices []int64
+	// Of the windows that end in (After, Through] the records below To count, and no others: they are cut here. Those
+	// that end at After or before were cut earlier. A mark with Through = After cuts none.
+	After, Through int64
+}
+
+// A message in the log of parts and marks is, numbers big-endian,
+//
+//	version, kind, flags, 0     1 byte each
+//	CRC-32C of all other bytes  4
+//	attempt                     16
+//	from, to                    8 each
+//	epoch, partition            4 each
+//	length of the name          4, and the stream's name
+//
+// then, of a part,
+//
+//	start and end of the slice             8 each
+//	index of the chunk, of how many        4 each
+//	its share of the payload               the rest
+//
+// and of a mark,
+//
+//	after, through, lost   8 each
+//	partitions             4
+//	number of slices       4, and their starts, 8 each
+const (
+	messageVersion = 2
+	messageHeader  = 8 + 16 + 2*8 + 3*4
+
+	kindPart = 0
+	kindMark = 1
+
+	flagValuesOnly = 1
+)
+
+// partOverhead returns how many bytes of each of a part's messages are not payload.
+func (o Origin) partOverhead() int { return messageHeader + len(o.Stream) + 2*8 + 2*4 }
+
+func (o Origin) begin(kind, flags byte, size int) []byte {
+	b := make([]byte, 8, messageHeader+len(o.Stream)+size)
+	b[0], b[1], b[2] = messageVersion, kind, flags
+	b = append(b, o.Attempt[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(o.From))
+	b = binary.BigEndian.AppendUint64(b, uint64(o.To))
+	b = binary.BigEndian.AppendUint32(b, o.Epoch)
+	b = binary.BigEndian.AppendUint32(b, uint32(o.Partition))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(o.Stream)))
+	return append(b, o.Stream...)
+}
+
+func finish(b []byte) []byte {
+	binary.BigEndian.PutUint32(b[4:], checksum(b))
+	return b
+}
+
+// checksum of a message. Kafka has one of its own, which not every client verifies.
+func checksum(message []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return crc32.Update(crc32.Checksum(message[:4], table), table, message[8:])
+}
+
+// Messages cuts the part into messages of at most limit bytes each, of which a [Gathering] makes it whole again. A
+// limit below what a message takes beside its payload gives messages with one byte of payload each.
+func (p Part) Messages(limit int) [][]byte {
+	room := max(limit-p.partOverhead(), 1)
+	of := max((len(p.Payload)+room-1)/room, 1)
+	flags := byte(0)
+	if p.ValuesOnly {
+		flags = flagValuesOnly
+	}
+	messages := make([][]byte, of)
+	for i := range messages {
+		share := p.Payload[min(i*room, len(p.Payload)):min((i+1)*room, len(p.Payload))]
+		b := p.begin(kindPart, flags, 2*8+2*4+len(share))
+		b = binary.BigEndian.AppendUint64(b, uint64(p.Slice.Start))
+		b = binary.BigEndian.AppendUint64(b, uint64(p.Slice.End))
+		b = binary.BigEndian.AppendUint32(b, uint32(i))
+		b = binary.BigEndian.AppendUint32(b, uint32(of))
+		messages[i] = finish(append(b, share...))
+	}
+	return messages
+}
+
+// Message encodes the mark.
+func (m Mark) Message() []byte {
+	b := m.begin(kindMark, 0, 3*8+2*4+8*len(m.Slices))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.After))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.Through))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.Lost))
+	b = binary.BigEndian.AppendUint32(b, uint32(m.Partitions))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(m.Slices)))
+	for _, s := range m.Slices {
+		b = binary.BigEndian.AppendUint64(b, uint64(s))
+	}
+	return finish(b)
+}
+
+// chunk is one message of a part: the part with its share of the payload.
+type chunk struct {
+	Part
+	index, of uint32
+}
+
+// decode takes a message apart: it returns either a chunk or a mark. The payload is part of data, not copied.
+func decode(data []byte) (*chunk, *Mark, error) {
+	if len(data) < messageHeader {
+		return nil, nil, fmt.Errorf("message has %d bytes; its header alone has %d", len(data), messageHeader)
+	}
+	if data[0] != messageVersion || data[1] > kindMark || data[2] > flagValuesOnly || data[3] != 0 {
+		return nil, nil, fmt.Errorf("message begins with %x; this program reads version %d", data[:4], messageVersion)
+	}
+	if binary.BigEndian.Uint32(data[4:]) != checksum(data) {
+		return nil, nil, errors.New("message does not match its checksum")
+	}
+	r := &reader{rest: data[8:]}
+	var o Origin
+	copy(o.Attempt[:], r.bytes(16, "attempt"))
+	o.From, o.To = int64(r.uint64("from")), int64(r.uint64("to"))
+	o.Epoch, o.Partition = r.uint32("epoch"), int(int32(r.uint32("partition")))
+	o.Stream = string(r.bytes(int(int32(r.uint32("stream"))), "stream"))
+	if o.From > o.To || o.Partition < 0 {
+		r.fail("offsets %d to %d of partition %d", o.From, o.To, o.Partition)
+	}
+	if data[1] == kindMark {
+		m := decodeMark(o, r)
+		if r.err != nil {
+			return nil, nil, fmt.Errorf("mark: %w", r.err)
+		}
+		return nil, m, nil
+	}
+	c := &chunk{Part: Part{Origin: o, ValuesOnly: data[2] == flagValuesOnly}}
+	c.Slice = Window{int64(r.uint64("slice start")), int64(r.uint64("slice end"))}
+	c.index, c.of = r.uint32("index"), r.uint32("of")
+	switch {
+	case r.err != nil:
+	case c.Slice.Start >= c.Slice.End:
+		r.fail("the slice starts at %s, not before its end %s", format(c.Slice.Start), format(c.Slice.End))
+	case c.index >= c.of || c.of > math.MaxInt32:
+		r.fail("chunk has index %d of %d", c.index, c.of)
+	}
+	if r.err != nil {
+		return nil, nil, fmt.Errorf("part: %w", r.err)
+	}
+	c.Payload = r.rest
+	return c, nil, nil
+}
+
+func decodeMark(o Origin, r *reader) *Mark {
+	m := &Mark{Origin: o}
+	m.After, m.Through, m.Lost = int64(r.uint64("after")), int64(r.uint64("through")), int64(r.uint64("lost"))
+	m.Partitions = int(int32(r.uint32("partitions")))
+	n := r.uint32("slices")
+	if r.err == nil && int(n) != len(r.rest)/8 || len(r.rest)%8 != 0 {
+		r.fail("%d slices in %d bytes", n, len(r.rest))
+	}
+	if r.err == nil && (m.Through < m.After || m.Lost < 0 || m.Partition >= m.Partitions) {
+		r.fail("windows from %s to %s, %d lost, partition %d of %d", format(m.After), format(m.Through), m.Lost, m.Partition, m.Partitions)
+	}
+	for range n {
+		if r.err != nil {
+			return nil
+		}
+		m.Slices = append(m.Slices, int64(r.uint64("slice")))
+	}
+	return m
+}
