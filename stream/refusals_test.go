@@ -89,7 +89,7 @@ func TestBrokerIsKilled(t *testing.T) {
 	w := newWorld(t, b, 2, withBudget("1000000000"))
 	b.Produce(t, w.input, 0, in(0, 5, "before-")...)
 	s := w.start(func(s *stream.Service) { s.Stages = []string{stream.Ingest} })
-	kafkatest.Await(t, "partials of all windows", func() bool { return w.records(topics.Names{App: w.app}.Partials()) >= 6 })
+	kafkatest.Await(t, "partials of all windows", func() bool { return w.records(topics.Names{App: w.app}.Partials()) >= 5 })
 	b.Kill(t)
 	kafkatest.Await(t, "the service notices", func() bool { return !s.Ready() })
 	if s.ended.Load() {

@@ -1,15 +1,18 @@
 // Package windows holds the events of event-time windows: which windows a moment falls in, the [Bag] that keeps at
-// most one contribution a user, and the [Partial] that a sealed bag becomes and that merges with those of other
-// partitions. It knows nothing of Kafka, of noise or of budgets.
+// most one contribution a user, and the [Part] that a sealed bag becomes and that merges with others. It knows nothing of
+// Kafka, of noise or of budgets.
 //
 // The way of an event through this package:
 //
 //  1. [Schedule.Containing] says which windows its time falls in.
 //  2. [Hasher.User] turns the user's id into a keyed hash; from there on nobody has a name.
-//  3. [Bag.Add] puts it into the bag of (stream, window, partition).
-//  4. When the window closes, [Bag.Seal] makes the bag's payload, and [Partial.Chunks] cuts it into messages.
-//  5. The reader of these messages puts them together in an [Assembler], and the payloads of all partitions in a
-//     [Merger], whose [Merger.Sample] is all that a mechanism sees.
+//  3. [Bag.Add] puts it into the bag of (stream, slice, partition). A slice is as long as the step from one window to the
+//     next: a tumbling window is one, a hopping window several.
+//  4. From time to time [Bag.Seal] makes the bags' payloads, and [Part.Messages] cuts them into messages. A [Mark] follows,
+//     which says which records they hold, and which windows are cut there.
+//  5. The reader of these messages collects them in a [Gathering]. It tells when a window is complete, and when something
+//     of it is gone. The payloads of a window's parts are put together in a [Merger], whose [Merger.Sample] is all that a
+//     mechanism sees.
 //
 // # One contribution a user
 //

@@ -22,7 +22,7 @@ import (
 //	    kind users:         column of orders, then column of hashes (16 bytes each)
 //
 // Numbers are varints, signed ones zigzag. The column of orders is absent for policies min and max, the event time
-// after the window's start for first and last, and the keyed hash (8 bytes each) for random. Rows are sorted by value
+// after the slice's start for first and last, and the keyed hash (8 bytes each) for random. Rows are sorted by value
 // and user, so that nothing remains of the order of arrival.
 const (
 	payloadVersion = 1
@@ -181,7 +181,7 @@ func (p payload) decodeColumn(r *reader, start int64) column {
 	return g
 }
 
-// Seal returns the bag's payload for a [Partial]; the bag stays as it is. valuesOnly leaves the users out, and is right
+// Seal returns the bag's payload for a [Part]; the bag stays as it is. valuesOnly leaves the users out, and is right
 // only if all records of a user are in one partition: what other partitions know of a user can't be dropped then.
 func (b *Bag) Seal(valuesOnly bool) []byte {
 	p := payload{valuesOnly: valuesOnly, policy: b.spec.Policy, maxGroups: uint64(b.spec.MaxGroups)}

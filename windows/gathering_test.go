@@ -1,0 +1,263 @@
+package windows
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const minute = int64(time.Minute)
+
+var tumbling = Schedule{Size: time.Minute, Every: time.Minute}
+
+// scribe writes the log of a stream's parts and marks, and a gathering reads it.
+type scribe struct {
+	t   *testing.T
+	g   *Gathering
+	n   byte
+	log int64
+	now int64 // of the writer's clock, Unix nanoseconds
+}
+
+func newScribe(t *testing.T, s Schedule) *scribe {
+	g := NewGathering(1 << 20)
+	g.Follow("s", 1, s, time.Second, 0)
+	return &scribe{t: t, g: g}
+}
+
+func (s *scribe) send(messages ...[]byte) {
+	s.t.Helper()
+	for _, m := range messages {
+		if err := s.g.Add(m, s.log, time.Unix(0, s.now)); err != nil {
+			s.t.Fatal(err)
+		}
+		s.log++
+	}
+}
+
+// flush writes a part of each slice that starts there, and the mark.
+func (s *scribe) flush(partition int, from, to int64, after, through int64, starts ...int64) {
+	s.t.Helper()
+	s.n++
+	o := Origin{Stream: "s", Epoch: 1, Partition: partition, From: from, To: to, Attempt: [16]byte{s.n}}
+	for _, start := range starts {
+		s.send(Part{Origin: o, Slice: Window{start, start + minute}, Payload: []byte{s.n}}.Messages(1000)...)
+	}
+	s.send(Mark{Origin: o, Partitions: 2, After: after, Through: through, Slices: starts}.Message())
+}
+
+func (s *scribe) wants(end int64, ready bool, incomplete ...int) {
+	s.t.Helper()
+	st := s.g.State("s", 1, Window{end - minute, end})
+	if st.Ready != ready || !slices.Equal(st.Incomplete, incomplete) {
+		s.t.Errorf("the window ending at minute %d stands at %+v, want ready %v, incomplete %v", end/minute, st, ready, incomplete)
+	}
+}
+
+// parts are the attempts that count in a window.
+func (s *scribe) parts(end int64) string {
+	var b []byte
+	for _, h := range s.g.Parts("s", 1, Window{end - minute, end}) {
+		b = append(b, '0'+h.Attempt[0])
+	}
+	slices.Sort(b)
+	return string(b)
+}
+
+func TestWindowIsCompleteWhenAllPartitionsCutIt(t *testing.T) {
+	s := newScribe(t, tumbling)
+	s.wants(minute, false)
+	s.flush(0, 0, 10, 0, 0, 0)
+	s.flush(0, 10, 20, 0, minute, 0, minute)
+	s.wants(minute, false)
+	s.flush(1, 0, 5, 0, minute, 0)
+	s.wants(minute, true)
+	s.wants(2*minute, false)
+	if got := s.parts(minute); got != "123" {
+		t.Errorf("parts %s count, want 123", got)
+	}
+}
+
+// Of two workers that both believe in their partition the one whose cut is first in the log decides.
+func TestFirstCutInTheLogCounts(t *testing.T) {
+	s := newScribe(t, tumbling)
+	s.flush(1, 0, 0, 0, minute)
+	s.flush(0, 0, 10, 0, minute, 0) // 2
+	s.flush(0, 0, 15, 0, minute, 0) // 3: beyond the cut
+	s.flush(0, 0, 5, 0, 0, 0)       // 4: what the first has too
+	if got := s.parts(minute); got != "24" {
+		t.Errorf("parts %s count, want 24", got)
+	}
+}
+
+func TestWhatCannotComeIsNotWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		write      func(s *scribe)
+		incomplete []int
+	}{
+		"a later window is cut, this one's cut is gone": {func(s *scribe) { s.flush(0, 10, 20, minute, 2*minute) }, []int{0}},
+		"a worker says that it is cut":                  {func(s *scribe) { s.flush(0, 10, 10, minute, minute) }, []int{0}},
+		"a break in the chain": {func(s *scribe) {
+			s.flush(0, 0, 5, 0, 0)
+			s.flush(0, 6, 9, 0, minute)
+		}, []int{0}},
+		"records lost before they were read": {func(s *scribe) {
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 0, To: 9}, Lost: 1, Partitions: 2, Through: minute}.Message())
+		}, []int{0}},
+		"a part that its mark names": {func(s *scribe) {
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 0, To: 9}, Slices: []int64{0}, Partitions: 2, Through: minute}.Message())
+		}, []int{0}},
+		"messages deleted from the log": {func(s *scribe) {
+			s.g.Lose(0, time.Unix(0, s.now))
+			s.flush(0, 0, 9, 0, minute)
+		}, []int{0, 1}},
+		"an unreadable message": {func(s *scribe) {
+			if err := s.g.Add([]byte("noise"), s.log, time.Unix(0, s.now)); err == nil {
+				s.t.Error("noise is accepted")
+			}
+			s.flush(0, 0, 9, 0, minute)
+		}, []int{0, 1}},
+		"nothing is lost": {func(s *scribe) {
+			s.flush(0, 0, 5, 0, 0, 0)
+			s.flush(0, 4, 9, 0, minute, 0)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScribe(t, tumbling)
+			s.flush(1, 0, 5, 0, minute, 0)
+			c.write(s)
+			s.wants(minute, true, c.incomplete...)
+		})
+	}
+}
+
+// A gap that was written down long before a window began can't hold anything of it.
+func TestGapIsForgottenWithTheWindowsItTouches(t *testing.T) {
+	s := newScribe(t, tumbling)
+	s.now = 90 * int64(time.Second) // and one second ahead at most
+	s.flush(1, 0, 5, 0, 3*minute)
+	s.flush(0, 0, 5, 0, 0)
+	s.flush(0, 6, 9, 0, 3*minute)
+	s.wants(minute, true, 0)
+	s.wants(2*minute, true, 0)
+	s.wants(3*minute, true)
+	if got := s.g.Needs(100); got != 0 {
+		t.Errorf("needs the log from %d on, want 0: the first cut of partition 1", got)
+	}
+	for end := minute; end <= 3*minute; end += minute {
+		s.g.Decide("s", 1, Window{end - minute, end})
+	}
+	if got := s.g.Needs(100); got != 100 {
+		t.Errorf("needs the log from %d on, want nothing", got)
+	}
+}
+
+func TestDecidedWindowsAreFreed(t *testing.T) {
+	hopping := Schedule{Size: 3 * time.Minute, Every: time.Minute, Start: -2 * minute}
+	s := newScribe(t, hopping)
+	s.flush(0, 0, 5, 0, 0, 0, minute)
+	s.flush(1, 0, 5, 0, minute)
+	if got := s.g.Bytes(); got != 2 {
+		t.Errorf("%d bytes are held, want 2", got)
+	}
+	for end := minute; end <= 3*minute; end += minute {
+		s.g.Decide("s", 1, Window{end - 3*minute, end})
+	}
+	if got := s.g.Bytes(); got != 1 {
+		t.Errorf("%d bytes are held after the last window of the first slice, want 1", got)
+	}
+	s.flush(0, 0, 5, 0, 0, 0)
+	if got := s.g.Bytes(); got != 1 {
+		t.Errorf("a part of a decided slice is held")
+	}
+}
+
+func TestPartWithoutUsersCountsAlone(t *testing.T) {
+	s := newScribe(t, tumbling)
+	alone := Origin{Stream: "s", Epoch: 1, From: 0, To: 9, Attempt: [16]byte{7}}
+	part := Part{Origin: alone, Slice: Window{0, minute}, ValuesOnly: true, Payload: []byte("x")}
+	s.flush(0, 0, 4, 0, 0, 0) // 1, by a worker that then fell silent
+	s.send(part.Messages(1000)...)
+	s.send(Mark{Origin: alone, Partitions: 2, Through: minute, Slices: []int64{0}}.Message())
+	s.flush(1, 0, 0, 0, minute)
+	if got := s.parts(minute); got != "7" {
+		t.Errorf("parts %s count, want 7 alone", got)
+	}
+	s = newScribe(t, tumbling)
+	s.flush(0, 0, 9, 0, minute, 0) // 1: the cut is this one's
+	s.send(part.Messages(1000)...)
+	s.flush(1, 0, 0, 0, minute)
+	if got := s.parts(minute); got != "1" {
+		t.Errorf("parts %s count, want 1 alone", got)
+	}
+}
+
+func testMessages() (part, mark []byte) {
+	o := Origin{Stream: "latency", Epoch: 3, Partition: 2, From: 1 << 40, To: 1<<40 + 5, Attempt: [16]byte{1, 2, 3}}
+	return Part{Origin: o, Slice: Window{-minute, 0}, Payload: []byte("payload")}.Messages(1000)[0],
+		Mark{Origin: o, Partitions: 3, Lost: 4, Slices: []int64{-minute, 0}, After: -minute, Through: 0}.Message()
+}
+
+func TestMessagesRefuseAnyChangedBit(t *testing.T) {
+	part, mark := testMessages()
+	for _, message := range [][]byte{part, mark} {
+		if _, _, err := decode(message); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 8 * len(message) {
+			c := slices.Clone(message)
+			c[i/8] ^= 1 << (i % 8)
+			if _, _, err := decode(c); err == nil {
+				t.Fatalf("bit %d changed and accepted", i)
+			}
+		}
+		for i := range message {
+			if _, _, err := decode(message[:i]); err == nil {
+				t.Fatalf("cut off after %d bytes and accepted", i)
+			}
+		}
+	}
+}
+
+func TestMessagesRefuseImpossibleFields(t *testing.T) {
+	f := func(message []byte, want string) {
+		t.Helper()
+		if _, _, err := decode(message); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %q", err, want)
+		}
+	}
+	o := Origin{Stream: "s", Partition: 1, From: 1, To: 2}
+	backwards, negative := o, o
+	backwards.To, negative.Partition = 0, -1
+	f(Mark{Origin: backwards, Partitions: 2}.Message(), "offsets 1 to 0")
+	f(Mark{Origin: negative, Partitions: 2}.Message(), "partition -1")
+	f(Mark{Origin: o, Partitions: 1}.Message(), "partition 1 of 1")
+	f(Mark{Origin: o, Partitions: 2, After: 1}.Message(), "windows from")
+	f(Mark{Origin: o, Partitions: 2, Lost: -1}.Message(), "-1 lost")
+	f(Part{Origin: o, Slice: Window{5, 5}}.Messages(1000)[0], "not before its end")
+	old, _ := testMessages()
+	old[0] = 1
+	f(old, "reads version 2")
+}
+
+// FuzzMessages: any bytes, also with a right checksum, are an error or a message, never a panic.
+func FuzzMessages(f *testing.F) {
+	part, mark := testMessages()
+	f.Add(part)
+	f.Add(mark)
+	f.Add([]byte{})
+	f.Add(append([]byte{messageVersion, kindMark, 0, 0}, bytes.Repeat([]byte{0xff}, messageHeader)...))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		g := NewGathering(1 << 10)
+		g.Follow("latency", 3, tumbling, 0, -10*minute)
+		for range 2 {
+			_ = g.Add(data, 0, time.Unix(0, 0))
+			if data = slices.Clone(data); len(data) >= messageHeader {
+				binary.BigEndian.PutUint32(data[4:], checksum(data))
+			}
+		}
+	})
+}
