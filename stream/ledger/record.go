@@ -30,7 +30,8 @@ const (
 	headerID    = "ce_id"
 )
 
-// Format is the newest format of output records. Entries of format 0 give records without error_95 and quality.
+// Format is the newest format of output records. Entries of format 0 give records without error_95, quality and
+// incomplete, and with released_at.
 const Format = 1
 
 // number is a decimal written as a JSON number, exact.
@@ -56,7 +57,8 @@ type output struct {
 	WindowStart second          `json:"window_start"`
 	WindowEnd   second          `json:"window_end"`
 	DueAt       second          `json:"due_at"`
-	ReleasedAt  second          `json:"released_at"`
+	ReleasedAt  *second         `json:"released_at,omitempty"` // in format 0 only: it told how long the draw took
+	Incomplete  *bool           `json:"incomplete,omitempty"`  // nil in format 0
 	Statistic   string          `json:"statistic"`
 	P           *number         `json:"p"`
 	Mechanism   string          `json:"mechanism"`
@@ -123,14 +125,17 @@ func (e Entry) record(g Group, i int) (Record, error) {
 		Schema: schema,
 		ID:     fmt.Sprintf("%s/%s/%s/%s", e.Stream, g.Name, whole(e.WindowStart), r.Name),
 		Stream: e.Stream, Group: g.Name, Release: r.Name,
-		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt), ReleasedAt: whole(e.ReleasedAt),
+		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt),
 		Statistic: r.Statistic, P: optional(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
 		Status: ok, Epsilon: number{r.Epsilon}, Delta: number{r.Delta}, Users: g.Users,
 		StreamSpent: optional(e.Standing.StreamSpent), Budget: e.Budget, BudgetSpent: optional(e.Standing.BudgetSpent),
 		BudgetLimit: number{e.Limit.Epsilon}, BudgetLeft: e.Standing.WindowsLeft,
 	}
 	if e.Format >= 1 {
-		o.accuracy = &accuracy{}
+		o.accuracy, o.Incomplete = &accuracy{}, &e.Incomplete
+	} else {
+		at := whole(e.ReleasedAt)
+		o.ReleasedAt = &at
 	}
 	switch {
 	case e.Reason != "":

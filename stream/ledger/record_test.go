@@ -14,7 +14,7 @@ const exampleRecord = `{"schema":"louver.release.v1",` +
 	`"id":"checkout-latency/eu/2026-11-20T08:00:00Z/tail.p99",` +
 	`"stream":"checkout-latency","group":"eu","release":"tail.p99",` +
 	`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z",` +
-	`"due_at":"2026-11-20T08:15:30Z","released_at":"2026-11-20T08:15:31Z",` +
+	`"due_at":"2026-11-20T08:15:30Z","incomplete":false,` +
 	`"statistic":"quantile","p":0.99,"mechanism":"joint","unit":"ms",` +
 	`"value":812,"status":"ok","reason":null,` +
 	`"epsilon":0.1,"delta":0,` +

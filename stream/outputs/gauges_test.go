@@ -9,7 +9,7 @@ import (
 )
 
 const published = `{"schema":"louver.release.v1","id":"s/eu/2026-11-20T08:00:00Z/p50","stream":"s","group":"eu","release":"p50",
-"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z","released_at":"2026-11-20T08:15:31Z",
+"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z","incomplete":false,
 "statistic":"median","p":0.5,"mechanism":"margin","unit":"ms","value":812,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":554.2,
 "users":10412,"p_low":0.4,"p_high":0.6,"interval":null,"smoothed":{"value":815,"low":790,"high":840},
 "stream_epsilon_spent":12.5,"budget":"b","budget_epsilon_spent":12.5,"budget_epsilon_limit":24,"budget_windows_left":46}`

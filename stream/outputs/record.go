@@ -18,7 +18,7 @@ type Record struct {
 	WindowStart  time.Time    `json:"window_start"`
 	WindowEnd    time.Time    `json:"window_end"`
 	DueAt        time.Time    `json:"due_at"`
-	ReleasedAt   time.Time    `json:"released_at"`
+	Incomplete   bool         `json:"incomplete"`
 	Statistic    string       `json:"statistic"`
 	P            *json.Number `json:"p"`
 	Mechanism    string       `json:"mechanism"`

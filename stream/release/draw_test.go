@@ -44,7 +44,7 @@ streams:
 	for i := range uint64(2000) {
 		bag.Add(windows.UserHash{i, i}, 0, w.Start, int64(i%500))
 	}
-	if err := merger.Add(bag.Seal(false)); err != nil {
+	if err := merger.Add(bag.Seal(false), spec.Window); err != nil {
 		t.Fatal(err)
 	}
 	entry, learned := p.entry("app", w), newPrior(p)
