@@ -5,10 +5,13 @@
 // error in the values' own unit. [Epsilon] and [Users] turn the question round: the ε or the number of users that an
 // error takes.
 //
-// The error under a shape is that of the mechanism itself on an ideal sample, whose n values are the quantiles
-// (i−½)/n of the shape. A draw is a function of the random bits that it reads; its distribution is found by reading
-// the points of a lattice instead, spread evenly over all that the bits can be. So the answer is the same every time
-// and off by a few thousandths in probability at most, and every mechanism is covered by the code that draws.
+// The error under a shape is that of the mechanism itself on random samples of the shape. It is the distance of the
+// released value from the statistic of the users who are there, not from that of the shape: n users are a sample
+// themselves, and by how much their own median is off is no fault of the mechanism. Where a quantile lies between two
+// values, it is their midpoint. Samples and draws are functions of the random bits that they read; here they read the
+// points of a lattice, spread evenly over all that the bits can be. So the answer is the same every time. It is off by
+// 2 % in probability at most, as the simulations in the tests show, and every mechanism is covered by the code that
+// draws: a new one takes nothing here but a look at how long it draws ([evaluations]).
 package forecast
 
 import (
@@ -41,6 +44,7 @@ type Figure struct {
 	// ValueError bounds the error of a mean in the unit of the values, with probability 95 % and whatever the data.
 	ValueError *float64 `json:"value_error_95"`
 	// TypicalError and Error95 are not exceeded with probability 50 % and 95 % under the shape, in the unit of the values.
+	// They are counted from the statistic of the users who are there.
 	TypicalError *float64 `json:"typical_error,omitempty"`
 	Error95      *float64 `json:"error_95,omitempty"`
 }

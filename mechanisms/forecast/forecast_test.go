@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/shopspring/decimal"
@@ -65,7 +66,7 @@ func cellWeights(t *testing.T, m *mechanisms.Measure, points int64) []float64 {
 	return weights
 }
 
-// The forecast's 50 % and 95 % against the exact law P(x) ∝ μ(x)·e^{−ε·D(x)/R} of margin, computed point by point: the
+// The 50 % and 95 % of a sample's errors against the exact law P(x) ∝ μ(x)·e^{−ε·D(x)/R} of margin, computed point by point: the
 // probability below and up to each must enclose the level, but for what the lattice is off.
 func TestErrorsAgainstExactLaw(t *testing.T) {
 	const slack = 0.0025
@@ -86,37 +87,39 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 	} {
 		q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec(c.p)}, Epsilon: dec(c.epsilon), Prior: c.prior, Grid: g}
 		s := shape(t, c.shape, g)
-		f := of(t, q, Public{Users: c.n, Shape: s})
 
 		measure := mechanisms.Cells(g)
 		if c.prior == "uniform" {
 			measure = mechanisms.Uniform(g)
 		}
 		weights := cellWeights(t, measure, g.Last()+1)
-		ideal, err := s.ideal(g, c.n)
+		sample := s.sampler(q, c.n).next()
+		truth := sample.truth(q)[0]
+		laws, err := appendErrors(nil, q, build(t, q), sample, nil, newLattice(), 8192)
 		if err != nil {
 			t.Fatal(err)
 		}
-		truth := ideal.truth(q)[0]
+		slices.Sort(laws[0])
+		typical, error95 := laws[0].at(0.5), laws[0].at(0.95)
 		r := max(c.a*c.num, c.b*(c.den-c.num)) + max(c.b*c.num, c.a*(c.den-c.num))
 		total, j := 0., 0
 		below, upTo := map[float64]float64{}, map[float64]float64{}
 		for x := range weights {
 			less, equal := int64(0), int64(0)
-			for j < len(ideal.points) && ideal.points[j].Index < int64(x) {
+			for j < len(sample.points) && sample.points[j].Index < int64(x) {
 				j++
 			}
 			if j > 0 {
-				less = ideal.upTo[j-1]
+				less = sample.upTo[j-1]
 			}
-			if j < len(ideal.points) && ideal.points[j].Index == int64(x) {
-				equal = ideal.points[j].Count
+			if j < len(sample.points) && sample.points[j].Index == int64(x) {
+				equal = sample.points[j].Count
 			}
 			d := max(c.a*(c.num*c.n-c.den*(less+equal)), c.b*(c.den*less-c.num*c.n))
 			w := weights[x] * math.Exp(-q.Epsilon.InexactFloat64()*float64(d)/float64(r))
 			total += w
-			off := truth.off(float64(x))
-			for _, figure := range []float64{*f.TypicalError, *f.Error95} {
+			off := off(float64(x), truth)
+			for _, figure := range []float64{typical, error95} {
 				if off < figure {
 					below[figure] += w
 				}
@@ -125,7 +128,7 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 				}
 			}
 		}
-		for level, figure := range map[float64]float64{0.5: *f.TypicalError, 0.95: *f.Error95} {
+		for level, figure := range map[float64]float64{0.5: typical, 0.95: error95} {
 			if below[figure]/total > level+slack || upTo[figure]/total < level-slack {
 				t.Errorf("%+v: the error is up to %v with a probability of %.4f to %.4f, want %v", c, figure, below[figure]/total, upTo[figure]/total, level)
 			}

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -12,11 +13,7 @@ import (
 
 // shaped adds the errors under a shape.
 func shaped(figures []Figure, q mechanisms.Query, m mechanisms.Mechanism, public Public) error {
-	x, err := public.Shape.ideal(q.Grid, public.Users)
-	if err != nil {
-		return err
-	}
-	errors, err := errorsOf(q, m, x, public.count(), evaluations(m, x.users()))
+	errors, err := shapedErrors(q, m, public, evaluations(m, public.Users))
 	if err != nil {
 		return err
 	}
@@ -34,22 +31,55 @@ func (l law) at(p float64) float64 {
 	return l[min(max(int(math.Ceil(p*float64(len(l))))-1, 0), len(l)-1)]
 }
 
-// errorsOf is the law of |value − statistic| for each value of a draw, in the unit of the values.
-func errorsOf(q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mechanisms.NoisyCount, evaluations int) ([]law, error) {
+// shapedErrors is the law of |value − statistic| for each value of a draw, in the unit of the values, over samples of the
+// shape, the draw, and the noise of the count that is released beside.
+func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, evaluations int) (laws []law, err error) {
+	if public.Users > MostUsers {
+		return nil, fmt.Errorf("shape %q with %d users; want at most %d: beyond them, only ranks are forecast", public.Shape.text, public.Users, MostUsers)
+	}
+	var counting mechanisms.Mechanism
+	if public.CountEpsilon > 0 {
+		counting, err = mechanisms.New(mechanisms.Query{Statistic: mechanisms.Count, Epsilon: decimal.NewFromFloat(public.CountEpsilon), Grid: q.Grid})
+		if err != nil {
+			return nil, err
+		}
+	}
+	sampler, points := public.Shape.sampler(q, public.Users), newLattice()
+	samples := sampler.affordable(evaluations)
+	for range samples {
+		x := sampler.next()
+		var users *mechanisms.NoisyCount
+		if counting != nil {
+			draw, err := counting.Draw(mechanisms.NewSample(q.Grid, x.points), mechanisms.Public{}, sampler.random)
+			if err != nil {
+				return nil, err
+			}
+			users = &mechanisms.NoisyCount{Value: draw.Values[0], Epsilon: public.CountEpsilon}
+		}
+		if laws, err = appendErrors(laws, q, m, x, users, points, (evaluations+samples-1)/samples); err != nil {
+			return nil, err
+		}
+	}
+	for _, l := range laws {
+		slices.Sort(l)
+	}
+	return laws, nil
+}
+
+// appendErrors draws from one sample, each time with the next point of the lattice.
+func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mechanisms.NoisyCount, points *lattice, draws int) ([]law, error) {
 	sample, truth, step := mechanisms.NewSample(q.Grid, x.points), x.truth(q), q.Grid.Step().InexactFloat64()
-	laws := make([]law, len(truth))
-	points := newLattice()
-	for range evaluations {
+	if laws == nil {
+		laws = make([]law, len(truth))
+	}
+	for range draws {
 		draw, err := m.Draw(sample, mechanisms.Public{Users: users}, points.next())
 		if err != nil {
 			return nil, err
 		}
 		for i, v := range draw.Values {
-			laws[i] = append(laws[i], truth[i].off(float64(v))*step)
+			laws[i] = append(laws[i], off(float64(v), truth[i])*step)
 		}
-	}
-	for _, l := range laws {
-		slices.Sort(l)
 	}
 	return laws, nil
 }
@@ -60,7 +90,7 @@ func evaluations(m mechanisms.Mechanism, n int64) int {
 	switch {
 	case slow && (m.Name() == "joint" || smooth(m)):
 		return 512
-	case slow || m.Name() == "joint":
+	case m.Name() == "joint":
 		return 2048
 	case smooth(m):
 		return 4096
@@ -81,10 +111,11 @@ func worstMean(q mechanisms.Query, m mechanisms.Mechanism, public Public) (*floa
 		return nil, nil
 	}
 	x := &sorted{points: []mechanisms.Point{{Index: 0, Count: public.Users}}, upTo: []int64{public.Users}}
-	errors, err := errorsOf(q, m, x, nil, evaluations(m, 1))
+	errors, err := appendErrors(nil, q, m, x, nil, newLattice(), evaluations(m, 1))
 	if err != nil {
 		return nil, err
 	}
+	slices.Sort(errors[0])
 	return new(errors[0].at(0.975)), nil
 }
 

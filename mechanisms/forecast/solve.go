@@ -92,11 +92,7 @@ func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
 // clearly answers reached from a few points of the lattice where these leave no doubt about the typical error: they are
 // off by much less than 10 % in probability.
 func (w Wanted) clearly(q mechanisms.Query, m mechanisms.Mechanism, public Public) (reached, sure bool, err error) {
-	x, err := public.Shape.ideal(q.Grid, public.Users)
-	if err != nil {
-		return false, false, err
-	}
-	errors, err := errorsOf(q, m, x, public.count(), 256)
+	errors, err := shapedErrors(q, m, public, 256)
 	if err != nil {
 		return false, false, err
 	}

@@ -1,0 +1,193 @@
+package forecast
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/louver/louver/mechanisms"
+)
+
+// sorted are n values on a grid: distinct ones with how many users hold each, and how many users there are up to each.
+type sorted struct {
+	points []mechanisms.Point
+	upTo   []int64
+}
+
+// add puts users at a grid point that is not below those before.
+func (x *sorted) add(index, users int64) {
+	if last := len(x.points) - 1; last >= 0 && x.points[last].Index == index {
+		x.points[last].Count += users
+		x.upTo[last] += users
+		return
+	}
+	x.upTo = append(x.upTo, x.users()+users)
+	x.points = append(x.points, mechanisms.Point{Index: index, Count: users})
+}
+
+func (x *sorted) users() int64 {
+	if len(x.upTo) == 0 {
+		return 0
+	}
+	return x.upTo[len(x.upTo)-1]
+}
+
+// at is the i-th smallest value, from 1 to n.
+func (x *sorted) at(i int64) float64 {
+	return float64(x.points[sort.Search(len(x.upTo), func(j int) bool { return x.upTo[j] >= i })].Index)
+}
+
+// truth is the statistic of the sample for each value of a draw, in grid steps; a mode may be one of several. Where a
+// whole number αn of users lies below, the quantile is the midpoint between X(αn) and X(αn+1), as a median's.
+func (x *sorted) truth(q mechanisms.Query) [][]float64 {
+	n := x.users()
+	quantile := func(num, den int64) []float64 {
+		return []float64{(x.at((num*n+den-1)/den) + x.at(num*n/den+1)) / 2}
+	}
+	switch q.Statistic {
+	case mechanisms.Median:
+		return [][]float64{quantile(1, 2)}
+	case mechanisms.Mode:
+		var all []float64
+		most := int64(0)
+		for _, p := range x.points {
+			if p.Count > most {
+				most, all = p.Count, nil
+			}
+			if p.Count == most {
+				all = append(all, float64(p.Index))
+			}
+		}
+		return [][]float64{all}
+	case mechanisms.Mean, mechanisms.TrimmedMean:
+		cut := q.Trim.Mul(decimalOf(n)).IntPart()
+		sum := 0.
+		for j, p := range x.points {
+			// The ranks of a value that are left after cutting.
+			from, to := max(x.upTo[j]-p.Count, cut), min(x.upTo[j], n-cut)
+			sum += float64(p.Index) * float64(max(0, to-from))
+		}
+		return [][]float64{{sum / float64(n-2*cut)}}
+	}
+	var all [][]float64
+	for _, p := range q.P {
+		r := p.Rat()
+		all = append(all, quantile(r.Num().Int64(), r.Denom().Int64()))
+	}
+	return all
+}
+
+// off is the distance from the nearest of some values.
+func off(value float64, from []float64) float64 {
+	least := math.Inf(1)
+	for _, x := range from {
+		least = min(least, math.Abs(value-x))
+	}
+	return least
+}
+
+// sampler makes random samples of a shape. What a quantile's error depends on is how far apart the values next to it are:
+// by chance they are closer together or further apart than on the average, and a mean over samples is not the error on a
+// mean sample. So the ranks within [reach] of a quantile are drawn at random. Those further away stand at the values that
+// are expected of them, in bundles of up to 1/64 of their distance, since there the average of many gaps counts. For all
+// other statistics every value is random.
+type sampler struct {
+	shape  *Shape
+	grid   *mechanisms.Grid
+	n      int64
+	parts  []part
+	random *lattice
+	shares []float64 // memory
+}
+
+// part is a range of ranks, from lo to hi.
+type part struct {
+	lo, hi int64
+	random bool // or all at the middle of the range
+}
+
+// reach is how many ranks on either side of a quantile are drawn at random: many more than the 3/ε or so by which a draw
+// is off, or so many that chance evens out.
+const reach = 192
+
+// sampler prepares samples of n users for a query.
+func (s *Shape) sampler(q mechanisms.Query, n int64) *sampler {
+	x := &sampler{shape: s, grid: q.Grid, n: n, random: newLattice()}
+	var near []part
+	around := func(rank int64) {
+		lo, hi := max(1, rank-reach), min(n, rank+reach)
+		if last := len(near) - 1; last >= 0 && near[last].hi >= lo-1 {
+			near[last].hi = hi
+			return
+		}
+		near = append(near, part{lo, hi, true})
+	}
+	switch q.Statistic {
+	case mechanisms.Median:
+		around((n + 1) / 2)
+	case mechanisms.Quantile, mechanisms.Quantiles: // p ascends
+		for _, p := range q.P {
+			around(p.Mul(decimalOf(n)).Ceil().IntPart())
+		}
+	default:
+		near = []part{{1, n, true}}
+	}
+	next, left := int64(1), n // the next rank, and how far the random ones before it are, if there are any
+	for _, r := range append(near, part{lo: n + 1}) {
+		for next < r.lo {
+			right := n
+			if r.random {
+				right = r.lo - next
+			}
+			size := min(max(1, min(left, right)/64), r.lo-next)
+			x.parts = append(x.parts, part{lo: next, hi: next + size - 1})
+			next, left = next+size, left+size
+		}
+		if r.random {
+			x.parts = append(x.parts, r)
+			next, left = r.hi+1, 1
+		}
+	}
+	return x
+}
+
+// affordable is how many samples to make for some draws: fewer where all of a large sample is random.
+func (x *sampler) affordable(draws int) int {
+	random := int64(0)
+	for _, p := range x.parts {
+		if p.random {
+			random += p.hi - p.lo + 1
+		}
+	}
+	return int(min(max((1<<18)/random, 1), 512, int64(draws)))
+}
+
+// next makes the next sample.
+func (x *sampler) next() *sorted {
+	x.random.next().word = wellSpread
+	n, s := float64(x.n), &sorted{}
+	expected := func(rank float64) float64 { return (rank - 0.5) / n }
+	for _, p := range x.parts {
+		if !p.random {
+			s.add(x.shape.index(expected(float64(p.lo+p.hi)/2), x.grid), p.hi-p.lo+1)
+			continue
+		}
+		// Between two values of known ranks, the others are independent of each other and all else.
+		from, to := 0., 1.
+		if p.lo > 1 {
+			from = expected(float64(p.lo - 1))
+		}
+		if p.hi < x.n {
+			to = expected(float64(p.hi + 1))
+		}
+		x.shares = x.shares[:0]
+		for range p.hi - p.lo + 1 {
+			x.shares = append(x.shares, from+(to-from)*(float64(x.random.coordinate()>>11)+0.5)*0x1p-53)
+		}
+		slices.Sort(x.shares)
+		for _, u := range x.shares {
+			s.add(x.shape.index(u, x.grid), 1)
+		}
+	}
+	return s
+}
