@@ -28,6 +28,9 @@ import (
 // patience is how long an unreachable broker is tried at start.
 const patience = 30 * time.Second
 
+// quiet is how long nothing is said of that.
+const quiet = time.Second
+
 // connect reaches the cluster.
 func (s KafkaSettings) connect(ctx context.Context, app *App) (*kafkaconn.Conn, error) {
 	conn, err := s.open()
@@ -59,12 +62,12 @@ func (s KafkaSettings) open() (*kafkaconn.Conn, error) {
 func (s KafkaSettings) reach(ctx context.Context, conn *kafkaconn.Conn, log *zap.Logger) error {
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	told := false
+	began, told := time.Now(), false
 	err := conn.Check(trying, func(err error) {
-		if !told {
+		if !told && time.Since(began) >= quiet {
+			told = true
 			log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", patience), zap.Strings("brokers", s.KafkaBrokers), zap.String("reason", unreachable(err)))
 		}
-		told = true
 	})
 	switch {
 	case err == nil:
@@ -94,7 +97,7 @@ func (s KafkaSettings) connectError(err error) error {
 	case errors.Is(err, kafka.SASLAuthenticationFailed):
 		why = fmt.Sprintf("the broker refuses the user %q (%s); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM", s.KafkaSASLUsername, s.KafkaSASLMechanism)
 	case errors.Is(err, kafka.UnsupportedSASLMechanism):
-		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want one that it offers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.KafkaSASLMechanism)
+		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want the one that it does: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.KafkaSASLMechanism)
 	case errors.Is(err, kafka.IllegalSASLState), errors.Is(err, kafka.SecurityDisabled):
 		why = "the port takes no credentials; want LOUVER_KAFKA_SASL_MECHANISM unset, or a port with SASL"
 	case kafkaconn.Refused(err):
@@ -107,6 +110,11 @@ func (s KafkaSettings) connectError(err error) error {
 
 // unreachable says in a few words why no broker answers.
 func unreachable(err error) string {
+	// The end of our patience says nothing; the last failure before it may.
+	if both := interface{ Unwrap() []error }(nil); errors.As(err, &both) {
+		all := both.Unwrap()
+		err = all[len(all)-1]
+	}
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:

@@ -64,7 +64,7 @@ func (c *replayCommand) Run(app *App) error {
 		}
 	}
 	if c.DryRun {
-		options.Speed = 0
+		options.Speed = min(options.Speed, 0) // nobody waits
 	}
 	file, err := c.open(app, columns, options)
 	if err != nil {
@@ -78,7 +78,9 @@ func (c *replayCommand) Run(app *App) error {
 	ctx, stop := app.UntilSignal()
 	defer stop()
 	n, err := c.send(ctx, app, tried(file.Records(ctx), trial))
-	if err != nil {
+	if err != nil && n > 0 && !c.DryRun {
+		return fmt.Errorf("%w (%d events were sent before)", err, n)
+	} else if err != nil {
 		return err
 	}
 	return c.tell(app, columns, n, trial)

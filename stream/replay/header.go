@@ -49,7 +49,18 @@ func (h Header) Find(flag, name string) (int, error) {
 			}
 		}
 	}
+	if h.data() {
+		return 0, fmt.Errorf("1: --%s %q is not in the first line, which looks like data; want a header: the names of the columns", flag, name)
+	}
 	return 0, fmt.Errorf("1: --%s %q is not in the header; want one of %s", flag, name, some(h.names))
+}
+
+// data says whether the header looks like an event, which must not be told: it has a number or a time.
+func (h Header) data() bool {
+	return slices.ContainsFunc(h.names, func(name string) bool {
+		_, isTime := parseTime([]byte(name))
+		return isTime || bare(name)[0] != '"'
+	})
 }
 
 // some lists names, not endlessly many.

@@ -69,7 +69,10 @@ func (l *lines) next() (row, error) {
 func (l *lines) begin(v *fastjson.Value, text []byte) error {
 	l.begun = true
 	for _, p := range l.parts {
-		if p.name != "" && find(v, p.name) == nil {
+		if p.name == "" {
+			continue
+		}
+		if f := find(v, p.name); f == nil || f.GetObject() != nil {
 			var names []string
 			for _, f := range shape.Of(text) {
 				names = append(names, f.Path)

@@ -110,6 +110,8 @@ func New(name string, in io.Reader, columns Columns, options Options) (*File, er
 		return nil, fmt.Errorf("%s:1: the file is empty; want CSV with a header, or JSON lines", name)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
+	case start[0] == '[':
+		return nil, fmt.Errorf("%s:1: the file is a JSON array; want one object a line, as jq -c '.[]' writes them", name)
 	case start[0] == '{':
 		f.rows = newLines(text, columns)
 	default:

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/louver/louver/stream/kafkatest"
+)
+
+// What stands in the way to Kafka and which setting to look at is one line, at once.
+func TestKafkaMistakes(t *testing.T) {
+	certificate, key := selfSigned(t)
+	pair, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	brokers := func(options ...kfake.Opt) string {
+		cluster, err := kfake.NewCluster(append(options, kfake.NumBrokers(1))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cluster.Close)
+		return strings.Join(cluster.ListenAddrs(), ",")
+	}
+	plain := brokers()
+	encrypted := brokers(kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))
+	secured := brokers(kfake.EnableSASL(), kfake.Superuser("PLAIN", "me", "secret"))
+	user := map[string]string{"LOUVER_KAFKA_SASL_MECHANISM": "PLAIN", "LOUVER_KAFKA_SASL_USERNAME": "me", "LOUVER_KAFKA_SASL_PASSWORD": "SECRET"}
+	for _, c := range []struct {
+		name, brokers string
+		environment   map[string]string
+		code          int
+		want          string
+	}{
+		{"TLS against a plain port", plain, map[string]string{"LOUVER_KAFKA_TLS": "true"}, exitBroker,
+			"louver: Kafka at " + plain + ": the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want LOUVER_KAFKA_TLS=false, or a port with TLS"},
+		{"plain against a TLS port", encrypted, nil, exitBroker,
+			"louver: Kafka at " + encrypted + ": the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"},
+		{"unknown authority", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true"}, exitBroker,
+			"louver: Kafka at " + encrypted + ": the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"},
+		{"another host's certificate", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true", "LOUVER_KAFKA_TLS_CA_FILE": certificate, "LOUVER_KAFKA_TLS_SERVER_NAME": "elsewhere"}, exitBroker,
+			"louver: Kafka at " + encrypted + ": the broker's certificate is for another name ("},
+		{"wrong password", secured, user, exitBroker,
+			"louver: Kafka at " + secured + `: the broker refuses the user "me" (PLAIN); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM`},
+		{"no port", "kafka", nil, exitInvalid, `louver: LOUVER_KAFKA_BROKERS: broker address "kafka": want host:port, such as kafka:9092`},
+		{"no broker", "", nil, exitInvalid, "louver: LOUVER_KAFKA_BROKERS: no broker address is given: want at least one host:port"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("LOUVER_KAFKA_BROKERS", c.brokers)
+			for name, value := range c.environment {
+				t.Setenv(name, value)
+			}
+			got := commandLine(t, "", "audit")
+			got.wants(t, c.code, c.want)
+			if strings.Contains(got.err, "SECRET") {
+				t.Errorf("the password is told: %s", got.err)
+			}
+		})
+	}
+}
+
+// A broker that cannot be reached is tried for a while; then the last failure is told in plain words.
+func TestUnreachableInWords(t *testing.T) {
+	s := KafkaSettings{KafkaBrokers: []string{"kafka:9092", "kafka2:9092"}}
+	for want, err := range map[string]error{
+		"nothing listens there":               &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		`there is no host "kafka"`:            &net.OpError{Op: "dial", Err: &net.DNSError{Name: "kafka", IsNotFound: true}},
+		"the connection is closed without an": io.EOF,
+		"there is no route to that host":      &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
+		"no answer":                           &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
+		"odd":                                 errors.New("odd"),
+	} {
+		got := s.connectError(fmt.Errorf("%w (the last failure: %w)", context.DeadlineExceeded, err)).Error()
+		if want := "no Kafka broker answered at kafka:9092,kafka2:9092 within 30s: " + want; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; check LOUVER_KAFKA_BROKERS") {
+			t.Errorf("%v: %s; want %s", err, got, want)
+		}
+	}
+}
+
+// Failures are told soon, so that nobody wonders for half a minute.
+func TestWaitingForKafkaIsTold(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	done := make(chan int)
+	go func() {
+		done <- execute(ctx, []string{"audit", "--kafka-brokers", address}, strings.NewReader(""), io.Discard, in)
+	}()
+	line := make([]byte, 1<<10)
+	n, err := out.Read(line)
+	if err != nil || !strings.Contains(string(line[:n]), "cannot reach Kafka yet, trying for 30s") || !strings.Contains(string(line[:n]), "nothing listens there") {
+		t.Errorf("%s, %v", line[:n], err)
+	}
+	cancel()
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	select {
+	case <-done:
+	case <-kafkatest.Context(t).Done():
+		t.Error("it goes on though it was told to stop")
+	}
+}

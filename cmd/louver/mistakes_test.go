@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/louver/louver/stream/kafkatest"
+)
+
+const requests = "time,client,section,bytes\n2015-05-17T10:05:00Z,SECRET1,blog,25230\n2015-05-17T10:05:03Z,SECRET2,assets,1015\n"
+
+// What people get wrong and the one line that answers it: what, where, what would be right. Mistakes in streams files
+// are in stream/config, those in reaching Kafka in connect_test.go.
+func TestMistakes(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	csv, semicolons := at("r.csv", requests), at("s.csv", strings.ReplaceAll(requests, ",", ";"))
+	empty, headless := at("empty", ""), at("h.csv", strings.SplitN(requests, "\n", 2)[1])
+	ragged, badTime := at("ragged.csv", requests+"2015-05-17T10:05:00Z,SECRET3\n"), at("t.csv", requests+"17/05/2015 10:05,SECRET3,blog,1\n")
+	json, array := at("r.jsonl", `{"usr":{"id":"SECRET1"},"ms":1,"ts":0}`), at("r.json", `[{"usr":"SECRET1"}]`)
+	numbers := at("n.txt", "12\n13,5\n")
+	missing := filepath.Join(dir, "none.csv")
+	columns := []string{"--user", "client", "--value", "bytes", "--time", "time"}
+	replay := func(path string, args ...string) []string {
+		return append([]string{"replay", path, "--topic", "t", "--dry-run"}, args...)
+	}
+	release := func(args ...string) []string {
+		return append([]string{"release", "--epsilon", "1", "--lower", "-10", "--upper", "10", "--step", "1"}, args...)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"nothing", nil, exitUsage, "no command; try louver demo, or louver help for all of them"},
+		{"a misspelt command", []string{"chek"}, exitUsage, `chek is not a command; did you mean "check"?`},
+		{"a misspelt flag", []string{"check", "--jsn", csv}, exitUsage, `unknown flag --jsn, did you mean "--json"?`},
+		{"no streams", []string{"run"}, exitUsage, "no streams file: give --streams or LOUVER_STREAMS"},
+		{"a streams file that is empty", []string{"run", "--streams", empty}, exitInvalid, empty + ":1: the file is empty; want a streams file in YAML"},
+		{"a streams file that is missing", []string{"run", "--streams", dir + "/none.yaml"}, exitInvalid, dir + "/none.yaml: no such streams file; want a file, a directory or a glob"},
+		{"a glob that matches nothing", []string{"run", "--streams", dir + "/*.yml"}, exitInvalid, dir + "/*.yml: no such streams file; want a file, a directory or a glob"},
+		{"a directory without streams files", []string{"run", "--streams", dir}, exitInvalid, dir + ": no streams file in this directory; want at least one *.yaml"},
+		{"a stage that is none", []string{"run", "--stages", "ingest,publsh"}, exitUsage, `--stages: "publsh" is `},
+
+		{"no columns", replay(csv), exitUsage, "--user, --value, --time missing; want the names of these columns of the file"},
+		{"no topic", []string{"replay", csv}, exitUsage, "missing flags: --topic=TOPIC"},
+		{"a wrong column", replay(csv, "--user", "user", "--value", "bytes", "--time", "time"), exitInvalid, csv + `:1: --user "user" is not in the header; want one of time, client, section, bytes`},
+		{"a wrong field of JSON", replay(json, "--user", "usr", "--value", "ms", "--time", "at"), exitInvalid, json + `:1: --user "usr" is not in the first event; want one of usr.id, ms, ts`},
+		{"a JSON array", replay(array, columns...), exitInvalid, array + ":1: the file is a JSON array; want one object a line, as jq -c '.[]' writes them"},
+		{"semicolons", replay(semicolons, columns...), exitInvalid, semicolons + `:1: --user "client" is not in the header, which has one column if ',' separates them; want --delimiter ';'`},
+		{"no header", replay(headless, columns...), exitInvalid, headless + `:1: --user "client" is not in the first line, which looks like data; want a header: the names of the columns`},
+		{"a ragged row", replay(ragged, columns...), exitInvalid, ragged + ":4: the line does not have as many fields as the header; want one for each column"},
+		{"an unknown time format", replay(badTime, columns...), exitInvalid, badTime + ":4: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, 2026-11-20, or an epoch number"},
+		{"an empty file", replay(empty, columns...), exitInvalid, empty + ":1: the file is empty; want CSV with a header, or JSON lines"},
+		{"a missing file", replay(missing, columns...), exitInvalid, "open " + missing + ": no such file or directory; want a CSV or JSON-lines file"},
+		{"a directory", replay(dir, columns...), exitInvalid, dir + ": this is a directory; want a file"},
+		{"a spreadsheet", replay(at("r.xlsx", "PK\x03\x04…"), columns...), exitInvalid, dir + "/r.xlsx: the file is a zip archive or a spreadsheet; want it unpacked, or saved as CSV"},
+		{"one column for two things", replay(csv, append(columns, "--group", "client")...), exitInvalid, `--user and --group are both "client"; want a column for each`},
+		{"a delimiter of two characters", replay(csv, append(columns, "--delimiter", "||")...), exitUsage, `--delimiter "||"; want one character, such as ;`},
+		{"a time to start from that is none", replay(csv, append(columns, "--from", "today")...), exitUsage, "--from=today; want now, or a time such as 2026-11-20T08:00:00Z"},
+		{"a negative speed", replay(csv, append(columns, "--speed", "-1")...), exitInvalid, "--speed -1; want a number greater than 0, or 0 for as fast as possible"},
+
+		{"a decimal comma", release(numbers), exitInvalid, numbers + ":2: not a number such as 12 or -3.5; want numbers, or --value COLUMN for CSV"},
+		{"CSV where numbers are wanted", release(csv), exitInvalid, csv + ":1: not a number such as 12 or -3.5; want numbers, or --value COLUMN for CSV"},
+		{"a column of texts", release("--value", "section", csv), exitInvalid, csv + ":2: column section is not a number such as 12 or -3.5"},
+		{"a missing column", release("--value", "ms", csv), exitInvalid, csv + `:1: --value "ms" is not in the header; want one of time, client, section, bytes`},
+		{"a directory of values", release(dir), exitInvalid, dir + ": this is a directory; want a file"},
+		{"no bounds", []string{"release", "--epsilon", "1", csv}, exitUsage, "--lower, --upper, --step missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 (only a plain count needs none)"},
+		{"no ε", []string{"release", "--statistic", "count", csv}, exitUsage, "missing flags: --epsilon=E"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := commandLine(t, "", c.args...)
+			got.wants(t, c.code, "louver: "+c.want)
+			if strings.Contains(got.err, "SECRET") {
+				t.Errorf("the answer repeats what people sent: %s", got.err)
+			}
+		})
+	}
+}
+
+// What looks like a mistake and is none.
+func TestFilesOfAllKinds(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(requests)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"plain":           requests,
+		"gzip":            packed.String(),
+		"byte order mark": "\ufeff" + requests,
+		"Windows":         strings.ReplaceAll(requests, "\n", "\r\n"),
+		"empty lines":     strings.ReplaceAll(requests, "\n", "\n\n"),
+		"quoted newlines": strings.Replace(requests, "blog", "\"b\nlog\"", 1),
+		"spaces":          strings.Replace(requests, "client", " client ", 1),
+	} {
+		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time", "--dry-run")
+		if got.code != exitDone || got.err != "" || !strings.HasPrefix(got.out, "# 2 events would be sent to t.") || !strings.Contains(got.out, "\n  user: client\n") {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got := commandLine(t, text, "release", "--value", "bytes", "--user", "client", "--statistic", "count", "--epsilon", "1000"); got != (outcome{out: "2\n"}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	// Negative numbers as values of flags.
+	if got := commandLine(t, "-7", "release", "--lower", "-10", "--upper", "-5", "--step", "1", "--epsilon", "1000", "--statistic", "mode"); got != (outcome{out: "-7\n"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Events that a stream would reject are told before and after they are sent, with the first line and the reason.
+func TestReplayTellsWhatIsRejected(t *testing.T) {
+	b := kafkatest.Fake(t)
+	text := requests + "2015-05-17T10:05:04Z,SECRET3,blog,n/a\n2015-05-17T10:05:05Z,,blog,1\n"
+	for mode, want := range map[string]string{"--dry-run": "# 4 events would be sent to t. ", "--keyed": "# 4 events sent to t. "} {
+		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time", "--group", "section", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","), mode)
+		if got.code != exitDone || !strings.HasPrefix(got.out, want) || !strings.Contains(got.out, "\n  group: section\n# groups: ") ||
+			got.err != "louver: a stream will reject 1 of the 4 events: bad_value, first in line 4 (bytes is missing or not a number such as 12 or -3.5)\n"+
+				"louver: a stream will reject 1 of the 4 events: bad_user, first in line 5 (client is empty or missing)\n" {
+			t.Errorf("%s: %+v", mode, got)
+		}
+	}
+	sent := 0
+	for p := range 3 {
+		sent += len(b.ConsumeValues(t, "t", p))
+	}
+	if sent != 4 {
+		t.Errorf("%d records in the topic, want 4", sent)
+	}
+}
