@@ -16,6 +16,24 @@ const (
 	exitPrivacyStop = 4 // what has been charged is not known: nothing more is released
 )
 
+// exitMeanings says what each exit code means.
+var exitMeanings = [...]string{
+	exitDone:        "done",
+	exitInvalid:     "the input or configuration is wrong",
+	exitUsage:       "the command line is wrong",
+	exitBroker:      "Kafka can't be reached or refuses",
+	exitPrivacyStop: "privacy stop (what has been charged is not known)",
+}
+
+// exitText lists the exit codes in one sentence.
+func exitText() string {
+	text := "Exit codes:"
+	for code, meaning := range exitMeanings {
+		text += fmt.Sprintf(" %d %s,", code, meaning)
+	}
+	return strings.TrimSuffix(text, ",") + "."
+}
+
 // exitError is an error with the exit code that it ends the program with. Errors without one end it with exitInvalid.
 type exitError struct {
 	code int

@@ -35,6 +35,7 @@ type commands struct {
 	Budget      budgetCommand      `cmd:"" help:"Print what each stream and budget has spent and has left, from the ledger."`
 	Audit       auditCommand       `cmd:"" help:"Compare the ledger with what was published: every charge once, every value identical."`
 	Topics      topicsCommand      `cmd:"" help:"List every topic, group and right that the streams need; create what is missing."`
+	Schema      schemaCommand      `cmd:"" help:"Print the JSON Schema or the reference of the streams file or of the published record."`
 	Broker      brokerCommand      `cmd:"" help:"Run the embedded broker alone, for trying things."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
@@ -63,7 +64,7 @@ func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
 const description = `Louver turns a Kafka topic of personal numbers into a Kafka topic of private statistics.
 
 Flags win over the environment (LOUVER_…, named at each flag), the environment over defaults.
-Exit codes: 0 done, 1 the input or configuration is wrong, 2 usage, 3 Kafka can't be reached or refuses, 4 privacy stop.`
+`
 
 func main() {
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -76,7 +77,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	var line commands
 	parser, err := kong.New(&line,
 		kong.Name("louver"),
-		kong.Description(description),
+		kong.Description(description+exitText()),
 		kong.Writers(out, errOut),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 120}),

@@ -113,12 +113,11 @@ type service struct {
 // has ended, so that the probes always answer.
 func (s *service) run(ctx context.Context) error {
 	operators := prometheus.NewRegistry()
-	operators.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge())
 	gauges := outputs.NewGauges()
 	public := prometheus.NewRegistry()
 	public.MustRegister(gauges)
 	engine := &stream.Service{App: s.AppID, Streams: s.streams, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
-		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, Metrics: metrics.New(operators, described(s.streams), reasons()), Log: s.log,
+		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, Metrics: operatorMetrics(operators, s.streams), Log: s.log,
 		Health: health.New(s.log, s.stages...)}
 	var servers []server
 	if s.HTTPAddr != "" {
@@ -210,6 +209,12 @@ func outputTopics(streams []*config.Stream) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// operatorMetrics registers all that operators see.
+func operatorMetrics(r prometheus.Registerer, streams []*config.Stream) *metrics.Operator {
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge())
+	return metrics.New(r, described(streams), reasons())
 }
 
 // described is what the metrics must know of the streams.

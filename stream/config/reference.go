@@ -105,7 +105,7 @@ func plain(text string) (v any) {
 func Reference() string {
 	var b strings.Builder
 	fileForm.reference(&b, "", "The file")
-	return b.String()
+	return strings.TrimSpace(b.String()) + "\n"
 }
 
 // reference writes the table of a mapping's keys, and those of the mappings in it.

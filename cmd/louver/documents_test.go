@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/louver/louver/stream/outputs"
+)
+
+var update = flag.Bool("update", false, "write the documents under deploy anew")
+
+// The documents say what the code says. Whoever changes the one makes the others with go generate ./cmd/louver.
+func TestDocuments(t *testing.T) {
+	documents := map[string]func() (string, error){"STREAMS.md": references["streams"], "RECORD.md": references["release"],
+		"METRICS.md": func() (string, error) { return metricsReference(t), nil }}
+	for name, text := range documents {
+		want, err := text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("..", "..", "deploy", name)
+		if *update {
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != want {
+			t.Errorf("%s differs from the code; go generate ./cmd/louver writes it anew", path)
+		}
+	}
+}
+
+const metricsIntroduction = `# Metrics and exit codes
+
+Louver serves Prometheus metrics on two addresses. This document is made from the metrics that are registered.
+
+`
+
+// metricsReference is the document of metrics.
+func metricsReference(t *testing.T) string {
+	var operators, public registered
+	operatorMetrics(&operators, nil)
+	public.MustRegister(outputs.NewGauges())
+	var b strings.Builder
+	b.WriteString(metricsIntroduction)
+	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent: for operators alone. Beside these there are Go's own `go_*` and `process_*`.\n\n%s\n\n", operators.table(t))
+	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n", public.table(t))
+	codes := table.NewWriter()
+	codes.AppendHeader(table.Row{"code", "meaning"})
+	for code, meaning := range exitMeanings {
+		codes.AppendRow(table.Row{code, meaning})
+	}
+	fmt.Fprintf(&b, "## Exit codes\n\n%s\n", codes.RenderMarkdown())
+	return b.String()
+}
+
+// registered takes note of collectors.
+type registered []prometheus.Collector
+
+func (r *registered) MustRegister(cs ...prometheus.Collector)     { *r = append(*r, cs...) }
+func (r *registered) Register(c prometheus.Collector) error       { r.MustRegister(c); return nil }
+func (r *registered) Unregister(prometheus.Collector) (gone bool) { return false }
+
+var descText = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
+
+// table lists louver's own metrics by name.
+func (r registered) table(t *testing.T) string {
+	t.Helper()
+	rows := map[string]table.Row{}
+	for _, c := range r {
+		descs := make(chan *prometheus.Desc)
+		go func() { c.Describe(descs); close(descs) }()
+		for d := range descs {
+			if !strings.Contains(d.String(), `"louver_`) {
+				continue
+			}
+			m := descText.FindStringSubmatch(d.String())
+			if m == nil {
+				t.Fatalf("%s is not written as expected", d)
+			}
+			name, _ := strconv.Unquote(m[1])
+			help, _ := strconv.Unquote(m[2])
+			if _, twice := rows[name]; twice {
+				t.Errorf("%s is there twice", name)
+			}
+			labels := "none"
+			if m[3] != "" {
+				labels = "`" + strings.ReplaceAll(m[3], ",", "`, `") + "`"
+			}
+			rows[name] = table.Row{"`" + name + "`", kindOf(t, c), labels, strings.ReplaceAll(help, "|", `\|`)}
+		}
+	}
+	w := table.NewWriter()
+	w.AppendHeader(table.Row{"metric", "type", "labels", "meaning"})
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		w.AppendRow(rows[name])
+	}
+	return w.RenderMarkdown()
+}
+
+// kindOf is the type of a collector's metrics.
+func kindOf(t *testing.T, c prometheus.Collector) string {
+	t.Helper()
+	switch c.(type) {
+	case *prometheus.CounterVec:
+		return "counter"
+	case *prometheus.GaugeVec, prometheus.Gauge, *outputs.Gauges:
+		return "gauge"
+	case *prometheus.HistogramVec, prometheus.Histogram:
+		return "histogram"
+	case prometheus.Counter: // after Gauge, which has its methods too
+		return "counter"
+	}
+	t.Fatalf("%T: a collector of an unknown type", c)
+	return ""
+}
+
+func TestSchemaCommand(t *testing.T) {
+	for _, of := range []string{"streams", "release"} {
+		got := commandLine(t, "", "schema", of)
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(got.out)))
+		if err != nil || got.code != exitDone || got.err != "" {
+			t.Fatalf("%s: %v in %+v", of, err, got)
+		}
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource(of, doc); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Compile(of); err != nil {
+			t.Errorf("%s: %v", of, err)
+		}
+		if got := commandLine(t, "", "schema", of, "--format", "markdown"); got.code != exitDone || !strings.HasPrefix(got.out, "# The ") {
+			t.Errorf("%s: %+v", of, got)
+		}
+	}
+	commandLine(t, "", "schema", "openapi").wants(t, exitUsage, `louver: <streams|release> must be one of "streams","release" but got "openapi"`)
+}
+
+func TestExitCodesAreInHelp(t *testing.T) {
+	got := commandLine(t, "", "--help")
+	for code, meaning := range exitMeanings {
+		if want := fmt.Sprintf("%d %s", code, meaning); !strings.Contains(strings.Join(strings.Fields(got.out), " "), want) {
+			t.Errorf("%q is not in\n%s", want, got.out)
+		}
+	}
+}

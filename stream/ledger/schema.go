@@ -1,0 +1,85 @@
+package ledger
+
+import (
+	_ "embed" // the schema
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed record.schema.json
+var recordSchema []byte
+
+// RecordSchema is the JSON Schema (draft 2020-12) of the output records' values.
+func RecordSchema() []byte { return recordSchema }
+
+// RecordReference is the same as tables, in Markdown.
+func RecordReference() (string, error) {
+	var doc yaml.Node // which keeps the order of fields; JSON is YAML
+	if err := yaml.Unmarshal(recordSchema, &doc); err != nil {
+		return "", fmt.Errorf("record.schema.json: %w", err)
+	}
+	t := table.NewWriter()
+	t.AppendHeader(table.Row{"field", "type", "meaning"})
+	if err := describe(t, "", doc.Content[0]); err != nil {
+		return "", err
+	}
+	return t.RenderMarkdown() + "\n", nil
+}
+
+// property is what the reference says of a field.
+type property struct {
+	Description string
+	Type        any
+	Enum        []any
+	Const       any
+	Ref         string `yaml:"$ref"`
+}
+
+// describe appends a row for each property of an object's schema.
+func describe(t table.Writer, path string, object *yaml.Node) error {
+	var schema struct{ Properties yaml.Node }
+	if err := object.Decode(&schema); err != nil {
+		return fmt.Errorf("record.schema.json: %w", err)
+	}
+	for i := 0; i+1 < len(schema.Properties.Content); i += 2 {
+		name, node := path+schema.Properties.Content[i].Value, schema.Properties.Content[i+1]
+		var p property
+		if err := node.Decode(&p); err != nil {
+			return fmt.Errorf("record.schema.json: %s: %w", name, err)
+		}
+		t.AppendRow(table.Row{"`" + name + "`", p.values(), p.Description})
+		if err := describe(t, name+".", node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values says what a field may hold.
+func (p property) values() string {
+	var words []string
+	switch kinds, several := p.Type.([]any); {
+	case p.Ref != "":
+		return strings.TrimPrefix(p.Ref, "#/$defs/")
+	case p.Const != nil:
+		p.Enum = []any{p.Const}
+	case several:
+		for _, k := range kinds {
+			words = append(words, fmt.Sprint(k))
+		}
+	case p.Type != nil:
+		words = append(words, fmt.Sprint(p.Type))
+	}
+	for _, v := range p.Enum {
+		word, err := json.Marshal(v)
+		if err != nil {
+			word = []byte(fmt.Sprint(v))
+		}
+		words = append(words, "`"+string(word)+"`")
+	}
+	return strings.Join(words, ", ")
+}
