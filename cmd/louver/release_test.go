@@ -123,7 +123,7 @@ func TestReleaseMistakes(t *testing.T) {
 		{csv, with("--value", "ms", "--delimiter", "ab"), exitUsage, `louver: --delimiter "ab"; want one character, such as ;`},
 		{strings.ReplaceAll(csv, ",", ";"), with("--value", "ms"), exitInvalid, `louver: stdin:1: --value "ms" is not in the header, which has one column if ',' separates them; want --delimiter ';'`},
 		{"1", with("--epsilon", "0"), exitUsage, "louver: epsilon 0 must be greater than 0"},
-		{"1", with("--epsilon", "1e99999999"), exitUsage, "louver: --epsilon: 1e99999999 is not a number"},
+		{"1", with("--epsilon", "1e99999999"), exitUsage, `louver: --epsilon: 1e99999999 is too long; want a number of at most 60 digits`},
 		{"1", with("--step", "0.3"), exitUsage, "louver: grid: step 0.3 must divide"},
 		{"1", with("--statistic", "median", "--p", "0.5"), exitUsage, "louver: p [0.5] is not a parameter of statistic median"},
 		{"1", with("--statistic", "quantile"), exitUsage, "louver: --statistic quantile without --p; want --p, such as --p 0.9"},

@@ -20,6 +20,7 @@ var (
 	comma      = regexp.MustCompile(`^([-+]?[0-9]+),([0-9]+)$`)
 	thousands  = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}([ _'][0-9]{3})+$|^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+$`)
 	percentage = regexp.MustCompile(`^[0-9.]+ ?%$`)
+	exponent   = regexp.MustCompile(`^[-+]?[0-9.]+[eE][-+]?[0-9]+$`)
 	leading    = regexp.MustCompile(`^([-+]?)0+([0-9].*)$`)
 )
 
@@ -49,11 +50,11 @@ func parseNumber(text string) (decimal.Decimal, error) {
 			return d, fmt.Errorf("is not a number; write %s", d.Shift(-2))
 		}
 		return d, errors.New("is not a number")
-	case err != nil:
+	case err != nil && !exponent.MatchString(text):
 		return d, errors.New("is not a number")
 	case leading.MatchString(text):
 		return d, errors.New("begins with a 0, which some readers take for octal; write " + leading.ReplaceAllString(text, "$1$2"))
-	case len(text) > 60 || d.Exponent() < -60 || d.Exponent() > 60:
+	case err != nil || len(text) > 60 || d.Exponent() < -60 || d.Exponent() > 60:
 		return d, errors.New("is too long; want a number of at most 60 digits")
 	}
 	return d, nil

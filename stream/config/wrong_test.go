@@ -172,7 +172,7 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`lower: 0, upper: 60000`, `lower: 60000, upper: 0`,
 		`18: streams[checkout].bounds.upper: 0 is not greater than lower, 60000; want more`},
 	{`lower: 0, upper: 60000`, `lower: 0, upper: 1e999999999`,
-		`18: streams[checkout].bounds.upper: 1e999999999 is not a number; want a number, for example 12.5`},
+		`18: streams[checkout].bounds.upper: 1e999999999 is too long; want a number of at most 60 digits`},
 	{`step: 1,`, `step: 7,`,
 		`18: streams[checkout].bounds.upper: 60000 is not lower and a multiple of step, 7; want 59997 or 60004`},
 	{`step: 1,`, `step: 0,`,

@@ -39,6 +39,7 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000")}
 	paid.Groups[0].Values[0].Smoothed = &Smoothed{Value: dec("0.001")}
 	paid.Standing.StreamSpent, paid.Standing.BudgetSpent = nil, nil
+	paid.Incomplete = true
 	old.Format = 0
 	for name, e := range map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "old": old} {
 		for _, r := range records(t, e) {
