@@ -25,9 +25,9 @@ const (
 //   - All else goes by an error and what it is compared with: Useful up to a tenth of that, Noise from the whole of it
 //     on, else Rough. The error of a count is compared with the count, or with a tenth of the users if that is more and
 //     the count is of some of them only (above, below, outside). The error of a mean is compared with its distance from
-//     0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds. A mode has no error, but
-//     [Lead95], which is compared with the users.
-//   - Values of other mechanisms have no public error, and no quality.
+//     0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds.
+//   - A mode is Noise where [Lead95] is as many as all users: none could be found among so few. Otherwise its error, like
+//     that of every other mechanism, depends on the data: it has no quality.
 func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 	n := float64(q.ExpectedUsers)
 	if users != nil {
@@ -39,10 +39,10 @@ func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 	case Median, Quantile, Quantiles:
 		return q.judgeBand(d, i, n)
 	case Mode:
-		if n == 0 {
-			return ""
+		if n > 0 && float64(Lead95(q.Epsilon.InexactFloat64(), q.Grid.last)) >= n {
+			return Noise
 		}
-		return compare(float64(Lead95(q.Epsilon.InexactFloat64(), q.Grid.last)), n)
+		return ""
 	}
 	noise, ok := figure(d.Error95, i)
 	if !ok {

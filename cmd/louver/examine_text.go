@@ -39,16 +39,37 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	}
 	fmt.Fprintf(w, "stream %s (%s)\n", s.Stream, s.Where)
 	fmt.Fprintf(w, "  windows of %s%s, drawn %s after their end\n", s.Size, hops, s.Grace)
+	if s.Users > 0 {
+		fmt.Fprintf(w, "  %d users expected in a window and group\n", s.Users)
+	}
 	fmt.Fprintf(w, "  one user counts in %s and can lose %s by a window, paid by budget %s\n\n",
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
+	head := []string{"release", "statistic", "mechanism", "epsilon"}
+	if s.MaxGroups > 1 {
+		head = append(head, "charge a window")
+	}
+	head = append(head, "error, 95 %")
+	if s.Users > 0 {
+		head = append(head, "quality")
+	}
 	var rows [][]string
 	for _, r := range s.Releases {
-		rows = append(rows, []string{r.Values[0].Release, r.Statistic, r.Mechanism, figures(r.Epsilon, r.Delta), r.Charge.String(), errorText(r.Values[0].Figure, s.Users, s.Unit)})
-		for _, v := range r.Values[1:] {
-			rows = append(rows, []string{v.Release, "", "", "", "", errorText(v.Figure, s.Users, s.Unit)})
+		common := []string{r.Statistic, r.Mechanism, figures(r.Epsilon, r.Delta)}
+		if s.MaxGroups > 1 {
+			common = append(common, r.Charge.String())
+		}
+		for i, v := range r.Values {
+			if i > 0 {
+				common = make([]string, len(common))
+			}
+			row := append(append([]string{v.Release}, common...), errorText(v.Figure, s.Unit))
+			if s.Users > 0 {
+				row = append(row, qualityText(v.Figure))
+			}
+			rows = append(rows, row)
 		}
 	}
-	err := writeTable(w, width, []string{"release", "statistic", "mechanism", "epsilon", "charge a window", "error, 95 %"}, rows)
+	err := writeTable(w, width, head, rows)
 	fmt.Fprintln(w)
 	return err
 }

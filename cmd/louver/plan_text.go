@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -42,23 +41,22 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 		fmt.Fprintln(w, strings.Join(heads, ", "))
 	}
 	head := []string{"release", "mechanism", "epsilon", "error, 95 %"}
-	ranked := slices.ContainsFunc(p.Releases, func(r plannedRelease) bool { return r.Values[0].Low != nil })
-	if ranked {
-		head = append(head, "percentiles, 95 %")
-	}
 	if p.Shape != "" {
 		head = append(head, "typical error", "19 of 20 within")
+	}
+	if p.Users > 0 {
+		head = append(head, "quality")
 	}
 	var rows [][]string
 	for _, r := range p.Releases {
 		mechanism, epsilon := r.Mechanism, figures(r.Epsilon, r.Delta)
 		for _, v := range r.Values {
-			row := []string{v.Release, mechanism, epsilon, errorText(v.Figure, p.Users, p.Unit)}
-			if ranked {
-				row = append(row, percentilesText(v.Figure))
-			}
+			row := []string{v.Release, mechanism, epsilon, errorText(v.Figure, p.Unit)}
 			if p.Shape != "" {
 				row = append(row, valueText(v.TypicalError, p.Unit), valueText(v.Error95, p.Unit))
+			}
+			if p.Users > 0 {
+				row = append(row, qualityText(v.Figure))
 			}
 			rows = append(rows, row)
 			mechanism, epsilon = "", ""
@@ -66,6 +64,9 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 	}
 	if err := writeTable(w, width, head, rows); err != nil {
 		return err
+	}
+	if p.Shape != "" && p.Users > 0 {
+		fmt.Fprintln(w, "Typical error and 19 of 20 count from the statistic of the users who are there, not from that of the shape.")
 	}
 	for _, r := range p.Releases {
 		if r.Needs != nil {
@@ -117,27 +118,28 @@ func (r plannedRelease) needsText(users int64) string {
 }
 
 // errorText says how far off a value may be, whatever the data.
-func errorText(f forecast.Figure, users int64, unit string) string {
+func errorText(f forecast.Figure, unit string) string {
 	switch {
 	case f.CountError != nil:
 		return fmt.Sprintf("± %d users", *f.CountError)
 	case f.Lead != nil:
-		return fmt.Sprintf("none if %d users ahead", *f.Lead)
+		return fmt.Sprintf("none if it leads by %d users", *f.Lead)
 	case f.ValueError != nil:
 		return "± " + valueText(f.ValueError, unit)
 	case f.RankError == nil:
-		return "depends on the data"
-	case users > 0:
-		return fmt.Sprintf("± %.4g ranks, %.2g %% of %d users", *f.RankError, *f.RankError/float64(users)*100, users)
+		return "depends on the data: see plan --shape"
+	case f.Low != nil && f.High != nil:
+		return fmt.Sprintf("p%.3g–p%.3g (± %.4g ranks)", *f.Low*100, *f.High*100, *f.RankError)
 	}
 	return fmt.Sprintf("± %.4g ranks", *f.RankError)
 }
 
-func percentilesText(f forecast.Figure) string {
-	if f.Low == nil || f.High == nil {
-		return ""
+// qualityText is the quality to expect.
+func qualityText(f forecast.Figure) string {
+	if f.Quality == "" {
+		return "unknown"
 	}
-	return fmt.Sprintf("%.4g %% – %.4g %%", *f.Low*100, *f.High*100)
+	return string(f.Quality)
 }
 
 func valueText(x *float64, unit string) string {

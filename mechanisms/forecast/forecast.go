@@ -43,6 +43,8 @@ type Figure struct {
 	Lead *int64 `json:"lead_95"`
 	// ValueError bounds the error of a mean in the unit of the values, with probability 95 % and whatever the data.
 	ValueError *float64 `json:"value_error_95"`
+	// Quality is what the value's will be, if the users are as many as expected; "" where they or its error are unknown.
+	Quality mechanisms.Quality `json:"quality,omitempty"`
 	// TypicalError and Error95 are not exceeded with probability 50 % and 95 % under the shape, in the unit of the values.
 	// They are counted from the statistic of the users who are there.
 	TypicalError *float64 `json:"typical_error,omitempty"`
@@ -82,6 +84,7 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 			low, high := max(0, p-off), min(1, p+off)
 			f.Low, f.High = &low, &high
 		}
+		f.Quality = quality(q, m, draw, i, public)
 	}
 	epsilon := q.Epsilon.InexactFloat64()
 	switch {
@@ -93,6 +96,22 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 		figures[0].ValueError, err = worstMean(q, m, public)
 	}
 	return figures, err
+}
+
+// quality judges the i-th value of a draw from nobody as if the users expected were there.
+func quality(q mechanisms.Query, m mechanisms.Mechanism, draw mechanisms.Draw, i int, public Public) mechanisms.Quality {
+	if public.Users == 0 {
+		return ""
+	}
+	value := 0.
+	switch {
+	case !m.Counts():
+		draw.Error95 = nil // that of a mean depends on what is drawn
+	case q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil:
+		value = float64(public.Users)
+	}
+	q.ExpectedUsers = public.Users
+	return q.Judge(draw, i, value, public.count())
 }
 
 func (p Public) count() *mechanisms.NoisyCount {
