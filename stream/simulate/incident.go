@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// incident is a time in which one region is slow.
-type incident struct {
-	region     int
-	start, end time.Time
+// Incident is a time in which one region is slow: latencies are three times as high.
+type Incident struct {
+	Region     string
+	Start, End time.Time // UTC; End is the first moment without
 }
 
 const (
@@ -21,15 +21,20 @@ const (
 // incidents keeps the draws for incidents apart from those for requests.
 const incidents = 0x696e636964656e74
 
-// incident returns the one of the three minutes that at is in.
-func (s *Service) incident(at time.Time) incident {
-	period := at.Truncate(incidentEvery)
+// Incident returns the one incident of the three minutes, counted from midnight, that contain at. It may be over, or
+// still to come.
+func (s *Service) Incident(at time.Time) Incident {
+	period := at.UTC().Truncate(incidentEvery)
 	random := rand.New(rand.NewPCG(s.seed^incidents, uint64(period.UnixNano())))
 	length := incidentLeast + time.Duration(random.Int64N(int64(incidentMost-incidentLeast)))
 	start := period.Add(time.Duration(random.Int64N(int64(incidentEvery - length))))
-	return incident{random.IntN(len(regions)), start, start.Add(length)}
+	return Incident{regions[random.IntN(len(regions))].name, start, start.Add(length)}
 }
 
-func (i incident) in(region int, at time.Time) bool {
-	return region == i.region && !at.Before(i.start) && at.Before(i.end)
+// Before returns the incident of the three minutes before this one's.
+func (s *Service) Before(i Incident) Incident { return s.Incident(i.Start.Add(-incidentEvery)) }
+
+// in says whether a region is slow at a time.
+func (i Incident) in(region string, at time.Time) bool {
+	return region == i.Region && !at.Before(i.Start) && at.Before(i.End)
 }

@@ -1,15 +1,16 @@
 // Package simulate is the service that `louver demo` watches: it makes up the telemetry of a web service in three
-// regions. Nobody is behind these numbers, so that figures can be compared with the truth without harm.
+// regions. Nobody is behind these numbers, so figures can be compared with the truth without harm: see [Truth].
 //
 // The service, as configured by default:
 //
-//   - Regions eu, us and ap, with 1500 users each, who always call from their own region. All users are alike.
-//   - 450 requests a second altogether, a Poisson process. Each region has its day: the rate is 40 % above the average at
-//     15:00 and 40 % below it at 03:00 local time, UTC+1, UTC−5 and UTC+9. A window of 10 s so sees some 680 to 1130
+//   - Regions eu, us and ap, with 10,000 users each, who always call from their own region. All users are alike.
+//   - 1500 requests a second altogether, a Poisson process. Each region has its day: the rate is 40 % above the average
+//     at 15:00 and 40 % below it at 03:00 local time, UTC+1, UTC−5 and UTC+9. A window of 10 s so sees some 2600 to 5000
 //     users a region.
 //   - Latencies are lognormal with a median of 120 ms and σ = 0.6, in whole milliseconds: p90 259 ms, p99 485 ms, the
-//     mean 144 ms, the most frequent value 84 ms, and one in 115 above 500 ms.
+//     mean 144 ms, the most frequent value 84 ms, and one in 16 above 300 ms.
 //   - Every three minutes there is an incident: one region is three times as slow for 30 to 60 seconds.
+//   - Robin, a user of region eu, calls once in half of all spells of ten seconds: each time a fair coin decides.
 //
 // What happens is a function of the seed and the time alone, so a span gives the same events however it is cut.
 //
@@ -23,6 +24,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -31,15 +33,15 @@ import (
 type Config struct {
 	// Seed chooses the course of events.
 	Seed uint64
-	// Users is the number of users of one region. Defaults to 1500.
+	// Users is the number of users of one region. Defaults to 10,000.
 	Users int
-	// Rate is the average number of requests a second, of all regions together. Defaults to 450.
+	// Rate is the average number of requests a second, of all regions together. Defaults to 1500.
 	Rate float64
 }
 
 // Event is one request.
 type Event struct {
-	User    string    // such as "eu-0042"
+	User    string    // for example "eu-0042"
 	Region  string    // eu, us or ap
 	Latency int64     // whole milliseconds, at least 1
 	Time    time.Time // UTC
@@ -56,10 +58,10 @@ type Service struct {
 func New(c Config) *Service {
 	s := &Service{seed: c.Seed, users: c.Users, rate: c.Rate}
 	if s.users <= 0 {
-		s.users = 1500
+		s.users = 10_000
 	}
 	if !(s.rate > 0) {
-		s.rate = 450
+		s.rate = 1500
 	}
 	return s
 }
@@ -92,16 +94,16 @@ const (
 // Events calls f for every request in [from, to), in order of time.
 func (s *Service) Events(from, to time.Time, f func(Event)) {
 	for at := from.Truncate(tick); at.Before(to); at = at.Add(tick) {
-		s.tick(at.UTC(), func(e Event) {
+		for _, e := range s.tick(at.UTC()) {
 			if !e.Time.Before(from) && e.Time.Before(to) {
 				f(e)
 			}
-		})
+		}
 	}
 }
 
-// tick draws the requests of the tick that begins at start.
-func (s *Service) tick(start time.Time, f func(Event)) {
+// tick draws the requests of the tick that begins at start, in order of time.
+func (s *Service) tick(start time.Time) (events []Event) {
 	random := rand.New(rand.NewPCG(s.seed, uint64(start.UnixNano())))
 	var rates [len(regions)]float64
 	total := 0.
@@ -109,12 +111,12 @@ func (s *Service) tick(start time.Time, f func(Event)) {
 		rates[i] = s.rate / float64(len(regions)) * r.activity(start)
 		total += rates[i]
 	}
-	slow := s.incident(start)
+	slow := s.Incident(start)
 	// The gaps of a Poisson process are exponential; beginning anew with each tick changes nothing, as it has no memory.
 	for offset := 0.; ; {
 		offset += random.ExpFloat64() / total
 		if offset >= tick.Seconds() {
-			return
+			break
 		}
 		at := start.Add(time.Duration(offset * float64(time.Second)))
 		i, x := 0, random.Float64()*total
@@ -122,17 +124,22 @@ func (s *Service) tick(start time.Time, f func(Event)) {
 			x -= rates[i]
 			i++
 		}
-		latency := median * math.Exp(sigma*random.NormFloat64())
-		if slow.in(i, at) {
-			latency *= incidentSlow
-		}
-		f(Event{
-			User:    fmt.Sprintf("%s-%04d", regions[i].name, random.IntN(s.users)),
-			Region:  regions[i].name,
-			Latency: max(1, int64(math.Round(latency))),
-			Time:    at,
-		})
+		events = append(events, request(random, slow, regions[i].name, fmt.Sprintf("%s-%04d", regions[i].name, random.IntN(s.users)), at))
 	}
+	if e, ok := s.robinIn(start, slow); ok {
+		at, _ := slices.BinarySearchFunc(events, e, func(a, b Event) int { return a.Time.Compare(b.Time) })
+		events = slices.Insert(events, at, e)
+	}
+	return events
+}
+
+// request draws a request's latency.
+func request(random *rand.Rand, slow Incident, region, user string, at time.Time) Event {
+	latency := median * math.Exp(sigma*random.NormFloat64())
+	if slow.in(region, at) {
+		latency *= incidentSlow
+	}
+	return Event{User: user, Region: region, Latency: max(1, int64(math.Round(latency))), Time: at}
 }
 
 // activity is a region's rate at a time, as a share of its average.
@@ -141,7 +148,7 @@ func (r region) activity(at time.Time) float64 {
 	return 1 + swing*math.Cos(2*math.Pi*(hour-rush)/24)
 }
 
-// AppendJSON appends the event as the JSON object that the demo's input topic holds, such as
+// AppendJSON appends the event as the JSON object that the demo's input topic holds, for example
 // {"user_id":"eu-0042","region":"eu","latency_ms":117,"ts":"2026-11-20T08:00:00.123Z"}.
 func (e Event) AppendJSON(b []byte) []byte {
 	b = append(b, `{"user_id":"`...)

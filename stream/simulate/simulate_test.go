@@ -79,7 +79,7 @@ func TestFigures(t *testing.T) {
 			users[e.User] = true
 		}
 		for region, east := range map[string]int{"eu": 1, "us": -5, "ap": 9} {
-			want := 150 * length * (1 + 0.4*math.Cos(2*math.Pi*float64(hour+east-15)/24))
+			want := 500 * length * (1 + 0.4*math.Cos(2*math.Pi*float64(hour+east-15)/24))
 			if got := float64(len(spans[region])); math.Abs(got-want) > 5*math.Sqrt(want) { // Poisson
 				t.Errorf("%s at %d:00 UTC: %v events in %d s, want about %.0f", region, hour, got, length, want)
 			}
@@ -97,8 +97,10 @@ func TestFigures(t *testing.T) {
 			t.Errorf("quantile %v of %d latencies is %.1f ms, want %.1f within %.1f %%", q.p, len(usual), math.Exp(got), math.Exp(want), 100*tolerance)
 		}
 	}
-	if len(users) < 4400 || len(users) > 4500 { // each misses 32400 requests with probability e^−7.2: 3.4 ± 1.8 of 4500 do
-		t.Errorf("%d users, want nearly all of 4500", len(users))
+	// Each of 30,000 users misses the 36,000 requests of the region's 10,000 with probability e^−3.6: 820 ± 28 do.
+	delete(users, simulate.Robin)
+	if missing := 30_000 - len(users); missing < 820-5*28 || missing > 820+5*28 {
+		t.Errorf("%d users do not call, want about 820", missing)
 	}
 }
 
@@ -150,6 +152,9 @@ func TestStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := f.Streams[0]
+	if s.Window.Size != simulate.Spell {
+		t.Errorf("windows of %s, want Robin's spell of %s", s.Window.Size, simulate.Spell)
+	}
 	if !slices.Equal(s.Groups, simulate.Regions()) {
 		t.Errorf("groups %v, want %v", s.Groups, simulate.Regions())
 	}
@@ -168,6 +173,45 @@ func TestStreams(t *testing.T) {
 		}
 		if string(got.User) != e.User || s.Groups[got.Group] != e.Region || got.Value != e.Latency || got.Time != e.Time.Truncate(time.Millisecond).UnixNano() {
 			t.Fatalf("%s: decoded as %+v", record, got)
+		}
+	}
+}
+
+// Robin calls at most once in a spell, when the coin says so, and the coin is fair.
+func TestRobin(t *testing.T) {
+	const spells = 3600
+	s := simulate.New(simulate.Config{Seed: 5, Rate: 1})
+	calls := map[time.Time]int{}
+	s.Events(noon, noon.Add(spells*simulate.Spell), func(e simulate.Event) {
+		if e.User == simulate.Robin {
+			calls[e.Time.Truncate(simulate.Spell)]++
+		}
+	})
+	present := 0
+	for i := range spells {
+		at := noon.Add(time.Duration(i) * simulate.Spell)
+		want := 0
+		if s.RobinCalls(at) {
+			want, present = 1, present+1
+		}
+		if calls[at] != want {
+			t.Fatalf("%s: %d calls, want %d", at, calls[at], want)
+		}
+	}
+	if math.Abs(float64(present)-spells/2) > 5*math.Sqrt(spells/4) {
+		t.Errorf("Robin called in %d of %d spells, want half", present, spells)
+	}
+}
+
+func TestIncidentsOneAfterAnother(t *testing.T) {
+	s := simulate.New(simulate.Config{Seed: 3})
+	for at := noon; at.Before(noon.Add(time.Hour)); at = at.Add(7 * time.Second) {
+		this := s.Incident(at)
+		if before := s.Before(this); before.End.After(this.Start) || this.Start.Sub(before.End) > 6*time.Minute {
+			t.Fatalf("incident %+v comes before %+v", before, this)
+		}
+		if length := this.End.Sub(this.Start); length < 30*time.Second || length > time.Minute {
+			t.Fatalf("incident %+v takes %s", this, length)
 		}
 	}
 }

@@ -1,0 +1,77 @@
+package simulate_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/simulate"
+)
+
+func parse(t *testing.T, yaml []byte) *config.Stream {
+	t.Helper()
+	f, err := config.Parse("demo.yaml", yaml, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Streams[0]
+}
+
+// The truth is what a plain computation over each user's last request gives.
+func TestTruth(t *testing.T) {
+	s := parse(t, simulate.Streams())
+	truth, err := simulate.NewTruth(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[string]map[string]simulate.Event{}
+	for _, e := range collect(simulate.Config{Seed: 9}, noon, noon.Add(2*s.Window.Size)) {
+		truth.Add(e)
+		if e.Time.Before(noon.Add(s.Window.Size)) {
+			if last[e.Region] == nil {
+				last[e.Region] = map[string]simulate.Event{}
+			}
+			last[e.Region][e.User] = e
+		}
+	}
+	got := truth.Take(noon.Add(s.Window.Size))
+	for _, region := range simulate.Regions() {
+		var values []int64
+		slow, total := int64(0), int64(0)
+		for _, e := range last[region] {
+			values = append(values, e.Latency)
+			if e.Latency > 300 {
+				slow++
+			}
+		}
+		slices.Sort(values)
+		n := len(values)
+		for _, v := range values[n/10 : n-n/10] {
+			total += v
+		}
+		for name, want := range map[string]float64{"p50": float64(values[(n+1)/2-1]), "p90": float64(values[(9*n+9)/10-1]),
+			"typical": float64(total) / float64(n-2*(n/10)), "users": float64(n), "slow": float64(slow)} {
+			if v, _ := got[region+"/"+name].Float64(); v < want-1e-6 || v > want+1e-6 {
+				t.Errorf("%s/%s: %v, want %v", region, name, v, want)
+			}
+		}
+	}
+	if len(got) != len(s.Groups)*len(s.Releases) {
+		t.Errorf("%d figures, want %d", len(got), len(s.Groups)*len(s.Releases))
+	}
+	if again := truth.Take(noon.Add(s.Window.Size)); again != nil {
+		t.Error("a window that was taken is still there")
+	}
+	if empty := truth.Take(noon.Add(time.Hour)); empty != nil {
+		t.Errorf("a window without events: %v", empty)
+	}
+}
+
+func TestTruthUnknown(t *testing.T) {
+	yaml := strings.Replace(string(simulate.Streams()), "statistic: median", "statistic: mode", 1)
+	if _, err := simulate.NewTruth(parse(t, []byte(yaml))); err == nil || !strings.Contains(err.Error(), "demo.yaml:") {
+		t.Errorf("got %v, want an error that says where", err)
+	}
+}
