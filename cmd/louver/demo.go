@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"os"
 	"time"
 
@@ -13,10 +11,7 @@ import (
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/simulate"
 	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
-	"github.com/louver/louver/windows"
 )
 
 // demoCommand runs everything in one process: broker, events, service, table.
@@ -24,41 +19,99 @@ type demoCommand struct {
 	HTTPSettings
 	MetricsSettings
 	ServiceSettings
-	fileColumns
-	CSV   string  `name:"csv" placeholder:"FILE" help:"Show a file's figures instead of the simulated service's, as if its events happened now."`
-	Speed float64 `default:"1440" placeholder:"X" help:"How much faster than they happened the file's events come; 1440: a day a minute."`
-	Lower string  `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
-	Upper string  `default:"1000000" placeholder:"X" help:"Upper bound of the file's values."`
-	Step  string  `default:"1" placeholder:"X" help:"Distance of the grid's points."`
-	Unit  string  `placeholder:"UNIT" help:"Unit of the file's values."`
+	fileFlags
 }
 
-// feeder sends events to a stream's input topic until there are no more or ctx ends.
-type feeder func(ctx context.Context, conn *kafkaconn.Conn, s *config.Stream) error
+// Help is the long help.
+func (demoCommand) Help() string {
+	return `Without --csv, shows a simulated service: beside each private figure stands the truth, since nobody is behind it.
+
+With --csv, shows the figures of a file of your own, with the file's own times. All its events are sent before the first
+window closes, so none is late, in whatever order they are. Times in which nothing happens are skipped.
+
+  louver demo --csv requests.csv --user client --value bytes --time time --group section --upper 100000
+
+On a terminal the figures are drawn as a table. Into a pipe goes a header, and then a line for each figure.`
+}
+
+// scene is what a demo is about: where its events come from, and what may be said about them.
+type scene interface {
+	// streams gives the streams of the demo. Their windows have a fixed start.
+	streams(ctx context.Context, say func(status string)) ([]*config.Stream, error)
+	// begin sends what must be in the topics before the stages start, which close at once every window that is due.
+	begin(ctx context.Context, conn *kafkaconn.Conn, say func(status string)) error
+	// feed sends what comes later. It returns when ctx ends or nothing more comes.
+	feed(ctx context.Context) error
+	// tell adds to a window's figures what the scene knows beyond them.
+	tell(p *picture)
+	// text is what the screen says besides the figures.
+	text() sceneText
+}
+
+// display is where a demo's figures go. It is safe for concurrent use.
+type display interface {
+	// say shows what goes on before the first figures.
+	say(status string)
+	// show takes the figures of the next window.
+	show(p picture)
+	// listening notes the addresses that the service answers at.
+	listening(addresses []string)
+	// over says that there will be no more windows.
+	over()
+	// run returns when ctx ends or the viewer has seen enough.
+	run(ctx context.Context) error
+}
 
 // demoApp names the internal topics of a demo, which live as long as it does.
 const demoApp = "demo"
-
-// past is how much of the simulated service's past the demo begins with, so that there are figures at once.
-const past = time.Minute
 
 // Run implements the command.
 func (c *demoCommand) Run(app *App) error {
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	yaml, feed, err := c.source()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := c.scene()
 	if err != nil {
 		return err
 	}
-	file, err := config.Parse("the demo's streams", yaml, os.LookupEnv)
+	d, log, flush := newDisplay(app, s)
+	defer flush()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer cancel()
+		return d.run(ctx)
+	})
+	group.Go(func() error { return stoppedAs(ctx, c.play(ctx, s, d, log)) })
+	return group.Wait()
+}
+
+// scene is the simulated service, or a file.
+func (c *demoCommand) scene() (scene, error) {
+	if c.CSV == "" {
+		return newSimulation(), c.check()
+	}
+	return newFileScene(c.fileFlags)
+}
+
+// newDisplay is a screen on a terminal, and lines elsewhere. On a screen, what is logged waits for flush.
+func newDisplay(app *App, s scene) (d display, log *zap.Logger, flush func()) {
+	log = app.Log.WithOptions(zap.IncreaseLevel(zap.ErrorLevel))
+	out, ok := app.Out.(*os.File)
+	if !ok || !isScreen(out) {
+		return newLines(app.Out, app.Err), log, func() {}
+	}
+	held := &held{to: app.Err}
+	return newScreen(out, s), held.logger(), held.flush
+}
+
+// play runs broker, events and service until ctx ends.
+func (c *demoCommand) play(ctx context.Context, s scene, d display, log *zap.Logger) error {
+	streams, err := s.streams(ctx, d.say)
 	if err != nil {
 		return err
 	}
-	for _, s := range file.Streams {
-		if w := &s.Window; w.StartNow {
-			w.StartNow, w.Start = false, windows.NextBoundary(time.Now().Add(-past).UnixNano(), w.Every)
-		}
-	}
+	d.say("starting a Kafka broker in this process")
 	broker, err := embedded("127.0.0.1", 0, "")
 	if err != nil {
 		return err
@@ -69,75 +122,62 @@ func (c *demoCommand) Run(app *App) error {
 		return err
 	}
 	defer conn.Close()
-	if err := createInputs(ctx, conn, file.Streams); err != nil {
+	if err := createInputs(ctx, conn, streams); err != nil {
 		return err
 	}
-	screen := newScreen(app.Out, file.Streams)
-	s := &service{AppSettings: AppSettings{AppID: demoApp}, TopicSettings: TopicSettings{TopicsCreate: true, TopicsReplication: 1},
+	if err := s.begin(ctx, conn, d.say); err != nil {
+		return err
+	}
+	d.say("starting the stages; the first figures are on their way")
+	shown := newBoard(streams, func(p picture) {
+		s.tell(&p)
+		d.show(p)
+	}, d.over)
+	service := &service{AppSettings: AppSettings{AppID: demoApp}, TopicSettings: TopicSettings{TopicsCreate: true, TopicsReplication: 1},
 		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings, stages: stream.Stages,
-		streams: file.Streams, conn: conn, log: app.Log.WithOptions(zap.IncreaseLevel(zap.ErrorLevel)), anyPort: true, since: begin(file.Streams),
-		released: screen.show, listening: screen.listening}
+		streams: streams, conn: conn, log: log, anyPort: true, since: start(streams), released: shown.add, listening: d.listening}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.run(ctx) })
-	group.Go(func() error { return feed(ctx, conn, file.Streams[0]) })
-	group.Go(func() error { return screen.run(ctx) })
+	group.Go(func() error { return service.run(ctx) })
+	group.Go(func() error { return stoppedAs(ctx, s.feed(ctx)) })
+	group.Go(func() error { return forget(ctx, broker) })
 	return group.Wait()
 }
 
-// begin is when the first window of the streams starts.
-func begin(streams []*config.Stream) time.Time {
-	first := time.Now()
+// start is when the first window of the streams starts.
+func start(streams []*config.Stream) time.Time {
+	first := streams[0].Window.Start
 	for _, s := range streams {
-		if at := time.Unix(0, s.Window.Start); at.Before(first) {
-			first = at
-		}
+		first = min(first, s.Window.Start)
 	}
-	return first
+	return time.Unix(0, first)
 }
 
-// source gives the streams file and what feeds its input topic.
-func (c *demoCommand) source() (yaml []byte, feed feeder, err error) {
-	if c.CSV != "" {
-		return c.fromFile()
-	}
-	return simulate.Streams(), feedSimulation, nil
-}
+// inputRetention is how long the broker, which holds everything in memory, keeps events. Their windows have long closed.
+const inputRetention = 10 * time.Minute
 
-// createInputs makes the input topics, with a few partitions as in life.
+// inputPartitions are a few, as in life.
+const inputPartitions = 3
+
+// createInputs makes the input topics.
 func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.Stream) error {
 	var plan []topics.Topic
 	for _, s := range streams {
-		plan = append(plan, topics.Topic{Name: s.Input.Topic, Partitions: 3})
+		plan = append(plan, topics.Topic{Name: s.Input.Topic, Partitions: inputPartitions, MinRetention: max(inputRetention, s.Window.Size+s.Window.Grace)})
 	}
 	_, err := topics.Create(ctx, conn.Client, plan, 1)
 	return err
 }
 
-// feedSimulation sends the simulated service's requests as they happen, after those of the last minute.
-func feedSimulation(ctx context.Context, conn *kafkaconn.Conn, s *config.Stream) error {
-	var seed [8]byte
-	if _, err := rand.Read(seed[:]); err != nil {
-		return err
-	}
-	simulated := simulate.New(simulate.Config{Seed: binary.NativeEndian.Uint64(seed[:])})
-	sent := time.Unix(0, s.Window.Start)
-	tick := time.NewTicker(100 * time.Millisecond)
+// forget makes the broker delete what its topics need not keep, until ctx ends.
+func forget(ctx context.Context, broker interface{ ApplyRetention() }) error {
+	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
-		now := time.Now()
-		var records []txn.Record
-		simulated.Events(sent, now, func(e simulate.Event) {
-			// Not by user: events of one user reach all partitions, and still count once.
-			records = append(records, txn.Record{Topic: s.Input.Topic, Partition: len(records) % 3, Value: e.AppendJSON(nil), Time: e.Time.UnixMilli()})
-		})
-		sent = now
-		if err := txn.Send(ctx, conn.Client, records); err != nil {
-			return stoppedAs(ctx, err)
-		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			broker.ApplyRetention()
 		}
 	}
 }

@@ -1,151 +1,161 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	tea "charm.land/bubbletea/v2"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"golang.org/x/term"
-
-	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/outputs"
 )
 
-// screen shows the newest figures: as a table that is drawn again when the output is a terminal, else one plain line a
-// figure. Safe for concurrent use.
+// isScreen says whether a file is a terminal whose lines can be drawn again.
+func isScreen(f *os.File) bool {
+	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// screen shows the newest figures on a terminal, and listens to keys.
 type screen struct {
-	out  io.Writer
-	live bool
-	rows []string // series, in the order of the configuration
-
-	mu      sync.Mutex
-	newest  map[string]outputs.Record
-	address []string
-	changed chan struct{} // holds one if there is something new
+	program *tea.Program
+	scene   scene
 }
 
-func newScreen(out io.Writer, streams []*config.Stream) *screen {
-	s := &screen{out: out, newest: map[string]outputs.Record{}, changed: make(chan struct{}, 1)}
-	if f, ok := out.(*os.File); ok {
-		s.live = term.IsTerminal(int(f.Fd()))
+// newScreen draws on a terminal. Colours are left out if NO_COLOR is set.
+func newScreen(out *os.File, s scene) *screen {
+	options := []tea.ProgramOption{tea.WithOutput(out), tea.WithoutSignalHandler()}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		options = append(options, tea.WithInput(nil)) // no keys, but figures
 	}
-	for _, st := range streams {
-		for _, g := range st.Groups {
-			for _, r := range st.Releases {
-				for _, name := range r.Names() {
-					s.rows = append(s.rows, st.Name+"/"+g+"/"+name)
-				}
-			}
-		}
-	}
-	return s
+	return &screen{program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s}, options...), scene: s}
 }
 
-// show takes a figure in.
-func (s *screen) show(r outputs.Record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.live {
-		_ = printLine(s.out, r)
-		return
-	}
-	if old, ok := s.newest[r.Key()]; !ok || !r.WindowEnd.Before(old.WindowEnd) {
-		s.newest[r.Key()] = r
-	}
-	s.touch()
-}
+// What the model is told besides what happens to the terminal.
+type (
+	sayMsg       string
+	pictureMsg   picture
+	listeningMsg []string
+	tickMsg      time.Time
+)
 
-// listening notes the addresses that the service answers at.
-func (s *screen) listening(addresses []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.address = addresses
-	s.touch()
-}
+func (s *screen) say(status string)            { s.program.Send(sayMsg(status)) }
+func (s *screen) show(p picture)               { s.program.Send(pictureMsg(p)) }
+func (s *screen) over()                        {}
+func (s *screen) listening(addresses []string) { s.program.Send(listeningMsg(addresses)) }
 
-func (s *screen) touch() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-}
-
-// run draws the table until ctx ends.
 func (s *screen) run(ctx context.Context) error {
-	if !s.live {
+	stop := context.AfterFunc(ctx, s.program.Quit)
+	defer stop()
+	_, err := s.program.Run()
+	if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
 		return nil
 	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		if err := s.draw(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			_, err := fmt.Fprintln(s.out)
-			return err
-		case <-s.changed:
-		case <-tick.C:
-		}
-	}
-}
-
-// Home the cursor, and clear from it to the end: less flicker than clearing everything.
-const redraw = "\x1b[H\x1b[J"
-
-func (s *screen) draw() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var b strings.Builder
-	b.WriteString(redraw)
-	fmt.Fprintf(&b, "Louver · private statistics on an embedded Kafka broker · %s · Ctrl-C ends it\n", time.Now().UTC().Format(time.TimeOnly))
-	if len(s.address) > 0 {
-		fmt.Fprintf(&b, "public metrics: http://%s/metrics", s.address[0])
-		if len(s.address) > 1 {
-			fmt.Fprintf(&b, " · operators' metrics: http://%s/metrics", s.address[1])
-		}
-		b.WriteString("\n")
-	}
-	if len(s.newest) == 0 {
-		b.WriteString("\nthe first window is being filled …\n")
-	} else {
-		b.WriteString(s.table())
-	}
-	_, err := io.WriteString(s.out, b.String())
 	return err
 }
 
-func (s *screen) table() string {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = 0
-	t.AppendHeader(table.Row{"group", "release", "value", "lies between", "window's end", "ε spent of limit"})
-	group := ""
-	for _, key := range s.rows {
-		r, ok := s.newest[key]
-		if !ok {
-			continue
-		}
-		name := r.Group
-		if name == group {
-			name = ""
-		} else if group != "" {
-			t.AppendSeparator()
-		}
-		group = r.Group
-		value := shown(r)
-		if r.Value != nil && r.Unit != "" {
-			value += " " + r.Unit
-		}
-		t.AppendRow(table.Row{name, r.Release, value, bound(r), r.WindowEnd.Format(time.TimeOnly), strings.TrimPrefix(spending(r), "ε ")})
+// screenModel is the state of a screen.
+type screenModel struct {
+	view
+	scene scene
+	queue []picture // not shown yet
+	shown time.Time // when the newest was shown
+}
+
+func (m *screenModel) Init() tea.Cmd { return m.tick() }
+
+// tick keeps the clock going.
+func (m *screenModel) tick() tea.Cmd {
+	return tea.Every(time.Second/2, func(t time.Time) tea.Msg { return tickMsg(t) })
+}
+
+func (m *screenModel) View() tea.View {
+	m.now = time.Now()
+	v := tea.NewView(m.view.String())
+	v.AltScreen = true
+	return v
+}
+
+func (m *screenModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case sayMsg:
+		m.status = string(msg)
+	case listeningMsg:
+		m.addresses = msg
+	case pictureMsg:
+		m.queue = append(m.queue, picture(msg))
+		m.turn()
+	case tickMsg:
+		m.turn()
+		return m, m.tick()
+	case tea.KeyPressMsg:
+		return m, m.key(msg.String())
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, Align: text.AlignRight}, {Number: 4, Align: text.AlignRight}})
-	return t.Render() + "\n"
+	return m, nil
+}
+
+// key does what a key stands for.
+func (m *screenModel) key(name string) tea.Cmd {
+	switch name {
+	case "q", "ctrl+c":
+		return tea.Quit
+	case "ctrl+z":
+		return tea.Suspend
+	case "right", "down", "pgdown", "space", "tab":
+		m.page++
+	case "left", "up", "pgup", "shift+tab":
+		m.page--
+	case "y", "n":
+		m.guess(name == "y")
+	}
+	return nil
+}
+
+// turn shows the windows whose time has come.
+func (m *screenModel) turn() {
+	for len(m.queue) > 0 && (m.shown.IsZero() || time.Since(m.shown) >= m.text.pace) {
+		if m.shown.IsZero() {
+			m.text = m.scene.text()
+		}
+		m.view.add(m.queue[0])
+		m.queue, m.shown = m.queue[1:], time.Now()
+	}
+}
+
+// held keeps what is logged while a screen is drawn, so that it does not run over it. It is safe for concurrent use.
+type held struct {
+	to io.Writer
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// mostHeld is how many bytes are kept.
+const mostHeld = 64 << 10
+
+func (h *held) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.text.Len() < mostHeld {
+		h.text.Write(b)
+	}
+	return len(b), nil
+}
+
+// logger logs errors.
+func (h *held) logger() *zap.Logger {
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig()), zapcore.AddSync(h), zap.ErrorLevel))
+}
+
+// flush writes what was kept.
+func (h *held) flush() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, _ = h.text.WriteTo(h.to)
 }

@@ -1,7 +1,6 @@
 package replay_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -257,43 +256,17 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-func TestOpenAndGroups(t *testing.T) {
+func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.csv")
-	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(path, []byte(table), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	write(table + "0,u,assets,1,1\n0,u,,1,1\n")
 	f, err := replay.Open(path, columns, replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
-	}
-	if groups, err := replay.Groups(path, columns, replay.Options{}); err != nil || !slices.Equal(groups, []string{"assets", "presentations"}) {
-		t.Errorf("got %q, %v", groups, err)
-	}
-	if groups, err := replay.Groups(path, replay.Columns{User: "client", Value: "bytes", Time: "time"}, replay.Options{}); err != nil || groups != nil {
-		t.Errorf("without a group column: got %q, %v", groups, err)
-	}
-	write(`{"g":1}{"g":2}`)
-	if _, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, replay.Options{}); err == nil {
-		t.Error("two objects in a line: no error")
-	}
-	write("{\"u\":1,\"v\":1,\"t\":1,\"g\":1}\n{\"g\":\"\\u00e9\"}\n{\"g\":1.5}\n{\"g\":null}\n{\"g\":\"\"}\n{}\n{\"g\":{\"a\":\"\\u0001\"}}")
-	if groups, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, replay.Options{}); err != nil || !slices.Equal(groups, []string{"1", "é"}) {
-		t.Errorf("got %q, %v", groups, err)
-	}
-	var many bytes.Buffer
-	many.WriteString("u,v,t,g\n")
-	for i := range 102 {
-		many.WriteString("u,1,1," + strings.Repeat("x", i+1) + "\n")
-	}
-	write(many.String())
-	if _, err := replay.Groups(path, replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, replay.Options{}); err == nil || !strings.Contains(err.Error(), ":102: --group \"g\" has more than 100") {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"sync"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/windows"
+)
+
+// picture is all figures of one window, and what is known beyond them.
+type picture struct {
+	stream     *config.Stream
+	start, end time.Time
+	// records are in the order of the streams file.
+	records []outputs.Record
+	// lost is the most ε that one person can have lost, in all windows so far.
+	lost decimal.Decimal
+	// count is the number of windows so far.
+	count int
+	// sim is what is known because the events are simulated; nil: they are not.
+	sim *simulated
+}
+
+// board gathers figures into windows, which it shows whole and in order. It is safe for concurrent use.
+type board struct {
+	show func(picture)
+	over func() // there are no more windows
+
+	mu      sync.Mutex
+	streams []*config.Stream                                   // those whose windows are not all shown
+	next    windows.Window                                     // of the first of these
+	waiting map[string]map[time.Time]map[string]outputs.Record // by stream, window end, series
+	spent   map[string]decimal.Decimal                         // by stream
+	count   int
+}
+
+// newBoard returns a board for streams whose windows follow one another: those of the second after those of the first.
+func newBoard(streams []*config.Stream, show func(picture), over func()) *board {
+	return &board{show: show, over: over, streams: streams, next: stage.Schedule(streams[0], streams[0].Window.Start).First(),
+		waiting: map[string]map[time.Time]map[string]outputs.Record{}, spent: map[string]decimal.Decimal{}}
+}
+
+// series names the figures of a stream's window, in the order of the streams file.
+func series(s *config.Stream) (keys []string) {
+	for _, g := range s.Groups {
+		for _, r := range s.Releases {
+			for _, name := range r.Names() {
+				keys = append(keys, outputs.Record{Stream: s.Name, Group: g, Release: name}.Key())
+			}
+		}
+	}
+	return keys
+}
+
+// add takes a figure in, and shows the windows that it completes.
+func (b *board) add(r outputs.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ends := b.waiting[r.Stream]
+	if ends == nil {
+		ends = map[time.Time]map[string]outputs.Record{}
+		b.waiting[r.Stream] = ends
+	}
+	end := r.WindowEnd.UTC()
+	if ends[end] == nil {
+		ends[end] = map[string]outputs.Record{}
+	}
+	ends[end][r.Key()] = r
+	for b.step() {
+	}
+}
+
+// step shows the next window if it is whole.
+func (b *board) step() bool {
+	if len(b.streams) == 0 {
+		return false
+	}
+	s := b.streams[0]
+	end := time.Unix(0, b.next.End).UTC()
+	have, keys := b.waiting[s.Name][end], series(s)
+	if len(have) < len(keys) {
+		return false
+	}
+	p := picture{stream: s, start: time.Unix(0, b.next.Start).UTC(), end: end}
+	for _, key := range keys {
+		p.records = append(p.records, have[key])
+	}
+	if spent := p.records[0].StreamSpent; spent != nil {
+		if d, err := decimal.NewFromString(spent.String()); err == nil {
+			b.spent[s.Name] = d
+		}
+	}
+	for _, d := range b.spent {
+		p.lost = p.lost.Add(d)
+	}
+	b.count++
+	p.count = b.count
+	delete(b.waiting[s.Name], end)
+	b.show(p)
+	b.advance()
+	return true
+}
+
+// advance goes to the next window, of the next stream after the last of this one.
+func (b *board) advance() {
+	s := b.streams[0]
+	var ok bool
+	if b.next, ok = stage.Schedule(s, s.Window.Start).Next(b.next); ok {
+		return
+	}
+	if b.streams = b.streams[1:]; len(b.streams) > 0 {
+		b.next = stage.Schedule(b.streams[0], b.streams[0].Window.Start).First()
+	} else {
+		b.over()
+	}
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/simulate"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/windows"
+)
+
+// simulated is what is known of a window because its events are made up.
+type simulated struct {
+	figures  map[string]decimal.Decimal // by "group/release"
+	incident string                     // the region that is slow in a part of it; "": none
+	robin    bool                       // Robin called
+	torn     bool                       // the process was held up and did not send all events
+}
+
+// truth is the figure without noise, with as many digits as it deserves.
+func (s *simulated) truth(r outputs.Record) string {
+	d, ok := s.figures[r.Group+"/"+r.Release]
+	if !ok {
+		return ""
+	}
+	return d.Round(1).String()
+}
+
+// simulation is the scene of the simulated service.
+type simulation struct {
+	conn    *kafkaconn.Conn
+	stream  *config.Stream
+	service *simulate.Service
+
+	mu    sync.Mutex
+	truth *simulate.Truth
+	sent  time.Time      // every event before is sent; only the feeding goroutine changes it
+	torn  map[int64]bool // ends of windows that were due before all of their events were sent
+}
+
+const (
+	// past is how much of the service's past the demo begins with, so that there are figures at once.
+	past = time.Minute
+	// ahead is how long before they happen events are sent. A simulated service knows them; so they are in their
+	// topic long before the window closes, however busy the machine is.
+	ahead = 30 * time.Second
+	// spare is how long before a window closes its events must be on their way. Those of a window that closes sooner,
+	// as after a laptop was asleep, would come late, and are not sent.
+	spare = 5 * time.Second
+	// piece is the time whose events are sent together.
+	piece = time.Second
+)
+
+func newSimulation() *simulation { return &simulation{torn: map[int64]bool{}} }
+
+func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, error) {
+	file, err := config.Parse("the demo's streams", simulate.Streams(), os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	s.stream = file.Streams[0]
+	w := &s.stream.Window
+	w.StartNow, w.Start = false, windows.NextBoundary(time.Now().Add(-past).UnixNano(), w.Every)
+	s.sent = time.Unix(0, w.Start).UTC()
+	var seed [8]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		return nil, err
+	}
+	s.service = simulate.New(simulate.Config{Seed: binary.NativeEndian.Uint64(seed[:])})
+	s.truth, err = simulate.NewTruth(s.stream)
+	return file.Streams, err
+}
+
+func (s *simulation) begin(ctx context.Context, conn *kafkaconn.Conn, say func(string)) error {
+	s.conn = conn
+	say("sending the requests of the last minute")
+	for s.sent.Before(time.Now().Add(ahead)) {
+		if err := s.send(ctx, s.sent.Add(piece)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *simulation) feed(ctx context.Context) error {
+	tick := time.NewTicker(piece / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		for s.sent.Before(time.Now().Add(ahead)) {
+			s.skip()
+			if err := s.send(ctx, s.sent.Add(piece)); err != nil {
+				return err
+			}
+			s.check()
+		}
+	}
+}
+
+// send sends the events until then.
+func (s *simulation) send(ctx context.Context, until time.Time) error {
+	var records []txn.Record
+	s.mu.Lock()
+	s.service.Events(s.sent, until, func(e simulate.Event) {
+		s.truth.Add(e)
+		// Not by user: events of one user reach all partitions, and still count once.
+		records = append(records, txn.Record{Topic: s.stream.Input.Topic, Partition: len(records) % inputPartitions, Value: e.AppendJSON(nil), Time: e.Time.UnixMilli()})
+	})
+	s.mu.Unlock()
+	if err := txn.Send(ctx, s.conn.Client, records); err != nil {
+		return err
+	}
+	s.reach(until)
+	return nil
+}
+
+// reach notes that every event before a time has been sent, or never will be.
+func (s *simulation) reach(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = until
+}
+
+// schedule is the timetable of the windows.
+func (s *simulation) schedule() windows.Schedule {
+	return stage.Schedule(s.stream, s.stream.Window.Start)
+}
+
+// skip leaves out the windows that close too soon for what is not sent yet.
+func (s *simulation) skip() {
+	for w, ok := s.schedule().After(s.sent.UnixNano()); ok && s.schedule().Due(w) < time.Now().Add(spare).UnixNano(); w, ok = s.schedule().Next(w) {
+		s.tear(w)
+		s.reach(time.Unix(0, w.End).UTC())
+	}
+}
+
+// check notes a window that was due before the broker had what was sent last.
+func (s *simulation) check() {
+	for w := range s.schedule().Containing(s.sent.UnixNano() - 1) {
+		if s.schedule().Due(w) <= time.Now().UnixNano() {
+			s.tear(w)
+		}
+	}
+}
+
+func (s *simulation) tear(w windows.Window) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.torn[w.End] = true
+}
+
+func (s *simulation) tell(p *picture) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.sim = &simulated{figures: s.truth.Take(p.end), robin: s.service.RobinCalls(p.start), torn: s.torn[p.end.UnixNano()] || s.sent.Before(p.end)}
+	delete(s.torn, p.end.UnixNano())
+	for _, i := range []simulate.Incident{s.service.Incident(p.start), s.service.Incident(p.end)} {
+		if i.Start.Before(p.end) && p.start.Before(i.End) {
+			p.sim.incident = i.Region
+		}
+	}
+}
+
+func (s *simulation) text() sceneText {
+	return sceneText{
+		title:  "Louver demo: how fast does a simulated service answer?",
+		remark: "Nobody is behind these numbers. So the truth may stand beside the private ones.",
+		guess:  true,
+		news:   s.news,
+	}
+}
+
+// news tells of the incident at a time, or of the last one.
+func (s *simulation) news(_ picture, now time.Time) (text string, alarm bool) {
+	i := s.service.Incident(now)
+	if now.Before(i.Start) {
+		i = s.service.Before(i)
+	}
+	if now.Before(i.End) {
+		return fmt.Sprintf("Incident since %s: %s is three times as slow. Do the figures show it?", i.Start.Format(time.TimeOnly), i.Region), true
+	}
+	return fmt.Sprintf("No incident now. The last, in %s, ended at %s after %.0f s.", i.Region, i.End.Format(time.TimeOnly), i.End.Sub(i.Start).Seconds()), false
+}

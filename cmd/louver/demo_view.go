@@ -1,0 +1,394 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// sceneText is what the screen says besides the figures.
+type sceneText struct {
+	title  string
+	remark string // below the title
+	// news is a line below the figures; an alarm has a colour.
+	news func(p picture, now time.Time) (line string, alarm bool)
+	// guess asks whether Robin called.
+	guess bool
+	// pace is how long a window stays; 0: until the next is out.
+	pace time.Duration
+	// windows is how many there will be; 0: no end.
+	windows int
+	// layout is how window times are written.
+	layout string
+}
+
+// view is what is on the screen. Its String is drawn.
+type view struct {
+	width, height int
+	now           time.Time
+	status        string // what goes on before the first figures
+	addresses     []string
+	text          sceneText
+	pictures      []picture // the newest last
+	page          int
+	guesses       guesses
+}
+
+// guesses are the viewer's about Robin.
+type guesses struct {
+	made         bool // for the window shown
+	said         bool
+	right, total int
+}
+
+const (
+	leastWidth, leastHeight = 50, 16
+	mostHistory             = 60
+)
+
+// add shows the next window. One that was torn is not shown: what it lacks would look like data.
+func (v *view) add(p picture) {
+	if p.sim != nil && p.sim.torn {
+		v.status = fmt.Sprintf("The window that ended at %s is left out: this process was held up.", p.end.Format(time.TimeOnly))
+		return
+	}
+	v.status = ""
+	v.guesses.made = false
+	v.pictures = append(v.pictures, p)
+	if n := len(v.pictures); n > mostHistory {
+		v.pictures = v.pictures[n-mostHistory:]
+	}
+}
+
+// guess takes the viewer's guess for the window shown.
+func (v *view) guess(yes bool) {
+	if !v.text.guess || v.guesses.made || len(v.pictures) == 0 {
+		return
+	}
+	g := &v.guesses
+	g.made, g.said = true, yes
+	g.total++
+	if v.newest().sim.robin == yes {
+		g.right++
+	}
+}
+
+func (v *view) newest() picture { return v.pictures[len(v.pictures)-1] }
+
+// String is the screen's text, at most height lines of at most width characters.
+func (v *view) String() string {
+	switch {
+	case v.width == 0:
+		return ""
+	case v.width < leastWidth || v.height < leastHeight:
+		return v.fitted(v.wrapped(fmt.Sprintf("This terminal has %d × %d characters; the demo needs %d × %d. Or show lines: louver demo | cat",
+			v.width, v.height, leastWidth, leastHeight)))
+	case len(v.pictures) == 0:
+		return v.fitted(append(v.wrapped("Louver demo: private statistics on an embedded Kafka broker"), "", v.status+" …"))
+	}
+	head, foot := v.head(), v.foot()
+	pages := pagesOf(v.newest().stream, v.height-len(head)-len(foot)-2)
+	v.page = (v.page%len(pages) + len(pages)) % len(pages)
+	rows := strings.Split(v.table(pages[v.page]), "\n")
+	lines := append(head, rows...)
+	foot = append(foot, v.keys(len(pages)))
+	for space := v.height - len(lines) - len(foot); space > 0 && (len(pages) > 1 || lines[len(lines)-1] != ""); space-- {
+		lines = append(lines, "") // with pages the foot stays where it is
+	}
+	return v.fitted(append(lines, foot...))
+}
+
+// fitted cuts what does not fit.
+func (v *view) fitted(lines []string) string {
+	lines = lines[:min(len(lines), v.height)]
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(text.Trim(l, v.width), " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (v *view) wrapped(s string) []string { return strings.Split(text.WrapSoft(s, v.width), "\n") }
+
+func (v *view) head() (lines []string) {
+	clock := v.now.UTC().Format(time.TimeOnly) + " UTC"
+	title := text.Snip(v.text.title, v.width-len(clock)-1, "…")
+	lines = append(lines, text.Bold.Sprint(text.Pad(title, v.width-len(clock), ' '))+text.Faint.Sprint(clock))
+	lines = append(lines, v.wrapped(v.text.remark)...)
+	return append(lines, v.wrapped(v.windowLine())...)
+}
+
+func (v *view) windowLine() string {
+	p := v.newest()
+	if v.text.windows > 0 {
+		end := ""
+		if p.count == v.text.windows {
+			end = ". The file ends here."
+		}
+		return fmt.Sprintf("Window %d of %d: %s – %s UTC%s", p.count, v.text.windows, p.start.Format(v.text.layout), p.end.Format(v.text.layout), end)
+	}
+	line := fmt.Sprintf("Window %s–%s. The next one closes at %s.", p.start.Format(time.TimeOnly), p.end.Format(time.TimeOnly), p.end.Add(p.stream.Window.Every).Format(time.TimeOnly))
+	if v.status != "" {
+		line = v.status
+	}
+	return line
+}
+
+func (v *view) foot() (lines []string) {
+	p := v.newest()
+	if v.text.news != nil {
+		news, alarm := v.text.news(p, v.now.UTC())
+		for _, l := range v.wrapped(news) {
+			if alarm {
+				l = text.Colors{text.Bold, text.FgYellow}.Sprint(l)
+			}
+			lines = append(lines, l)
+		}
+	}
+	one := lossOf(p.stream.Price(), 1)
+	odds := "Who guesses whether somebody took part is right at most %s times in 100 (ε %s)."
+	if v.text.guess {
+		lines = append(lines, v.wrapped(v.question())...)
+		odds = "Even knowing all others, at most %s of 100 guesses are right (ε %s)."
+	}
+	lines = append(lines, v.wrapped(fmt.Sprintf(odds, hundredths(one.Belief), one.Epsilon))...)
+	windows := fmt.Sprintf("all %d windows", p.count)
+	if p.count == 1 {
+		windows = "this window"
+	}
+	return append(lines, v.wrapped(fmt.Sprintf("Somebody in %s has lost ε %s at most; the limit is ε %s%s.", windows, p.lost, p.stream.Budget.Epsilon, period(p.stream)))...)
+}
+
+// hundredths writes a probability as so many of 100, rounded up; a certain one differs from one that nearly is.
+func hundredths(p float64) string {
+	text := strings.TrimSuffix(certainty(p), " %")
+	if p < 0.99 {
+		text = fmt.Sprintf("%.0f", math.Ceil(100*p))
+	}
+	return text
+}
+
+// period is how long a budget holds.
+func period(s *config.Stream) string {
+	if s.Budget.Per == 0 {
+		return ""
+	}
+	return " in " + config.Duration(s.Budget.Per)
+}
+
+// question is what Robin did.
+func (v *view) question() string {
+	g := v.guesses
+	score := ""
+	if g.total > 0 {
+		score = fmt.Sprintf(" You: %d of %d right.", g.right, g.total)
+	}
+	if !g.made {
+		return "Did Robin of eu call in this window? A coin decided. Guess: y or n." + score
+	}
+	answer := "Robin did not call"
+	if v.newest().sim.robin {
+		answer = "Robin called"
+	}
+	if g.said == v.newest().sim.robin {
+		return "Right: " + answer + "." + score
+	}
+	return "Wrong: " + answer + "." + score
+}
+
+// keys is the last line.
+func (v *view) keys(pages int) string {
+	var parts []string
+	if pages > 1 {
+		parts = append(parts, fmt.Sprintf("←→ groups, page %d of %d", v.page+1, pages))
+	}
+	parts = append(parts, "q ends")
+	if len(v.addresses) > 0 {
+		parts = append(parts, "http://"+v.addresses[0])
+	}
+	return text.Faint.Sprint(strings.Join(parts, " · "))
+}
+
+// span is a part of a stream's groups.
+type span struct{ from, to int }
+
+// pagesOf divides a stream's groups into pages of so many lines, at least one group each.
+func pagesOf(s *config.Stream, lines int) (pages []span) {
+	each := len(series(s)) / len(s.Groups)
+	fit := max(1, lines/each)
+	for from := 0; from < len(s.Groups); from += fit {
+		pages = append(pages, span{from, min(from+fit, len(s.Groups))})
+	}
+	return pages
+}
+
+// table shows the groups of a page.
+func (v *view) table(page span) string {
+	p := v.newest()
+	each := len(p.records) / len(p.stream.Groups)
+	t := table.NewWriter()
+	t.SetStyle(table.StyleDefault)
+	style := t.Style()
+	style.Options, style.Format.Header = table.OptionsNoBordersAndSeparators, text.FormatDefault
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	grouped, sim := len(p.stream.Groups) > 1 || p.stream.Groups[0] != "", p.sim != nil
+	columns := []column{
+		{name: "group", shown: grouped, most: 14},
+		{name: "figure", shown: true, most: 14},
+		{name: "private", shown: true, right: true},
+		{name: "95 % within", shown: true, right: true},
+		{name: "truth", shown: sim, right: true},
+		{name: "off", shown: sim && v.width >= 70, right: true},
+	}
+	head, configs := table.Row{}, []table.ColumnConfig{}
+	for _, c := range columns {
+		if !c.shown {
+			continue
+		}
+		head = append(head, c.name)
+		config := table.ColumnConfig{Number: len(head), ColorsHeader: text.Colors{text.Faint}}
+		if c.right {
+			config.Align, config.AlignHeader = text.AlignRight, text.AlignRight
+		}
+		configs = append(configs, config)
+	}
+	t.AppendHeader(head)
+	t.SetColumnConfigs(configs)
+	for i := page.from * each; i < page.to*each; i++ {
+		r := p.records[i]
+		value := text.Bold.Sprint(measured(r))
+		if r.Quality == string(mechanisms.Noise) {
+			value = text.Faint.Sprint("noise")
+		}
+		group := ""
+		if i%each == 0 {
+			group = r.Group
+		}
+		truth, off := "", ""
+		if sim {
+			truth, off = p.sim.truth(r), p.sim.off(r)
+		}
+		var row table.Row
+		for k, cell := range []string{group, v.label(r), value, errorOf(r), truth, off} {
+			if !columns[k].shown {
+				continue
+			}
+			if most := columns[k].most; most > 0 {
+				cell = text.Snip(cell, most, "…")
+			}
+			row = append(row, cell)
+		}
+		t.AppendRow(row)
+	}
+	lines := strings.Split(t.Render(), "\n")
+	v.history(lines, page.from*each)
+	return strings.Join(lines, "\n")
+}
+
+type column struct {
+	name  string
+	shown bool
+	right bool
+	most  int // characters; 0: any
+}
+
+// history appends the course of the last windows where there is room for it. The first line is the head.
+func (v *view) history(lines []string, first int) {
+	room := v.width - text.StringWidthWithoutEscSequences(lines[0])
+	if room < 8 {
+		return
+	}
+	room = min(room, len(v.pictures))
+	lines[0] += text.Faint.Sprint("last ", room)
+	for i := 1; i < len(lines); i++ {
+		lines[i] += spark(v.pictures[len(v.pictures)-room:], first+i-1)
+	}
+}
+
+// spark draws a series from 0 on, with what is usual at half the height or below: small changes look small. Noise is a
+// dot, whatever its value.
+func spark(pictures []picture, series int) string {
+	blocks := []rune("▁▂▃▄▅▆▇█")
+	values := make([]float64, len(pictures))
+	for i, p := range pictures {
+		values[i] = math.NaN()
+		if r := p.records[series]; r.Value != nil && r.Quality != string(mechanisms.Noise) {
+			if x, err := r.Value.Float64(); err == nil {
+				values[i] = x
+			}
+		}
+	}
+	known := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	slices.Sort(known)
+	var b strings.Builder
+	for _, x := range values {
+		if math.IsNaN(x) {
+			b.WriteRune('·')
+			continue
+		}
+		top := max(known[len(known)-1], 2*known[(len(known)-1)/2])
+		if top <= 0 {
+			top = 1
+		}
+		b.WriteRune(blocks[min(len(blocks)-1, max(0, int(x/top*float64(len(blocks)))))])
+	}
+	return b.String()
+}
+
+// label names a figure, with what a count counts.
+func (v *view) label(r outputs.Record) string {
+	for _, release := range v.newest().stream.Releases {
+		q := release.Query
+		if release.Name != r.Release || q.Statistic != mechanisms.Count {
+			continue
+		}
+		if q.Above != nil {
+			return r.Release + " >" + q.Above.String()
+		}
+		if q.Below != nil {
+			return r.Release + " <" + q.Below.String()
+		}
+	}
+	return r.Release
+}
+
+// measured is a private value with its unit.
+func measured(r outputs.Record) string {
+	if r.Value == nil {
+		return "withheld"
+	}
+	value := r.Value.String()
+	if d, err := decimal.NewFromString(value); err == nil {
+		value = d.Round(1).String()
+	}
+	if r.Unit == "" || r.Unit == "users" {
+		return value
+	}
+	return value + " " + r.Unit
+}
+
+// off is by how much a private value misses the truth.
+func (s *simulated) off(r outputs.Record) string {
+	truth, ok := s.figures[r.Group+"/"+r.Release]
+	if !ok || r.Value == nil || r.Quality == string(mechanisms.Noise) {
+		return ""
+	}
+	d, err := decimal.NewFromString(r.Value.String())
+	if err != nil {
+		return ""
+	}
+	d = d.Sub(truth).Round(1)
+	if d.IsPositive() {
+		return "+" + d.String()
+	}
+	return strings.Replace(d.String(), "-", "−", 1)
+}
