@@ -48,8 +48,7 @@ func (c *budgetCommand) Run(app *App) error {
 	if c.JSON {
 		return writeJSON(app.Out, r)
 	}
-	_, err = fmt.Fprintln(app.Out, r.Table())
-	return err
+	return printBudgets(app.Out, app.width(), r)
 }
 
 // only keeps one stream of a report, and its budget.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -49,7 +48,7 @@ func (c *checkCommand) Run(app *App) error {
 		return err
 	}
 	if c.Format == "json" {
-		err = printJSON(app, found)
+		err = writeJSON(app.Out, found)
 	} else {
 		err = found.print(app)
 	}
@@ -73,7 +72,7 @@ func (c *checkCommand) onCluster(app *App, file *config.File) error {
 func refuse(app *App, err error, asJSON bool) error {
 	lines := strings.Split(err.Error(), "\n")
 	if asJSON {
-		if err := printJSON(app, map[string][]string{"errors": lines}); err != nil {
+		if err := writeJSON(app.Out, map[string][]string{"errors": lines}); err != nil {
 			return err
 		}
 	} else {
@@ -82,11 +81,4 @@ func refuse(app *App, err error, asJSON bool) error {
 		}
 	}
 	return reported()
-}
-
-func printJSON(app *App, v any) error {
-	e := json.NewEncoder(app.Out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

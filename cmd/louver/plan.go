@@ -63,7 +63,7 @@ func (c *planCommand) Run(app *App) error {
 		}
 	}
 	if c.JSON {
-		return printJSON(app, map[string]any{"streams": plans})
+		return writeJSON(app.Out, map[string]any{"streams": plans})
 	}
 	return printPlans(app, plans)
 }

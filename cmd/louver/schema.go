@@ -43,7 +43,7 @@ func (c schemaCommand) Run(app *App) error {
 	if c.Of == "release" {
 		schema = json.RawMessage(ledger.RecordSchema())
 	}
-	return printJSON(app, schema)
+	return writeJSON(app.Out, schema)
 }
 
 var (

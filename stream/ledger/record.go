@@ -47,6 +47,14 @@ func optional(d *decimal.Decimal) *number {
 	return &number{*d}
 }
 
+// text is a number for people.
+func text(n *number) string {
+	if n == nil {
+		return "no bound"
+	}
+	return n.String()
+}
+
 // output is the value of an output record. Names and order are public.
 type output struct {
 	Schema      string          `json:"schema"`

@@ -1,10 +1,7 @@
 package ledger
 
 import (
-	"fmt"
 	"time"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/louver/louver/budget"
 )
@@ -115,37 +112,4 @@ func figures(a *budget.Account, name, stream string, at time.Time, forecast budg
 		f.Returns = append(f.Returns, ReturnFigure{whole(time.Unix(0, back.At)), number{back.Epsilon}})
 	}
 	return f
-}
-
-// Table is the report as a table for a terminal.
-func (r Report) Table() string {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"stream", "budget", "ε spent", "limit", "left", "per", "ε in all", "windows left", "exhausted at", "next return"})
-	row := func(stream string, f Figures) {
-		exhausted, next := "never", "never"
-		if f.ExhaustedAt != nil {
-			exhausted = f.ExhaustedAt.String()
-		}
-		if len(f.Returns) > 0 {
-			next = fmt.Sprintf("%s at %s", f.Returns[0].Epsilon, f.Returns[0].At)
-		}
-		t.AppendRow(table.Row{stream, f.Budget, text(f.EpsilonSpent), f.EpsilonLimit, f.EpsilonLeft, f.Per, text(f.EpsilonTotal),
-			f.WindowsLeft, exhausted, next})
-	}
-	for _, s := range r.Streams {
-		row(s.Stream, s.Figures)
-	}
-	t.AppendSeparator()
-	for _, f := range r.Budgets {
-		row("(all)", f)
-	}
-	return t.Render() + "\n"
-}
-
-func text(n *number) string {
-	if n == nil {
-		return "no bound"
-	}
-	return n.String()
 }

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/louver/louver/stream/ledger"
+)
+
+// printBudgets writes what streams and budgets have spent for people.
+func printBudgets(w io.Writer, width int, r ledger.Report) error {
+	var streams, budgets [][]string
+	for _, s := range r.Streams {
+		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonSpent), bounded(s.EpsilonTotal), fmt.Sprint(s.WindowsLeft), nextReturn(s.Figures)})
+	}
+	for _, b := range r.Budgets {
+		exhausted := "never"
+		if b.ExhaustedAt != nil {
+			exhausted = moment(b.ExhaustedAt)
+		}
+		budgets = append(budgets, []string{b.Budget, fmt.Sprintf("%s of %s", bounded(b.EpsilonSpent), b.EpsilonLimit), b.EpsilonLeft.String(), b.Per, bounded(b.EpsilonTotal),
+			fmt.Sprint(b.WindowsLeft), exhausted, nextReturn(b)})
+	}
+	if err := writeTable(w, width, []string{"stream", "budget", "ε spent", "ε in all", "windows left", "next return"}, streams); err != nil {
+		return err
+	}
+	return writeTable(w, width, []string{"budget", "ε spent", "left", "per", "ε in all", "windows left", "exhausted at", "next return"}, budgets)
+}
+
+// bounded is an ε, or that there is none.
+func bounded[N fmt.Stringer](epsilon *N) string {
+	if epsilon == nil {
+		return "no bound"
+	}
+	return (*epsilon).String()
+}
+
+func nextReturn(f ledger.Figures) string {
+	if len(f.Returns) == 0 {
+		return "never"
+	}
+	return fmt.Sprintf("%s at %s", f.Returns[0].Epsilon, moment(f.Returns[0].At))
+}
+
+// moment writes a time so that it may fold between date and time of day.
+func moment(at fmt.Stringer) string { return strings.Replace(at.String(), "T", " ", 1) }
