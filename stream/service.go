@@ -172,7 +172,7 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 			return
 		}
 		s.monitor().Waiting(err.Error())
-		s.monitor().Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute}, "cannot start yet", zap.Error(err))
+		s.monitor().Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true}, "cannot start yet", zap.Error(err))
 	}
 	_, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
 		if s.CreateTopics {

@@ -20,6 +20,9 @@ type Decoder interface {
 	// or the first of the reasons, in their order, that the record is rejected for; e is then undefined. Decode keeps
 	// neither key nor value beyond the next call and does not change them.
 	Decode(key, value []byte, recordTime int64, e *Event) Reason
+	// Missing tells whether the field that a record was just rejected for, with BadValue, BadUser, BadTime or BadGroup,
+	// is not there at all.
+	Missing() bool
 }
 
 // Reason says why a record is rejected. The zero Reason is OK.

@@ -8,7 +8,7 @@ import (
 
 // instant reads a field as a time: RFC 3339 in texts, epoch numbers in texts and numbers.
 func instant(f field) (int64, bool) {
-	if f.kind == none {
+	if f.kind == none || f.kind == other {
 		return 0, false
 	}
 	return ParseTime(f.text)

@@ -95,7 +95,7 @@ func (d *jsonDecoder) Decode(key, value []byte, recordTime int64, e *Event) Reas
 func bareNumber(value []byte) field {
 	value = bytes.Trim(value, " \t\r\n")
 	if c := value[0]; c != '-' && (c < '0' || c > '9') {
-		return field{}
+		return field{kind: other}
 	}
 	return field{number, value}
 }
@@ -146,7 +146,7 @@ func (d *jsonDecoder) field(r role, v *fastjson.Value) field {
 		d.numbers[r] = v.MarshalTo(d.numbers[r][:0]) // as it was written
 		return field{number, d.numbers[r]}
 	}
-	return field{}
+	return field{kind: other}
 }
 
 // validJSON says whether a record is one I-JSON text (RFC 7493, section 2.1): strict grammar, Unicode and nothing else.

@@ -320,3 +320,28 @@ func TestHugeRecord(t *testing.T) {
 		t.Errorf("%v allocations a record, want 0", n)
 	}
 }
+
+// TestMissing parts fields that are not there from those that are no good.
+func TestMissing(t *testing.T) {
+	d := decoder(t, jsonSpec())
+	for _, c := range []struct {
+		record string
+		reason codec.Reason
+		want   bool
+	}{
+		{with("latency_ms", `"bytes":1`), codec.BadValue, true},
+		{value(`"12"`), codec.BadValue, false},
+		{value("null"), codec.BadValue, false},
+		{with("user_id", `"client":"u1"`), codec.BadUser, true},
+		{user("true"), codec.BadUser, false},
+		{with("ts", `"at":1`), codec.BadTime, true},
+		{ts("{}"), codec.BadTime, false},
+		{with("region", `"area":"eu"`), codec.BadGroup, true},
+		{region(`"mars"`), codec.BadGroup, false},
+	} {
+		var e codec.Event
+		if r := d.Decode(nil, []byte(c.record), recordTime, &e); r != c.reason || d.Missing() != c.want {
+			t.Errorf("%s: %v, missing %v; want %v, %v", c.record, r, d.Missing(), c.reason, c.want)
+		}
+	}
+}

@@ -15,7 +15,8 @@ const (
 type kind uint8
 
 const (
-	none   kind = iota // missing, or of a type that no part of an event has
+	none   kind = iota // missing
+	other              // of a type that no part of an event has
 	text               // a string
 	number             // a number, written as in JSON
 	cell               // a text that may stand for either, as formats without types have it
@@ -36,7 +37,12 @@ type rules struct {
 	maxFuture int64
 	// Which parts are not fields.
 	keyed, stamped, grouped bool
+	// missing: the field that the last record was rejected for is not there.
+	missing bool
 }
+
+// Missing implements Decoder.
+func (r *rules) Missing() bool { return r.missing }
 
 func newRules(s Spec) rules {
 	r := rules{
@@ -54,7 +60,9 @@ func newRules(s Spec) rules {
 // event makes the event of a record.
 func (r *rules) event(key []byte, recordTime int64, f *fields, e *Event) Reason {
 	var ok bool
+	r.missing = false
 	if e.Value, ok = r.value(f[roleValue]); !ok {
+		r.missing = f[roleValue].kind == none
 		return BadValue
 	}
 	if r.keyed {
@@ -63,6 +71,7 @@ func (r *rules) event(key []byte, recordTime int64, f *fields, e *Event) Reason 
 		e.User = name(f[roleUser])
 	}
 	if len(e.User) == 0 {
+		r.missing = !r.keyed && f[roleUser].kind == none
 		return BadUser
 	}
 	// Without a timestamp of its own a record could claim any time: nothing would bound how far ahead.
@@ -72,12 +81,14 @@ func (r *rules) event(key []byte, recordTime int64, f *fields, e *Event) Reason 
 	e.Time = recordTime
 	if !r.stamped {
 		if e.Time, ok = instant(f[roleTime]); !ok {
+			r.missing = f[roleTime].kind == none
 			return BadTime
 		}
 	}
 	e.Group = 0
 	if r.grouped {
 		if e.Group, ok = r.groups[string(name(f[roleGroup]))]; !ok {
+			r.missing = f[roleGroup].kind == none
 			return BadGroup
 		}
 	}

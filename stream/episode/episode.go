@@ -25,6 +25,8 @@ type Rule struct {
 	After time.Duration
 	// Every is the time from one line to the next while it goes on. 0: only the first line and the last.
 	Every time.Duration
+	// Count lets later lines say how often it was reported since the line before.
+	Count bool
 	// Lapse is the time without news after which an episode ends without a line: whoever reported it is gone.
 	// 0: it ends only when it is over.
 	Lapse time.Duration
@@ -40,7 +42,7 @@ type episode struct {
 func New(l *zap.Logger) *Log { return &Log{log: l, open: map[string]*episode{}} }
 
 // On reports that something, known by its key, happens or goes on. Its lines are warnings: somebody should look. Every
-// line but the first says for how long it has gone on and how often it was reported since the line before.
+// line but the first says for how long it has gone on.
 func (l *Log) On(key string, rule Rule, message string, fields ...zap.Field) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +62,10 @@ func (l *Log) On(key string, rule Rule, message string, fields ...zap.Field) {
 	case rule.Every == 0 || now.Sub(e.line) < rule.Every:
 		return
 	default:
-		fields = append(fields[:len(fields):len(fields)], zap.Stringer("for", Round(now.Sub(e.began))), zap.Int("times", e.times))
+		fields = append(fields[:len(fields):len(fields)], zap.Stringer("for", Round(now.Sub(e.began))))
+		if rule.Count {
+			fields = append(fields, zap.Int("times", e.times))
+		}
 	}
 	e.line, e.times = now, 0
 	l.log.Warn(message, fields...)
@@ -85,7 +90,7 @@ func (l *Log) Forget(key string) {
 }
 
 // Failing is the rule for what is tried again until it succeeds: most failures pass within seconds.
-var Failing = Rule{After: 10 * time.Second, Every: time.Minute, Lapse: time.Minute}
+var Failing = Rule{After: 10 * time.Second, Every: time.Minute, Count: true, Lapse: time.Minute}
 
 // Retrying makes a hook for [github.com/louver/louver/stream/kafkaconn.Retry]: it hears of each failure, and of nil at
 // the end. problem is also the key of the episode.

@@ -44,7 +44,7 @@ func TestLines(t *testing.T) {
 	}{
 		{"at once, then a line a minute, then the end", func(l *episode.Log) {
 			for range 130 {
-				l.On("k", episode.Rule{Every: time.Minute}, "it is so")
+				l.On("k", episode.Rule{Every: time.Minute, Count: true}, "it is so")
 				time.Sleep(time.Second)
 			}
 			l.Over("k", "it is no longer so")

@@ -134,6 +134,19 @@ type next struct {
 	since  time.Time // when the one before was finished, or the partition opened
 }
 
+// Reading is how many partitions of a topic the stage reads; 0 also while Kafka is lost.
+func (s *Stage) Reading(topic string) int {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	n := 0
+	for at, p := range s.partitions {
+		if at.Topic == topic && p.opened && s.monitor.lost == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // Joining says that the stage has no valid assignment.
 func (s *Stage) Joining() {
 	s.monitor.mu.Lock()

@@ -120,8 +120,9 @@ func (p *partition) progress() progressRecord {
 func (p *partition) keep(ctx context.Context, next progressRecord) {
 	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()
-	if err := p.Progress.Put(ctx, progressKey(p.at), next); err != nil {
-		p.Log.Info("progress not written, will be later", zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Error(err))
+	err := p.Progress.Put(ctx, progressKey(p.at), next)
+	p.Writing(p.Names.Progress())(err) // the next one makes up for it
+	if err != nil {
 		return
 	}
 	if err := p.membership.Commit(ctx, p.at, next.Offset, ""); err != nil {

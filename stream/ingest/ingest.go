@@ -38,13 +38,24 @@ type Ingest struct {
 	mu     sync.Mutex
 	totals map[string]int                      // partitions of each input topic
 	held   map[string]map[stage.Partition]held // by stream
+
+	traffic map[string]*traffic // by stream
 }
 
 // Run works until ctx ends.
 func (g *Ingest) Run(ctx context.Context) error {
-	g.held, g.totals = map[string]map[stage.Partition]held{}, map[string]int{}
+	g.held, g.totals, g.traffic = map[string]map[stage.Partition]held{}, map[string]int{}, map[string]*traffic{}
+	var all []*traffic
+	for _, s := range g.Streams {
+		t := newTraffic(s, g.Monitor.Episodes)
+		g.traffic[s.Name] = t
+		all = append(all, t)
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go watch(watching, all, g.Health.Reading)
 	return stage.Run(ctx, g.Env, g.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
-		p := &partition{Ingest: g, at: at, membership: m}
+		p := &partition{Ingest: g, at: at, membership: m, hanging: -1}
 		return p.run(ctx)
 	})
 }

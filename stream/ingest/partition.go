@@ -28,6 +28,7 @@ type partition struct {
 	flushAt  time.Time
 	askAt    time.Time // when to ask for the partition count again
 	waiting  time.Time // since when a cut waits for an open transaction
+	hanging  int64     // where the transaction begins that was logged as hung; −1: none
 
 	forward []txn.Record // bad and late records of the page
 	queue   []txn.Record // parts and marks not sent yet
@@ -79,6 +80,7 @@ func (p *partition) run(ctx context.Context) error {
 			return err
 		}
 		p.report()
+		p.hung(ctx)
 		if time.Now().After(p.askAt) {
 			if err := p.count(ctx, p.at); err != nil {
 				return err
@@ -110,6 +112,7 @@ func (p *partition) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		r.traffic = p.traffic[s.Name]
 		p.routes = append(p.routes, r)
 		if sp, ok := before.Streams[s.Name]; ok {
 			r.resume(sp)
@@ -151,6 +154,7 @@ func (p *partition) close() {
 	for _, r := range p.routes {
 		p.hold(r.stream.Name, p.at, held{})
 	}
+	p.Monitor.Episodes.Forget(p.hungKey())
 }
 
 // position is the reader's, with the base.
@@ -212,6 +216,7 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 		if offset < p.reported {
 			continue
 		}
+		r.fresh.count(v)
 		switch {
 		case v.rejected != 0 && r.stream.Rejects != "":
 			p.copyOut(r.stream.Rejects, rec, r.stream.Name, v.rejected.String())

@@ -1,10 +1,15 @@
 package ingest
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/episode"
 )
 
 // report brings the metrics up to date after a page.
@@ -22,6 +27,8 @@ func (p *partition) report() {
 			}
 		}
 		*c = counts{}
+		r.traffic.add(r.fresh)
+		r.fresh = tally{}
 		p.hold(name, p.at, held{len(r.bags), r.bytes()})
 	}
 	p.Lag(p.Names.IngestGroup(), p.at, p.reader)
@@ -40,4 +47,32 @@ func (p *partition) cutWait() time.Duration {
 	}
 	p.waiting = time.Time{}
 	return 0
+}
+
+// hungAfter is how long a cut may wait for an open transaction until somebody is told.
+const hungAfter = 10 * time.Second
+
+// hung says which open transaction windows wait for, once for each.
+func (p *partition) hung(ctx context.Context) {
+	begins := p.reader.LastStable()
+	if p.hanging >= 0 && (p.waiting.IsZero() || p.hanging != begins) {
+		p.Monitor.Episodes.Over(p.hungKey(), fmt.Sprintf("the open transaction on %s/%d has ended", p.at.Topic, p.at.Number))
+		p.hanging = -1
+	}
+	if p.hanging >= 0 || p.waiting.IsZero() || time.Since(p.waiting) < hungAfter {
+		return
+	}
+	who, err := p.Fetch.ProducerAt(ctx, p.at.Topic, p.at.Number, begins)
+	if err != nil {
+		return // it has ended just now, or the next look tells
+	}
+	p.hanging = begins
+	p.Monitor.Episodes.On(p.hungKey(), episode.Rule{}, fmt.Sprintf("windows wait for an open transaction on %s/%d", p.at.Topic, p.at.Number),
+		zap.Int64("producer_id", who.ID), zap.Int16("producer_epoch", who.Epoch), zap.Int64("offset", begins),
+		zap.Stringer("waiting", episode.Round(time.Since(p.waiting))), zap.String("to end it", fmt.Sprintf(
+			"kafka-transactions.sh abort --topic %s --partition %d --start-offset %d", p.at.Topic, p.at.Number, begins)))
+}
+
+func (p *partition) hungKey() string {
+	return fmt.Sprintf("transaction on %s/%d", p.at.Topic, p.at.Number)
 }

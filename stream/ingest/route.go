@@ -28,7 +28,9 @@ type route struct {
 	lost    int64 // records at or above from that were gone before they could be read
 	marked  time.Time
 
-	counts counts
+	counts  counts
+	traffic *traffic
+	fresh   tally // of the page, for traffic
 }
 
 // sayAgain is after how long a route with nothing to tell repeats what is cut, in case the log has lost it.
@@ -56,7 +58,9 @@ type counts struct {
 // verdict is what became of a record in one stream.
 type verdict struct {
 	rejected codec.Reason // 0: not rejected
+	missing  bool         // the field that it was rejected for is not there
 	late     bool
+	clamped  bool // the value lies beyond the bounds
 }
 
 func newRoute(s *config.Stream, start int64, h *windows.Hasher) (*route, error) {
@@ -83,10 +87,12 @@ func (r *route) add(offset, at int64, key, value []byte) verdict {
 	r.counts.events++
 	if reason := r.decoder.Decode(key, value, at, &r.event); reason != codec.OK {
 		r.counts.rejected[reason]++
-		return verdict{rejected: reason}
+		return verdict{rejected: reason, missing: reason != codec.Malformed && reason != codec.Future && r.decoder.Missing()}
 	}
+	var v verdict
 	if i := r.event.Value; i < 0 || i > r.stream.Grid.Last() {
 		r.counts.clamped++
+		v.clamped = true
 	}
 	s := r.last
 	if s == nil || r.event.Time < s.slice.Start || r.event.Time >= s.slice.End {
@@ -99,7 +105,7 @@ func (r *route) add(offset, at int64, key, value []byte) verdict {
 	if s.bag.Add(r.hasher.User(r.event.User), r.event.Group, r.event.Time, r.event.Value) {
 		r.counts.superseded++
 	}
-	return verdict{}
+	return v
 }
 
 // slot is where an event of that time goes; nil if all its windows are cut, or it has none.

@@ -86,3 +86,6 @@ func (x *Transaction) end(t testing.TB, commit bool) {
 		return res.Error
 	})
 }
+
+// ProducerID is the id under which brokers know the transaction's producer.
+func (x *Transaction) ProducerID() int64 { return int64(x.session.ProducerID) }

@@ -86,6 +86,30 @@ func (b *Books) Settle(e *Entry) error {
 	return err
 }
 
+// PaidAgain is the end of the first window after a withheld one that its budget pays, if nothing else is charged
+// meanwhile; false if there is none before the stream's end.
+func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
+	e.Reason = "" // what the window would have been charged
+	charge, err := e.Charge()
+	if err != nil || e.Every <= 0 {
+		return time.Time{}, false
+	}
+	withheld := charge.End
+	a := b.account(e)
+	for _, back := range a.Returns(withheld, "") {
+		steps := (back.At - withheld + int64(e.Every) - 1) / int64(e.Every)
+		charge.End = withheld + steps*int64(e.Every)
+		end := time.Unix(0, charge.End).UTC()
+		if !e.Until.IsZero() && end.After(e.Until) {
+			break
+		}
+		if a.Fits(charge) {
+			return end, true
+		}
+	}
+	return time.Time{}, false
+}
+
 // Standing says how the books would stand after an entry that is not added yet.
 func (b *Books) Standing(e Entry) (Standing, error) {
 	charge, err := e.Charge()

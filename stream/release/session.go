@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/stage"
@@ -132,8 +133,9 @@ func (s *session) progressed() {
 func (s *session) keep(ctx context.Context, offset int64) {
 	ctx, cancel := context.WithTimeout(ctx, keepEvery)
 	defer cancel()
-	if err := s.Progress.Put(ctx, s.progressKey(), progressRecord{offset}); err != nil {
-		s.Log.Info("progress not written, will be later", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Error(err))
+	err := s.Progress.Put(ctx, s.progressKey(), progressRecord{offset})
+	s.Writing(s.Names.Progress())(err) // the next one makes up for it
+	if err != nil {
 		return
 	}
 	if err := s.membership.Commit(ctx, s.at, offset, ""); err != nil {
@@ -272,6 +274,7 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	if err := s.books.Settle(&e); err != nil {
 		return e, err
 	}
+	s.tell(e)
 	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
 	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {
 		s.Log.Error("part of a window's input was lost: it is released without, and marked incomplete", zap.String("stream", p.stream.Name),
@@ -297,6 +300,24 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	}
 	learned.smooth(&e)
 	return e, nil
+}
+
+// tell says once that a stream's windows are withheld for want of budget, until when, and once that they are paid again.
+func (s *session) tell(e ledger.Entry) {
+	key := "budget of stream " + e.Stream
+	if e.Reason != ledger.BudgetExhausted {
+		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: budget %s pays again", e.Stream, e.Budget))
+		return
+	}
+	until := "to the stream's end"
+	if end, ok := s.books.PaidAgain(e); ok {
+		layout := "15:04:05"
+		if end.Sub(e.WindowEnd) >= 24*time.Hour {
+			layout = time.DateTime
+		}
+		until = "until " + end.Format(layout)
+	}
+	s.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
 }
 
 func (s *session) observe(e ledger.Entry) {

@@ -1,0 +1,36 @@
+package fetch
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/louver/louver/stream/kafkaconn"
+)
+
+// Producer is who wrote a batch: the id and the epoch of an idempotent or
+// transactional producer.
+type Producer struct {
+	ID    int64
+	Epoch int16
+}
+
+// atProducerEpoch is where a batch header holds the producer's epoch.
+const atProducerEpoch = 51
+
+// ProducerAt tells who wrote the record at an offset, also in a transaction
+// that is still open. Failures that pass are tried again until ctx ends.
+func (c *Client) ProducerAt(ctx context.Context, topic string, partition int, offset int64) (Producer, error) {
+	uncommitted := *c
+	uncommitted.options.ReadUncommitted = true
+	r := uncommitted.Partition(topic, partition, offset)
+	res, err := kafkaconn.Retry(ctx, c.notify(topic, partition), r.fetch)
+	if err != nil {
+		return Producer{}, fmt.Errorf("fetch from offset %d of %s/%d: %w", offset, topic, partition, err)
+	}
+	b, _, whole, _ := nextBatch(res.records)
+	if !whole || offset < b.base || offset >= b.next {
+		return Producer{}, fmt.Errorf("no record at offset %d of %s/%d", offset, topic, partition)
+	}
+	return Producer{ID: b.producer(), Epoch: int16(binary.BigEndian.Uint16(b.raw[atProducerEpoch:]))}, nil
+}

@@ -1,0 +1,212 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/episode"
+)
+
+// What is worth a warning. Each line is written when it begins, again every hour, and when it is over.
+const (
+	// lookEvery is how often the last minute is looked at; slots of that length make up the minute.
+	lookEvery = 10 * time.Second
+	slots     = int(time.Minute / lookEvery)
+	// manyRejected and manyLate are shares of the events, manyClamped of those that count.
+	manyRejected, manyLate, manyClamped = 0.1, 0.1, 0.5
+	// calm is how many looks in a row must find nothing until it is over: five minutes.
+	calm = 5 * slots
+	// firstQuiet is how long a process may read no event at all at its beginning, laterQuiet after others, unless a
+	// window is longer.
+	firstQuiet, laterQuiet = time.Minute, 10 * time.Minute
+)
+
+var badShare = episode.Rule{Every: time.Hour}
+
+// tally counts what became of events. Those that a restart reads again are not in it.
+type tally struct {
+	events, late, clamped int
+	rejected, missing     [codec.NumReasons]int
+}
+
+func (t *tally) count(v verdict) {
+	t.events++
+	if v.late {
+		t.late++
+	}
+	if v.clamped {
+		t.clamped++
+	}
+	if v.rejected != codec.OK {
+		t.rejected[v.rejected]++
+		if v.missing {
+			t.missing[v.rejected]++
+		}
+	}
+}
+
+func (t *tally) add(o tally) {
+	t.events += o.events
+	t.late += o.late
+	t.clamped += o.clamped
+	for r := range t.rejected {
+		t.rejected[r] += o.rejected[r]
+		t.missing[r] += o.missing[r]
+	}
+}
+
+// traffic watches what comes in of a stream, over all partitions that this process reads, and says what somebody should
+// look at. It is safe for concurrent use.
+type traffic struct {
+	stream   *config.Stream
+	episodes *episode.Log
+	last     time.Time // when the schedule ends, with grace; zero: never
+
+	mu    sync.Mutex
+	slots [slots]tally
+	now   int // the slot that is being filled
+	ever  bool
+	calm  map[string]int // looks in a row without it, by what was warned of
+}
+
+func newTraffic(s *config.Stream, episodes *episode.Log) *traffic {
+	t := &traffic{stream: s, episodes: episodes, calm: map[string]int{}}
+	if s.Window.End != 0 {
+		t.last = time.Unix(0, s.Window.End).Add(s.Window.Grace)
+	}
+	return t
+}
+
+func (t *traffic) add(o tally) {
+	if o.events == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.slots[t.now].add(o)
+}
+
+// watch looks at the streams until ctx ends. reading says how many partitions of a topic are read here; 0 also while
+// Kafka is lost.
+func watch(ctx context.Context, all []*traffic, reading func(topic string) int) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, t := range all {
+			t.look(reading(t.stream.Input.Topic))
+		}
+	}
+}
+
+// look judges the last minute and begins the next slot.
+func (t *traffic) look(partitions int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.quiet(partitions, t.slots[t.now].events == 0)
+	var minute tally
+	for _, s := range t.slots {
+		minute.add(s)
+	}
+	t.now = (t.now + 1) % slots
+	t.slots[t.now] = tally{}
+	if minute.events == 0 {
+		return
+	}
+	rejected := 0
+	for _, n := range minute.rejected {
+		rejected += n
+	}
+	counted := minute.events - rejected - minute.late
+	t.judge("rejected", float64(rejected) > manyRejected*float64(minute.events),
+		printed("%d of %d events rejected in the last minute (%s)", rejected, minute.events, t.reasons(minute)))
+	t.judge("late", float64(minute.late) > manyLate*float64(minute.events),
+		printed("%d of %d events late in the last minute: their windows had closed, or ended before the stream's start", minute.late, minute.events))
+	t.judge("beyond the bounds", float64(minute.clamped) > manyClamped*float64(counted),
+		printed("%d of %d values beyond the bounds in the last minute", minute.clamped, counted))
+}
+
+// judge begins, goes on with or ends what is wrong with the events.
+func (t *traffic) judge(what string, wrong bool, line string) {
+	key := fmt.Sprintf("stream %s: events %s", t.stream.Name, what)
+	if wrong {
+		t.calm[what] = 0
+		t.episodes.On(key, badShare, "stream "+t.stream.Name+": "+line)
+		return
+	}
+	if t.calm[what]++; t.calm[what] >= calm {
+		t.episodes.Over(key, fmt.Sprintf("stream %s: no longer many events %s", t.stream.Name, what))
+	}
+}
+
+// quiet says when no event comes at all.
+func (t *traffic) quiet(partitions int, empty bool) {
+	key := fmt.Sprintf("stream %s: no events", t.stream.Name)
+	after := firstQuiet
+	if t.ever = t.ever || !empty; t.ever {
+		after = max(laterQuiet, t.stream.Window.Size)
+	}
+	switch {
+	case !empty:
+		t.episodes.Over(key, fmt.Sprintf("stream %s: events come again", t.stream.Name))
+	case partitions == 0, !t.last.IsZero() && time.Now().After(t.last):
+		t.episodes.Forget(key)
+	default:
+		noun := "partitions"
+		if partitions == 1 {
+			noun = "partition"
+		}
+		t.episodes.On(key, episode.Rule{After: after}, fmt.Sprintf("stream %s: no events for %s in the %d %s of topic %s that this process reads",
+			t.stream.Name, after, partitions, noun, t.stream.Input.Topic))
+	}
+}
+
+// reasons names the reasons for rejecting, with the configured name of the field that is at fault; never a value.
+func (t *traffic) reasons(m tally) string {
+	in := t.stream.Input
+	fields := map[codec.Reason]string{codec.BadValue: in.Value, codec.BadUser: in.User, codec.BadTime: in.Time, codec.BadGroup: in.Group}
+	several := 0
+	for _, n := range m.rejected {
+		if n > 0 {
+			several++
+		}
+	}
+	var parts []string
+	for _, r := range codec.Reasons() {
+		n := m.rejected[r]
+		if n == 0 {
+			continue
+		}
+		part := r.String()
+		if several > 1 {
+			part = printed("%d %s", n, part)
+		}
+		switch field, named := fields[r]; {
+		case named && m.missing[r] == n:
+			part += fmt.Sprintf(": no field %q", field)
+		case named && m.missing[r] > 0:
+			part += fmt.Sprintf(": field %q is missing or unusable", field)
+		case named:
+			part += fmt.Sprintf(": field %q is unusable", field)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// printed formats figures with separators: 3,030.
+func printed(format string, args ...any) string {
+	return message.NewPrinter(language.English).Sprintf(format, args...)
+}

@@ -1,0 +1,110 @@
+package ingest
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/episode"
+)
+
+// many is n times the same verdict.
+func many(n int, v verdict) tally {
+	var t tally
+	for range n {
+		t.count(v)
+	}
+	return t
+}
+
+func TestTrafficLines(t *testing.T) {
+	noValue := verdict{rejected: codec.BadValue, missing: true}
+	for _, c := range []struct {
+		name       string
+		partitions int
+		// each ten seconds for so many minutes
+		minutes int
+		events  func(minute int) []tally
+		want    []string
+	}{
+		{"all is well", 3, 120, func(int) []tally { return []tally{many(90, verdict{}), many(9, noValue)} }, nil},
+		{"all rejected", 3, 3, func(int) []tally { return []tally{many(505, noValue)} },
+			[]string{`10s WARN stream web: 505 of 505 events rejected in the last minute (bad_value: no field "bytes")`}},
+		{"one of several reasons", 3, 1, func(int) []tally {
+			return []tally{many(2000, verdict{}), many(1000, noValue), many(1, verdict{rejected: codec.BadValue}), many(400, verdict{rejected: codec.Malformed}), many(1, verdict{rejected: codec.Future})}
+		}, []string{`10s WARN stream web: 1,402 of 3,402 events rejected in the last minute (400 malformed, 1,001 bad_value: field "bytes" is missing or unusable, 1 future)`}},
+		{"a bad hour and a half", 3, 120, func(minute int) []tally {
+			if minute < 90 {
+				return []tally{many(10, verdict{}), many(10, verdict{rejected: codec.BadUser})}
+			}
+			return []tally{many(10, verdict{})}
+		}, []string{
+			`10s WARN stream web: 10 of 20 events rejected in the last minute (bad_user: field "client" is unusable)`,
+			`1h0m10s WARN stream web: 60 of 120 events rejected in the last minute (bad_user: field "client" is unusable)`,
+			`1h35m50s INFO stream web: no longer many events rejected`,
+		}},
+		{"now and then", 3, 60, func(minute int) []tally {
+			if minute%3 == 0 {
+				return []tally{many(1, verdict{late: true})}
+			}
+			return []tally{many(1, verdict{})}
+		}, []string{`10s WARN stream web: 1 of 1 events late in the last minute: their windows had closed, or ended before the stream's start`}},
+		{"beyond the bounds", 3, 2, func(int) []tally {
+			return []tally{many(4, verdict{}), many(5, verdict{clamped: true}), many(1, verdict{late: true})}
+		}, []string{`10s WARN stream web: 5 of 9 values beyond the bounds in the last minute`}},
+		{"half of them is not beyond half", 3, 2, func(int) []tally { return []tally{many(5, verdict{}), many(5, verdict{clamped: true})} }, nil},
+		{"none at all", 3, 180, func(int) []tally { return nil },
+			[]string{`1m10s WARN stream web: no events for 1m0s in the 3 partitions of topic events that this process reads`}},
+		{"none any more", 1, 60, func(minute int) []tally {
+			if minute < 2 || minute > 40 {
+				return []tally{many(1, verdict{})}
+			}
+			return nil
+		}, []string{
+			`12m10s WARN stream web: no events for 10m0s in the 1 partition of topic events that this process reads`,
+			`41m10s INFO stream web: events come again`,
+		}},
+		{"somebody else reads", 0, 60, func(int) []tally { return nil }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				core, logs := observer.New(zap.InfoLevel)
+				s := &config.Stream{Name: "web"}
+				s.Input.Topic, s.Input.Value, s.Input.User = "events", "bytes", "client"
+				s.Window.Size = 10 * time.Second
+				began := time.Now()
+				web := newTraffic(s, episode.New(zap.New(core)))
+				go watch(t.Context(), []*traffic{web}, func(topic string) int {
+					if topic != "events" {
+						t.Errorf("asked for topic %q", topic)
+					}
+					return c.partitions
+				})
+				synctest.Wait()
+				for minute := range c.minutes {
+					for range slots {
+						for _, e := range c.events(minute) {
+							web.add(e)
+						}
+						time.Sleep(lookEvery)
+						synctest.Wait()
+					}
+				}
+				var got []string
+				for _, e := range logs.All() {
+					got = append(got, fmt.Sprintf("%s %s %s", e.Time.Sub(began), e.Level.CapitalString(), e.Message))
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}

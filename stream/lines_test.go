@@ -1,0 +1,185 @@
+package stream_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/kafkatest"
+)
+
+type option = func(*stream.Service)
+
+// observed lets the service log to an observer.
+func observed() (option, *observer.ObservedLogs) {
+	core, logs := observer.New(zap.InfoLevel)
+	return func(s *stream.Service) { s.Log = zap.New(core) }, logs
+}
+
+// messages are the lines of a log, with the error if there is one.
+func messages(logs *observer.ObservedLogs) []string {
+	var out []string
+	for _, e := range logs.All() {
+		line := e.Level.CapitalString() + " " + e.Message
+		for _, f := range e.Context {
+			if f.Type == zapcore.ErrorType {
+				line += ": " + fmt.Sprint(f.Interface)
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// unusual are the lines that a service in good order does not write.
+func unusual(logs *observer.ObservedLogs) []string {
+	return slices.DeleteFunc(messages(logs), func(line string) bool { return strings.HasPrefix(line, "INFO partitions assigned") })
+}
+
+// TestLinesOfSituations compares the whole log of a service in which something is wrong.
+func TestLinesOfSituations(t *testing.T) {
+	start := time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)
+	hour := func(n int) string { return start.Add(time.Duration(n) * time.Hour).Format(time.TimeOnly) }
+	yaml := strings.NewReplacer("2026-01-01T00:00:00Z", start.Format(time.RFC3339), "2026-01-01T03:00:00Z", start.Add(3*time.Hour).Format(time.RFC3339)).Replace(users)
+	at := func(n int, user string, value any) event {
+		return event{User: user, Value: value, Time: start.Add(time.Duration(n) * time.Hour)}
+	}
+	for _, c := range []struct {
+		name, budget string
+		do           func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option)
+		// The log, INPUT and so on replaced, besides the lines about partitions assigned.
+		want []string
+	}{
+		{"nothing is wrong", "1000000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
+			w.broker.Produce(t, w.input, 0, records(at(0, "a", 1), at(1, "b", 2))...)
+			s := w.start(observe)
+			w.await(3)
+			s.end(t)
+		}, nil},
+		{"no value in any event", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
+			w.streams[0].Input.Value = "bytes"
+			for i := range 1010 {
+				w.broker.Produce(t, w.input, i%2, records(at(0, fmt.Sprint(i), 1), at(1, fmt.Sprint(i), 2), at(2, fmt.Sprint(i), 2))...)
+			}
+			s := w.start(observe)
+			w.await(3)
+			kafkatest.Await(t, "the line", func() bool { return len(unusual(logs)) > 0 })
+			s.end(t)
+		}, []string{`WARN stream users: 3,030 of 3,030 events rejected in the last minute (bad_value: no field "bytes")`}},
+		{"the budget pays for two windows", "2000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
+			s := w.start(observe)
+			w.await(3)
+			s.end(t)
+		}, []string{"WARN stream users: budget users exhausted to the stream's end; windows are withheld"}},
+		{"the budget pays for a window in two hours", "1000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
+			w.streams[0].Budget.Limit.Per = 2 * time.Hour
+			s := w.start(observe)
+			w.await(3)
+			s.end(t)
+		}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld", "INFO stream users: budget users pays again"}},
+		{"an open transaction", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
+			w.broker.Produce(t, w.input, 1, records(at(0, "a", 1))...)
+			hung := w.broker.Begin(t, kafkatest.Name(t))
+			hung.Produce(t, w.input, 1, records(at(1, "b", 1))...)
+			s := w.start(observe)
+			kafkatest.Await(t, "the line", func() bool { return len(unusual(logs)) > 0 })
+			hung.Commit(t)
+			kafkatest.Await(t, "the end of it", func() bool { return len(unusual(logs)) > 1 })
+			s.end(t)
+			for _, e := range logs.FilterMessageSnippet("windows wait").All() {
+				if id, ok := e.ContextMap()["producer_id"].(int64); !ok || id != hung.ProducerID() || e.ContextMap()["offset"] != int64(1) {
+					t.Errorf("the line says %v, want producer %d at offset 1", e.ContextMap(), hung.ProducerID())
+				}
+			}
+		}, []string{"WARN windows wait for an open transaction on INPUT/1", "INFO the open transaction on INPUT/1 has ended"}},
+		{"no input topic", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
+			w.streams[0].Input.Topic = w.input + "-later"
+			s := w.start(observe)
+			kafkatest.Await(t, "the line", func() bool { return len(unusual(logs)) > 0 })
+			if r := s.Health.Report(); r.Ready || !strings.Contains(r.String(), w.input+"-later does not exist") {
+				t.Errorf("readiness: %v", r)
+			}
+			w.broker.CreateTopic(t, w.input+"-later", 1, map[string]string{"retention.ms": "-1"})
+			w.await(3)
+			s.end(t)
+		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist or may not be described; create it or grant Describe " +
+			"([3] Unknown Topic Or Partition: the request is for a topic or partition that does not exist on this broker)", "INFO all topics are ready"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+				w := newWorld(t, b, 2, strings.ReplaceAll(yaml, "BUDGET", c.budget))
+				observe, logs := observed()
+				c.do(t, w, logs, observe)
+				var got []string
+				for _, line := range unusual(logs) {
+					got = append(got, strings.ReplaceAll(line, w.input, "INPUT"))
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// TestKafkaIsLost kills the broker under load for half a minute. The log says so once, and says once that it is over;
+// readiness goes off and comes back.
+func TestKafkaIsLost(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b := kafkatest.Own(t)
+	start := time.Now().UTC().Truncate(5 * time.Second).Add(5 * time.Second)
+	w := newWorld(t, b, 3, fmt.Sprintf(`
+version: 1
+streams:
+  - name: web
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 5s, every: 5s, grace: 2s, start: %s}
+    contribution: last
+    releases:
+      - {name: users, statistic: count, epsilon: 1}
+    output: {topic: OUTPUT}
+    budget: {epsilon: 1000000, per: 24h}
+`, start.Format(time.RFC3339)))
+	observe, logs := observed()
+	s := w.start(observe)
+	kafkatest.Await(t, "figures", func() bool { return s.Ready() && len(w.published()) > 0 })
+	quiet := logs.Len()
+	if lines := unusual(logs); len(lines) > 0 {
+		t.Errorf("the start is not quiet: %q", lines)
+	}
+
+	b.Kill(t)
+	lost := time.Now()
+	kafkatest.Await(t, "readiness goes off", func() bool { return !s.Ready() })
+	t.Logf("not ready after %s: %s", time.Since(lost), s.Health.Report())
+	kafkatest.Await(t, "half a minute without Kafka", func() bool { return time.Since(lost) >= 30*time.Second })
+	if s.Ready() {
+		t.Error("ready without Kafka")
+	}
+	b.Start(t)
+	back := time.Now()
+	before := len(w.published())
+	kafkatest.Await(t, "readiness and figures again", func() bool { return s.Ready() && len(w.published()) > before+6 })
+	t.Logf("ready and at work again after %s: %s", time.Since(back), s.Health.Report())
+	for i, line := range messages(logs)[quiet:] {
+		t.Logf("%s %s", logs.All()[quiet+i].Time.Format(time.TimeOnly), line)
+	}
+	got := unusual(logs)
+	want := []string{`^WARN Kafka lost: .*connection refused$`, `^INFO Kafka back after \d+s, \d+ windows were late$`}
+	if len(got) != len(want) || !regexp.MustCompile(want[0]).MatchString(got[0]) || !regexp.MustCompile(want[1]).MatchString(got[1]) {
+		t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	s.end(t)
+	w.audit()
+}
