@@ -25,6 +25,9 @@ import (
 //
 // The last is the most: ε/2 + ε/2. It is approached only where there are many points, none of which stops.
 //
+// There is no bound of its error in ranks: however many users there are, all of them may lie between two borders, and the
+// one that it stops at has all of them below it.
+//
 // Source: Durfee (2023), unbounded quantiles, here with a public grid that ends. A constant added to ρ would be public
 // too; in trials on long tails 0 was as good as any.
 type aboveThreshold struct {
@@ -55,16 +58,18 @@ func (m *aboveThreshold) Draw(s *Sample, _ Public, random io.Reader) (Draw, erro
 		return Draw{}, err
 	}
 	source := exact.NewSource(random)
-	rho := source.Uniform()
-	d := Draw{RankError95: []float64{math.NaN()}}
+	return m.draw(s, source), source.Err()
+}
+
+func (m *aboveThreshold) draw(s *Sample, source *exact.Source) Draw {
+	x, rho := m.end(), source.Uniform()
 	for i := range m.borders {
-		if x, passed := m.candidate(s, i); m.reaches(&rho, m.q*passed-m.p*s.n, source) {
-			d.Values = []int64{x}
-			return d, source.Err()
+		if border, passed := m.candidate(s, i); m.reaches(&rho, m.q*passed-m.p*s.n, source) {
+			x = border
+			break
 		}
 	}
-	d.Values = []int64{m.end()}
-	return d, source.Err()
+	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}
 }
 
 // end returns the last point of the way.

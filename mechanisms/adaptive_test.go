@@ -119,7 +119,7 @@ func TestFilterCertainty(t *testing.T) {
 func TestAdaptiveComposition(t *testing.T) {
 	const points, epsilon = 4, 1.0
 	g := smallGrid(t, points)
-	m := build(t, Query{Statistic: Median, Epsilon: dec("1"), Grid: g}).(*ranks)
+	m := build(t, Query{Statistic: Median, Epsilon: dec("1"), Grid: g, Prior: "adaptive"}).(*ranks)
 	first := newFilter(points, 0, 1, 2)
 	second := make([]*Measure, points)
 	for x := range second {
@@ -157,7 +157,7 @@ func TestAdaptiveComposition(t *testing.T) {
 func TestFilterLearns(t *testing.T) {
 	g := smallGrid(t, 60001)
 	random := rand.NewChaCha8([32]byte{8})
-	q := Query{Statistic: Median, Epsilon: dec("0.1"), Grid: g}
+	q := Query{Statistic: Median, Epsilon: dec("0.1"), Grid: g, Mechanism: "margin", Prior: "cells"}
 	m := build(t, q)
 	f := filter(t, q)
 	var learnt, fixed, smooth float64

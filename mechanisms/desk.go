@@ -30,6 +30,6 @@ func (d *desks) take(random io.Reader) *desk {
 // put takes a desk back. It keeps neither the reader nor anything of the sample.
 func (d *desks) put(k *desk) {
 	k.source.Reset(nil)
-	k.survey.leveller, k.survey.keeper, k.survey.unseen = nil, nil, nil
+	k.survey.leveller, k.survey.walk, k.survey.keeper, k.survey.unseen = nil, nil, nil, nil
 	d.pool.Put(k)
 }

@@ -14,6 +14,8 @@ type Measure struct {
 	bounds []int64  // cell j holds the points bounds[j] ≤ x < bounds[j+1]
 	weight []uint64 // of one point of cell j, at least 1
 	upTo   []uint64 // upTo[j] is the mass of the cells left of j; the last entry is the total, less than 2^63
+
+	heaviest, lightest uint64 // the extreme weights
 }
 
 // Uniform returns the measure in which all points of the grid are alike.
@@ -74,7 +76,7 @@ func cellMeasure(bounds []int64, mass []uint64, digits int) *Measure {
 }
 
 func newMeasure(bounds []int64, weight []uint64) *Measure {
-	m := &Measure{bounds: bounds, weight: weight, upTo: make([]uint64, len(bounds))}
+	m := &Measure{bounds: bounds, weight: weight, upTo: make([]uint64, len(bounds)), heaviest: slices.Max(weight), lightest: slices.Min(weight)}
 	for j, w := range weight {
 		m.upTo[j+1] = m.upTo[j] + w*uint64(bounds[j+1]-bounds[j])
 	}
@@ -105,6 +107,12 @@ func (m *Measure) cell(x int64) int {
 
 // at returns the point x with below(x) ≤ u < below(x+1): a uniform u below the total gives each point its weight.
 func (m *Measure) at(u uint64) int64 {
+	j := m.cellOf(u)
+	return m.bounds[j] + int64((u-m.upTo[j])/m.weight[j])
+}
+
+// cellOf returns the cell of the point at(u).
+func (m *Measure) cellOf(u uint64) int {
 	lo, hi := 0, len(m.weight)
 	for hi-lo > 1 {
 		if mid := int(uint(lo+hi) / 2); m.upTo[mid] <= u {
@@ -113,13 +121,13 @@ func (m *Measure) at(u uint64) int64 {
 			hi = mid
 		}
 	}
-	return m.bounds[lo] + int64((u-m.upTo[lo])/m.weight[lo])
+	return lo
 }
 
 // surprise returns ln(V/(η·v)) for the total mass V and the least weight v of a point: whatever the data, the points
 // worse than the best by that many e-foldings of an exponential mechanism have probability at most η in all.
 func (m *Measure) surprise(eta float64) float64 {
-	return math.Log(float64(m.total()) / float64(slices.Min(m.weight)) / eta)
+	return math.Log(float64(m.total()) / float64(m.lightest) / eta)
 }
 
 // check refuses a measure that was made for a grid of another size.

@@ -7,11 +7,11 @@
 // Neighbouring samples differ by one user's value, added or removed; the number of users is private. Nothing here
 // knows of Kafka, time or configuration files.
 //
-// Each mechanism has a file of its own with its statement, its proof and its source: margin.go (the default of medians
-// and quantiles), duff.go, flip.go, rank.go, piecewise_laplace.go and above_threshold.go for one quantile, interval.go
-// for one with a paid interval, joint.go and split.go for several, mode.go, mean_duff.go and mean_laplace.go, geometric.go
+// Each mechanism has a file of its own with its statement, its proof and its source: flip.go, level.go, few_users.go and
+// by_users.go (the default of medians and quantiles), above_threshold.go, margin.go, duff.go, rank.go and
+// piecewise_laplace.go for one quantile, interval.go for one with a paid interval, joint.go and split.go for several, mode.go, mean_duff.go and mean_laplace.go, geometric.go
 // for counts. Means and quantiles by smooth sensitivity are in package smooth. A [Measure] favours some points of
-// the grid over others before any data are seen; a [Filter] learns one from what has been published.
+// the grid over others before any data are seen ([Tapered] by default); a [Filter] learns one from what has been published.
 //
 // All laws are drawn exactly, bit for bit: package exact says how. Utilities are whole numbers, and ε and p are taken as
 // the fractions that their decimal texts are. Exponential mechanisms look at the best levels only (survey.go), so that a
@@ -48,8 +48,9 @@ type Query struct {
 	Trim decimal.Decimal
 	// Above and Below restrict [Count] to values strictly above and strictly below; nil: no restriction.
 	Above, Below *decimal.Decimal
-	// Mechanism names the mechanism; "" is the statistic's default: the first of [Available], but above_threshold for a
-	// quantile other than the median where ε·ExpectedUsers·min(p, 1−p) is known to be below 15 and Prior is not "adaptive".
+	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. That of a median or quantile
+	// depends on the other fields: with Tilt, Interval or the "adaptive" Prior it is margin; with ZCDP it is a margin whose
+	// tilt follows the number of users; in a tail with few users it may be above_threshold.
 	Mechanism string
 	// Calibration of a smooth_* mechanism: "" (tight) or "published".
 	Calibration string
@@ -63,11 +64,14 @@ type Query struct {
 	Gamma decimal.Decimal
 	// Interval is the level in (0, 1) of a paid value interval; nil: none.
 	Interval *decimal.Decimal
-	// Prior is the base measure: "uniform", "cells" or "adaptive"; "" is "cells".
+	// Prior is the base measure: "tapered", "cells", "uniform" or "adaptive"; "" is "tapered".
 	Prior string
 	// ExpectedUsers is a public forecast of the users in a window and group; 0: unknown.
 	ExpectedUsers int64
-	Grid          *Grid
+	// ZCDP says that the budget sums up what is charged in ρ (zero-concentrated differential privacy), as one with a δ
+	// does. Bounded-range mechanisms are cheaper there.
+	ZCDP bool
+	Grid *Grid
 	// ReplaceOne makes the number of users public: neighbours differ in one user's value. It serves to repeat what papers
 	// did; rank and smooth_* take it. The service never uses it.
 	ReplaceOne bool
@@ -100,6 +104,8 @@ type NoisyCount struct {
 
 // Draw is the outcome of one draw. Values are grid indices, or plain numbers of users where Mechanism.Counts is true.
 type Draw struct {
+	// Mechanism names the mechanism that was drawn where the draw itself chose it; "": that of [Mechanism.Name].
+	Mechanism string
 	// Values holds one value; for [Quantiles] one for each P.
 	Values []int64
 	// RankError95 bounds each value's distance from the true quantile in ranks, with probability 95 %, from public
@@ -125,7 +131,8 @@ func newDraw(n int, users *NoisyCount) Draw {
 
 // Mechanism is a checked query. It is immutable and safe for concurrent use.
 type Mechanism interface {
-	// Name is the mechanism's name as in the configuration, such as "margin".
+	// Name is the mechanism's name as in the configuration, such as "margin"; two with a stroke between them where a draw
+	// chooses.
 	Name() string
 	// Promise is what every draw costs.
 	Promise() Promise

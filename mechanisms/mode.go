@@ -47,6 +47,7 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	v := &k.survey
 	v.begin(popularity{s}, m.rate, m.measure, 0)
 	v.floor = int64(min(float64(s.most), m.surplus))
+	v.even = v.floor == s.most // the rest are the values that nobody holds
 	v.unseen = func(source *exact.Source) int64 {
 		for {
 			if x := int64(source.Below(v.measure.total())); v.level(x) >= v.floor {

@@ -3,6 +3,7 @@ package mechanisms
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/louver/louver/mechanisms/exact"
@@ -20,7 +21,7 @@ type offer struct {
 func offers(s Statistic) []offer {
 	switch s {
 	case Median, Quantile:
-		return append([]offer{{"margin", newMargin, "tilt interval"}, {"duff", newDuff, ""}, {"permute_and_flip", newFlip, ""}, {"rank", newRank, "replace_one"}, {"mid_rank", newMidRank, ""}, {"piecewise_laplace", newPiecewiseLaplace, ""}, {"above_threshold", newAboveThreshold, ""}}, smoothOffers()...)
+		return append([]offer{{"permute_and_flip", newFlip, ""}, {"above_threshold", newAboveThreshold, ""}, {"margin", newMargin, "tilt interval"}, {"duff", newDuff, ""}, {"rank", newRank, "replace_one"}, {"mid_rank", newMidRank, ""}, {"piecewise_laplace", newPiecewiseLaplace, ""}}, smoothOffers()...)
 	case Quantiles:
 		return []offer{{"joint", newJoint, ""}, {"split", newSplit, ""}}
 	case Mode:
@@ -55,36 +56,19 @@ func New(q Query) (Mechanism, error) {
 	if q.Grid == nil {
 		return nil, fmt.Errorf("grid: bounds and step are required")
 	}
-	chosen, name := list[0], q.Mechanism
-	if name == "" && q.scarce() {
-		name = "above_threshold"
-	}
-	if name != "" {
-		found := false
-		for _, o := range list {
-			if o.name == name {
-				chosen, found = o, true
-			}
-		}
-		if !found {
-			return nil, fmt.Errorf("mechanism %q is not available for statistic %s; available: %s", q.Mechanism, q.Statistic, strings.Join(Available(q.Statistic), ", "))
-		}
+	chosen := list[0]
+	switch at := slices.IndexFunc(list, func(o offer) bool { return o.name == q.Mechanism }); {
+	case at >= 0:
+		chosen = list[at]
+	case q.Mechanism != "":
+		return nil, fmt.Errorf("mechanism %q is not available for statistic %s; available: %s", q.Mechanism, q.Statistic, strings.Join(Available(q.Statistic), ", "))
+	case q.Statistic == Median || q.Statistic == Quantile:
+		chosen = q.byDefault()
 	}
 	if err := q.check(chosen); err != nil {
 		return nil, err
 	}
 	return chosen.build(&q)
-}
-
-// scarce says that a quantile in a tail is asked for of so few expected users that above_threshold is the better
-// default: fewer than 15 of them, weighed by ε, lie beyond it (the defaults' study in the folder experiments). The
-// adaptive measure makes up for that in its own way.
-func (q *Query) scarce() bool {
-	if q.Statistic != Quantile || len(q.P) != 1 || q.ExpectedUsers == 0 || q.Prior == "adaptive" || q.Tilt != [2]int64{} || q.Interval != nil {
-		return false
-	}
-	p := q.P[0].InexactFloat64()
-	return p != 0.5 && min(p, 1-p)*q.Epsilon.InexactFloat64()*float64(q.ExpectedUsers) < 15
 }
 
 // check looks at the parameters that several mechanisms share and refuses those that the chosen one does not take.
@@ -128,9 +112,9 @@ func (q *Query) check(chosen offer) error {
 		return fmt.Errorf("calibration %q is not known: published, or none for the tightest", q.Calibration)
 	}
 	switch q.Prior {
-	case "", "uniform", "cells", "adaptive":
+	case "", "tapered", "cells", "uniform", "adaptive":
 	default:
-		return fmt.Errorf("prior %q is not known: uniform, cells or adaptive", q.Prior)
+		return fmt.Errorf("prior %q is not known: tapered, cells, uniform or adaptive", q.Prior)
 	}
 	if q.ExpectedUsers < 0 {
 		return fmt.Errorf("expected_users %d must be at least 0", q.ExpectedUsers)
@@ -176,10 +160,13 @@ func fraction(d decimal.Decimal) (p, q int64, err error) {
 
 // measure returns the base measure that the query names. An adaptive one begins as cells until a release has been made.
 func (q *Query) measure() *Measure {
-	if q.Prior == "uniform" {
+	switch q.Prior {
+	case "uniform":
 		return Uniform(q.Grid)
+	case "cells", "adaptive":
+		return Cells(q.Grid)
 	}
-	return Cells(q.Grid)
+	return Tapered(q.Grid)
 }
 
 // rate returns ε/divisor.

@@ -29,6 +29,7 @@ type ranks struct {
 	measure   *Measure
 	fixed     bool // no other measure may take its place
 	choose    chooser
+	odds      float64 // a point is drawn instead of the quantile with at most that times the ratio of their weights
 	desks     *desks
 	unbounded bool // the quantile itself may have a level above 0: no bound of the error
 	// What one e-folding of the weight is worth, in ranks to the left and to the right of the quantile.
@@ -62,6 +63,7 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 		rate:    q.rate(divisor),
 		measure: q.measure(),
 		choose:  (*survey).exponential,
+		odds:    1,
 		desks:   &desks{},
 		left:    folding,
 		right:   folding,
@@ -103,15 +105,15 @@ func (m *ranks) walk(s *Sample) walk {
 	return newTour(m, s)
 }
 
-// errors returns how far a draw may be from the quantile. Points with κ·level > t have probability at most V·e^{−t}/v
+// errors returns how far a draw may be from the quantile. Points with κ·level > t have probability at most odds·V·e^{−t}/v
 // for the total mass V and the least weight v of a point, since the quantile itself has a level of at most 0.
 func (m *ranks) errors(measure *Measure, users *NoisyCount) (rank95, low, high []float64) {
 	if m.unbounded {
 		return []float64{math.NaN()}, nil, nil
 	}
-	rank95 = []float64{max(m.left, m.right)*measure.surprise(0.05) + m.rounding}
+	rank95 = []float64{max(m.left, m.right)*measure.surprise(0.05/m.odds) + m.rounding}
 	if users != nil {
-		t := measure.surprise(0.05 - countRisk)
+		t := measure.surprise((0.05 - countRisk) / m.odds)
 		l, h := percentiles(float64(m.p)/float64(m.q), m.left*t+m.rounding, m.right*t+m.rounding, users.fewest())
 		low, high = []float64{l}, []float64{h}
 	}

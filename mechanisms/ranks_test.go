@@ -65,34 +65,22 @@ func lawOf(points int64, w walk, kappa float64, measure *Measure) []float64 {
 // law is the exact law at f times the mechanism's ε.
 func (m *ranks) law(s *Sample, f float64, measure *Measure) []float64 {
 	w := newTour(m, s)
-	if m.name == "permute_and_flip" {
-		return flipLaw(m.grid, w, f*m.rate.Float())
+	if m.odds == 0.5 {
+		return flipLaw(m.grid, w, f*m.rate.Float(), measure)
 	}
 	return lawOf(m.grid.last+1, w, f*m.rate.Float(), measure)
 }
 
-func flipLaw(g *Grid, w walk, kappa float64) []float64 {
-	// Points of one level are one group, which keeps the law quick to compute.
-	best := int64(never)
-	groups := map[int64]int{}
-	for x := range g.last + 1 {
-		best = min(best, w.level(x))
-		groups[w.level(x)]++
+// flipLaw returns the exact law of permute-and-flip.
+func flipLaw(g *Grid, w walk, kappa float64, measure *Measure) []float64 {
+	weights, best := make([]float64, g.last+1), int64(never)
+	for x := range weights {
+		best = min(best, w.level(int64(x)))
 	}
-	var mass []int
-	var level []float64
-	position := map[int64]int{}
-	for l, n := range groups {
-		position[l] = len(mass)
-		mass, level = append(mass, n), append(level, kappa*float64(l-best))
+	for x := range weights {
+		weights[x] = float64(measure.weight[measure.cell(int64(x))]) * math.Exp(-kappa*float64(w.level(int64(x))-best))
 	}
-	law := dptest.FlipLaw(mass, level)
-	p := make([]float64, g.last+1)
-	for x := range p {
-		i := position[w.level(int64(x))]
-		p[x] = law[i] / float64(mass[i])
-	}
-	return p
+	return dptest.FirstLaw(weights)
 }
 
 func rankLaw(g *Grid, q Query, measure *Measure) func(t *testing.T) func(epsilon float64) dptest.Law {
@@ -322,14 +310,16 @@ func TestRankErrors(t *testing.T) {
 	g := smallGrid(t, points)
 	random := rand.NewChaCha8([32]byte{3})
 	source := exact.NewSource(random)
-	for _, p := range []string{"0.5", "0.95"} {
-		for _, prior := range []string{"uniform", "cells"} {
-			m := build(t, Query{Statistic: Quantile, P: ps(p), Epsilon: dec("1"), Grid: g, Prior: prior})
-			h := make([]int64, points)
-			for i := 500; i < 900; i++ {
-				h[i] = 3
-			}
-			s := sampleOf(g, h)
+	h := make([]int64, points)
+	for i := 500; i < 900; i++ {
+		h[i] = 3
+	}
+	s := sampleOf(g, h)
+	for _, p := range []string{"0.5", "0.95", "0.05"} {
+		for _, q := range []Query{{Mechanism: "margin", Prior: "uniform"}, {Mechanism: "margin", Prior: "cells"}, {ExpectedUsers: s.n}, {ZCDP: true}, {Mechanism: "permute_and_flip"}} {
+			q.Statistic, q.P, q.Epsilon, q.Grid = Quantile, ps(p), dec("1"), g
+			m := build(t, q)
+			name := fmt.Sprint("p ", p, " ", m.Name(), " ", q.Prior)
 			alpha := dec(p).InexactFloat64()
 			far, outside := 0, 0
 			for range draws {
@@ -348,10 +338,10 @@ func TestRankErrors(t *testing.T) {
 			}
 			// Binomial(4000, 0.05): more than 270 have probability below 10⁻⁶.
 			if far > 270 || outside > 270 {
-				t.Errorf("p %s %s: of %d draws, %d are beyond rank_error_95 and %d beyond p_low, p_high", p, prior, draws, far, outside)
+				t.Errorf("%s: of %d draws, %d are beyond rank_error_95 and %d beyond p_low, p_high", name, draws, far, outside)
 			}
 			if d, _ := m.Draw(s, Public{Users: &NoisyCount{Value: 0, Epsilon: 1}}, random); d.PLow[0] != 0 || d.PHigh[0] != 1 {
-				t.Errorf("p %s: a count of 0 bounds the percentiles: %v, %v", p, d.PLow, d.PHigh)
+				t.Errorf("%s: a count of 0 bounds the percentiles: %v, %v", name, d.PLow, d.PHigh)
 			}
 		}
 	}

@@ -44,8 +44,11 @@ type survey struct {
 	runs    []run
 	wheel   exact.Wheel
 	race    exact.Race
+	groups  []group // of the race
+	walk    walk
 	rest    uint64
 	floor   int64
+	even    bool                             // all of the rest is on the floor, and the measure is uniform
 	seen    run                              // what a walk has seen
 	unseen  func(source *exact.Source) int64 // a point of the rest, by the measure; nil: of all but seen
 }
@@ -64,7 +67,7 @@ func (v *survey) begin(points leveller, rate exact.Rate, measure *Measure, best 
 	if v.runs == nil {
 		v.runs = make([]run, 0, 128)
 	}
-	v.leveller, v.keeper, v.unseen = points, nil, nil
+	v.leveller, v.walk, v.keeper, v.unseen, v.even = points, nil, nil, nil, false
 	v.measure, v.rate, v.best, v.rest, v.runs = measure, rate, best, measure.total(), v.runs[:0]
 	v.wheel.Reset(rate, best)
 }
@@ -73,21 +76,25 @@ func (v *survey) begin(points leveller, rate exact.Rate, measure *Measure, best 
 func (v *survey) outward(w walk, rate exact.Rate, measure *Measure) {
 	lo, hi, level := w.next()
 	v.begin(w, rate, measure, level)
+	v.walk = w
 	v.keeper, _ = w.(keeper)
 	v.seen = spanned(measure, lo, hi, level)
 	v.see(v.seen)
-	for v.rest > 0 {
-		v.floor = w.floor()
-		if float64(v.rest)*v.wheel.Weight(v.floor) <= negligible*v.wheel.Total() {
-			break
-		}
-		if lo, hi, level = w.next(); lo < hi {
-			r := spanned(measure, lo, hi, level)
-			v.see(r)
-			v.seen.from = min(v.seen.from, r.from)
-			v.seen.mass += r.mass
-		}
+	v.floor = w.floor()
+	for v.rest > 0 && float64(v.rest)*v.wheel.Weight(v.floor) > negligible*v.wheel.Total() {
+		v.widen()
 	}
+}
+
+// widen surveys one more run of a walk, if any is left.
+func (v *survey) widen() {
+	if lo, hi, level := v.walk.next(); lo < hi {
+		r := spanned(v.measure, lo, hi, level)
+		v.see(r)
+		v.seen.from = min(v.seen.from, r.from)
+		v.seen.mass += r.mass
+	}
+	v.floor = v.walk.floor()
 }
 
 func spanned(measure *Measure, lo, hi, level int64) run {
@@ -145,39 +152,59 @@ func (v *survey) exponential(source *exact.Source) int64 {
 	}
 }
 
-// flip draws a point by permute-and-flip (McKenna & Sheldon 2020): the points come in random order, each flips a coin
-// with probability e^{−κ(level(x)−best)}, and the first head wins. The measure is uniform.
+// flip draws a point by permute-and-flip under the measure: each point x comes at a uniform time in [0, 1/w(x)] for
+// w(x) = μ(x)·e^{−κ·level(x)}, and the first one wins. See flip.go for the law and [exact.Race] for how it is drawn.
 //
-// The points of a run are alike, so that the first head among them is any of them. The rest takes part as if all of it
-// were on the floor. If it wins, one of its points is drawn and its coin made up for with probability
-// e^{−κ(level(x)−floor)}; if that fails, the point is out and the rest comes again with its next head.
+// The points of a run that lie in one cell of the measure are alike: they are a group of the race. The survey goes on
+// until no point of the rest can weigh more than half as much as the heaviest that has been seen, which is what the race
+// asks for. That is so soon, since all of the rest together weighs next to nothing.
 func (v *survey) flip(source *exact.Source) int64 {
-	race := &v.race
-	race.Reset(source, v.rate, v.best)
-	for _, r := range v.runs {
-		race.Enter(r.mass, r.level)
+	v.groups = v.groups[:0]
+	v.race.Reset(source, v.rate, v.best)
+	heaviest := 0.
+	for i := 0; ; i++ {
+		// Half of the half, for what float64 leaves open.
+		if i == len(v.runs) && (v.even || v.rest == 0 || 4*float64(v.measure.heaviest)*v.wheel.Weight(v.floor) <= heaviest) {
+			break
+		}
+		for i == len(v.runs) {
+			v.widen()
+		}
+		heaviest = max(heaviest, v.enter(v.runs[i]))
 	}
-	left := v.rest
-	if left > 0 {
-		race.Enter(left, v.floor)
+	switch {
+	case v.rest == 0:
+	case v.even:
+		v.race.Enter(v.rest, 1, v.floor)
+	default:
+		v.race.Rest(v.rest, v.floor)
 	}
-	var out map[int64]bool
 	for {
-		if i := race.Winner(); i < len(v.runs) {
-			return v.within(v.runs[i], source)
+		if i := v.race.Winner(); i < len(v.groups) {
+			return v.groups[i].lo + int64(source.Below(v.groups[i].count))
 		}
 		x := v.another(source)
-		if out[x] {
-			continue
-		}
-		if source.ExpCoin(v.rate, v.level(x)-v.floor) {
+		if v.even || v.race.Keep(v.measure.weight[v.measure.cell(x)], v.level(x)) {
 			return x
 		}
-		if out == nil {
-			out = map[int64]bool{}
-		}
-		out[x] = true
-		left--
-		race.Again(len(v.runs), left)
 	}
+}
+
+// group is a run of points of one level and one cell that is in the race.
+type group struct {
+	lo    int64
+	count uint64
+}
+
+// enter sends the points of a run into the race and returns how much the heaviest of them weighs, e^{κ·best} times.
+func (v *survey) enter(r run) float64 {
+	m, most := v.measure, uint64(0)
+	for cell := m.cellOf(r.from); r.mass > 0; cell++ {
+		mass, weight := min(r.mass, m.upTo[cell+1]-r.from), m.weight[cell]
+		if v.race.Enter(mass/weight, weight, r.level) {
+			v.groups = append(v.groups, group{m.bounds[cell] + int64((r.from-m.upTo[cell])/weight), mass / weight})
+		}
+		r.from, r.mass, most = r.from+mass, r.mass-mass, max(most, weight)
+	}
+	return float64(most) * v.wheel.Weight(r.level)
 }

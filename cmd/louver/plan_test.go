@@ -56,19 +56,19 @@ func planJSON(t *testing.T, args ...string) planned {
 	return p
 }
 
-// The figures follow from the formulas: 2·½·(1/ε)·ln(V/(0.05·v)) ranks with the uniform measure's V/v = 60001 points,
+// The figures follow from the formulas: 2·½·(1/ε)·ln(V/(2·0.05·v)) ranks by permute-and-flip with the uniform measure's V/v = 60001 points,
 // and e^ε/(1+e^ε).
 func TestPlanFromEpsilon(t *testing.T) {
 	s := planJSON(t, planOf("--epsilon", "0.1", "--users", "5000", "--prior", "uniform", "--every", "15m")...).Streams[0]
 	r := s.Releases[0]
-	want := math.Log(60001/0.05) / 0.1
+	want := math.Log(60001/0.1) / 0.1
 	if v := r.Values[0]; v.RankError == nil || math.Abs(*v.RankError-want) > 1e-6*want || *v.Low > 0.5-want/5000 || *v.Low < 0.5-1.05*want/5000 || *v.High < 0.5+want/5000 {
 		t.Errorf("%+v, want %v ranks", v, want)
 	}
 	if s.Window.Epsilon != 0.1 || math.Abs(s.Window.Belief-1/(1+math.Exp(-0.1))) > 1e-12 || s.Day.Windows != 96 || s.Day.Epsilon != 9.6 || s.Advanced == nil || s.Advanced.Epsilon >= 9.6 {
 		t.Errorf("%+v", s)
 	}
-	if r.Needs != nil || r.Mechanism != "margin" {
+	if r.Needs != nil || r.Mechanism != "permute_and_flip" {
 		t.Errorf("%+v", r)
 	}
 	if s := planJSON(t, planOf("--epsilon", "0.1", "--max-groups", "3")...).Streams[0]; s.Window.Epsilon != 0.3 {

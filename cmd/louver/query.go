@@ -26,7 +26,7 @@ type queryFlags struct {
 
 	ExpectedUsers int64 `group:"what" placeholder:"N" help:"Public forecast of the number of users; with few, the default mechanism of quantiles in the tails is another one."`
 
-	Prior string `default:"cells" enum:"cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure: cells (logarithmic away from zero) or uniform."`
+	Prior string `default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
 	Delta number `default:"0" group:"privacy" placeholder:"D" help:"δ of each draw, for mechanisms that need one."`
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"io"
@@ -151,7 +152,7 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 		values[i].P = &p
 	}
 	promise := d.mechanism.Promise()
-	out := drawn{Statistic: string(q.Statistic), Mechanism: d.mechanism.Name(), Epsilon: json.Number(promise.Epsilon.String()), Delta: json.Number(promise.Delta.String())}
+	out := drawn{Statistic: string(q.Statistic), Mechanism: cmp.Or(from.Mechanism, d.mechanism.Name()), Epsilon: json.Number(promise.Epsilon.String()), Delta: json.Number(promise.Delta.String())}
 	if q.Statistic == mechanisms.Quantiles {
 		out.Values = values
 	} else {

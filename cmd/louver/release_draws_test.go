@@ -58,7 +58,7 @@ func TestRepeatHasTheLaw(t *testing.T) {
 	const n = 40_000
 	values := []int{0, 1, 1, 3, 3, 3, 4}
 	got := commandLine(t, strings.Trim(fmt.Sprint(values), "[]"), "release", "--lower", "0", "--upper", "5", "--step", "1",
-		"--prior", "uniform", "--epsilon", "0.8", "--repeat", strconv.Itoa(n))
+		"--mechanism", "margin", "--prior", "uniform", "--epsilon", "0.8", "--repeat", strconv.Itoa(n))
 	var seen [6]float64
 	for _, line := range strings.Fields(got.out) {
 		x, err := strconv.Atoi(line)

@@ -95,7 +95,7 @@ func TestReleaseJSON(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("%+v", got)
 	}
-	const want = `{"statistic":"median","mechanism":"margin","epsilon":1000,"delta":0,"p":0.5,"value":2,"rank_error_95":`
+	const want = `{"statistic":"median","mechanism":"permute_and_flip","epsilon":1000,"delta":0,"p":0.5,"value":2,"rank_error_95":`
 	for _, line := range lines {
 		if !strings.HasPrefix(line, want) || !json.Valid([]byte(line)) {
 			t.Errorf("%s, want %s…", line, want)
@@ -132,7 +132,7 @@ func TestReleaseMistakes(t *testing.T) {
 		{"1", with("--tilt", "1"), exitUsage, "louver: --tilt has 1 weights; want two, such as --tilt 1,2"},
 		{"1", with("--tilt", "0,1"), exitUsage, "louver: --tilt 0,1; want two whole numbers of at least 1"},
 		{"1", with("--beta", "0"), exitUsage, "louver: --beta 0; want a number greater than 0"},
-		{"1", with("--delta", "0.1"), exitUsage, "louver: delta 0.1 is not a parameter of mechanism margin"},
+		{"1", with("--delta", "0.1"), exitUsage, "louver: delta 0.1 is not a parameter of mechanism permute_and_flip"},
 		{"1", with("--statistic", "mean", "--mechanism", "smooth_laplace"), exitUsage, "louver: delta 0: laplace gives (epsilon, delta)"},
 		{"1", with("--mechanism", "magic"), exitUsage, `louver: mechanism "magic" is not available`},
 		{"1", with("--repeat", "0"), exitUsage, "louver: --repeat 0; want at least 1"},

@@ -261,48 +261,58 @@ func BenchmarkDiscreteLaplace(b *testing.B) {
 	}
 }
 
+// The first of several groups under weights, and with one of them hidden in the rest: by the law of permute-and-flip.
 func TestRace(t *testing.T) {
 	s := testSource(7)
-	mass, level := []int{1, 3, 8, 20}, []float64{0, 1, 2, 5}
-	var r Race
+	mass, weight, level := []uint64{1, 3, 8, 20}, []uint64{5, 1, 2, 3}, []int64{0, 1, 2, 8}
 	law := func(f float64) []float64 {
-		scaled := make([]float64, len(level))
-		for i := range level {
-			scaled[i] = level[i] * f * 0.7
+		var all []float64
+		var owner []int
+		for i, m := range mass {
+			for range m {
+				all, owner = append(all, float64(weight[i])*math.Exp(-0.7*f*float64(level[i]))), append(owner, i)
+			}
 		}
-		return dptest.FlipLaw(mass, scaled)
+		p := make([]float64, len(mass))
+		for x, q := range dptest.FirstLaw(all) {
+			p[owner[x]] += q
+		}
+		return p
 	}
-	sum := 0.0
-	for _, p := range law(1) {
-		sum += p
-	}
-	if math.Abs(sum-1) > 1e-12 {
-		t.Fatalf("the law sums to %v", sum)
-	}
+	var r Race
 	rate := NewRate(big.NewRat(7, 10))
 	dptest.CheckSampler(t, "race", dptest.Counts(100000, 4, func() int {
 		r.Reset(s, rate, 10)
+		var in []int
 		for i := range mass {
-			r.Enter(uint64(mass[i]), 10+int64(level[i]))
-		}
-		return r.Winner()
-	}), law)
-	// The last group entered as heads of level 3 and thinned: its first heads may not be wanted.
-	thin := NewRate(big.NewRat(7, 10))
-	dptest.CheckSampler(t, "race, thinned", dptest.Counts(100000, 4, func() int {
-		r.Reset(s, rate, 10)
-		for i := range 3 {
-			r.Enter(uint64(mass[i]), 10+int64(level[i]))
-		}
-		left := uint64(mass[3])
-		r.Enter(left, 13)
-		for {
-			winner := r.Winner()
-			if winner < 3 || s.ExpCoin(thin, 2) {
-				return winner
+			if r.Enter(mass[i], weight[i], 10+level[i]) {
+				in = append(in, i)
 			}
-			left--
-			r.Again(3, left)
+		}
+		return in[r.Winner()]
+	}), law)
+	// The last group and the one before as the rest, for which level 2 is the floor: 20 candidates of level 8 among them.
+	// The floor is such that 3·e^{−1.4} is less than half of 5.
+	dptest.CheckSampler(t, "race with a rest", dptest.Counts(100000, 4, func() int {
+		r.Reset(s, rate, 10)
+		var in []int
+		for i := range 2 {
+			if r.Enter(mass[i], weight[i], 10+level[i]) {
+				in = append(in, i)
+			}
+		}
+		r.Rest(8*2+20*3, 12)
+		for {
+			if winner := r.Winner(); winner < len(in) {
+				return in[winner]
+			}
+			i := 2
+			if s.Below(8*2+20*3) >= 8*2 {
+				i = 3
+			}
+			if r.Keep(weight[i], 10+level[i]) {
+				return i
+			}
 		}
 	}), law)
 }
@@ -315,10 +325,11 @@ func TestRaceRefinement(t *testing.T) {
 		var r Race
 		r.Reset(s, NewRate(big.NewRat(rng.Int64N(1000)+1, rng.Int64N(1000)+1)), -3)
 		for range 6 {
-			i := r.Enter(rng.Uint64()>>1>>rng.IntN(63)+1, rng.Int64N(20)-3)
-			if rng.IntN(3) == 0 {
-				r.Again(i, rng.Uint64()>>40+1)
-			}
+			r.Enter(rng.Uint64()>>1>>rng.IntN(63)+1, rng.Uint64()>>1>>rng.IntN(63)+1, rng.Int64N(20)-3)
+		}
+		r.Rest(rng.Uint64()>>1>>rng.IntN(63)+1, rng.Int64N(20)-3)
+		for range rng.IntN(3) {
+			r.arrive()
 		}
 		got := r.Winner()
 		for i := range r.runners {
@@ -336,5 +347,28 @@ func TestRaceRefinement(t *testing.T) {
 	}
 	if s.Refined() == 0 {
 		t.Error("nothing was refined")
+	}
+}
+
+// A coin of the rest next to its border is decided by more digits, and rightly.
+func TestKeepRefinement(t *testing.T) {
+	rate := NewRate(big.NewRat(1, 3))
+	const weight, mass, level = 3, 40, 2
+	for delta := int64(-3000); delta <= 3000; delta += 8 {
+		s := NewSource(bitsThen(1 << 63)) // the arrival: ln 2
+		var r Race
+		r.Reset(s, rate, 0)
+		r.Rest(mass, 1)
+		// p = a/(2 − a·e·weight/mass) for a = e^{−κ}, e = ln 2 to all digits that have been drawn.
+		e, a := r.total(400), rate.Interval(1, 400)
+		p := a.Quo(FromInt(2, 400).Sub(a.Mul(e).Mul(FromInt(weight, 400)).Quo(FromInt(mass, 400))))
+		border, _ := new(big.Float).SetMantExp(p.Lo, 64).Uint64()
+		s.Reset(bitsThen(border + uint64(delta)))
+		if got := r.Keep(weight, level); got != (delta < 0) && delta != 0 {
+			t.Fatalf("Keep at %d·2^−64 from its border: %v", delta, got)
+		}
+		if s.Refined() != 1 {
+			t.Fatalf("Keep at %d·2^−64 from its border was decided by float64", delta)
+		}
 	}
 }

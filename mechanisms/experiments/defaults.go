@@ -46,14 +46,11 @@ func (c *setting) smoothQuantile(s *laws.Sample, beta float64) float64 {
 	return c.known[key]
 }
 
-// taper lets the mass of a cell fall with the square root of the distance from 0.
-const taper = 0.5
-
 func newSetting(in input) *setting {
 	bounds := laws.CellBounds(in.last(), in.anchor())
 	return &setting{
 		input: in, flat: laws.Uniform(in.last()), cells: laws.Cells(in.last(), in.anchor()),
-		tapered: laws.Tapered(in.last(), in.anchor(), taper),
+		tapered: laws.Tapered(in.last(), in.anchor()),
 		borders: bounds[1 : len(bounds)-1], known: map[sensitivity]float64{},
 	}
 }
@@ -63,9 +60,8 @@ func (c *setting) information() float64 {
 	return c.epsilon * float64(c.n) * float64(min(c.p, c.q-c.p)) / float64(c.q)
 }
 
-const theDefault = "margin (default)"
-
-// contenders are the pure mechanisms for one quantile, the default first.
+// contenders are the pure mechanisms for one quantile that can be asked for by name, some under two measures. The first
+// was the default once.
 func contenders() []contender {
 	exponential := func(name string, u func(p, q int64) laws.Utility, cells bool) contender {
 		return contender{name, func(c *setting, s *laws.Sample) laws.Law {
@@ -88,21 +84,21 @@ func contenders() []contender {
 	}
 	symmetric := func(p, q int64) laws.Utility { return laws.Margin(p, q, 1, 1) }
 	return []contender{
-		exponential(theDefault, tilted, true),
+		exponential("margin", tilted, true),
 		exponential("margin 1:1", symmetric, true),
 		exponential("margin uniform", tilted, false),
 		exponential("margin 1:1 uniform", symmetric, false),
 		exponential("duff", laws.Duff, true),
 		exponential("duff uniform", laws.Duff, false),
 		{"permute_and_flip", func(c *setting, s *laws.Sample) laws.Law {
-			return laws.Flip(s, symmetric(c.p, c.q), c.epsilon)
+			return laws.Flip(s, symmetric(c.p, c.q), c.epsilon, c.flat)
 		}},
 		exponential("rank", laws.Rank, false),
 		exponential("mid_rank", laws.MidRank, false),
 		{"piecewise_laplace", func(c *setting, s *laws.Sample) laws.Law {
 			return laws.Piecewise(s, laws.Duff(c.p, c.q), c.epsilon)
 		}},
-		{"above_threshold", threshold},
+		{"above_threshold", func(c *setting, s *laws.Sample) laws.Law { return threshold(c, s, c.epsilon) }},
 		smooth(laws.Power),
 		smooth(func(e float64) laws.Noise { return laws.Student(e, false) }),
 		smooth(func(e float64) laws.Noise { return laws.Cauchy(e, false) }),
@@ -115,38 +111,66 @@ func tilted(p, q int64) laws.Utility {
 }
 
 // threshold starts at the end that is further from the quantile in users, for α < ½ in the mirror.
-func threshold(c *setting, s *laws.Sample) laws.Law {
+func threshold(c *setting, s *laws.Sample, epsilon float64) laws.Law {
 	alpha := float64(c.p) / float64(c.q)
-	return laws.Threshold(s, alpha, c.epsilon/(2*max(alpha, 1-alpha)), c.epsilon/2, 0, c.borders)
+	if alpha >= 0.5 {
+		return laws.Threshold(s, alpha, epsilon/(2*alpha), epsilon/2, 0, c.borders)
+	}
+	var borders []int64
+	for _, x := range slices.Backward(c.borders) {
+		borders = append(borders, s.Last()-(x-1))
+	}
+	law := laws.Threshold(s.Mirror(), 1-alpha, epsilon/(2*(1-alpha)), epsilon/2, 0, borders)
+	slices.Reverse(law)
+	return law
 }
 
-var quantiles = [][2]int64{{1, 2}, {9, 10}, {99, 100}}
-
-// proposals are what the defaults might be instead. The first needs nothing to be known; the others know the users to
-// expect, two of them wrongly. The last one has permute_and_flip replaced by what is cheaper in zCDP.
-func proposals() []contender {
-	tapered := contender{"margin tapered", func(c *setting, s *laws.Sample) laws.Law {
-		return laws.Exponential(s, tilted(c.p, c.q), c.epsilon, c.tapered)
-	}}
-	by := func(name string, factor float64, sure func(c *setting, s *laws.Sample) laws.Law) contender {
+// defaultChoices are the defaults: what the library draws if nothing is known, if the account is one in zCDP, and if it is told
+// the number of users, rightly or wrongly. The last one is what asking for the number is worth.
+func defaultChoices() []contender {
+	flip := func(c *setting, s *laws.Sample, epsilon float64) laws.Law {
+		// The number of few users follows from the ε of the whole query.
+		return laws.Flip(s, laws.Default(c.p, c.q, c.epsilon), epsilon, c.tapered)
+	}
+	tail := func(c *setting) bool { return 4*max(c.p, c.q-c.p) > 3*c.q }
+	told := func(name string, factor float64) contender {
 		return contender{name, func(c *setting, s *laws.Sample) laws.Law {
-			switch information := factor * c.information(); {
-			case information < 15 && 2*c.p != c.q:
-				return threshold(c, s)
-			case information < 100:
-				return tapered.law(c, s)
+			if tail(c) && factor*float64(c.n) < float64(laws.FewUsers(8, c.p, c.q, c.epsilon)) {
+				return threshold(c, s, c.epsilon)
 			}
-			return sure(c, s)
+			return flip(c, s, c.epsilon)
 		}}
 	}
-	flip := func(c *setting, s *laws.Sample) laws.Law {
-		return laws.Flip(s, laws.Margin(c.p, c.q, 1, 1), c.epsilon)
+	return []contender{
+		{theDefault, func(c *setting, s *laws.Sample) laws.Law {
+			if !tail(c) {
+				return flip(c, s, c.epsilon)
+			}
+			share := 1. / 128
+			if 20*min(c.p, c.q-c.p) >= c.q {
+				share = 1. / 32
+			}
+			few := laws.FewProbability(s.Users(), laws.FewUsers(8, c.p, c.q, c.epsilon), share*c.epsilon)
+			switch rest := (1 - share) * c.epsilon; {
+			case few < 1e-12:
+				return flip(c, s, rest)
+			case few > 1-1e-12:
+				return threshold(c, s, rest)
+			default:
+				return laws.Mix(few, threshold(c, s, rest), flip(c, s, rest))
+			}
+		}},
+		{"default for zCDP", func(c *setting, s *laws.Sample) laws.Law {
+			return laws.Exponential(s, laws.Default(c.p, c.q, c.epsilon), c.epsilon, c.tapered)
+		}},
+		told("default, told the users", 1),
+		told("default, told a third", 1./3),
+		told("default, told three times", 3),
+		{"default without above_threshold", func(c *setting, s *laws.Sample) laws.Law { return flip(c, s, c.epsilon) }},
 	}
-	symmetric := func(c *setting, s *laws.Sample) laws.Law {
-		return laws.Exponential(s, laws.Margin(c.p, c.q, 1, 1), c.epsilon, c.tapered)
-	}
-	return []contender{tapered, by("by users", 1, flip), by("by users/3", 1./3, flip), by("by users*3", 3, flip), by("by users, bounded range", 1, symmetric)}
 }
+
+const theDefault = "default"
 
 // score sums up how far a choice is from the best of all settings.
 type score struct {
@@ -163,29 +187,73 @@ func (s *score) add(ratio float64) {
 	s.worst = math.Max(s.worst, ratio)
 }
 
-// defaults computes the study.
+// study is a set of settings in which every contender and every choice is computed.
+type study struct {
+	name       string
+	inputs     []input
+	sizes      func(in input) []int
+	quantiles  [][2]int64
+	epsilons   []float64
+	contenders []contender
+	fewer      int // samples, by that factor
+	curves     map[string][]line
+}
+
+// defaults computes the study on which the default was chosen.
 func defaults(s *session) error {
+	st := &study{name: "defaults", inputs: inputs(), quantiles: [][2]int64{{1, 2}, {9, 10}, {99, 100}}, epsilons: []float64{0.1, 0.5, 1, 2},
+		contenders: contenders(), fewer: 1, curves: map[string][]line{},
+		sizes: func(in input) []int {
+			sizes := []int{100, 1000, 10_000, 100_000}
+			if in.name == "latencies" {
+				sizes = append(sizes, 1_000_000)
+			}
+			return sizes
+		}}
+	if err := st.run(s); err != nil {
+		return err
+	}
+	for _, key := range []string{"defaults-latencies-p50-epsilon0.1", "defaults-latencies-p99-epsilon1"} {
+		if err := s.chart(key, "mean error of a quantile of latencies", "users", "mean error, ms", true, true, st.curves[key]...); err != nil {
+			return err
+		}
+	}
+	return headlines(s)
+}
+
+// wider computes settings that nothing was chosen by: other inputs, lower tails, less ε, few and very many users. Smooth
+// sensitivity, which is never the best in the first study, is left out.
+func wider(s *session) error {
+	st := &study{name: "wider", inputs: otherInputs(), quantiles: [][2]int64{{1, 100}, {1, 10}, {1, 4}, {1, 2}, {3, 4}, {19, 20}, {99, 100}},
+		epsilons: []float64{0.02, 0.2, 1}, contenders: contenders()[:11], fewer: 4, curves: map[string][]line{},
+		sizes: func(in input) []int {
+			sizes := []int{30, 300, 3000, 30_000}
+			if in.name == "latencies" {
+				sizes = append(sizes, 1_000_000)
+			}
+			return sizes
+		}}
+	return st.run(s)
+}
+
+func (st *study) run(s *session) error {
 	all := newTable("input", "n", "epsilon", "p", "mechanism", "mean_error", "median_error")
 	summary := newTable("input", "unit", "n", "epsilon", "p", "information", "default_mean", "best_mean", "best_by_mean", "ratio_of_means",
-		"default_median", "best_median", "best_by_median", "ratio_of_medians")
-	offered := contenders()
-	list := append(contenders(), proposals()...)
+		"default_median", "best_median", "best_by_median", "ratio_of_medians", "margin_mean", "margin_median")
+	offered := len(st.contenders)
+	list := append(slices.Clone(st.contenders), defaultChoices()...)
 	means, medians := make([]score, len(list)), make([]score, len(list))
-	curves := map[string][]line{}
-	for _, in := range inputs() {
-		sizes := []int{100, 1000, 10_000, 100_000}
-		if in.name == "latencies" {
-			sizes = append(sizes, 1_000_000)
-		}
+	for _, in := range st.inputs {
 		c := newSetting(in)
-		for _, c.n = range sizes {
+		for _, c.n = range st.sizes(in) {
 			if s.quick && c.n > 1000 {
 				continue
 			}
 			samples := c.samples(s)
-			for _, pq := range quantiles {
+			samples = samples[:(len(samples)+st.fewer-1)/st.fewer]
+			for _, pq := range st.quantiles {
 				c.p, c.q = pq[0], pq[1]
-				for _, c.epsilon = range []float64{0.1, 0.5, 1, 2} {
+				for _, c.epsilon = range st.epsilons {
 					rows := make([]outcome, len(list))
 					alpha := fmt.Sprintf("%g", c.alpha())
 					for i, m := range list {
@@ -193,18 +261,19 @@ func defaults(s *session) error {
 						all.add(in.name, c.n, c.epsilon, alpha, m.name, rows[i].mean, rows[i].median)
 					}
 					if in.name == "latencies" {
-						key := fmt.Sprintf("defaults-latencies-p%g-epsilon%g", 100*c.alpha(), c.epsilon)
-						curves[key] = trace(curves[key], list, rows, c.n)
+						key := fmt.Sprintf("%s-latencies-p%g-epsilon%g", st.name, 100*c.alpha(), c.epsilon)
+						st.curves[key] = trace(st.curves[key], list[:offered+1], rows, c.n)
 					}
-					mean := best(rows[:len(offered)], func(o outcome) float64 { return o.mean })
-					median := best(rows[:len(offered)], func(o outcome) float64 { return o.median })
+					mean := best(rows[:offered], func(o outcome) float64 { return o.mean })
+					median := best(rows[:offered], func(o outcome) float64 { return o.median })
 					for i, r := range rows {
 						means[i].add(ratio(r.mean, rows[mean].mean, in.step/100))
 						medians[i].add(ratio(r.median, rows[median].median, in.step))
 					}
+					r := rows[offered]
 					summary.add(in.name, in.unit, c.n, c.epsilon, alpha, c.information(),
-						rows[0].mean, rows[mean].mean, list[mean].name, ratio(rows[0].mean, rows[mean].mean, in.step/100),
-						rows[0].median, rows[median].median, list[median].name, ratio(rows[0].median, rows[median].median, in.step))
+						r.mean, rows[mean].mean, list[mean].name, ratio(r.mean, rows[mean].mean, in.step/100),
+						r.median, rows[median].median, list[median].name, ratio(r.median, rows[median].median, in.step), rows[0].mean, rows[0].median)
 				}
 			}
 		}
@@ -216,15 +285,7 @@ func defaults(s *session) error {
 		a, b, n := means[i], medians[i], float64(means[i].settings)
 		scores.add(m.name, a.settings, a.misses, math.Exp(a.logs/n), a.worst, b.misses, math.Exp(b.logs/n), b.worst)
 	}
-	for _, key := range []string{"defaults-latencies-p50-epsilon0.1", "defaults-latencies-p99-epsilon1"} {
-		if err := s.chart(key, "mean error of a quantile of latencies", "users", "mean error, ms", true, true, curves[key]...); err != nil {
-			return err
-		}
-	}
-	if err := headlines(s); err != nil {
-		return err
-	}
-	for name, t := range map[string]*table{"defaults": all, "defaults-summary": summary, "defaults-scores": scores} {
+	for name, t := range map[string]*table{st.name: all, st.name + "-summary": summary, st.name + "-scores": scores} {
 		if err := s.write(name, t); err != nil {
 			return err
 		}
@@ -235,7 +296,7 @@ func defaults(s *session) error {
 // trace adds the mean errors of one size to the lines of a chart.
 func trace(lines []line, list []contender, rows []outcome, n int) []line {
 	if lines == nil {
-		lines = make([]line, len(contenders())+1) // without the rules by users
+		lines = make([]line, len(list))
 	}
 	for i := range lines {
 		l := &lines[i]
@@ -263,7 +324,7 @@ func headlines(s *session) error {
 		for i := range s.reps(100, 5) {
 			samples = append(samples, c.input.sample(c.n, i))
 		}
-		list := append(contenders(), proposals()[0])
+		list := append(contenders(), defaultChoices()[:2]...)
 		for _, ab := range [][2]int64{{2, 3}, {3, 10}, {1, 5}, {1, 10}} {
 			list = append(list, contender{fmt.Sprintf("margin %d:%d", ab[0], ab[1]), func(c *setting, s *laws.Sample) laws.Law {
 				return laws.Exponential(s, laws.Margin(c.p, c.q, ab[0], ab[1]), c.epsilon, c.cells)
@@ -326,10 +387,10 @@ func ratio(a, b, floor float64) float64 {
 func (c *setting) time(name string, sample *laws.Sample) (any, error) {
 	query := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{decimal.New(c.p, 0).Div(decimal.New(c.q, 0))},
 		Mechanism: name, Epsilon: decimal.NewFromFloat(c.epsilon), Grid: c.input.grid()}
-	if name == theDefault {
-		query.Mechanism = "margin"
-	}
-	if !slices.Contains(mechanisms.Available(query.Statistic), query.Mechanism) {
+	switch {
+	case name == theDefault:
+		query.Mechanism = ""
+	case !slices.Contains(mechanisms.Available(query.Statistic), query.Mechanism):
 		return "", nil
 	}
 	m, err := mechanisms.New(query)

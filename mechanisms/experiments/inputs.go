@@ -111,3 +111,32 @@ func inputs() []input {
 		}},
 	}
 }
+
+// otherInputs are those of the wider study. The first is far from 0, where the tapered measure is at its worst.
+func otherInputs() []input {
+	wide := func(name string, value func(r *stream) float64) input {
+		return input{name: name, unit: "ms", upper: 60000, step: 1, value: value}
+	}
+	return []input{
+		wide("far from 0", func(r *stream) float64 { return 45000 + 1500*distuv.UnitNormal.Quantile(r.uniform()) }),
+		wide("uniform", func(r *stream) float64 { return 60000 * r.uniform() }),
+		wide("timeouts", func(r *stream) float64 { // 3 % of the requests
+			if v := lognormal(r, 120, 0.6); r.uniform() > 0.03 {
+				return v
+			}
+			return 30000
+		}),
+		wide("bimodal", func(r *stream) float64 {
+			if r.uniform() < 0.5 {
+				return lognormal(r, 5, 0.3)
+			}
+			return lognormal(r, 2000, 0.3)
+		}),
+		wide("pareto", func(r *stream) float64 { return 50 * math.Pow(r.uniform(), -1/1.2) }),
+		wide("latencies", func(r *stream) float64 { return lognormal(r, 120, 0.9) }),
+		{name: "balances", unit: "euro", lower: -10000, upper: 10000, step: 1, value: func(r *stream) float64 {
+			return -200 + 800*distuv.UnitNormal.Quantile(r.uniform())/math.Sqrt(r.uniform())
+		}},
+		{name: "scores", unit: "points", upper: 100, step: 1, value: func(r *stream) float64 { return 100 * math.Sqrt(r.uniform()) }},
+	}
+}

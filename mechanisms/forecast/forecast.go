@@ -62,14 +62,19 @@ func Of(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, er
 
 // anyData is the part of the forecast that holds whatever the data.
 func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, error) {
-	// These bounds are the same for every sample, so that a draw from nobody shows them.
-	sample, users := mechanisms.NewSample(q.Grid, nil), public.count()
-	if users == nil && public.Users > 0 && q.Statistic != mechanisms.Quantiles {
-		users = &mechanisms.NoisyCount{Value: public.Users, Epsilon: 1e6} // as good as exact, and of no influence on the draw
-	}
+	// These bounds are the same for every sample of a size, so that a draw from users who are all alike shows them.
+	sample, users := mechanisms.NewSample(q.Grid, []mechanisms.Point{{Count: min(public.Users, maxUsers)}}), public.count()
 	draw, err := m.Draw(sample, mechanisms.Public{Users: users}, newLattice().next())
 	if err != nil {
 		return nil, err
+	}
+	// A count that is as good as exact says between which percentiles a value lies. A draw that goes by a count would be
+	// another one with it.
+	if users == nil && public.Users > 0 && q.Statistic != mechanisms.Quantiles && draw.Mechanism == "" {
+		users = &mechanisms.NoisyCount{Value: public.Users, Epsilon: 1e6}
+		if draw, err = m.Draw(sample, mechanisms.Public{Users: users}, newLattice().next()); err != nil {
+			return nil, err
+		}
 	}
 	figures := make([]Figure, len(draw.Values))
 	for i := range figures {

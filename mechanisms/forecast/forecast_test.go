@@ -85,7 +85,7 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 		{"0.99", "1", 99, 100, 1, 2, "cells", "lognormal:120,0.6", 1000},
 		{"0.9", "0.3", 9, 10, 1, 2, "cells", "uniform", 5000},
 	} {
-		q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec(c.p)}, Epsilon: dec(c.epsilon), Prior: c.prior, Grid: g}
+		q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec(c.p)}, Epsilon: dec(c.epsilon), Mechanism: "margin", Prior: c.prior, Grid: g}
 		s := shape(t, c.shape, g)
 
 		measure := mechanisms.Cells(g)
@@ -209,7 +209,7 @@ func TestWhatIsKnown(t *testing.T) {
 // Percentiles: as wide as the ranks on the side that the tilt spares, and wider where the count is noisy too.
 func TestPercentiles(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
-	q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.9")}, Epsilon: dec("0.5"), Grid: g}
+	q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.9")}, Epsilon: dec("0.5"), Mechanism: "margin", Grid: g}
 	exact := of(t, q, Public{Users: 5000})
 	noisy := of(t, q, Public{Users: 5000, CountEpsilon: 0.02})
 	if off := (0.9 - *exact.Low) * 5000 / *exact.RankError; off < 0.99 || off > 1.05 {
@@ -218,7 +218,7 @@ func TestPercentiles(t *testing.T) {
 	if !(*noisy.Low < *exact.Low && *noisy.High > *exact.High) {
 		t.Errorf("%v–%v with a noisy count, %v–%v with an exact one", *noisy.Low, *noisy.High, *exact.Low, *exact.High)
 	}
-	q.Statistic = mechanisms.Quantiles
+	q.Statistic, q.Mechanism = mechanisms.Quantiles, ""
 	joint := of(t, q, Public{Users: 5000})
 	if want := 0.9 - *joint.RankError/5000; math.Abs(*joint.Low-want) > 1e-12 || *joint.High != min(1, 1.8-want) {
 		t.Errorf("joint: %v–%v for %v ranks", *joint.Low, *joint.High, *joint.RankError)

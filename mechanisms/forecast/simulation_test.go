@@ -128,6 +128,7 @@ func simulations() (all []simulation) {
 			all = append(all,
 				simulation{mechanisms.Median, "", "normal:60,17", normal, narrow, n, epsilon},
 				simulation{mechanisms.Quantile, "0.9", "lognormal:120,0.6", latency, wide, n, epsilon},
+				simulation{mechanisms.Quantile, "0.99", "lognormal:120,0.6", latency, wide, n, epsilon},
 				simulation{mechanisms.Quantile, "0.25", "uniform:0,1000", anything, round, n, epsilon},
 				simulation{mechanisms.TrimmedMean, "0.1", "normal:60,17", normal, narrow, n, epsilon})
 		}

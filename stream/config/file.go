@@ -28,7 +28,7 @@ type Stream struct {
 	// MaxGroups is in how many groups of a window one user counts, at least 1.
 	MaxGroups int
 	Grid      *mechanisms.Grid
-	// Prior is the base measure: "adaptive", "cells" or "uniform".
+	// Prior is the base measure: "adaptive", "tapered", "cells" or "uniform".
 	Prior string
 	// ExpectedUsers is a public forecast of the users in one window and group; 0: unknown.
 	ExpectedUsers int64

@@ -86,6 +86,9 @@ func (p *parser) file() (*File, error) {
 	f := &File{Budgets: p.shared}
 	for _, s := range p.streams {
 		p.resolveBudget(s, f)
+		if s.Budget != nil && s.Budget.Delta.IsPositive() {
+			s.sumRho()
+		}
 		f.Streams = append(f.Streams, &s.Stream)
 	}
 	for _, t := range p.taken {

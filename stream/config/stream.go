@@ -30,7 +30,7 @@ var streamForm = form{
 		value: into(whole("of groups "), func(s *streamNode, v int64) { s.MaxGroups = int(v) })},
 	{name: "bounds", required: true, example: "{lower: 0, upper: 60000, step: 1}", meaning: "the public range of values. Never take it from the data: there are no default bounds",
 		value: into(bounds(), func(s *streamNode, v boundary) { s.Grid, s.Prior = v.grid, v.prior })},
-	{name: "expected_users", absent: "unknown", example: "5000", meaning: "a public forecast of the users in one window and group. Forecasts and the adaptive prior use it; never take it from the data",
+	{name: "expected_users", absent: "unknown", example: "5000", meaning: "a public forecast of the users in one window and group. Forecasts, the adaptive prior and the choice of a quantile's mechanism use it; never take it from the data",
 		value: into(whole("of users "), func(s *streamNode, v int64) { s.ExpectedUsers = v })},
 	{name: "window", required: true, example: "{size: 15m, grace: 30s}", meaning: "which stretches of time are published",
 		value: into(window(), func(s *streamNode, v Window) { s.Window = v })},
@@ -80,8 +80,8 @@ var boundsForm = form{
 	{name: "step", required: true, example: "1", meaning: "the distance between values that can be published. The range must be a multiple of it",
 		value: into(number(span{over: "0"}), func(b *boundary, v decimal.Decimal) { b.step = v })},
 	{name: "prior", fallback: "adaptive", example: "cells",
-		meaning: "which values are likely before any data is seen. `adaptive`: learnt from what was published before. `cells`: logarithmic away from zero. `uniform`: all alike",
-		value:   into(oneOf("adaptive", "cells", "uniform"), func(b *boundary, v string) { b.prior = v })},
+		meaning: "which values are likely before any data is seen. `adaptive`: learnt from what was published before. `tapered`: values near zero, with less and less for each octave further away. `cells`: logarithmic away from zero. `uniform`: all alike",
+		value:   into(oneOf("adaptive", "tapered", "cells", "uniform"), func(b *boundary, v string) { b.prior = v })},
 }
 
 // bounds are read with the grid that they make; it is nil where something is wrong.
@@ -129,6 +129,18 @@ func (s *streamNode) draw() {
 			r.draw(&s.Stream)
 		}
 		s.Releases = append(s.Releases, r.Release)
+	}
+}
+
+// sumRho makes the mechanisms anew for a budget that sums up ρ, where other ones are the better defaults.
+func (s *streamNode) sumRho() {
+	for i, r := range s.releases {
+		if s.Releases[i].Mechanism == nil { // it was refused
+			continue
+		}
+		r.Query.ZCDP = true
+		r.draw(&s.Stream)
+		s.Releases[i] = r.Release
 	}
 }
 

@@ -182,7 +182,7 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`step: 1,`, ``,
 		`18: streams[checkout].bounds.step: missing; want the distance between values that can be published, for example 1`},
 	{`prior: cells`, `prior: log`,
-		`18: streams[checkout].bounds.prior: "log"; want adaptive, cells or uniform`},
+		`18: streams[checkout].bounds.prior: "log"; want adaptive, tapered, cells or uniform`},
 	{`expected_users: 5000`, `expected_users: many`,
 		`19: streams[checkout].expected_users: "many" is not a number; want a whole number of users of at least 1`},
 	{"    window: {size: 15m, every: 15m, grace: 30s, start: now}\n", ``,

@@ -83,6 +83,9 @@ type Group struct {
 
 // Value is one released figure. The zero Value is a withheld one.
 type Value struct {
+	// Mechanism is the one that was drawn, where the draw chose it; "": that of the release. Which one it was is released:
+	// see mechanisms.Draw.
+	Mechanism string `json:"mechanism,omitempty"`
 	// Value is the exact decimal on the grid, or a whole number of users; nil: withheld.
 	Value *decimal.Decimal `json:"value,omitempty"`
 	// RankError95, PLow and PHigh: make them with [RankError], [PercentileLow] and [PercentileHigh]; nil: none.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -177,6 +178,7 @@ func (e Entry) record(g Group, i int) (Record, error) {
 }
 
 func (o *output) fill(v Value) {
+	o.Mechanism = cmp.Or(v.Mechanism, o.Mechanism)
 	o.Value, o.RankError95, o.PLow, o.PHigh = optional(v.Value), optional(v.RankError95), optional(v.PLow), optional(v.PHigh)
 	if o.accuracy != nil {
 		o.Error95 = optional(v.Error95)

@@ -157,6 +157,7 @@ func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw, use
 	}
 	for i, x := range drawn.Values {
 		v := &values[i]
+		v.Mechanism = drawn.Mechanism
 		figure := p.figure(x)
 		if d.mechanism.Counts() {
 			figure = decimal.NewFromInt(x)

@@ -37,6 +37,15 @@ func Fine(values []int64, last int64) *Sample {
 	return &Sample{Sorted: values, last: last}
 }
 
+// Mirror returns the sample turned round.
+func (s *Sample) Mirror() *Sample {
+	values := make([]int64, len(s.Sorted))
+	for i, x := range s.Sorted {
+		values[i] = s.last - x
+	}
+	return NewSample(values, s.last)
+}
+
 // Last is the last grid index N.
 func (s *Sample) Last() int64 { return s.last }
 
@@ -189,10 +198,16 @@ func CellBounds(last, anchor int64) []int64 {
 }
 
 // Cells is the base measure in which all cells of [CellBounds] have the same mass.
-func Cells(last, anchor int64) []float64 { return Tapered(last, anchor, 0) }
+func Cells(last, anchor int64) []float64 { return byDistance(last, anchor, math.Inf(1)) }
 
-// Tapered is the base measure in which the mass of a cell falls with that power of the distance from the value 0.
-func Tapered(last, anchor int64, power float64) []float64 {
+// Tapered is the base measure in which the mass of a cell falls with the distance from the value 0, from 1/128 of the
+// grid on.
+func Tapered(last, anchor int64) []float64 {
+	return byDistance(last, anchor, math.Max(16, math.Floor(float64(last+1)/128)))
+}
+
+// byDistance has the mass of a cell fall with the distance from the value 0, from start on.
+func byDistance(last, anchor int64, start float64) []float64 {
 	mu := make([]float64, last+1)
 	bounds := CellBounds(last, anchor)
 	offset := int64(1)
@@ -203,7 +218,7 @@ func Tapered(last, anchor int64, power float64) []float64 {
 		from, to := bounds[j-1], bounds[j]
 		distance := max(from-anchor, anchor-to, 0) + offset
 		for x := from; x < to; x++ {
-			mu[x] = math.Pow(float64(distance), -power) / float64(to-from)
+			mu[x] = 1 / math.Max(1, float64(distance)/start) / float64(to-from)
 		}
 	}
 	return mu

@@ -3,6 +3,7 @@ package laws
 import (
 	"crypto/rand"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/louver/louver/mechanisms"
@@ -19,10 +20,13 @@ const last = 39
 // false-alarm rate of 10⁻⁷ a case (see dptest). Laws at 0.7 and 1.3 ε must not fit.
 func TestLawsAgreeWithTheLibrary(t *testing.T) {
 	sample := NewSample(append([]int64(nil), values...), last)
-	cells, flat := Cells(last, 0), Uniform(last)
+	cells, tapered, flat := Cells(last, 0), Tapered(last, 0), Uniform(last)
 	type law = func(epsilon float64) Law
 	exponential := func(u Utility, mu []float64) law {
 		return func(epsilon float64) Law { return Exponential(sample, u, epsilon, mu) }
+	}
+	flipped := func(p, q int64, mu []float64) law {
+		return func(epsilon float64) Law { return Flip(sample, Default(p, q, 0.5), epsilon, mu) }
 	}
 	median := func(noise func(epsilon float64) Noise) law {
 		return func(epsilon float64) Law {
@@ -36,15 +40,30 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 		query mechanisms.Query
 		law   law
 	}{
-		{"margin median", mechanisms.Query{Prior: "uniform"}, exponential(Margin(1, 2, 1, 1), flat)},
-		{"margin p90 cells", mechanisms.Query{P: p("0.9")}, exponential(Margin(9, 10, 1, 2), cells)},
+		{"margin median", mechanisms.Query{Mechanism: "margin", Prior: "uniform"}, exponential(Margin(1, 2, 1, 1), flat)},
+		{"margin p90 cells", mechanisms.Query{P: p("0.9"), Mechanism: "margin", Prior: "cells"}, exponential(Margin(9, 10, 1, 2), cells)},
 		{"margin p10 tilt", mechanisms.Query{P: p("0.1"), Tilt: [2]int64{5, 2}, Prior: "uniform"}, exponential(Margin(1, 10, 5, 2), flat)},
 		{"duff p90", mechanisms.Query{P: p("0.9"), Mechanism: "duff", Prior: "uniform"}, exponential(Duff(9, 10), flat)},
-		{"duff p10 cells", mechanisms.Query{P: p("0.1"), Mechanism: "duff"}, exponential(Duff(1, 10), cells)},
+		{"duff p10 cells", mechanisms.Query{P: p("0.1"), Mechanism: "duff", Prior: "cells"}, exponential(Duff(1, 10), cells)},
 		{"rank p75", mechanisms.Query{P: p("0.75"), Mechanism: "rank"}, exponential(Rank(3, 4), flat)},
 		{"mid_rank p75", mechanisms.Query{P: p("0.75"), Mechanism: "mid_rank"}, exponential(MidRank(3, 4), flat)},
 		{"permute_and_flip p75", mechanisms.Query{P: p("0.75"), Mechanism: "permute_and_flip"}, func(epsilon float64) Law {
-			return Flip(sample, Margin(3, 4, 1, 1), epsilon)
+			return Flip(sample, Margin(3, 4, 1, 1), epsilon, flat)
+		}},
+		{"default median", mechanisms.Query{}, flipped(1, 2, tapered)},
+		{"default p75 cells", mechanisms.Query{P: p("0.75"), Prior: "cells"}, flipped(3, 4, cells)},
+		{"default p95 of enough", mechanisms.Query{P: p("0.95"), ExpectedUsers: 1000}, flipped(19, 20, tapered)},
+		{"default p20", mechanisms.Query{P: p("0.2")}, func(epsilon float64) Law {
+			n, bounds := sample.Users(), CellBounds(last, 0)
+			// 0.5 is what is drawn with; a wrong ε changes the noise, but not the public limit.
+			few := FewProbability(n, FewUsers(8, 1, 5, 0.5), epsilon/32)
+			rest := epsilon * 31 / 32
+			stops := Threshold(sample.Mirror(), 0.8, rest/1.6, rest/2, 0, mirror(bounds[1:len(bounds)-1]))
+			slices.Reverse(stops)
+			return Mix(few, stops, Flip(sample, Tail(1, 5, FewUsers(30, 1, 5, 0.5)), rest, tapered))
+		}},
+		{"zCDP p90", mechanisms.Query{P: p("0.9"), ZCDP: true}, func(epsilon float64) Law {
+			return Exponential(sample, Tail(9, 10, FewUsers(30, 9, 10, 0.5)), epsilon, tapered)
 		}},
 		{"piecewise_laplace p75", mechanisms.Query{P: p("0.75"), Mechanism: "piecewise_laplace"}, func(epsilon float64) Law {
 			return Piecewise(sample, Duff(3, 4), epsilon)
@@ -96,6 +115,15 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 			dptest.CheckSampler(t, c.name, counts, func(factor float64) []float64 { return c.law(factor * epsilon) })
 		})
 	}
+}
+
+// mirror turns the borders of cells round: a cell that begins at x ends at x−1 as seen from the other side.
+func mirror(borders []int64) []int64 {
+	var all []int64
+	for _, x := range slices.Backward(borders) {
+		all = append(all, last-(x-1))
+	}
+	return all
 }
 
 func p(text string) []decimal.Decimal { return []decimal.Decimal{decimal.RequireFromString(text)} }

@@ -34,6 +34,54 @@ func Tilt(p, q int64) (a, b int64) {
 	return 1, 1
 }
 
+// Tail is min(3·max(l, r), 2·max(l, 2r) + p(n − few)), l = pn − qC and r = qc − pn, for p/q > ¾, and its mirror image for
+// p/q < ¼.
+func Tail(p, q, few int64) Utility {
+	return Utility{
+		Level: func(below, equal, above int64) int64 {
+			n := below + equal + above
+			l, r := p*n-q*(below+equal), q*below-p*n
+			if 2*p < q {
+				return min(3*max(l, r), 2*max(2*l, r)+(q-p)*(n-few))
+			}
+			return min(3*max(l, r), 2*max(l, 2*r)+p*(n-few))
+		},
+		Divisor: 6 * max(p, q-p),
+	}
+}
+
+// Default is the utility of the library's default: [Tail] beyond ¾ and below ¼, else the margin 1:1.
+func Default(p, q int64, epsilon float64) Utility {
+	if 4*max(p, q-p) <= 3*q {
+		return Margin(p, q, 1, 1)
+	}
+	return Tail(p, q, min(1e8, FewUsers(30, p, q, epsilon)))
+}
+
+// FewUsers is the least n with ε·n·min(p, q−p)/q of at least that information.
+func FewUsers(information float64, p, q int64, epsilon float64) int64 {
+	// Less than any step of an ε of a few digits, more than float64 is off.
+	return int64(math.Ceil(information*float64(q)/float64(min(p, q-p))/epsilon - 1e-6))
+}
+
+// FewProbability is the probability of n + Z ≤ limit, P(Z = z) ∝ e^{−rate·|z|}.
+func FewProbability(n, limit int64, rate float64) float64 {
+	a := math.Exp(-rate)
+	if n <= limit {
+		return 1 - math.Pow(a, float64(limit-n+1))/(1+a)
+	}
+	return math.Pow(a, float64(n-limit)) / (1 + a)
+}
+
+// Mix is the law that is a with probability p, else b.
+func Mix(p float64, a, b Law) Law {
+	law := make(Law, len(a))
+	for x := range law {
+		law[x] = p*a[x] + (1-p)*b[x]
+	}
+	return law
+}
+
 // Duff is the distance of Gillenwater & Muñoz Medina (2020) with ties: the fewest users to add or remove until the
 // quantile p/q is the point.
 func Duff(p, q int64) Utility {
@@ -139,29 +187,37 @@ func MeanOverGaps(s *Sample, u Utility, epsilon, target float64) float64 {
 	return sum / mass
 }
 
-// Flip is permute-and-flip (McKenna & Sheldon 2020) with coins p_x = e^{−ε(level(x) − best)/d}:
-// P(x) = p_x·∫₀¹ Π_{y≠x}(1 − p_y·t) dt, by quadrature.
-func Flip(s *Sample, u Utility, epsilon float64) Law {
+// Flip is permute-and-flip (McKenna & Sheldon 2020) with coins p_x in proportion to μ(x)·e^{−ε·level(x)/d}, the largest of
+// them 1: P(x) = p_x·∫₀¹ Π_{y≠x}(1 − p_y·t) dt, by quadrature.
+func Flip(s *Sample, u Utility, epsilon float64, mu []float64) Law {
 	levels := u.levels(s)
 	best := slices.Min(levels)
-	mass := map[int64]float64{}
-	for _, level := range levels {
-		mass[level]++
+	type kind struct {
+		level int64
+		mu    float64
 	}
 	type group struct{ coin, mass, share float64 }
+	byKind, kinds := map[kind]*group{}, make([]*group, len(levels))
+	most := 0.0
 	var groups []*group
-	byLevel := map[int64]*group{}
-	heads := 0.0
-	for level, m := range mass {
-		coin := math.Exp(-epsilon / float64(u.Divisor) * float64(level-best))
-		if coin*m < 1e-18 {
-			continue
+	for x, level := range levels {
+		k := kind{level, mu[x]}
+		if x > 0 && level == levels[x-1] && mu[x] == mu[x-1] {
+			kinds[x] = kinds[x-1]
+		} else if kinds[x] = byKind[k]; kinds[x] == nil {
+			g := &group{coin: mu[x] * math.Exp(-epsilon/float64(u.Divisor)*float64(level-best))}
+			byKind[k], kinds[x], groups = g, g, append(groups, g)
+			most = math.Max(most, g.coin)
 		}
-		g := &group{coin: coin, mass: m}
-		groups = append(groups, g)
-		byLevel[level] = g
-		heads += coin * m
+		kinds[x].mass++
 	}
+	heads := 0.0
+	for _, g := range groups {
+		g.coin /= most
+		heads += g.coin * g.mass
+	}
+	// What comes up heads less often than once in 10^16 draws plays no part.
+	groups = slices.DeleteFunc(groups, func(g *group) bool { return g.coin*g.mass < 1e-16 })
 	integrate(evenly(math.Min(1, 48/heads), 24), func(t, weight float64) {
 		log := 0.0
 		for _, g := range groups {
@@ -173,10 +229,8 @@ func Flip(s *Sample, u Utility, epsilon float64) Law {
 		}
 	})
 	law := make(Law, len(levels))
-	for x, level := range levels {
-		if g := byLevel[level]; g != nil {
-			law[x] = g.share
-		}
+	for x := range levels {
+		law[x] = kinds[x].share
 	}
 	return law
 }

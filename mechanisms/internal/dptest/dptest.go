@@ -7,6 +7,8 @@ package dptest
 import (
 	"fmt"
 	"math"
+	"math/big"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -228,6 +230,38 @@ func FlipLaw(mass []int, level []float64) []float64 {
 		for k, q := range heads {
 			law[g] += float64(mass[g]) * math.Exp(-level[g]) * q / float64(k+1)
 		}
+	}
+	return law
+}
+
+// FirstLaw returns the law of permute-and-flip over candidates of the given weights, by its second form: candidate x
+// comes at a uniform time in [0, 1/w_x], and the first one wins. With coins c = w/max w
+//
+//	P(x) = c_x·∫₀¹ Π_{y≠x} (1 − c_y·t) dt,
+//
+// the integral of a polynomial: by products of linear factors and their coefficients, in numbers of 400 bits.
+func FirstLaw(weights []float64) []float64 {
+	number := func(x float64) *big.Float { return new(big.Float).SetPrec(400).SetFloat64(x) }
+	most := number(slices.Max(weights))
+	coins := make([]*big.Float, len(weights))
+	all := []*big.Float{number(1)} // coefficients of the product over all
+	for i, w := range weights {
+		c := new(big.Float).Quo(number(w), most)
+		coins[i] = c
+		all = append(all, number(0))
+		for k := len(all) - 1; k > 0; k-- {
+			all[k].Sub(all[k], new(big.Float).Mul(c, all[k-1]))
+		}
+	}
+	law := make([]float64, len(weights))
+	for i, c := range coins {
+		// all/(1 − c·t), coefficient by coefficient from the lowest, integrated on the way.
+		sum, b := number(0), number(0)
+		for k, a := range all[:len(all)-1] {
+			b = new(big.Float).Add(a, new(big.Float).Mul(c, b))
+			sum.Add(sum, new(big.Float).Quo(b, number(float64(k+1))))
+		}
+		law[i], _ = sum.Mul(sum, c).Float64()
 	}
 	return law
 }

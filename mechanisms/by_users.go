@@ -1,0 +1,144 @@
+package mechanisms
+
+import (
+	"io"
+
+	"github.com/shopspring/decimal"
+)
+
+// The default of a median or quantile depends on what is public:
+//   - with a tilt, a paid interval or the adaptive measure it is margin;
+//   - where the budget sums up ρ (zCDP), it is the exponential mechanism, which is bounded-range and costs a quarter of
+//     what the others cost there: by margin 1:1, and in a tail by the utility tail;
+//   - else it is permute-and-flip by the same utilities, or, in a tail with few users, above_threshold ([byUsers]).
+//
+// The study in the folder experiments says how far each choice is from the best mechanism.
+
+// byDefault returns the mechanism of a quantile that none is asked for by name.
+func (q *Query) byDefault() offer {
+	switch {
+	case q.Tilt != [2]int64{} || q.Interval != nil || q.Prior == "adaptive":
+		return offer{"margin", newMargin, "tilt interval"}
+	case q.ZCDP:
+		return offer{"margin", newBounded, ""}
+	}
+	return offer{"permute_and_flip", newByUsers, ""}
+}
+
+// best returns the utility for p/q and its R.
+func (q *Query) best(p, den int64) (rankUtility, int64) {
+	if !isTail(p, den) {
+		return symmetric(p, den)
+	}
+	u := newTail(p, den, q.Epsilon.Rat())
+	return u, u.divisor()
+}
+
+// newBounded returns the exponential mechanism by the best utility.
+func newBounded(q *Query) (Mechanism, error) {
+	m, err := q.ranks("margin", q.best)
+	if err != nil {
+		return nil, err
+	}
+	m.foldTail()
+	return m, nil
+}
+
+// foldTail sets what one e-folding is worth on either side by the utility tail: two levels a rank on the inner side of
+// the quantile and three on the outer one.
+func (m *ranks) foldTail() {
+	if u, ok := m.utility.(tail); ok {
+		inner, outer := &m.left, &m.right
+		if 2*u.p < u.q {
+			inner, outer = outer, inner
+		}
+		*inner /= 2
+		*outer /= 3
+	}
+}
+
+// byUsers draws a quantile in a tail by permute-and-flip or, where too few users lie in the tail, by above_threshold. How
+// many there are is known by the noisy count that is released for the same window; without one, a part of ε pays for
+// asking ([fewUsers]). Draw.Mechanism says which one it was, and is part of what is released.
+//
+// Privacy: ε-DP. A released count is public, and both mechanisms are ε-DP. Without one it is an adaptive composition of
+// the bit, which costs share·ε, and a mechanism that is (1 − share)·ε-DP and that the bit chooses.
+type byUsers struct {
+	header
+	whole pair // of ε
+	rest  pair // of what is left of ε when the bit is paid for
+	test  fewUsers
+	desks *desks
+}
+
+// pair is what there is to choose from.
+type pair struct {
+	flip      *ranks
+	threshold *aboveThreshold
+}
+
+func newByUsers(q *Query) (Mechanism, error) {
+	whole, err := q.pair(q.best)
+	if err != nil {
+		return nil, err
+	}
+	flip := whole.flip
+	if !isTail(flip.p, flip.q) {
+		return flip, nil
+	}
+	test := newFewUsers(flip.p, flip.q, q.Epsilon.Rat())
+	switch {
+	case q.ExpectedUsers >= test.limit:
+		return flip, nil
+	case q.ExpectedUsers > 0:
+		return whole.threshold, nil
+	}
+	part := *q
+	part.Epsilon = q.Epsilon.Mul(decimal.NewFromInt(1).Sub(decimal.NewFromInt(1).Div(decimal.NewFromUint64(test.share))))
+	rest, err := part.pair(q.best)
+	if err != nil {
+		return nil, err
+	}
+	return &byUsers{header{flip.name + "/" + whole.threshold.name, pure(q.Epsilon)}, whole, rest, test, &desks{}}, nil
+}
+
+func (q *Query) pair(of func(p, q int64) (rankUtility, int64)) (pair, error) {
+	flip, err := q.flip(of)
+	if err != nil {
+		return pair{}, err
+	}
+	flip.foldTail()
+	threshold, err := newAboveThreshold(q)
+	if err != nil {
+		return pair{}, err
+	}
+	return pair{flip, threshold.(*aboveThreshold)}, nil
+}
+
+func (m *byUsers) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
+	measure, err := m.whole.flip.measureOf(s, public)
+	if err != nil {
+		return Draw{}, err
+	}
+	k := m.desks.take(random)
+	defer m.desks.put(k)
+	of, few := m.whole, false
+	if public.Users != nil {
+		few = public.Users.Value < m.test.limit
+	} else {
+		of, few = m.rest, m.test.ask(s, &k.source)
+	}
+	d := of.draw(s, few, measure, public, k)
+	return d, k.source.Err()
+}
+
+func (o pair) draw(s *Sample, few bool, measure *Measure, public Public, k *desk) Draw {
+	if few {
+		d := o.threshold.draw(s, &k.source)
+		d.Mechanism = o.threshold.name
+		return d
+	}
+	d := Draw{Values: []int64{o.flip.draw(s, measure, k)}, Mechanism: o.flip.name}
+	d.RankError95, d.PLow, d.PHigh = o.flip.errors(measure, public.Users)
+	return d
+}

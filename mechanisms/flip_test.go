@@ -1,0 +1,324 @@
+package mechanisms
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/dptest"
+	"github.com/shopspring/decimal"
+)
+
+func testSource(seed byte) *exact.Source { return exact.NewSource(rand.NewChaCha8([32]byte{seed})) }
+
+// steep is a base measure whose points weigh from 1 to 10^6.
+func steep(points int) *Measure {
+	var bounds []int64
+	var weight []uint64
+	for i := range points {
+		bounds, weight = append(bounds, int64(i)), append(weight, uint64(math.Pow(10, 6-6*float64(i)/float64(points-1))))
+	}
+	return newMeasure(append(bounds, int64(points)), weight)
+}
+
+// Every pair of neighbours: the tail's utility by both mechanisms for several numbers of few users, and other margins by
+// permute-and-flip, under measures that are far from even. The changes of the utility are those of its proof.
+func TestTailAndFlipPrivacy(t *testing.T) {
+	type utility struct {
+		name string
+		of   func(p, q int64) (rankUtility, int64)
+	}
+	var all []utility
+	for _, few := range []int64{0, 2, 4, 300} {
+		all = append(all, utility{fmt.Sprint("tail ", few), func(p, q int64) (rankUtility, int64) {
+			u := tail{p, q, few}
+			return u, u.divisor()
+		}})
+	}
+	for _, ab := range [][2]int64{{1, 1}, {1, 2}, {5, 1}} {
+		all = append(all, utility{fmt.Sprint("margin ", ab), func(p, q int64) (rankUtility, int64) {
+			u := margin{p: p, q: q, a: ab[0], b: ab[1]}
+			return u, u.span()
+		}})
+	}
+	for _, u := range all {
+		for _, p := range []string{"0.8", "0.9", "0.99", "0.1"} {
+			sizes := []struct {
+				points, users int
+				epsilon       float64
+			}{{4, 7, 1}, {4, 6, 0.2}, {5, 4, 4}}
+			if p == "0.99" { // it takes a hundred users to see the tail
+				sizes = sizes[:1]
+				sizes[0].points, sizes[0].users = 2, 130
+			}
+			for _, c := range sizes {
+				g := smallGrid(t, c.points)
+				for kind, measure := range map[string]*Measure{"lopsided": lopsided(c.points), "steep": steep(c.points)} {
+					for _, flips := range []bool{true, false} {
+						law := func(epsilon float64) dptest.Law {
+							q := Query{Statistic: Quantile, P: ps(p), Epsilon: decimal.NewFromFloat(epsilon), Grid: g}
+							m, err := q.ranks("", u.of)
+							if flips {
+								m, err = q.flip(u.of)
+							}
+							if err != nil {
+								t.Fatal(err)
+							}
+							return func(h []int64) []float64 { return m.law(sampleOf(g, h), 1, measure) }
+						}
+						name := fmt.Sprint(u.name, " p ", p, " ", kind, " flips ", flips)
+						// A steep measure hides much of what few users change.
+						dptest.CheckPrivacy(t, name, c.points, c.users, c.epsilon, 0.4, law)
+						if r := dptest.MaxRange(c.points, c.users, law(c.epsilon)); !flips && r > c.epsilon*(1+1e-9) {
+							t.Errorf("%s: ε = %v, but a range of %v", name, c.epsilon, r)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// With a wider range the tail's utility would be unsafe: R is not larger than it must be.
+func TestTailRangeIsTight(t *testing.T) {
+	for _, p := range []string{"0.8", "0.9", "0.1"} { // 0.99 would take a hundred users
+		num, den, _ := fraction(dec(p))
+		u := tail{num, den, 3}
+		widest := int64(0)
+		g := smallGrid(t, 4)
+		dptest.Samples(4, 8, func(h []int64) {
+			before := levels(g, u, h)
+			for y := range h {
+				h[y]++
+				after := levels(g, u, h)
+				h[y]--
+				low, high := int64(never), int64(-never)
+				for x := range before {
+					low, high = min(low, after[x]-before[x]), max(high, after[x]-before[x])
+				}
+				widest = max(widest, high-low)
+			}
+		})
+		if widest > u.divisor() || 10*widest < 9*u.divisor() {
+			t.Errorf("p %s: changes spread over up to %d, R is %d", p, widest, u.divisor())
+		}
+	}
+}
+
+func levels(g *Grid, u rankUtility, h []int64) []int64 {
+	w := &tour{grid: g, sample: sampleOf(g, h), utility: u}
+	all := make([]int64, g.last+1)
+	for x := range all {
+		all[x] = w.level(int64(x))
+	}
+	return all
+}
+
+// The walk holds for the tail's utility, its slopes are those of the bound of the error, and where there is nobody all
+// points are alike.
+func TestTail(t *testing.T) {
+	g := smallGrid(t, 6)
+	for _, p := range []string{"0.8", "0.95", "0.1", "0.24"} {
+		num, den, _ := fraction(dec(p))
+		for _, few := range []int64{0, 3, 100} {
+			u := tail{num, den, few}
+			m := &ranks{grid: g, p: num, q: den, utility: u}
+			dptest.Samples(6, 6, func(h []int64) {
+				s := sampleOf(g, h)
+				checkWalk(t, fmt.Sprint("tail ", p, few, h), g, newTour(m, s))
+				all, best := levels(g, u, h), int64(never)
+				for _, l := range all {
+					best = min(best, l)
+				}
+				for x, level := range all {
+					l, r := num*s.n-den*s.atMost(int64(x)), den*s.below(int64(x))-num*s.n
+					inner, outer := l, r
+					if 2*num < den {
+						inner, outer = r, l
+					}
+					if level-best < max(2*inner, 3*outer) && max(inner, outer) > 0 {
+						t.Fatalf("p %s, few %d, %v: level %d at %d, %d at best, with %d and %d", p, few, h, level, x, best, inner, outer)
+					}
+				}
+			})
+		}
+	}
+	for c, want := range map[[3]string]int64{{"0.9", "1", ""}: 300, {"0.99", "0.1", ""}: 30000, {"0.1", "0.7", ""}: 429, {"0.999999999", "0.0001", ""}: 1e8} {
+		num, den, _ := fraction(dec(c[0]))
+		if u := newTail(num, den, rat(t, c[1])); u.few != want {
+			t.Errorf("p %s, ε %s: few %d, want %d", c[0], c[1], u.few, want)
+		}
+	}
+}
+
+// The fast race draws the law, also where most of the grid is not looked at, under even and very uneven measures.
+func TestFlipSampler(t *testing.T) {
+	const points = 160
+	g := smallGrid(t, points)
+	h := make([]int64, points)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		h[int(min(max(60+20*rng.NormFloat64(), 0), points-1))] += 1 + rng.Int64N(3)
+	}
+	s := sampleOf(g, h)
+	lazy := 0
+	for _, p := range []string{"0.5", "0.9", "0.1"} {
+		for _, epsilon := range []string{"0.1", "0.5"} {
+			for kind, measure := range map[string]*Measure{"tapered": Tapered(g), "lopsided": lopsided(points), "steep": steep(points)} {
+				q := Query{Statistic: Quantile, P: ps(p), Epsilon: dec(epsilon), Grid: g}
+				m, err := q.flip(q.best)
+				if err != nil {
+					t.Fatal(err)
+				}
+				k := m.desks.take(rand.NewChaCha8([32]byte{1}))
+				counts := dptest.Counts(15000, points, func() int {
+					x := m.draw(s, measure, k)
+					if k.survey.rest > 0 {
+						lazy++
+					}
+					return int(x)
+				})
+				dptest.CheckSampler(t, fmt.Sprint("flip ", p, " ε ", epsilon, " ", kind), counts, func(f float64) []float64 { return m.law(s, f, measure) })
+			}
+		}
+	}
+	if lazy == 0 {
+		t.Error("every draw looked at every point")
+	}
+}
+
+// Whatever may be left out, the law is the same: a race that looks at as little as it may gives the rest its full part.
+func TestFlipOfTheRest(t *testing.T) {
+	const points = 120
+	g := smallGrid(t, points)
+	s := sampleOf(g, []int64{0, 3, 1, 0, 2})
+	measure, random := steep(points), rand.NewChaCha8([32]byte{4})
+	q := Query{Statistic: Median, Epsilon: dec("0.8"), Grid: g}
+	m, err := q.flip(symmetric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, measure := range map[string]*Measure{"steep": measure, "one cell": Uniform(g)} {
+		won := 0
+		counts := dptest.Counts(40000, points, func() int {
+			k := m.desks.take(random)
+			defer m.desks.put(k)
+			v := &k.survey
+			w := m.walk(s)
+			lo, hi, level := w.next()
+			v.begin(w, m.rate, measure, level)
+			v.walk, v.seen = w, spanned(measure, lo, hi, level)
+			v.see(v.seen)
+			v.floor = w.floor()
+			x := v.flip(&k.source)
+			if measure.below(x) < v.seen.from || measure.below(x) >= v.seen.from+v.seen.mass {
+				won++
+			}
+			return int(x)
+		})
+		dptest.CheckSampler(t, "flip of the rest, "+kind, counts, func(f float64) []float64 { return m.law(s, f, measure) })
+		if kind == "one cell" && won < 1000 {
+			t.Errorf("%s: the rest won %d of 40000 draws", kind, won)
+		}
+	}
+}
+
+// The bound of the error is one for permute-and-flip too, and for the least favourable data next to no larger than needed.
+func TestFlipErrorIsTight(t *testing.T) {
+	const points = 400
+	g := smallGrid(t, points)
+	measure := steep(points) // the least weight at the upper end
+	q := Query{Statistic: Median, Epsilon: dec("0.1"), Grid: g}
+	m, err := q.flip(symmetric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rank95, _, _ := m.errors(measure, nil)
+	// The median is the last point but one, or the last, and all points left of it are t ranks too far to the left.
+	far := func(t int64) float64 {
+		h := make([]int64, points)
+		h[0], h[points-2], h[points-1] = 2000-t, t, 2000
+		s, p := sampleOf(g, h), 0.
+		law := flipLawFloat(m, s, measure)
+		for x := range points - 2 {
+			p += law[x]
+		}
+		return p
+	}
+	at := int64(rank95[0])
+	t.Logf("rank_error_95 %.1f: P(further) = %.4f, and %.4f for 3 %% less", rank95[0], far(at+1), far(at*97/100))
+	if p := far(at + 1); p > 0.05 {
+		t.Errorf("rank_error_95 %v is exceeded with probability %v", rank95[0], p)
+	}
+	if p := far(at * 97 / 100); p < 0.05 {
+		t.Errorf("rank_error_95 %v is too wide: 3 %% less is exceeded with probability %v", rank95[0], p)
+	}
+}
+
+// flipLawFloat is the law for more points than a polynomial in long numbers takes, by Simpson's rule.
+func flipLawFloat(m *ranks, s *Sample, measure *Measure) []float64 {
+	w := newTour(m, s)
+	weights, most := make([]float64, m.grid.last+1), 0.
+	for x := range weights {
+		weights[x] = float64(measure.weight[measure.cell(int64(x))]) * math.Exp(-m.rate.Float()*float64(w.level(int64(x))))
+		most = max(most, weights[x])
+	}
+	law := make([]float64, len(weights))
+	const steps = 2000
+	for i := range steps + 1 {
+		t := float64(i) / steps
+		share := 4.
+		switch {
+		case i == 0 || i == steps:
+			share = 1
+		case i%2 == 0:
+			share = 2
+		}
+		product, zeros := 1., 0
+		for _, w := range weights {
+			if f := 1 - t*w/most; f > 0 {
+				product *= f
+			} else {
+				zeros++
+			}
+		}
+		for x, w := range weights {
+			f, p := 1-t*w/most, product
+			switch {
+			case f > 0 && zeros > 0 || f <= 0 && zeros > 1:
+				p = 0
+			case f > 0:
+				p = product / f
+			}
+			law[x] += share / 3 / steps * p * w / most
+		}
+	}
+	return law
+}
+
+// Wide grids, the least and the largest ε, nobody and many.
+func TestDefaultExtremes(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{5})
+	for _, epsilon := range []string{"0.000000000001", "0.0001", "1", "50", "1000000", "1e17"} {
+		for _, g := range []*Grid{grid(t, "0", "9007199254740992", "1"), grid(t, "-4503599627370496", "4503599627370496", "1"), smallGrid(t, 2), smallGrid(t, 60001)} {
+			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5e6}, {g.last + 1, 5e6}}, {{1, 1e7}}} {
+				for _, p := range []string{"0.000000001", "0.25", "0.5", "0.76", "0.999999999"} {
+					for _, bounded := range []bool{false, true} {
+						m := build(t, Query{Statistic: Quantile, P: ps(p), Epsilon: dec(epsilon), Grid: g, ZCDP: bounded})
+						for _, public := range []Public{{}, {Users: &NoisyCount{Value: 1 << 40, Epsilon: 1}}, {Users: &NoisyCount{Epsilon: 1}}} {
+							d, err := m.Draw(NewSample(g, points), public, random)
+							if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+								t.Fatalf("ε=%s p=%s: %v, %v", epsilon, p, d, err)
+							}
+							if epsilon == "1e17" && len(points) == 1 && d.Mechanism != "above_threshold" && d.Values[0] != points[0].Index {
+								t.Fatalf("ε=%s p=%s on one value gives %v", epsilon, p, d.Values)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
