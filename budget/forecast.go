@@ -185,6 +185,26 @@ func (a *Account) forecastRolling(schedules []Schedule, f *Forecast) {
 	f.Pays, f.Windows = true, 0
 }
 
+// Paid runs schedules that end from what the account has been charged, and says how many windows of each it pays. It
+// does not change the account. exact is false where they have more windows than it looks at; the counts are then of
+// those that it has looked at.
+func (a *Account) Paid(schedules []Schedule) (paid []int64, exact bool) {
+	copied := a.Clone()
+	paid, next := make([]int64, len(schedules)), make([]int64, len(schedules))
+	for range forecastWindows {
+		i, end := earliest(schedules, next)
+		if i < 0 {
+			return paid, true
+		}
+		next[i]++
+		if c := (Charge{Stream: schedules[i].Stream, End: end, Items: schedules[i].Items}); copied.Fits(c) {
+			copied.Add(c)
+			paid[i]++
+		}
+	}
+	return paid, false
+}
+
 // earliest finds the stream whose next window ends first; −1 when all schedules are over.
 func earliest(schedules []Schedule, next []int64) (stream int, end int64) {
 	stream = -1

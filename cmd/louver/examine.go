@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -39,6 +40,8 @@ type examinedStream struct {
 	Epsilon  figure            `json:"epsilon_per_window"`
 	Delta    figure            `json:"delta_per_window"`
 	Releases []examinedRelease `json:"releases"`
+	// Backlog are windows of the past; nil: none.
+	Backlog *examinedBacklog `json:"backlog"`
 }
 
 type examinedRelease struct {
@@ -103,6 +106,10 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 	}
 	for _, b := range file.Budgets {
 		found.Budgets = append(found.Budgets, examineBudget(file, b, now))
+		backlogs := file.Backlogs(b, now)
+		for i, s := range file.StreamsOf(b) {
+			found.Streams[slices.Index(file.Streams, s)].Backlog = examineBacklog(s, backlogs[i])
+		}
 	}
 	found.Warnings = append(found.Warnings, warnings(file, found)...)
 	return found, nil

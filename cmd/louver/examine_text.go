@@ -42,8 +42,10 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	if s.Users > 0 {
 		fmt.Fprintf(w, "  %d users expected in a window and group\n", s.Users)
 	}
-	fmt.Fprintf(w, "  one user counts in %s and can lose %s by a window, paid by budget %s\n\n",
+	fmt.Fprintf(w, "  one user counts in %s and can lose %s by a window, paid by budget %s\n",
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
+	s.Backlog.print(w)
+	fmt.Fprintln(w)
 	head := []string{"release", "statistic", "mechanism", "epsilon"}
 	if s.MaxGroups > 1 {
 		head = append(head, "charge a window")

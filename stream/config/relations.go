@@ -90,12 +90,50 @@ func (p *parser) payable(f *File, now time.Time) {
 // Forecast says whether a budget that nothing has been charged to yet pays the schedules of its streams. now is when
 // streams start that start now.
 func (f *File) Forecast(b *Budget, now time.Time) budget.Forecast {
-	var schedules []budget.Schedule
+	return budget.NewAccount(b.Limit).Forecast(f.schedules(b, now))
+}
+
+func (f *File) schedules(b *Budget, now time.Time) (all []budget.Schedule) {
 	for _, s := range f.StreamsOf(b) {
 		w := s.Window
-		schedules = append(schedules, budget.Schedule{Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Items: s.Price()})
+		all = append(all, budget.Schedule{Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Items: s.Price()})
 	}
-	return budget.NewAccount(b.Limit).Forecast(schedules)
+	return all
+}
+
+// Backlog are the windows of a stream that are due before it runs: its start lies in the past.
+type Backlog struct {
+	Windows int64
+	// Paid is how many of them the budget pays, if nothing has been charged to it yet; nil: they are too many to tell.
+	Paid *int64
+}
+
+// Backlogs finds the backlogs of the streams that a budget pays for, in their order.
+func (f *File) Backlogs(b *Budget, now time.Time) []Backlog {
+	streams, schedules := f.StreamsOf(b), f.schedules(b, now)
+	backlogs := make([]Backlog, len(streams))
+	for i, s := range streams {
+		w, p := s.Window, &schedules[i]
+		last := now.Add(-w.Grace).UnixNano()
+		if w.End != 0 {
+			last = min(last, w.End)
+		}
+		p.End = max(last, 1) // 0 were no end
+		if first := p.Start + int64(p.Size); last >= first {
+			backlogs[i].Windows = (last-first)/int64(p.Every) + 1
+		}
+		backlogs[i].Paid = &backlogs[i].Windows
+	}
+	if f.Forecast(b, now).Pays {
+		return backlogs
+	}
+	paid, exact := budget.NewAccount(b.Limit).Paid(schedules)
+	for i := range backlogs {
+		if backlogs[i].Paid = &paid[i]; !exact {
+			backlogs[i].Paid = nil
+		}
+	}
+	return backlogs
 }
 
 // unpaid says for how long a budget lasts and what would do.

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config"
+)
+
+// examinedBacklog are the windows that are over before the stream runs for the first time.
+type examinedBacklog struct {
+	Since   time.Time `json:"since"`
+	Windows int64     `json:"windows"`
+	// Paid are those that the budget pays; nil: they are too many to tell. Epsilon is what they cost a user together.
+	Paid    *int64  `json:"paid"`
+	Epsilon *figure `json:"epsilon"`
+}
+
+// examineBacklog returns nil where nothing is over.
+func examineBacklog(s *config.Stream, b config.Backlog) *examinedBacklog {
+	if b.Windows == 0 {
+		return nil
+	}
+	x := &examinedBacklog{Since: time.Unix(0, s.Window.Start).UTC(), Windows: b.Windows, Paid: b.Paid}
+	if b.Paid == nil {
+		return x
+	}
+	var items []budget.Item
+	for _, item := range s.Price() {
+		item.Times *= *b.Paid
+		items = append(items, item)
+	}
+	lost := budget.Limit{}.Compose(items)
+	if lost.Unbounded {
+		lost = s.Budget.Compose(items)
+	}
+	x.Epsilon = &figure{lost.Epsilon}
+	return x
+}
+
+func (b *examinedBacklog) print(w *bytes.Buffer) {
+	if b == nil {
+		return
+	}
+	fmt.Fprintf(w, "  it starts %s: %d windows are over already and follow at once\n", b.Since.Format(time.RFC3339), b.Windows)
+	switch {
+	case b.Paid == nil:
+		fmt.Fprintln(w, "  the budget cannot pay for all of them; the others are withheld")
+	case *b.Paid == b.Windows:
+		fmt.Fprintf(w, "  they cost a user ε %s in all\n", b.Epsilon)
+	default:
+		fmt.Fprintf(w, "  the budget pays for %d of them, which cost a user ε %s in all; %d are withheld\n", *b.Paid, b.Epsilon, b.Windows-*b.Paid)
+	}
+}
