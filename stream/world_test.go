@@ -133,7 +133,7 @@ func recent(events []event) []txn.Record {
 func (w *world) published() []outputs.Record {
 	w.t.Helper()
 	var all []outputs.Record
-	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{}), Log: zap.NewNop()}
+	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{})}
 	err := reader.All(kafkatest.Context(w.t), w.outputs(), func(m outputs.Message) error {
 		r, ok, err := outputs.Decode(m.Value)
 		if err != nil || !ok {
@@ -158,7 +158,7 @@ func (w *world) records(topic string) int {
 		return 0
 	}
 	n := 0
-	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{}), Log: zap.NewNop()}
+	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{})}
 	if err := reader.All(kafkatest.Context(w.t), []string{topic}, func(outputs.Message) error { n++; return nil }); err != nil {
 		w.t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func (w *world) await(n int) map[string]outputs.Record {
 func (w *world) audit() []ledger.Entry {
 	w.t.Helper()
 	audit := ledger.NewAudit()
-	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{}), Log: zap.NewNop()}
+	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{})}
 	ctx := kafkatest.Context(w.t)
 	err := reader.All(ctx, w.outputs(), func(m outputs.Message) error {
 		audit.Output(ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, m.Value)

@@ -138,7 +138,7 @@ func reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
 
 // readerTelling is a reader with hooks, made by retrying, that hear of failures that are tried again.
 func readerTelling(conn *kafkaconn.Conn, log *zap.Logger, retrying func(problem, solved string) func(error)) *outputs.Reader {
-	return &outputs.Reader{Conn: conn, Log: log, Fetch: fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
+	return &outputs.Reader{Conn: conn, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
 		OnRetry: func(topic string, _ int, err error) {
 			retrying("cannot read topic "+topic, "topic "+topic+" can be read again")(err)
 		}})}

@@ -1,16 +1,16 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/topics"
 )
 
 // watchCommand prints releases as they come.
@@ -20,6 +20,15 @@ type watchCommand struct {
 	Stream  string        `placeholder:"NAME" help:"Only this stream."`
 	Since   time.Duration `placeholder:"DURATION" help:"Begin with the windows that ended this long ago; absent: with what comes next."`
 	JSON    bool          `help:"Print the output records."`
+}
+
+// Help is the long help.
+func (watchCommand) Help() string {
+	return `Prints every figure as it is published: its value, its error and its quality. The error holds with a probability of 95 %:
+a range of percentiles for a quantile, a number of users for a count. The quality is useful, rough or noise. Both follow from
+public figures alone, and so do not exist for every statistic.
+
+Into a pipe every figure is one line, beginning with the window's end. Ctrl-C ends it.`
 }
 
 // Run implements the command.
@@ -46,7 +55,8 @@ func (c *watchCommand) Run(app *App) error {
 	if c.Since > 0 {
 		from = time.Now().Add(-c.Since)
 	}
-	err = reader(conn, app.Log).Follow(ctx, outputTopics(streams), from, func(r outputs.Record, value []byte) error {
+	lines := newWatchLines(app, streams)
+	err = readerTelling(conn, app.Log, tellOnce(app.Err)).Follow(ctx, outputTopics(streams), from, func(r outputs.Record, value []byte) error {
 		if c.Stream != "" && r.Stream != c.Stream {
 			return nil
 		}
@@ -54,7 +64,7 @@ func (c *watchCommand) Run(app *App) error {
 			_, err := fmt.Fprintf(app.Out, "%s\n", value)
 			return err
 		}
-		return printLine(app.Out, r)
+		return lines.print(r)
 	})
 	if ctx.Err() != nil {
 		return nil
@@ -62,56 +72,23 @@ func (c *watchCommand) Run(app *App) error {
 	return classed(err)
 }
 
-// printLine writes a figure as one plain line, beginning with the window's end.
-func printLine(w io.Writer, r outputs.Record) error {
-	figure := shown(r)
-	if r.Unit != "" && r.Value != nil {
-		figure += " " + r.Unit
-	}
-	series := r.Stream + "/" + r.Group + "/" + r.Release
-	_, err := fmt.Fprintf(w, "%s  %-40s %-14s %-26s %s\n", r.WindowEnd.Format(time.RFC3339), series, figure, bound(r), spending(r))
-	return err
-}
-
-// shown is the value, or why there is none.
-func shown(r outputs.Record) string {
-	if r.Value == nil {
-		if r.Reason != nil {
-			return "withheld: " + *r.Reason
+// tellOnce makes hooks that tell a person of a failure when it begins and when it is over. They may be used concurrently.
+func tellOnce(w io.Writer) func(problem, solved string) func(error) {
+	var mu sync.Mutex
+	return func(problem, solved string) func(error) {
+		told := false
+		return func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && told:
+				_, _ = fmt.Fprintf(w, "louver: %s\n", solved)
+			case err != nil && !told && errors.Is(err, topics.ErrMissing):
+				_, _ = fmt.Fprintf(w, "louver: %s: it does not exist yet, or you may not describe it; louver run creates it\n", problem)
+			case err != nil && !told:
+				_, _ = fmt.Fprintf(w, "louver: %s: %v\n", problem, err)
+			}
+			told = err != nil
 		}
-		return "withheld"
 	}
-	return r.Value.String()
-}
-
-// bound is what is known of the value's error.
-func bound(r outputs.Record) string {
-	switch {
-	case r.Value == nil:
-		return ""
-	case r.PLow != nil && r.PHigh != nil:
-		return fmt.Sprintf("p%s–p%s", percent(*r.PLow), percent(*r.PHigh))
-	case r.RankError95 != nil:
-		return "± " + r.RankError95.String() + " ranks"
-	case r.Error95 != nil:
-		return "± " + r.Error95.String()
-	}
-	return ""
-}
-
-// spending is the ε that counts against the budget's limit.
-func spending(r outputs.Record) string {
-	if r.BudgetSpent == nil {
-		return "ε unbounded of " + r.BudgetLimit.String()
-	}
-	return "ε " + r.BudgetSpent.String() + " of " + r.BudgetLimit.String()
-}
-
-// percent turns a probability into percent, as people say percentiles.
-func percent(p json.Number) string {
-	d, err := decimal.NewFromString(p.String())
-	if err != nil {
-		return p.String()
-	}
-	return d.Shift(2).Round(1).String()
 }

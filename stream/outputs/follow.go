@@ -2,23 +2,24 @@ package outputs
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/topics"
 )
 
 // Reader reads output topics, committed records only. It is safe for concurrent use.
 type Reader struct {
 	Conn  *kafkaconn.Conn
 	Fetch *fetch.Client
-	Log   *zap.Logger
+	// Retrying, if not nil, makes a hook that hears of each failure to find a topic, which is tried again, and of nil when
+	// that has passed. problem and solved say in words what it is.
+	Retrying func(problem, solved string) func(error)
 }
 
 // Message is a record as it stands in a topic. Key and Value are valid until the function that gets it returns.
@@ -30,11 +31,12 @@ type Message struct {
 }
 
 // Follow calls f for every record from the given time on, and goes on as they come until ctx ends or f fails. Records
-// of one series come in their order; f is never called concurrently. A zero time begins with what comes next.
-func (r *Reader) Follow(ctx context.Context, topics []string, from time.Time, f func(Record, []byte) error) error {
+// of one series come in their order; f is never called concurrently. A zero time begins with what comes next. Topics that
+// do not exist yet are waited for.
+func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f func(Record, []byte) error) error {
 	var one sync.Mutex
-	return r.partitions(ctx, topics, func(ctx context.Context, topic string, partition int) error {
-		begin, err := r.begin(ctx, topic, partition, from)
+	return r.partitions(ctx, names, func(ctx context.Context, topic string, partition int, fresh bool) error {
+		begin, err := r.begin(ctx, topic, partition, from, fresh)
 		if err != nil {
 			return err
 		}
@@ -60,19 +62,20 @@ func (r *Reader) Follow(ctx context.Context, topics []string, from time.Time, f 
 	})
 }
 
-func (r *Reader) begin(ctx context.Context, topic string, partition int, from time.Time) (int64, error) {
-	if from.IsZero() {
+// begin is the offset to begin at: all of a fresh topic comes next.
+func (r *Reader) begin(ctx context.Context, topic string, partition int, from time.Time, fresh bool) (int64, error) {
+	if from.IsZero() && !fresh {
 		ends, err := r.Fetch.Ends(ctx, topic, []int{partition})
 		return ends[partition], err
 	}
 	return r.Fetch.OffsetAt(ctx, topic, partition, from.UnixMilli())
 }
 
-// All calls f for every record that the topics hold now, those of a partition in their order. f is never called
+// All calls f for every record that the named topics hold now, those of a partition in their order. f is never called
 // concurrently.
-func (r *Reader) All(ctx context.Context, topics []string, f func(Message) error) error {
+func (r *Reader) All(ctx context.Context, names []string, f func(Message) error) error {
 	var one sync.Mutex
-	return r.partitions(ctx, topics, func(ctx context.Context, topic string, partition int) error {
+	return r.partitions(ctx, names, func(ctx context.Context, topic string, partition int, _ bool) error {
 		starts, err := r.Fetch.Starts(ctx, topic, []int{partition})
 		if err != nil {
 			return err
@@ -86,29 +89,27 @@ func (r *Reader) All(ctx context.Context, topics []string, f func(Message) error
 	})
 }
 
-// partitions runs work on every partition of the topics at once.
-func (r *Reader) partitions(ctx context.Context, topics []string, work func(ctx context.Context, topic string, partition int) error) error {
-	meta, err := kafkaconn.Retry(ctx, episode.New(r.Log).Retrying("cannot find the output topics", "all output topics are there"),
-		func(ctx context.Context) (*kafka.MetadataResponse, error) {
-			meta, err := r.Conn.Client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
-			if err != nil {
-				return nil, err
-			}
-			for _, t := range meta.Topics {
-				if t.Error != nil {
-					return nil, t.Error
-				}
-			}
-			return meta, nil
-		})
-	if err != nil {
-		return err
-	}
+// partitions runs work on every partition of the topics at once. A topic that is not there is waited for, while work
+// goes on with the others; fresh says that it was.
+func (r *Reader) partitions(ctx context.Context, names []string, work func(ctx context.Context, topic string, partition int, fresh bool) error) error {
 	run, ctx := errgroup.WithContext(ctx)
-	for _, t := range meta.Topics {
-		for _, p := range t.Partitions {
-			run.Go(func() error { return work(ctx, t.Name, p.ID) })
-		}
+	for _, name := range names {
+		run.Go(func() error {
+			notify, fresh := func(error) {}, false
+			if r.Retrying != nil {
+				notify = r.Retrying("waiting for topic "+name, "topic "+name+" is there")
+			}
+			counts, err := kafkaconn.Retry(ctx, func(err error) {
+				fresh = fresh || errors.Is(err, topics.ErrMissing)
+				notify(err)
+			}, func(ctx context.Context) (map[string]int, error) {
+				return topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: name}})
+			})
+			for partition := range counts[name] {
+				run.Go(func() error { return work(ctx, name, partition, fresh) })
+			}
+			return err
+		})
 	}
 	return run.Wait()
 }

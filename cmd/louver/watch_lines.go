@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// watchLines writes figures in columns. On a terminal each window has a line of its own, and its figures below; else
+// every figure is one line. It is not safe for concurrent use.
+type watchLines struct {
+	out    io.Writer
+	live   bool
+	width  func() int // of the terminal
+	series int        // width of the column of names
+	window string     // the last one that was written
+}
+
+func newWatchLines(app *App, streams []*config.Stream) *watchLines {
+	l := &watchLines{out: app.Out, width: app.width}
+	if f, ok := app.Out.(*os.File); ok {
+		l.live = isScreen(f)
+	}
+	for _, s := range streams {
+		for _, g := range s.Groups {
+			for _, r := range s.Releases {
+				for _, name := range r.Names() {
+					l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: name})))
+				}
+			}
+		}
+	}
+	return l
+}
+
+// name is the series of a figure. On a terminal the stream stands above.
+func (l *watchLines) name(r outputs.Record) string {
+	if l.live {
+		return strings.TrimPrefix(r.Group+"/"+r.Release, "/")
+	}
+	return r.Key()
+}
+
+// print writes a figure.
+func (l *watchLines) print(r outputs.Record) error {
+	name := text.Pad(l.name(r), l.series, ' ')
+	if !l.live {
+		_, err := fmt.Fprintf(l.out, "%s  %s  %s  %s\n", r.WindowEnd.Format(time.RFC3339), name, figureColumns(r), spending(r))
+		return err
+	}
+	window := fmt.Sprintf("%s  %s  %s", r.WindowEnd.Format(time.RFC3339), r.Stream, spending(r))
+	if r.Incomplete {
+		window += "  incomplete: part of the input was lost"
+	}
+	line := "  " + name + "  " + strings.TrimRight(figureColumns(r), " ")
+	if text.StringWidth(line) > l.width() {
+		line = "  " + l.name(r) + "\n      " + strings.TrimRight(figureColumns(r), " ")
+	}
+	if window != l.window {
+		line = window + "\n" + line
+		l.window = window
+	}
+	_, err := fmt.Fprintln(l.out, line)
+	return err
+}
+
+// figureColumns are a figure's value, error and quality, or why it is withheld.
+func figureColumns(r outputs.Record) string {
+	value, off, quality := "withheld", "", ""
+	switch {
+	case r.Value != nil:
+		value = strings.TrimSpace(r.Value.String() + " " + r.Unit)
+		if off = bound(r); off == "" {
+			off = "no public error"
+		}
+		if quality = r.Quality; quality == "" {
+			quality = "-"
+		}
+	case r.Reason != nil:
+		off = *r.Reason
+	}
+	return fmt.Sprintf("%s  %s  %s", text.Pad(value, 14, ' '), text.Pad(off, 16, ' '), text.Pad(quality, 6, ' '))
+}
+
+// bound is what is known of the value's error.
+func bound(r outputs.Record) string {
+	switch {
+	case r.Value == nil:
+		return ""
+	case r.PLow != nil && r.PHigh != nil:
+		return fmt.Sprintf("p%s–p%s", percent(*r.PLow), percent(*r.PHigh))
+	case r.RankError95 != nil:
+		return "± " + r.RankError95.String() + " ranks"
+	case r.Error95 != nil:
+		return "± " + r.Error95.String()
+	}
+	return ""
+}
+
+// spending is the ε that counts against the budget's limit.
+func spending(r outputs.Record) string {
+	if r.BudgetSpent == nil {
+		return "ε unbounded of " + r.BudgetLimit.String()
+	}
+	return "ε " + r.BudgetSpent.String() + " of " + r.BudgetLimit.String()
+}
+
+// percent turns a probability into percent, as people say percentiles.
+func percent(p json.Number) string {
+	d, err := decimal.NewFromString(p.String())
+	if err != nil {
+		return p.String()
+	}
+	return d.Shift(2).Round(1).String()
+}
