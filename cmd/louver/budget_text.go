@@ -19,13 +19,22 @@ func printBudgets(w io.Writer, width int, r ledger.Report) error {
 		if b.ExhaustedAt != nil {
 			exhausted = moment(b.ExhaustedAt)
 		}
-		budgets = append(budgets, []string{b.Budget, fmt.Sprintf("%s of %s", bounded(b.EpsilonSpent), b.EpsilonLimit), b.EpsilonLeft.String(), b.Per, bounded(b.EpsilonTotal),
+		budgets = append(budgets, []string{b.Budget, spentOf(b), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
 			fmt.Sprint(b.WindowsLeft), exhausted, nextReturn(b)})
 	}
 	if err := writeTable(w, width, []string{"stream", "budget", "ε spent", "ε in all", "windows left", "next return"}, streams); err != nil {
 		return err
 	}
-	return writeTable(w, width, []string{"budget", "ε spent", "left", "per", "ε in all", "windows left", "exhausted at", "next return"}, budgets)
+	return writeTable(w, width, []string{"budget", "ε spent", "left", "ε in all", "windows left", "exhausted at", "next return"}, budgets)
+}
+
+// spentOf is what counts against the limit.
+func spentOf(b ledger.Figures) string {
+	text := fmt.Sprintf("%s of %s", bounded(b.EpsilonSpent), b.EpsilonLimit)
+	if b.Per == "forever" {
+		return text + " for ever"
+	}
+	return text + " per " + b.Per
 }
 
 // bounded is an ε, or that there is none.

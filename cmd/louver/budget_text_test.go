@@ -23,8 +23,8 @@ func TestBudgetTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"│ checkout-latency │ shoppers │ 0.2     │ 1.4      │ 4            │ 0.2 at 2026-11-20 08:06:00Z │",
-		"│ shoppers │ 0.2 of 1       │ 0.8  │ 24h     │ 1.4      │ 4            │ 2026-11-21 08:15:00Z │ 0.2 at 2026-11-20 08:06:00Z │",
-		"│ spare    │ no bound of 10 │ 0    │ forever │ no bound │ 0            │ never                │ never                       │",
+		"│ shoppers │ 0.2 of 1 per 24h        │ 0.8  │ 1.4      │ 4            │ 2026-11-21 08:15:00Z │ 0.2 at 2026-11-20 08:06:00Z │",
+		"│ spare    │ no bound of 10 for ever │ 0    │ no bound │ 0            │ never                │ never                       │",
 	} {
 		if !strings.Contains(wide.String(), want) {
 			t.Errorf("%s is not in\n%s", want, wide.String())

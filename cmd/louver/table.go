@@ -31,7 +31,9 @@ func (a *App) width() int {
 // names can be copied: if they alone are too wide, so is the table.
 func writeTable(w io.Writer, width int, head []string, rows [][]string) error {
 	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
+	style := table.StyleLight
+	style.Format.Header = text.FormatDefault // an ε in capitals looks like an E
+	t.SetStyle(style)
 	t.SetColumnConfigs(folded(width, append([][]string{head}, rows...)))
 	t.AppendHeader(cells(head))
 	for _, r := range rows {
