@@ -10,7 +10,7 @@ import (
 )
 
 // key declares one key of a mapping: how it is read and what the reference says of it. This is the only place that
-// knows the key.
+// knows the key; go generate ./cmd/louver brings deploy/STREAMS.md up to date.
 type key struct {
 	name string
 	// meaning begins in lower case; what is before its first colon or full stop is wanted where the key is missing.

@@ -56,7 +56,8 @@ func text(n *number) string {
 	return n.String()
 }
 
-// output is the value of an output record. Names and order are public.
+// output is the value of an output record. Names and order are public, and described in record.schema.json; go generate
+// ./cmd/louver brings deploy/RECORD.md up to date.
 type output struct {
 	Schema      string          `json:"schema"`
 	ID          string          `json:"id"`

@@ -5,7 +5,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Operator is every metric of the service that operators see. Safe for concurrent use.
+// Operator is every metric of the service that operators see. Safe for concurrent use. After a change, go generate
+// ./cmd/louver brings deploy/METRICS.md up to date.
 type Operator struct {
 	Events         *prometheus.CounterVec // stream
 	Rejected       *prometheus.CounterVec // stream, reason
