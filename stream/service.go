@@ -128,7 +128,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return env
 	}
 	events := on(Ingest)
-	events.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, MaxBytes: 4 << 20,
+	events.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, MaxBytes: 4 << 20, MaxRecordBytes: maxEvent,
 		ReadUncommitted: s.ReadUncommitted, OnRetry: onRetry})
 	hasher := windows.NewHasher(state.HashKey)
 	run, working := errgroup.WithContext(ctx)
@@ -153,6 +153,10 @@ func (s *Service) Run(ctx context.Context) error {
 
 // maxWait bounds how long an idle partition's fetch holds up the next cut.
 const maxWait = 250 * time.Millisecond
+
+// maxEvent is the size in bytes beyond which an event is rejected as malformed. A broker takes batches of 1 MiB unless it
+// is told otherwise, but what is packed in them may be of any size.
+const maxEvent = 4 << 20
 
 // stopped hides an error that comes of ctx's end.
 func stopped(ctx context.Context, err error) error {
@@ -223,6 +227,9 @@ func charged(ctx context.Context, client *fetch.Client, names topics.Names, part
 	})
 	if errors.Is(err, found) {
 		return true, nil
+	}
+	if damaged := (*fetch.BatchError)(nil); errors.As(err, &damaged) {
+		err = fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
 	}
 	return false, err
 }

@@ -2,10 +2,14 @@ package fetch
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"iter"
 	"math"
+
+	"github.com/segmentio/kafka-go"
 )
 
 // The header of a record batch, message format v2: offsets of its fields. See
@@ -40,18 +44,20 @@ type batch struct {
 
 // nextBatch takes the batch at the front of set. A set may end in the middle
 // of a batch: the rest was cut off and will come with the next fetch; then
-// whole is false.
+// whole is false. With a reason, b.next is where to go on, 0 if that is unknown.
 func nextBatch(set []byte) (b batch, rest []byte, whole bool, reason string) {
 	if len(set) <= atMagic {
 		return batch{}, nil, false, ""
 	}
 	if magic := set[atMagic]; magic != 2 {
-		return batch{base: int64(binary.BigEndian.Uint64(set))}, nil, false,
+		// A message of v0 and v1 has an offset of its own; one that packs several has that of the last.
+		last := int64(binary.BigEndian.Uint64(set))
+		return batch{next: max(0, last) + 1}, nil, false,
 			fmt.Sprintf("message format v%d, want v2: it was written for Kafka before 0.11 and must be written anew", magic)
 	}
 	size := int(int32(binary.BigEndian.Uint32(set[atLength:])))
 	if size < headerSize-atLeaderEpoch {
-		return batch{base: int64(binary.BigEndian.Uint64(set))}, nil, false,
+		return batch{}, nil, false,
 			fmt.Sprintf("a batch of %d bytes, want at least %d", size, headerSize-atLeaderEpoch)
 	}
 	size += atLeaderEpoch
@@ -62,7 +68,7 @@ func nextBatch(set []byte) (b batch, rest []byte, whole bool, reason string) {
 	b.base = int64(binary.BigEndian.Uint64(set))
 	delta := int32(binary.BigEndian.Uint32(set[atLastOffsetDelta:]))
 	if b.base < 0 || delta < 0 || b.base > math.MaxInt64-int64(delta)-1 {
-		return b, nil, false, fmt.Sprintf("offsets from %d by %d", b.base, delta)
+		return batch{}, nil, false, fmt.Sprintf("offsets from %d by %d", b.base, delta)
 	}
 	b.next = b.base + int64(delta) + 1
 	b.attributes = binary.BigEndian.Uint16(set[atAttributes:])
@@ -73,11 +79,17 @@ func (b *batch) intact() bool {
 	return crc32.Checksum(b.raw[atAttributes:], castagnoli) == binary.BigEndian.Uint32(b.raw[atCRC:])
 }
 
+// tellsNext says whether the end that the batch claims makes sense, for a batch
+// whose CRC does not fit: as many offsets as records, or more if some are gone.
+func (b *batch) tellsNext() bool {
+	count := int64(int32(binary.BigEndian.Uint32(b.raw[atCount:])))
+	return count > 0 && count <= b.next-b.base
+}
+
 func (b *batch) producer() int64 { return int64(binary.BigEndian.Uint64(b.raw[atProducerID:])) }
 
-// Record is one record of a page. Its slices point into the page: they are
-// valid until the reader's next Poll, and the Record itself until the visiting
-// function returns.
+// Record is one record of a page. It and its slices are valid until the
+// visiting function returns.
 type Record struct {
 	// Offset is the record's place in its partition.
 	Offset int64
@@ -88,7 +100,10 @@ type Record struct {
 	Key, Value []byte
 	// Aborted is set for a record whose transaction was aborted; see Options.Aborted.
 	Aborted bool
-	headers []byte
+	// TooLarge is the record's size in bytes if that is beyond
+	// Options.MaxRecordBytes, else 0. Key, Value and headers are then left out.
+	TooLarge int64
+	headers  []byte
 }
 
 // Headers yields the record's headers in their order. A key may occur more
@@ -118,10 +133,19 @@ func (r *Record) Header(name string) (value []byte, ok bool) {
 	return value, ok
 }
 
-// each visits the records of b from the offset from on. body is what follows
-// the header, decompressed. It returns f's error, or the reason why the batch
-// can't be right.
-func (b *batch) each(body []byte, from int64, rec *Record, f func(*Record) error) (reason string, err error) {
+// maxHead bounds the fields of a record before its key: attributes, timestamp
+// and offset.
+const maxHead = 1 + 2*binary.MaxVarintLen64
+
+// each visits the records of b from the offset from on, unpacking as it goes; a
+// record that is larger than limit is passed over and visited without its
+// content. It returns f's error, or the reason why the batch can't be right.
+func (b *batch) each(u *unpacker, from, limit int64, rec *Record, f func(*Record) error) (reason string, err error) {
+	body, err := u.open(kafka.Compression(b.attributes&compressionBits), b.raw[headerSize:])
+	if err != nil {
+		return err.Error(), nil
+	}
+	defer u.close()
 	first := int64(binary.BigEndian.Uint64(b.raw[atFirstTimestamp:]))
 	appended := b.attributes&logAppendTimeBit != 0
 	latest := int64(binary.BigEndian.Uint64(b.raw[atMaxTimestamp:]))
@@ -129,17 +153,36 @@ func (b *batch) each(body []byte, from int64, rec *Record, f func(*Record) error
 	count := int32(binary.BigEndian.Uint32(b.raw[atCount:]))
 	for range count {
 		size, i := varint(body, 0)
-		if i < 0 || size < 1 || size > int64(len(body)-i) {
+		if u.more != nil && (i < 0 || size > int64(len(body)-i)) {
+			if body, err = u.next(body, binary.MaxVarintLen64); err == nil {
+				if size, i = varint(body, 0); i >= 0 && size <= limit {
+					body, err = u.next(body, i+int(size))
+				} else if i >= 0 {
+					body, err = u.next(body, i+maxHead)
+				}
+			}
+			if err != nil {
+				return err.Error(), nil
+			}
+		}
+		if i < 0 || size < 1 || size > math.MaxInt32 || size > int64(len(body)-i) && size <= limit {
 			return "a record longer than its batch", nil
 		}
-		r := body[i : i+int(size)]
-		body = body[i+int(size):]
+		r := body[i:min(int64(len(body)), int64(i)+size)]
 		// r[0] holds attributes, of which none is defined.
-		time, i := varint(r, 1)
-		delta, i := varint(r, i)
-		key, i := sized(r, i)
-		value, i := sized(r, i)
-		if i < 0 {
+		time, at := varint(r, 1)
+		delta, at := varint(r, at)
+		var key, value, headers []byte
+		large := int64(0)
+		if size <= limit {
+			key, at = sized(r, at)
+			value, at = sized(r, at)
+			headers = r[max(at, 0):]
+			body = body[i+int(size):]
+		} else {
+			large = size
+		}
+		if at < 0 {
 			return "a field longer than its record", nil
 		}
 		offset := b.base + delta
@@ -147,16 +190,26 @@ func (b *batch) each(body []byte, from int64, rec *Record, f func(*Record) error
 			return fmt.Sprintf("offset %d is out of order", offset), nil
 		}
 		lowest = offset + 1
+		if large > 0 {
+			if body, err = u.skip(body, int64(i)+size); errors.Is(err, io.ErrUnexpectedEOF) {
+				return "a record longer than its batch", nil
+			} else if err != nil {
+				return err.Error(), nil
+			}
+		}
 		if offset < from {
 			continue
 		}
-		rec.Offset, rec.Key, rec.Value, rec.headers = offset, key, value, r[i:]
+		rec.Offset, rec.Key, rec.Value, rec.headers, rec.TooLarge = offset, key, value, headers, large
 		if rec.Time = first + time; appended {
 			rec.Time = latest
 		}
 		if err := f(rec); err != nil {
 			return "", err
 		}
+	}
+	if body, err = u.next(body, 1); err != nil {
+		return err.Error(), nil
 	}
 	if len(body) > 0 {
 		return fmt.Sprintf("more than the %d records declared", count), nil

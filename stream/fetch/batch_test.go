@@ -100,34 +100,10 @@ func TestBareSnappyUnpacks(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d := decompressor{limit: 1000}
-	got, err := d.unpack(kafka.Snappy, packed.Bytes())
+	var u unpacker
+	got, err := u.open(kafka.Snappy, packed.Bytes())
 	if err != nil || !bytes.Equal(got, body) {
 		t.Fatalf("got %q, %v", got, err)
-	}
-}
-
-func TestBombsAreRefused(t *testing.T) {
-	const limit = 100_000
-	for _, codec := range []kafka.Compression{kafka.Gzip, kafka.Snappy, kafka.Lz4, kafka.Zstd} {
-		t.Run(codec.String(), func(t *testing.T) {
-			bomb := spec{codec: codec}.batch(values(strings.Repeat("0", 10*limit))...)
-			fits := spec{base: 1, codec: codec}.batch(values(strings.Repeat("0", limit-100))...)
-			c, _ := scripted(t, Options{MaxBatchBytes: limit}, set(bomb), set(fits))
-			r := c.Partition("t", 0, 0)
-			_, err := read(t, r)
-			e := mustBatchError(t, err, 0)
-			if e.Next != 1 || !strings.Contains(e.Reason, errTooLarge.Error()) {
-				t.Fatalf("%v, next %d; want it to be too large and 1 to be next", e, e.Next)
-			}
-			if r.unpack.buffer != nil && cap(r.unpack.buffer) > 4*limit {
-				t.Errorf("the buffer has grown to %d", cap(r.unpack.buffer))
-			}
-			r.position = e.Next
-			if got, err := read(t, r); err != nil || len(got) != 1 {
-				t.Fatalf("what fits: %d records, %v", len(got), err)
-			}
-		})
 	}
 }
 
@@ -141,26 +117,27 @@ func TestDamageIsNoticed(t *testing.T) {
 	for name, c := range map[string]struct {
 		batch     []byte
 		delivered int
+		lost      int64 // when it is skipped
 		reason    string
 	}{
-		"crc":               {func() []byte { b := good(); b[len(b)-1] ^= 1; return b }(), 0, "CRC"},
-		"old format":        {func() []byte { b := good(); b[atMagic] = 1; return b }(), 0, "format v1"},
-		"tiny":              {func() []byte { b := good(); b[atLength+3] = 48; return b }(), 0, "48 bytes"},
-		"negative size":     {func() []byte { b := good(); b[atLength] = 0x80; return b }(), 0, "bytes"},
-		"negative offset":   {func() []byte { b := good(); b[0] = 0x80; return seal(b) }(), 0, "offsets"},
-		"negative delta":    {garbled(func(b []byte) { b[atLastOffsetDelta] = 0x80 }), 0, "offsets"},
-		"too many declared": {spec{count: 4, last: 5}.batch(values("a", "b", "c")...), 3, "longer than its batch"},
-		"too few declared":  {spec{count: 2}.batch(values("a", "b", "c")...), 2, "more than the 2 records"},
-		"record too long":   {garbled(func(b []byte) { b[headerSize] = 0x7e }), 0, "longer than its batch"},
-		"value too long":    {garbled(func(b []byte) { b[headerSize+5] = 0x7e }), 0, "longer than its record"},
-		"length below -1":   {garbled(func(b []byte) { b[headerSize+5] = 0x03 }), 0, "longer than its record"},
-		"offset twice":      {spec{last: 1}.batch(rec{value: []byte("a")}, rec{value: []byte("b")}), 1, "out of order"},
-		"offset too high":   {spec{last: 1}.batch(rec{value: []byte("a")}, rec{delta: 2}), 1, "out of order"},
-		"unknown codec":     {garbled(func(b []byte) { b[atAttributes+1] = 5 }), 0, "compression"},
-		"no gzip":           {garbled(func(b []byte) { b[atAttributes+1] = 1 }), 0, "gzip"},
-		"no snappy":         {garbled(func(b []byte) { b[atAttributes+1] = 2 }), 0, "snappy"},
-		"no lz4":            {garbled(func(b []byte) { b[atAttributes+1] = 3 }), 0, "lz4"},
-		"no zstd":           {garbled(func(b []byte) { b[atAttributes+1] = 4 }), 0, "zstd"},
+		"crc":               {func() []byte { b := good(); b[len(b)-1] ^= 1; return b }(), 0, 3, "CRC"},
+		"old format":        {func() []byte { b := good(); b[atMagic] = 1; return b }(), 0, 1, "format v1"},
+		"tiny":              {func() []byte { b := good(); b[atLength+3] = 48; return b }(), 0, 1, "48 bytes"},
+		"negative size":     {func() []byte { b := good(); b[atLength] = 0x80; return b }(), 0, 1, "bytes"},
+		"negative offset":   {func() []byte { b := good(); b[0] = 0x80; return seal(b) }(), 0, 1, "offsets"},
+		"negative delta":    {garbled(func(b []byte) { b[atLastOffsetDelta] = 0x80 }), 0, 1, "offsets"},
+		"too many declared": {spec{count: 4, last: 5}.batch(values("a", "b", "c")...), 3, 3, "longer than its batch"},
+		"too few declared":  {spec{count: 2}.batch(values("a", "b", "c")...), 2, 1, "more than the 2 records"},
+		"record too long":   {garbled(func(b []byte) { b[headerSize] = 0x7e }), 0, 3, "longer than its batch"},
+		"value too long":    {garbled(func(b []byte) { b[headerSize+5] = 0x7e }), 0, 3, "longer than its record"},
+		"length below -1":   {garbled(func(b []byte) { b[headerSize+5] = 0x03 }), 0, 3, "longer than its record"},
+		"offset twice":      {spec{last: 1}.batch(rec{value: []byte("a")}, rec{value: []byte("b")}), 1, 1, "out of order"},
+		"offset too high":   {spec{last: 1}.batch(rec{value: []byte("a")}, rec{delta: 2}), 1, 1, "out of order"},
+		"unknown codec":     {garbled(func(b []byte) { b[atAttributes+1] = 5 }), 0, 3, "compression"},
+		"no gzip":           {garbled(func(b []byte) { b[atAttributes+1] = 1 }), 0, 3, "gzip"},
+		"no snappy":         {garbled(func(b []byte) { b[atAttributes+1] = 2 }), 0, 3, "snappy"},
+		"no lz4":            {garbled(func(b []byte) { b[atAttributes+1] = 3 }), 0, 3, "lz4"},
+		"no zstd":           {garbled(func(b []byte) { b[atAttributes+1] = 4 }), 0, 3, "zstd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, _ := scripted(t, Options{}, set(c.batch), set(c.batch))
@@ -175,6 +152,9 @@ func TestDamageIsNoticed(t *testing.T) {
 			}
 			if _, err := read(t, r); err == nil {
 				t.Error("the second try went well")
+			}
+			if lost, ok := r.Skip(e); !ok || lost != c.lost || r.Position() != int64(c.delivered)+c.lost {
+				t.Errorf("skipped: %d lost, position %d; want %d, %d", lost, r.Position(), c.lost, int64(c.delivered)+c.lost)
 			}
 		})
 	}
@@ -216,7 +196,7 @@ func FuzzPage(f *testing.F) {
 			copy(rest[:n], seal(b.raw))
 			rest = behind
 		}
-		c, _ := scripted(nil, Options{MaxBatchBytes: 1 << 16}, &response{records: data, aborted: []aborted{{producer: 7}}})
+		c, _ := scripted(nil, Options{MaxRecordBytes: 1 << 10}, &response{records: data, aborted: []aborted{{producer: 7}}})
 		r := c.Partition("t", 0, from)
 		page, err := r.Poll(t.Context())
 		if err != nil {

@@ -23,9 +23,10 @@ type Options struct {
 	// MaxBytes is how much one fetch asks for. A batch larger than that is
 	// still delivered, whole. Defaults to 1 MiB.
 	MaxBytes int
-	// MaxBatchBytes limits what one batch may grow to when it is decompressed;
-	// a batch that grows beyond is a BatchError. Defaults to 128 MiB.
-	MaxBatchBytes int
+	// MaxRecordBytes limits a record as it is when it is decompressed. One that
+	// is larger is delivered without its content: see Record.TooLarge. Batches
+	// have no limit: they are unpacked as a stream. Defaults to 128 MiB.
+	MaxRecordBytes int64
 	// ClientID is the name that brokers see in quotas and logs.
 	ClientID string
 	// OnRetry, if not nil, hears of each failure that is about to be tried
@@ -44,8 +45,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = 1 << 20
 	}
-	if o.MaxBatchBytes <= 0 {
-		o.MaxBatchBytes = 128 << 20
+	if o.MaxRecordBytes <= 0 {
+		o.MaxRecordBytes = 128 << 20
 	}
 	return o
 }
@@ -71,7 +72,7 @@ func New(transport kafka.RoundTripper, addr net.Addr, o Options) *Client {
 		addr:      addr,
 		options:   o,
 		zstd: sync.OnceValues(func() (*zstd.Decoder, error) {
-			return zstd.NewReader(nil, zstd.WithDecoderMaxMemory(uint64(o.MaxBatchBytes)))
+			return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true))
 		}),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
@@ -14,82 +15,152 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// decompressor unpacks the batches of one reader, one at a time, into one
-// buffer. kafka-go's codecs are not used: they have no limit of size.
-type decompressor struct {
-	limit  int
+const (
+	// window is how much of a stream is unpacked at a time.
+	window = 64 << 10
+	// maxWhole is the size up to which zstd and snappy unpack a batch in one
+	// go, which is faster than as a stream. It is also how large a buffer may be
+	// to be kept for the next batch.
+	maxWhole = 8 << 20
+	// maxZstdWindow is the memory that a zstd stream may ask for: that of the
+	// highest compression level.
+	maxZstdWindow = 128 << 20
+	// maxSnappyRatio bounds what a block of snappy unpacks to: no element of the
+	// format makes more than 64 bytes of three. A header that claims more lies.
+	maxSnappyRatio = 22
+)
+
+// unpacker unpacks the batches of one reader, one at a time, through one
+// buffer. Memory is bounded by the largest record that is wanted, not by what a
+// batch unpacks to; kafka-go's codecs have no such bound.
+type unpacker struct {
 	zstd   func() (*zstd.Decoder, error)
+	codec  kafka.Compression
 	buffer []byte
+	more   io.Reader // where the rest of the batch comes from; nil if there is none
 	source bytes.Reader
 	gzip   *gzip.Reader
 	lz4    *lz4.Reader
 }
 
-var errTooLarge = errors.New("it grows beyond the limit")
-
-// unpack returns what b unpacks to, valid until the next call.
-func (d *decompressor) unpack(codec kafka.Compression, b []byte) (_ []byte, err error) {
+// open begins with the body of another batch and returns the first bytes of
+// what it unpacks to, all of them if it was not compressed. The bytes that next
+// and skip take must be those that open or they returned before.
+func (u *unpacker) open(codec kafka.Compression, b []byte) (head []byte, err error) {
+	u.codec, u.more = codec, nil
+	if cap(u.buffer) > maxWhole {
+		u.buffer = nil // one large record has blown it up
+	}
+	u.source.Reset(b)
 	switch codec {
 	case 0:
 		return b, nil
 	case kafka.Gzip:
-		d.source.Reset(b)
-		if d.gzip == nil {
-			d.gzip = new(gzip.Reader)
+		if u.gzip == nil {
+			u.gzip = new(gzip.Reader)
 		}
-		if err = d.gzip.Reset(&d.source); err == nil {
-			err = d.drain(d.gzip)
-		}
+		err = u.gzip.Reset(&u.source)
+		u.more = u.gzip
 	case kafka.Snappy:
-		err = d.snappy(b)
+		head, err = u.snappy(b)
 	case kafka.Lz4:
-		d.source.Reset(b)
-		if d.lz4 == nil {
-			d.lz4 = lz4.NewReader(nil)
+		if u.lz4 == nil {
+			u.lz4 = lz4.NewReader(nil)
 		}
-		d.lz4.Reset(&d.source)
-		err = d.drain(d.lz4)
+		u.lz4.Reset(&u.source)
+		u.more = u.lz4
 	case kafka.Zstd:
-		var z *zstd.Decoder
-		if z, err = d.zstd(); err != nil {
-			return nil, err
-		}
-		d.buffer, err = z.DecodeAll(b, d.buffer[:0])
-		if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
-			err = errTooLarge
-		}
+		head, err = u.unzstd(b)
 	default:
 		return nil, fmt.Errorf("unknown compression %d", codec)
 	}
-	if err == nil && len(d.buffer) > d.limit {
-		err = errTooLarge
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%v: %w", codec, err)
+		return nil, u.failed(err)
 	}
-	return d.buffer, nil
+	if head == nil {
+		return u.next(nil, 1)
+	}
+	return head, nil
 }
 
-// drain reads r into the buffer, up to one byte beyond the limit.
-func (d *decompressor) drain(r io.Reader) error {
-	out := d.buffer[:0]
-	for {
-		if len(out) == cap(out) {
-			out = append(out, 0)[:len(out)]
+func (u *unpacker) failed(err error) error { return fmt.Errorf("%v: %w", u.codec, err) }
+
+// close gives back what a batch of unusual size has taken.
+func (u *unpacker) close() {
+	if d, ok := u.more.(*zstd.Decoder); ok {
+		d.Close()
+	}
+	u.more = nil
+}
+
+// next returns bytes that begin with rest, at least n if there are as many.
+func (u *unpacker) next(rest []byte, n int) ([]byte, error) {
+	if len(rest) >= n || u.more == nil {
+		return rest, nil
+	}
+	if cap(u.buffer) < window {
+		u.buffer = make([]byte, window)
+	}
+	have := copy(u.buffer[:cap(u.buffer)], rest)
+	for have < n {
+		// What a length claims is believed only as far as there are bytes.
+		if have == cap(u.buffer) {
+			u.buffer = slices.Grow(u.buffer[:have], min(have, n-have))
 		}
-		n, err := r.Read(out[len(out):min(cap(out), d.limit+1)])
-		out = out[:len(out)+n]
-		d.buffer = out
+		got, err := u.more.Read(u.buffer[have:cap(u.buffer)])
+		have += got
 		if errors.Is(err, io.EOF) {
-			return nil
+			u.close()
+			break
 		}
 		if err != nil {
-			return err
-		}
-		if len(out) > d.limit {
-			return errTooLarge
+			return u.buffer[:have], u.failed(err)
 		}
 	}
+	return u.buffer[:have], nil
+}
+
+// skip drops n bytes, of which rest are the first, and returns those behind
+// them as far as they are there. Fewer than n is io.ErrUnexpectedEOF.
+func (u *unpacker) skip(rest []byte, n int64) ([]byte, error) {
+	if n <= int64(len(rest)) {
+		return rest[n:], nil
+	}
+	n -= int64(len(rest))
+	if u.more == nil {
+		return nil, io.ErrUnexpectedEOF
+	}
+	_, err := io.CopyN(io.Discard, u.more, n)
+	if errors.Is(err, io.EOF) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, u.failed(err)
+	}
+	return u.buffer[:0], nil
+}
+
+// unzstd unpacks b whole if that is not too much, else it begins a stream.
+func (u *unpacker) unzstd(b []byte) ([]byte, error) {
+	d, err := u.zstd()
+	if err != nil {
+		return nil, err
+	}
+	for size := max(cap(u.buffer), window); ; size = min(4*size, maxWhole) {
+		if cap(u.buffer) < size {
+			u.buffer = make([]byte, size)
+		}
+		// An error may mean that the batch needs more room. If it does not, the
+		// stream finds it again.
+		if whole, err := d.DecodeAll(b, u.buffer[:0:size]); err == nil {
+			return whole, nil
+		}
+		if size == maxWhole {
+			break
+		}
+	}
+	u.more, err = zstd.NewReader(&u.source, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	return nil, err
 }
 
 // The Java client frames snappy in the way of the xerial library: this magic,
@@ -99,44 +170,91 @@ var xerial = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
 const xerialHeader = 16
 
-func (d *decompressor) snappy(b []byte) error {
-	d.buffer = d.buffer[:0]
-	if !bytes.HasPrefix(b, xerial) {
-		return d.snappyBlock(b)
-	}
-	if len(b) < xerialHeader {
-		return io.ErrUnexpectedEOF
-	}
-	for b = b[xerialHeader:]; len(b) > 0; {
-		if len(b) < 4 {
-			return io.ErrUnexpectedEOF
+// snappy unpacks b whole if that is not too much, else it begins a stream of
+// blocks.
+func (u *unpacker) snappy(b []byte) ([]byte, error) {
+	s := snappyBlocks{packed: b, bare: true}
+	if bytes.HasPrefix(b, xerial) {
+		if len(b) < xerialHeader {
+			return nil, io.ErrUnexpectedEOF
 		}
-		n := int64(binary.BigEndian.Uint32(b))
-		if b = b[4:]; n > int64(len(b)) {
-			return io.ErrUnexpectedEOF
-		}
-		if err := d.snappyBlock(b[:n]); err != nil {
-			return err
-		}
-		b = b[n:]
+		s = snappyBlocks{packed: b[xerialHeader:]}
 	}
-	return nil
+	total := 0
+	for count := s; len(count.packed) > 0 && total <= maxWhole; {
+		_, n, err := count.next()
+		if err != nil {
+			return nil, err
+		}
+		total += n
+	}
+	if total > maxWhole {
+		stream := s
+		u.more = &stream
+		return nil, nil
+	}
+	if cap(u.buffer) < total {
+		u.buffer = make([]byte, total, total+total/4)
+	}
+	whole := u.buffer[:0]
+	for len(s.packed) > 0 {
+		block, n, _ := s.next()
+		if _, err := snappy.Decode(u.buffer[len(whole):len(whole)+n:cap(u.buffer)], block); err != nil {
+			return nil, err
+		}
+		whole = whole[:len(whole)+n]
+	}
+	return whole, nil
 }
 
-// snappyBlock appends what one block unpacks to.
-func (d *decompressor) snappyBlock(b []byte) error {
-	n, err := snappy.DecodedLen(b)
-	if err != nil {
-		return err
+// snappyBlocks reads what blocks of snappy unpack to. A single block can't be
+// unpacked in parts.
+type snappyBlocks struct {
+	packed   []byte
+	bare     bool // there is one block, without its length before it
+	buffer   []byte
+	unpacked []byte
+}
+
+// next takes a block and how much it unpacks to.
+func (s *snappyBlocks) next() (block []byte, size int, err error) {
+	block = s.packed
+	if s.bare {
+		s.packed = nil
+	} else {
+		if len(block) < 4 {
+			return nil, 0, io.ErrUnexpectedEOF
+		}
+		n := int64(binary.BigEndian.Uint32(block))
+		if block = block[4:]; n > int64(len(block)) {
+			return nil, 0, io.ErrUnexpectedEOF
+		}
+		block, s.packed = block[:n], block[n:]
 	}
-	have := len(d.buffer)
-	if n > d.limit-have {
-		return errTooLarge
+	size, err = snappy.DecodedLen(block)
+	if err == nil && size > maxSnappyRatio*len(block) {
+		err = snappy.ErrCorrupt
 	}
-	if have+n > cap(d.buffer) {
-		d.buffer = append(make([]byte, 0, 2*have+n), d.buffer...)
+	return block, size, err
+}
+
+func (s *snappyBlocks) Read(p []byte) (int, error) {
+	for len(s.unpacked) == 0 {
+		if len(s.packed) == 0 {
+			return 0, io.EOF
+		}
+		block, size, err := s.next()
+		if err != nil {
+			return 0, err
+		}
+		if s.buffer = slices.Grow(s.buffer[:0], size); size > 0 {
+			s.unpacked, err = snappy.Decode(s.buffer[:size], block)
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
-	_, err = snappy.Decode(d.buffer[have:have+n], b)
-	d.buffer = d.buffer[:have+n]
-	return err
+	n := copy(p, s.unpacked)
+	s.unpacked = s.unpacked[n:]
+	return n, nil
 }

@@ -32,7 +32,12 @@
 //     position. The position moves past everything that need not be delivered.
 //   - Records that the broker deleted before they were read are counted in
 //     Page.Lost.
-//   - Message formats v0 and v1 (Kafka before 0.11, gone in Kafka 4) are refused.
+//   - A batch is unpacked as a stream: memory does not grow with what it holds.
+//     A record larger than Options.MaxRecordBytes is delivered without its
+//     content, and the others of its batch as they are.
+//   - A batch that can't be read is a BatchError: its CRC does not fit, or it has
+//     message format v0 or v1 (Kafka before 0.11, gone in Kafka 4).
+//     Reader.Skip goes on behind it and tells what is lost.
 //
 // What is not noticed: a topic that was deleted and made again under the same
 // name and is already longer than the position; and a log that lost its end in

@@ -3,15 +3,15 @@ package fetch
 import "fmt"
 
 // BatchError is a batch that can't be read: its CRC does not fit, its format
-// is too old, or what it holds breaks the format or a limit. Polling again
-// fetches it again.
+// is too old, or what it holds breaks the format. Polling again fetches it
+// again; Reader.Skip goes on behind it.
 type BatchError struct {
 	Topic     string
 	Partition int
 	// Offset is the first one that was not delivered.
 	Offset int64
-	// Next is the first offset after the batch, from where a new reader
-	// can go on without it; 0 if the batch does not tell reliably.
+	// Next is where to go on: the first offset after the batch, or Offset + 1
+	// if the batch does not tell its end reliably.
 	Next   int64
 	Reason string
 }

@@ -141,7 +141,13 @@ func (c *Client) ReadAll(ctx context.Context, topic string, partition int, from 
 		if page.Lost > 0 {
 			return page.from - page.Lost, &LostError{Topic: topic, Partition: partition, From: page.from - page.Lost, Start: page.from}
 		}
-		if err := page.Each(f); err != nil {
+		err = page.Each(func(rec *Record) error {
+			if rec.TooLarge > 0 {
+				return r.broken(rec.Offset, rec.Offset+1, fmt.Sprintf("a record of %d bytes, want at most %d", rec.TooLarge, c.options.MaxRecordBytes))
+			}
+			return f(rec)
+		})
+		if err != nil {
 			return r.Position(), err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/segmentio/kafka-go"
@@ -24,7 +25,7 @@ type Reader struct {
 	highWatermark, lastStable, logStart int64
 
 	buffer  []byte // of the page that is out, reused by the next
-	unpack  decompressor
+	unpack  unpacker
 	record  Record
 	skipped map[int64]struct{} // producers in an aborted transaction
 }
@@ -35,7 +36,7 @@ func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
 	return &Reader{
 		client: c, topic: topic, partition: partition, position: offset,
 		highWatermark: -1, lastStable: -1, logStart: -1,
-		unpack:  decompressor{limit: c.options.MaxBatchBytes, zstd: c.zstd},
+		unpack:  unpacker{zstd: c.zstd},
 		skipped: make(map[int64]struct{}),
 	}
 }
@@ -130,12 +131,8 @@ func (r *Reader) fetch(ctx context.Context) (*response, error) {
 		return nil, fmt.Errorf("fetch response of type %T: the transport must pass requests on unchanged", m)
 	}
 	// A buffer that one large batch has blown up is not kept for ever.
-	limit := 4 * r.client.options.MaxBytes
-	if cap(res.records) <= limit {
+	if cap(res.records) <= 4*r.client.options.MaxBytes {
 		r.buffer = res.records[:0]
-	}
-	if cap(r.unpack.buffer) > 4*limit {
-		r.unpack.buffer = nil
 	}
 	if res.code != 0 {
 		return nil, kafka.Error(res.code)
@@ -189,7 +186,7 @@ func (r *Reader) page(res *response) (Page, error) {
 				reason = fmt.Sprintf("only its first %d bytes came", len(rest))
 			}
 			if p.set == nil {
-				return Page{}, r.broken(r.position, 0, reason)
+				return Page{}, r.broken(r.position, b.next, reason)
 			}
 			break // the next fetch begins there and tells, or brings it whole
 		}
@@ -218,7 +215,13 @@ func (p *Page) Each(f func(*Record) error) error {
 		b, rest, _, _ = nextBatch(rest) // Poll has seen that they are whole
 		if !b.intact() {
 			r.position = from
-			return r.broken(from, 0, "its CRC does not fit")
+			next := int64(0)
+			if behind, _, whole, _ := nextBatch(rest); whole {
+				next = behind.base
+			} else if b.tellsNext() {
+				next = b.next
+			}
+			return r.broken(from, next, "its CRC does not fit")
 		}
 		for len(aborted) > 0 && aborted[0].first < b.next {
 			r.skipped[aborted[0].producer] = struct{}{}
@@ -239,13 +242,8 @@ func (p *Page) Each(f func(*Record) error) error {
 		if b.next <= from {
 			continue
 		}
-		body, err := r.unpack.unpack(kafka.Compression(b.attributes&compressionBits), b.raw[headerSize:])
-		if err != nil {
-			r.position = from
-			return r.broken(from, b.next, err.Error())
-		}
 		r.record.Offset = from - 1
-		reason, err := b.each(body, from, &r.record, f)
+		reason, err := b.each(&r.unpack, from, r.client.options.MaxRecordBytes, &r.record, f)
 		if err != nil {
 			r.position = r.record.Offset
 			return err
@@ -263,13 +261,29 @@ func (p *Page) Each(f func(*Record) error) error {
 // key holds a version and a type, of which 0 is abort.
 func (b *batch) aborts() bool {
 	abort := false
-	_, _ = b.each(b.raw[headerSize:], 0, new(Record), func(r *Record) error {
+	_, _ = b.each(new(unpacker), 0, math.MaxInt32, new(Record), func(r *Record) error {
 		abort = len(r.Key) >= 4 && binary.BigEndian.Uint16(r.Key[2:]) == 0
 		return nil
 	})
 	return abort
 }
 
+// Skip moves the position behind a batch that can't be read and returns how many
+// offsets are lost with it. ok is false if err is no *BatchError.
+func (r *Reader) Skip(err error) (lost int64, ok bool) {
+	var e *BatchError
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	r.position = e.Next
+	return e.Next - e.Offset, true
+}
+
+// broken makes the error of a batch that can't be read from offset on. Where the
+// batch does not say reliably where it ends, the next offset is tried.
 func (r *Reader) broken(offset, next int64, reason string) error {
+	if next <= offset || r.highWatermark > offset && next > r.highWatermark {
+		next = offset + 1
+	}
 	return &BatchError{Topic: r.topic, Partition: r.partition, Offset: offset, Next: next, Reason: reason}
 }

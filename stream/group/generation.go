@@ -7,12 +7,13 @@ import (
 	"sync"
 
 	"github.com/segmentio/kafka-go"
+	wire "github.com/segmentio/kafka-go/protocol/heartbeat"
 
 	"github.com/louver/louver/stream/kafkaconn"
 )
 
-// ErrEnded is a commit that came too late: the group has moved on to another
-// generation and the partitions may be somebody else's.
+// ErrEnded says that the group has moved on to another generation, or is about
+// to: the partitions may be somebody else's.
 var ErrEnded = errors.New("the group's generation is over")
 
 // Generation is one assignment of partitions to this member. Its methods are
@@ -89,13 +90,35 @@ func (g *Generation) Commit(ctx context.Context, offsets []Offset) error {
 	if err == nil {
 		return nil
 	}
+	return fmt.Errorf("commit offsets of consumer group %s: %w", g.group, ended(err))
+}
+
+// Confirm asks the broker whether the generation still holds. It returns
+// ErrEnded when it does not, and tries again after failures that pass until ctx
+// ends.
+func (g *Generation) Confirm(ctx context.Context) error {
+	_, err := kafkaconn.Retry(ctx, g.report, func(ctx context.Context) (struct{}, error) {
+		m, err := g.conn.Transport.RoundTrip(ctx, g.conn.Addr, &heartbeat{clientID: g.conn.ClientID,
+			request: wire.Request{GroupID: g.group, GenerationID: g.ID, MemberID: g.MemberID}})
+		if err == nil {
+			err = m.(*beat).error()
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return fmt.Errorf("confirm the membership of consumer group %s: %w", g.group, ended(err))
+	}
+	return nil
+}
+
+// ended marks the answers by which a broker says that the generation is over.
+func ended(err error) error {
 	for _, code := range []kafka.Error{kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID} {
 		if errors.Is(err, code) {
-			err = fmt.Errorf("%w: %w", ErrEnded, err)
-			break
+			return fmt.Errorf("%w: %w", ErrEnded, err)
 		}
 	}
-	return fmt.Errorf("commit offsets of consumer group %s: %w", g.group, err)
+	return err
 }
 
 // Committed returns the group's committed position in each of the partitions,

@@ -348,3 +348,20 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+func TestMembershipIsConfirmed(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 1, nil)
+		m := member(t, b, topic, topic)
+		g := next(t, m)
+		if err := g.Confirm(kafkatest.Context(t)); err != nil {
+			t.Errorf("a member: %v", err)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Confirm(kafkatest.Context(t)); !errors.Is(err, group.ErrEnded) {
+			t.Errorf("one that has left: %v, want ErrEnded", err)
+		}
+	})
+}

@@ -1,8 +1,9 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"strconv"
 
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
@@ -11,14 +12,23 @@ import (
 	"github.com/louver/louver/stream/txn"
 )
 
-// copyOut queues a copy of the record for another (personal) topic of the stream, which may have other partitions.
+// copyOverhead is about what a queued copy takes beside its key and value.
+const copyOverhead = 256
+
+// copyOut queues a copy of the record for another (personal) topic of the stream, which may have other partitions. Of a
+// record that is too large only its size is copied.
 func (p *partition) copyOut(topic string, rec *fetch.Record, stream, reason string) {
-	p.forward = append(p.forward, txn.Record{Topic: topic, Partition: p.at.Number, Key: append([]byte(nil), rec.Key...), Value: append([]byte(nil), rec.Value...),
-		Time: rec.Time, Headers: []kafka.Header{{Key: "louver-stream", Value: []byte(stream)}, {Key: "louver-reason", Value: []byte(reason)}}})
+	headers := []kafka.Header{{Key: "louver-stream", Value: []byte(stream)}, {Key: "louver-reason", Value: []byte(reason)}}
+	if rec.TooLarge > 0 {
+		headers = append(headers, kafka.Header{Key: "louver-bytes", Value: strconv.AppendInt(nil, rec.TooLarge, 10)})
+	}
+	p.forward = append(p.forward, txn.Record{Topic: topic, Partition: p.at.Number, Key: bytes.Clone(rec.Key), Value: bytes.Clone(rec.Value),
+		Time: rec.Time, Headers: headers})
+	p.forwardBytes += copyOverhead + len(rec.Key) + len(rec.Value)
 }
 
 // sendCopies writes the queued copies, each at least once. One that its topic does not take, since it is too large with
-// its headers, is counted and left out: a bad record must not stop the stream.
+// its headers for example, is counted and left out: a bad record must not stop the stream.
 func (p *partition) sendCopies(ctx context.Context) error {
 	byTopic := map[string][]txn.Record{}
 	for _, r := range p.forward {
@@ -29,29 +39,32 @@ func (p *partition) sendCopies(ctx context.Context) error {
 		r.Partition %= partitions
 		byTopic[r.Topic] = append(byTopic[r.Topic], r)
 	}
-	p.forward = p.forward[:0]
+	clear(p.forward)
+	p.forward, p.forwardBytes = p.forward[:0], 0
 	for topic, copies := range byTopic {
-		err := p.write(ctx, copies)
-		if errors.Is(err, txn.ErrTooLarge) {
-			err = p.sendFitting(ctx, topic, copies)
+		if p.writeOnce(ctx, copies) != nil {
+			p.sendOneByOne(ctx, topic, copies)
 		}
-		if err != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-// sendFitting writes the copies one by one and leaves out those that are too large.
-func (p *partition) sendFitting(ctx context.Context, topic string, copies []txn.Record) error {
+// sendOneByOne leaves out the copies that their topic does not take.
+func (p *partition) sendOneByOne(ctx context.Context, topic string, copies []txn.Record) {
+	refused, why := 0, error(nil)
 	for i := range copies {
-		err := p.write(ctx, copies[i:i+1])
-		if errors.Is(err, txn.ErrTooLarge) {
-			p.Metrics.ForwardFailure.WithLabelValues(topic).Inc()
-			p.Log.Warn("a copy is too large for its topic and is left out", zap.String("topic", topic))
-		} else if err != nil {
-			return err
+		if err := p.writeOnce(ctx, copies[i:i+1]); err != nil {
+			refused, why = refused+1, err
+		}
+		if ctx.Err() != nil {
+			return
 		}
 	}
-	return nil
+	if refused > 0 {
+		p.Metrics.ForwardFailure.WithLabelValues(topic).Add(float64(refused))
+		p.Log.Warn("copies are refused and left out", zap.String("topic", topic), zap.Int("copies", refused), zap.Error(why))
+	}
 }

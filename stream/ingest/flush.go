@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/txn"
 	"github.com/louver/louver/windows"
 )
@@ -53,6 +54,24 @@ func (p *partition) flush(ctx context.Context) error {
 	return nil
 }
 
+// relieveEvery is after how many records of a page the bags' size is looked at.
+const relieveEvery = 1 << 16
+
+// relieve writes the bags in the middle of a page if they hold more than a process may. Records below to are in them.
+func (p *partition) relieve(ctx context.Context, to int64) error {
+	var own int64
+	for _, r := range p.routes {
+		own += r.bytes()
+	}
+	if own <= p.BagBytes {
+		return nil
+	}
+	for _, r := range p.routes {
+		p.mark(r, to)
+	}
+	return p.send(ctx)
+}
+
 // crowded says that the bags of this process hold too much, and that this partition's share of it is not small.
 func (p *partition) crowded() bool {
 	var own int64
@@ -96,11 +115,19 @@ func (p *partition) send(ctx context.Context) error {
 	return err
 }
 
-// write writes records; it tries again until it succeeds or ctx ends.
+// write writes records, and tries again whatever the broker says, until it succeeds or ctx ends.
 func (p *partition) write(ctx context.Context, records []txn.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
+	_, err := kafkaconn.Persist(ctx, p.Writing(records[0].Topic), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, p.writeOnce(ctx, records)
+	})
+	return err
+}
+
+// writeOnce writes records. It tries again after failures that pass.
+func (p *partition) writeOnce(ctx context.Context, records []txn.Record) error {
 	return txn.Send(ctx, p.Conn.Client, records, txn.OnRetry(p.Writing(records[0].Topic)))
 }
 

@@ -7,7 +7,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/stream/txn"
 )
@@ -30,9 +32,11 @@ type partition struct {
 	waiting  time.Time // since when a cut waits for an open transaction
 	hanging  int64     // where the transaction begins that was logged as hung; −1: none
 
-	forward []txn.Record // bad and late records of the page
-	queue   []txn.Record // parts and marks not sent yet
-	bytes   int
+	forward      []txn.Record // bad and late records not copied yet
+	forwardBytes int
+	queue        []txn.Record // parts and marks not sent yet
+	bytes        int
+	unseen       int // records added since the bags' size was looked at
 }
 
 // flushEvery is after how long what was read is written as parts: a restart reads about as much again.
@@ -55,40 +59,66 @@ func (p *partition) run(ctx context.Context) error {
 	}
 	defer p.close()
 	for ctx.Err() == nil {
-		page, err := p.reader.Poll(ctx)
-		if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
-			p.truncate(truncated.End)
-			continue
-		}
-		if err != nil {
+		if err := p.round(ctx); err != nil {
 			return err
-		}
-		if page.Lost > 0 {
-			p.lose(page.Lost)
-		}
-		// A cut is taken after the fetch and before its records are sorted in: everything fetched so far lies below it.
-		if err := p.cut(ctx); err != nil {
-			return err
-		}
-		if err := page.Each(func(r *fetch.Record) error { return p.add(ctx, r) }); err != nil {
-			return err
-		}
-		if err := p.sendCopies(ctx); err != nil {
-			return err
-		}
-		if err := p.flush(ctx); err != nil {
-			return err
-		}
-		p.report()
-		p.hung(ctx)
-		if time.Now().After(p.askAt) {
-			if err := p.count(ctx, p.at); err != nil {
-				return err
-			}
-			p.askAt = time.Now().Add(askEvery)
 		}
 	}
 	return nil
+}
+
+// round reads one page and does what has become due.
+func (p *partition) round(ctx context.Context) error {
+	page, err := kafkaconn.Persist(ctx, p.Reading(p.at.Topic), p.reader.Poll)
+	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
+		p.truncate(truncated.End)
+		return nil
+	}
+	if p.skip(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if page.Lost > 0 {
+		p.lose(page.Lost, errors.New("they were deleted before they were read"))
+	}
+	// A cut is taken after the fetch and before its records are sorted in: everything fetched so far lies below it.
+	if err := p.cut(ctx); err != nil {
+		return err
+	}
+	err = page.Each(func(r *fetch.Record) error { return p.add(ctx, r) })
+	if err != nil && !p.skip(err) {
+		return err
+	}
+	if err := p.sendCopies(ctx); err != nil {
+		return err
+	}
+	if err := p.flush(ctx); err != nil {
+		return err
+	}
+	p.report()
+	p.hung(ctx)
+	if time.Now().After(p.askAt) {
+		p.recount(ctx)
+		p.askAt = time.Now().Add(askEvery)
+	}
+	return nil
+}
+
+// recount looks whether the topic has grown. The answer may wait for the next time: nothing is held up by it.
+func (p *partition) recount(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = p.count(ctx, p.at) // its failures are reported
+}
+
+// skip goes on behind a batch that can't be read, if err is about one. Its records are lost, but nobody else's.
+func (p *partition) skip(err error) bool {
+	n, ok := p.reader.Skip(err)
+	if ok {
+		p.lose(n, err)
+	}
+	return ok
 }
 
 // open finds where to begin: where the last worker has flushed, or, for a stream that has no progress, where its first
@@ -160,11 +190,11 @@ func (p *partition) close() {
 // position is the reader's, with the base.
 func (p *partition) position() int64 { return p.reader.Position() + p.base }
 
-// lose notes records that the broker deleted before they were read: they lie just below the position.
-func (p *partition) lose(n int64) {
+// lose notes records that could not be read: they lie just below the position.
+func (p *partition) lose(n int64, why error) {
 	p.Metrics.Lost.WithLabelValues(p.at.Topic).Add(float64(n))
-	p.Log.Error("records were deleted before they were read: the windows that they may belong to will be marked incomplete",
-		zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Int64("records", n))
+	p.Log.Error("records are lost: the windows that they may belong to will be marked incomplete",
+		zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Int64("records", n), zap.Error(why))
 	for _, r := range p.routes {
 		r.lose(n)
 	}
@@ -173,11 +203,10 @@ func (p *partition) lose(n int64) {
 // truncate goes on at the end of a log that lost records it had served (an unclean leader election, a topic made anew).
 // What the bags hold of them stays counted. Offsets go on growing, by the base.
 func (p *partition) truncate(end int64) {
-	p.Log.Warn("the partition ends before the position: the topic was made anew, or records were lost on the brokers",
-		zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number))
 	p.base += p.reader.Position() - end
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, end)
-	p.lose(1) // at least
+	const atLeast = 1
+	p.lose(atLeast, errors.New("the partition ends before the position: the topic was made anew, or records were lost on the brokers"))
 }
 
 // cut takes the partition's end as the cut of every window that has become due.
@@ -190,7 +219,9 @@ func (p *partition) cut(ctx context.Context) error {
 			continue
 		}
 		if end < 0 {
-			ends, err := p.Fetch.Ends(ctx, p.at.Topic, []int{p.at.Number})
+			ends, err := kafkaconn.Persist(ctx, p.Reading(p.at.Topic), func(ctx context.Context) (map[int]int64, error) {
+				return p.Fetch.Ends(ctx, p.at.Topic, []int{p.at.Number})
+			})
 			if err != nil {
 				return err
 			}
@@ -202,9 +233,15 @@ func (p *partition) cut(ctx context.Context) error {
 }
 
 // add sorts one record into the bags of every stream of the topic. A stream's cut that the record has reached ends what
-// counts before it.
+// counts before it. What one page may unpack to has no limit: the bags and the copies are written in between.
 func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 	offset := rec.Offset + p.base
+	if p.unseen++; p.unseen == relieveEvery {
+		p.unseen = 0
+		if err := p.relieve(ctx, offset); err != nil {
+			return err
+		}
+	}
 	for _, r := range p.routes {
 		for r.reached(offset) {
 			p.mark(r, r.cuts[0].offset)
@@ -212,7 +249,12 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 				return err
 			}
 		}
-		v := r.add(offset, rec.Time*int64(time.Millisecond), rec.Key, rec.Value)
+		var v verdict
+		if rec.TooLarge > 0 {
+			v = r.reject(offset, codec.Malformed)
+		} else {
+			v = r.add(offset, rec.Time*int64(time.Millisecond), rec.Key, rec.Value)
+		}
 		if offset < p.reported {
 			continue
 		}
@@ -223,6 +265,9 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 		case v.late && r.stream.Late != "":
 			p.copyOut(r.stream.Late, rec, r.stream.Name, "late")
 		}
+	}
+	if p.forwardBytes >= queueBytes {
+		return p.sendCopies(ctx)
 	}
 	return nil
 }

@@ -108,6 +108,16 @@ func (r *route) add(offset, at int64, key, value []byte) verdict {
 	return v
 }
 
+// reject counts a record whose content is not wanted.
+func (r *route) reject(offset int64, reason codec.Reason) verdict {
+	if offset < r.from {
+		return verdict{}
+	}
+	r.counts.events++
+	r.counts.rejected[reason]++
+	return verdict{rejected: reason}
+}
+
 // slot is where an event of that time goes; nil if all its windows are cut, or it has none.
 func (r *route) slot(t int64) *slot {
 	start := floor(t, int64(r.schedule.Every))

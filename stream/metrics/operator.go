@@ -67,7 +67,7 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		OpenWindows:    gauge("louver_open_windows", "Windows held open, over all owned partitions.", "stream"),
 		BagBytes:       gauge("louver_bag_bytes", "Estimate of the memory held by open bags.", "stream"),
 		Lag:            gauge("louver_consumer_lag_records", "Records between the position and the partition's end.", "consumer_group", "topic", "partition"),
-		Lost:           counter("louver_input_lost_records_total", "Records that the broker deleted before they were read.", "topic"),
+		Lost:           counter("louver_input_lost_records_total", "Records that were deleted before they were read, or that are damaged.", "topic"),
 		CutWait:        gauge("louver_cut_wait_seconds", "How long a window has waited for an open transaction.", "topic", "partition"),
 		ReleaseDelay:   histogram("louver_release_delay_seconds", "From due to published.", "stream", prometheus.ExponentialBuckets(0.05, 2, 16)),
 		DrawDuration:   histogram("louver_draw_duration_seconds", "Time of one draw.", "statistic", prometheus.ExponentialBuckets(1e-6, 4, 12)),

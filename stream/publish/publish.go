@@ -4,6 +4,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,7 +32,7 @@ type Publish struct {
 func (s *Publish) Run(ctx context.Context) error {
 	return stage.Run(ctx, s.Env, s.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
 		w := &worker{Publish: s, at: at, membership: m}
-		return stage.Sessions(ctx, s.Env, at, w.session)
+		return w.session(ctx)
 	})
 }
 
@@ -73,7 +74,7 @@ func (w *worker) session(ctx context.Context) error {
 	for ctx.Err() == nil {
 		page, err := reader.Poll(ctx)
 		if err != nil {
-			return err
+			return unreadable(err)
 		}
 		if page.Lost > 0 {
 			return fmt.Errorf("%w: %d records of %s/%d were deleted before they were published", ledger.ErrUnreadable, page.Lost, w.at.Topic, w.at.Number)
@@ -88,11 +89,21 @@ func (w *worker) session(ctx context.Context) error {
 			err = flush(reader.Position())
 		}
 		if err != nil {
-			return err
+			return unreadable(err)
 		}
 		w.Lag(w.Names.PublishGroup(), w.at, reader)
 	}
 	return nil
+}
+
+// unreadable makes a privacy stop of a ledger that is damaged or has lost its end.
+func unreadable(err error) error {
+	var damaged *fetch.BatchError
+	var truncated *fetch.TruncatedError
+	if errors.As(err, &damaged) || errors.As(err, &truncated) {
+		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
+	}
+	return err
 }
 
 // pending is the content of the next transaction.

@@ -57,29 +57,29 @@ func (s *session) load(ctx context.Context, parts []*windows.Held, add func(*win
 			reader = s.Fetch.Partition(s.at.Topic, s.at.Number, offsets[0])
 		}
 		page, err := reader.Poll(ctx)
-		if err != nil {
-			return missing, err
+		if err == nil {
+			err = page.Each(func(r *fetch.Record) error {
+				at, ok := wanted[r.Offset]
+				if !ok {
+					return nil
+				}
+				got := append(messages[at.part], slices.Clone(r.Value))
+				if messages[at.part] = got; len(got) < len(at.part.Offsets) {
+					return nil
+				}
+				delete(messages, at.part)
+				payload, err := at.part.Assemble(got)
+				if err != nil {
+					s.Log.Error("a part is unreadable and left out", zap.Int("partition", s.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
+					missing = true
+					return nil
+				}
+				add(at.part, payload)
+				return nil
+			})
 		}
-		err = page.Each(func(r *fetch.Record) error {
-			at, ok := wanted[r.Offset]
-			if !ok {
-				return nil
-			}
-			got := append(messages[at.part], slices.Clone(r.Value))
-			if messages[at.part] = got; len(got) < len(at.part.Offsets) {
-				return nil
-			}
-			delete(messages, at.part)
-			payload, err := at.part.Assemble(got)
-			if err != nil {
-				s.Log.Error("a part is unreadable and left out", zap.Int("partition", s.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
-				missing = true
-				return nil
-			}
-			add(at.part, payload)
-			return nil
-		})
-		if err != nil {
+		// What is damaged stays in messages, and so is missing.
+		if _, damaged := reader.Skip(err); err != nil && !damaged {
 			return missing, err
 		}
 		for len(offsets) > 0 && offsets[0] < reader.Position() {

@@ -52,6 +52,6 @@ func (s *Release) Run(ctx context.Context) error {
 				w.programs = append(w.programs, p)
 			}
 		}
-		return stage.Sessions(ctx, s.Env, at, w.session)
+		return w.session(ctx)
 	})
 }

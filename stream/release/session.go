@@ -153,11 +153,14 @@ func (s *session) read(ctx context.Context) error {
 		s.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, 0)
 		return nil
 	}
+	if s.skip(from, err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	lost := page.Lost > 0
-	return page.Each(func(r *fetch.Record) error {
+	err = page.Each(func(r *fetch.Record) error {
 		written := time.UnixMilli(r.Time)
 		if lost {
 			s.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Int64("records", page.Lost))
@@ -169,6 +172,21 @@ func (s *session) read(ctx context.Context) error {
 		}
 		return nil
 	})
+	if s.skip(s.reader.Position(), err) {
+		return nil
+	}
+	return err
+}
+
+// skip goes on behind parts that can't be read, if err is about some. They begin at from.
+func (s *session) skip(from int64, err error) bool {
+	lost, ok := s.reader.Skip(err)
+	if ok {
+		s.Metrics.Lost.WithLabelValues(s.at.Topic).Add(float64(lost))
+		s.Log.Error("parts are damaged: their windows will be marked incomplete", zap.Int64("records", lost), zap.Error(err))
+		s.gather.Lose(from, time.Now())
+	}
+	return ok
 }
 
 // decide releases every window that is complete and, among those of its budget, next in order of due time. Budgets take

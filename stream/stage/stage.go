@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -60,7 +61,7 @@ func (e Env) Lag(group string, at Partition, r *fetch.Reader) {
 type Partition = health.Partition
 
 // Worker works on one partition until ctx ends, which is when the partition goes to somebody else or the service
-// stops. An error before that stops the stage.
+// stops. After an error before that it is called again; see [Final] for those that stop the stage.
 type Worker func(ctx context.Context, p Partition, m *Membership) error
 
 // Membership is a worker's access to the group's committed offsets. It lives as long as the stage does; generations
@@ -87,6 +88,23 @@ func (m *Membership) Committed(ctx context.Context, p Partition) (group.Offset, 
 func (m *Membership) Generation() (id int32, member string) {
 	g := m.generation.Load()
 	return g.ID, g.MemberID
+}
+
+// Confirm returns nil once the group says that this process is still a member. Who is not any more waits until it has
+// joined again, or until ctx ends because its partition has gone.
+func (m *Membership) Confirm(ctx context.Context) error {
+	wait := kafkaconn.NewBackOff()
+	for {
+		err := m.generation.Load().Confirm(ctx)
+		if !errors.Is(err, group.ErrEnded) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait.NextBackOff()):
+		}
+	}
 }
 
 // Run joins the group and keeps one worker on each assigned partition until ctx ends. A rebalance stops only the
@@ -180,7 +198,7 @@ func (r *running) start(ctx context.Context, assigned map[Partition]bool) {
 		r.workers[p] = w
 		r.env.Health.Assigned(p)
 		w.done.Go(func() {
-			if err := r.work(ctx, p, &r.membership); err != nil && ctx.Err() == nil {
+			if err := r.supervise(ctx, p); err != nil {
 				r.fail(err)
 			}
 		})

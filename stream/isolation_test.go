@@ -1,0 +1,235 @@
+package stream_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// TestALargeRecordIsRejectedAlone: in the middle of a batch, one record unpacks to 140 MB. It is rejected; the others of
+// its batch count.
+func TestALargeRecordIsRejectedAlone(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		for _, codec := range []kafka.Compression{kafka.Gzip, kafka.Lz4, kafka.Zstd} {
+			w := newWorld(t, b, 1, withBudget("1000000000"))
+			w.streams[0].Rejects = b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
+			const size = 140 << 20
+			large := append(append([]byte(`{"user":"large","value":1,"time":"2026-01-01T00:00:01Z","x":"`), bytes.Repeat([]byte{'x'}, size)...), `"}`...)
+			var batch []kafka.Record
+			for i, r := range in(0, 20, "u") {
+				if i == 10 {
+					batch = append(batch, kafka.Record{Time: midnight, Value: kafka.NewBytes(large)})
+				}
+				batch = append(batch, kafka.Record{Time: midnight, Value: kafka.NewBytes(r.Value)})
+			}
+			res, err := b.Conn.Client.Produce(kafkatest.Context(t), &kafka.ProduceRequest{Topic: w.input, RequiredAcks: kafka.RequireAll,
+				Compression: codec, Records: kafka.NewRecordReader(batch...)})
+			if err != nil || res.Error != nil {
+				t.Fatal(err, res)
+			}
+			s := w.start()
+			if diff := cmp.Diff(map[int]string{0: "20", 1: "0", 2: "0"}, values(w.await(3))); diff != "" {
+				t.Errorf("%v: windows: %s", codec, diff)
+			}
+			if n := s.count(t, "louver_events_rejected_total", "malformed"); n != 1 {
+				t.Errorf("%v: %v records are rejected as malformed, want 1", codec, n)
+			}
+			copies := b.Consume(t, w.streams[0].Rejects, 0)
+			if len(copies) != 1 || copies[0].Value != "" || copies[0].Headers["louver-reason"] != "malformed" || len(copies[0].Headers["louver-bytes"]) != len(fmt.Sprint(size)) {
+				t.Errorf("%v: rejects hold %d records, the first of %d bytes", codec, len(copies), len(copies[0].Value))
+			}
+			s.end(t)
+			w.audit()
+		}
+	})
+}
+
+// damaging is a connection whose answers have one text replaced by another, as if the broker's disk had.
+type damaging struct {
+	net.Conn
+	from, to []byte
+}
+
+func (c *damaging) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	copy(b, bytes.ReplaceAll(b[:n], c.from, c.to))
+	return n, err
+}
+
+// damaged is a way to the broker on which batches that hold the text are damaged.
+func damaged(t *testing.T, b *kafkatest.Broker, text string) *kafkaconn.Conn {
+	t.Helper()
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: b.Conn.Brokers, ClientID: "louver-test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	dial := conn.Transport.Dial
+	conn.Transport.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		return &damaging{c, []byte(text), []byte(strings.ToUpper(text))}, err
+	}
+	return conn
+}
+
+// TestADamagedBatchIsLostAlone: the CRC of one batch of the input does not fit. What is behind it counts.
+func TestADamagedBatchIsLostAlone(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, withBudget("1000000000"))
+		b.Produce(t, w.input, 0, in(0, 2, "before-")...)
+		b.Produce(t, w.input, 0, in(0, 3, "damaged-")...)
+		b.Produce(t, w.input, 0, in(0, 4, "behind-")...)
+		b.Produce(t, w.input, 0, in(1, 3, "damaged-")...)
+		conn := damaged(t, b, "damaged-")
+		s := w.start(func(s *stream.Service) { s.Conn = conn })
+		if diff := cmp.Diff(map[int]string{0: "6", 1: "0", 2: "0"}, values(w.await(3))); diff != "" {
+			t.Errorf("windows: %s", diff)
+		}
+		if n := s.count(t, "louver_input_lost_records_total", w.input); n != 6 {
+			t.Errorf("%v records are lost, want 6", n)
+		}
+		s.end(t)
+		w.audit()
+	})
+}
+
+// TestADamagedLedgerIsAPrivacyStop: the same in the ledger ends the service.
+func TestADamagedLedgerIsAPrivacyStop(t *testing.T) {
+	b := kafkatest.Fake(t)
+	w := newWorld(t, b, 1, withBudget("1000000000"))
+	name := topics.Names{App: w.app}.Ledger()
+	b.CreateTopic(t, name, topics.Partitions, map[string]string{"retention.ms": "-1", "cleanup.policy": "delete"})
+	for partition := range topics.Partitions {
+		b.Produce(t, name, partition, kafkatest.Values("damaged-")...)
+	}
+	conn := damaged(t, b, "damaged-")
+	err := w.start(func(s *stream.Service) { s.Conn = conn }).refused(t)
+	if !errors.Is(err, ledger.ErrUnreadable) || !strings.Contains(err.Error(), "CRC") {
+		t.Errorf("the service ended with %v", err)
+	}
+}
+
+// live is a stream of windows of one second, from a few seconds ahead.
+func live(windows int) (yaml string, start time.Time) {
+	start = time.Now().UTC().Truncate(time.Second).Add(5 * time.Second)
+	return fmt.Sprintf(`
+version: 1
+streams:
+  - name: live
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1s, every: 1s, grace: 1s, start: %s, end: %s}
+    contribution: last
+    releases:
+      - {name: users, statistic: count, epsilon: 1000000}
+    output: {topic: OUTPUT}
+    budget: {epsilon: 1000000000, per: 1h}
+`, start.Format(time.RFC3339), start.Add(time.Duration(windows)*time.Second).Format(time.RFC3339)), start
+}
+
+// TestNoBrokerErrorEndsTheService answers each kind of request with each kind of error, once the service has worked.
+func TestNoBrokerErrorEndsTheService(t *testing.T) {
+	codes := []*kerr.Error{kerr.UnknownServerError, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed,
+		kerr.ClusterAuthorizationFailed, kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition, kerr.CoordinatorNotAvailable, kerr.RequestTimedOut,
+		kerr.KafkaStorageError, kerr.PolicyViolation, kerr.InvalidRequest}
+	for _, key := range []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.OffsetCommit, kmsg.OffsetFetch, kmsg.FindCoordinator, kmsg.Heartbeat,
+		kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Produce, kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.EndTxn} {
+		t.Run(key.Name(), func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			b := kafkatest.Fake(t)
+			const windows = 12
+			yaml, start := live(windows)
+			w := newWorld(t, b, 2, yaml)
+			for i := range windows {
+				b.Produce(t, w.input, i%2, event{User: "u", Value: 1, Time: start.Add(time.Duration(i) * time.Second)}.record())
+			}
+			s := w.start()
+			kafkatest.Await(t, "the first release", func() bool { return s.count(t, "louver_releases_total") > 0 })
+			var faults []kfake.Fault
+			for _, code := range codes {
+				faults = append(faults, kfake.Fault{Keys: []kmsg.Key{key}, Err: code}, kfake.Fault{Keys: []kmsg.Key{key}, Err: code, TopLevel: true})
+			}
+			h := b.Fake.Fault(faults...)
+			// These let sessions begin anew, which ask for everything again.
+			again := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: 20})
+			over := start.Add(windows * time.Second)
+			kafkatest.Await(t, "the end of the last window", func() bool { return s.ended.Load() || time.Now().After(over) })
+			again.Remove() // the test reads too
+			h.Remove()
+			for _, r := range w.await(windows) {
+				if shown(r) != "1" {
+					t.Errorf("%s is %s, want 1", r.ID, shown(r))
+				}
+			}
+			if s.ended.Load() {
+				t.Errorf("the service has ended with %v", <-s.err)
+				return
+			}
+			if h.Hits() == 0 && key != kmsg.JoinGroup && key != kmsg.SyncGroup {
+				t.Errorf("no request was answered with an error")
+			}
+			s.end(t)
+			w.audit()
+		})
+	}
+}
+
+// TestCommitsThatAreRefusedHoldNothingUp: no offset can be committed, and windows are released on time.
+func TestCommitsThatAreRefusedHoldNothingUp(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b := kafkatest.Fake(t)
+	const windows = 10
+	yaml, _ := live(windows)
+	w := newWorld(t, b, 2, yaml)
+	h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1},
+		kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1, TopLevel: true})
+	s := w.start()
+	w.await(windows)
+	if h.Hits() == 0 {
+		t.Error("no commit was refused")
+	}
+	h.Remove()
+	// Then they are made up for.
+	ingest := topics.Names{App: w.app}.IngestGroup()
+	kafkatest.Await(t, "the offsets are committed", func() bool {
+		res, err := b.Conn.Client.OffsetFetch(kafkatest.Context(t), &kafka.OffsetFetchRequest{GroupID: ingest, Topics: map[string][]int{w.input: {0, 1}}})
+		return err == nil && len(res.Topics[w.input]) == 2 && res.Topics[w.input][0].CommittedOffset >= 0 && res.Topics[w.input][1].CommittedOffset >= 0
+	})
+	s.end(t)
+	w.audit()
+}
+
+// TestCopiesThatAreNotTakenStopNothing: the topic of rejects refuses a record for what it is.
+func TestCopiesThatAreNotTakenStopNothing(t *testing.T) {
+	b := kafkatest.Fake(t)
+	w := newWorld(t, b, 1, withBudget("1000000000"))
+	w.streams[0].Rejects = b.Topic(t, 1, nil)
+	b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: w.streams[0].Rejects, Err: kerr.InvalidTimestamp, Count: -1})
+	b.Produce(t, w.input, 0, append([]txn.Record{{Value: []byte("bad")}, {Value: []byte("bad")}}, in(0, 3, "u")...)...)
+	s := w.start()
+	if diff := cmp.Diff(map[int]string{0: "3", 1: "0", 2: "0"}, values(w.await(3))); diff != "" {
+		t.Errorf("windows: %s", diff)
+	}
+	if n := s.count(t, "louver_forward_failures_total"); n != 2 {
+		t.Errorf("%v copies failed, want 2", n)
+	}
+	s.end(t)
+}

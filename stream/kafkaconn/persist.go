@@ -1,0 +1,44 @@
+package kafkaconn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/segmentio/kafka-go"
+)
+
+// Persist calls f until it succeeds, fails with an error that did not come from
+// a broker, or ctx ends. It is for a service that has worked before: what a
+// broker refuses now, a right for example, it may grant later. It waits between
+// tries and notifies as Retry does; f has to limit its own time.
+func Persist[T any](ctx context.Context, notify func(error), f func(context.Context) (T, error)) (T, error) {
+	failed := false
+	return backoff.Retry(ctx, func() (T, error) {
+		res, err := f(ctx)
+		switch {
+		case err == nil && failed && notify != nil:
+			notify(nil)
+		case err != nil && (ctx.Err() != nil || !FromBroker(err)):
+			err = backoff.Permanent(err)
+		}
+		return res, err
+	}, backoff.WithBackOff(NewBackOff()), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, _ time.Duration) {
+			if failed = true; notify != nil {
+				notify(err)
+			}
+		}))
+}
+
+// FromBroker tells whether err is a broker's answer or a broker that could not
+// be reached, and not about the very bytes that were sent: a record that is too
+// large stays so.
+func FromBroker(err error) bool {
+	if errors.Is(err, kafka.MessageSizeTooLarge) || errors.Is(err, kafka.RecordListTooLarge) {
+		return false
+	}
+	var code kafka.Error
+	return errors.As(err, &code) || Retriable(err)
+}

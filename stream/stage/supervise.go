@@ -1,0 +1,67 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// TransactionTimeout is after how long a broker aborts the transaction of a worker that has fallen silent.
+const TransactionTimeout = 30 * time.Second
+
+// calm is how long a worker has to go on without an error until the next one counts as the first again.
+const calm = time.Minute
+
+// supervise runs the worker of a partition until ctx ends, again after every error except a final one, which it returns.
+// Before it begins again it makes sure that the partition is still its own: two workers that are both alive would
+// otherwise fence each other in turns.
+func (r *running) supervise(ctx context.Context, at Partition) error {
+	wait := kafkaconn.NewBackOff()
+	again := r.env.Monitor.Retrying(fmt.Sprintf("%s/%d begins again and again at what is committed", at.Topic, at.Number),
+		fmt.Sprintf("%s/%d goes on", at.Topic, at.Number))
+	for first := true; ; first = false {
+		began := time.Now()
+		settled := time.AfterFunc(calm, func() { again(nil) })
+		var err error
+		if !first {
+			err = r.membership.Confirm(ctx)
+		}
+		if err == nil {
+			err = r.work(ctx, at, &r.membership)
+		}
+		settled.Stop()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if Final(err) {
+			return err
+		}
+		if errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) {
+			r.env.Metrics.AbortedTxns.Inc()
+		}
+		r.env.Log.Debug("begin again at what is committed", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
+		again(err)
+		if time.Since(began) > calm {
+			wait.Reset()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait.NextBackOff()):
+		}
+	}
+}
+
+// Final tells whether an error ends the process: a privacy stop, or a configuration that does not fit. All others are
+// tried again, for ever.
+func Final(err error) bool {
+	return errors.Is(err, ledger.ErrUnreadable) || errors.Is(err, topics.ErrUnfit)
+}
