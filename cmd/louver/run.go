@@ -239,7 +239,7 @@ func reasons() []string {
 }
 
 func versionGauge() prometheus.Collector {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "1, with the version."}, []string{"version"})
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "1, with the version in its label."}, []string{"version"})
 	g.WithLabelValues(build().Version).Set(1)
 	return g
 }

@@ -33,18 +33,18 @@ const staleWindows = 3
 
 var (
 	series   = []string{"stream", "group", "release"}
-	value    = prometheus.NewDesc("louver_release_value", "Newest private value; absent while it is withheld or stale.", series, nil)
+	value    = prometheus.NewDesc("louver_release_value", "Newest published value. Absent while it is withheld, or once it is older than three windows.", series, nil)
 	low      = prometheus.NewDesc("louver_release_low", "Lower end of the paid interval, of the free 90 % band, or of the value less its 95 % error.", series, nil)
 	high     = prometheus.NewDesc("louver_release_high", "Upper end of the paid interval, of the free 90 % band, or of the value and its 95 % error.", series, nil)
-	smoothed = prometheus.NewDesc("louver_release_smoothed", "Estimate from this and earlier releases.", series, nil)
-	withheld = prometheus.NewDesc("louver_release_withheld", "1 while the newest value is withheld for this reason.", append(series[:3:3], "reason"), nil)
+	smoothed = prometheus.NewDesc("louver_release_smoothed", "Estimate from this and earlier values of the series.", series, nil)
+	withheld = prometheus.NewDesc("louver_release_withheld", "1 while the newest value is withheld for this reason, else 0.", append(series[:3:3], "reason"), nil)
 	quality  = prometheus.NewDesc("louver_release_quality", "1 for the quality of the newest value, from public figures alone; all 0 while it is withheld or stale, or where nothing public bounds its error.", append(series[:3:3], "quality"), nil)
-	ended    = prometheus.NewDesc("louver_release_window_end_timestamp_seconds", "End of the newest window.", series, nil)
-	info     = prometheus.NewDesc("louver_release_info", "What the series is.", []string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
-	spent    = prometheus.NewDesc("louver_epsilon_spent", "ε that the stream has been charged.", []string{"stream"}, nil)
-	bSpent   = prometheus.NewDesc("louver_budget_epsilon_spent", "ε that counts in the budget's period.", []string{"budget"}, nil)
+	ended    = prometheus.NewDesc("louver_release_window_end_timestamp_seconds", "End of the newest window, in seconds since 1970.", series, nil)
+	info     = prometheus.NewDesc("louver_release_info", "1, with what the series is in its labels.", []string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
+	spent    = prometheus.NewDesc("louver_epsilon_spent", "ε that one user of the stream can have lost so far.", []string{"stream"}, nil)
+	bSpent   = prometheus.NewDesc("louver_budget_epsilon_spent", "ε that counts against the budget in the newest window's period.", []string{"budget"}, nil)
 	bLimit   = prometheus.NewDesc("louver_budget_epsilon_limit", "ε that the budget allows in a period.", []string{"budget"}, nil)
-	bLeft    = prometheus.NewDesc("louver_budget_windows_left", "Windows that what is left would pay.", []string{"budget"}, nil)
+	bLeft    = prometheus.NewDesc("louver_budget_windows_left", "How many more windows the budget could pay for now.", []string{"budget"}, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -35,7 +35,7 @@ func gauges(t *testing.T, now string, values ...string) *Gauges {
 func TestGauges(t *testing.T) {
 	const name = "louver_release_value"
 	value := func(v string) string {
-		return "# HELP " + name + " Newest private value; absent while it is withheld or stale.\n# TYPE " + name + " gauge\n" +
+		return "# HELP " + name + " Newest published value. Absent while it is withheld, or once it is older than three windows.\n# TYPE " + name + " gauge\n" +
 			name + `{group="eu",release="p50",stream="s"} ` + v + "\n"
 	}
 	later := strings.NewReplacer("T08:00:00Z", "T08:15:00Z", "T08:15:00Z", "T08:30:00Z", "T08:15:30Z", "T08:30:30Z").Replace(published)
@@ -58,7 +58,7 @@ func TestGauges(t *testing.T) {
 	}
 	g := gauges(t, "2026-11-20T08:31:00Z", withheld)
 	if err := testutil.CollectAndCompare(g, strings.NewReader(`
-# HELP louver_release_withheld 1 while the newest value is withheld for this reason.
+# HELP louver_release_withheld 1 while the newest value is withheld for this reason, else 0.
 # TYPE louver_release_withheld gauge
 louver_release_withheld{group="eu",reason="budget_exhausted",release="p50",stream="s"} 0
 louver_release_withheld{group="eu",reason="too_few_users",release="p50",stream="s"} 1
