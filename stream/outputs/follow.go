@@ -95,21 +95,27 @@ func (r *Reader) partitions(ctx context.Context, names []string, work func(ctx c
 	run, ctx := errgroup.WithContext(ctx)
 	for _, name := range names {
 		run.Go(func() error {
-			notify, fresh := func(error) {}, false
-			if r.Retrying != nil {
-				notify = r.Retrying("waiting for topic "+name, "topic "+name+" is there")
-			}
-			counts, err := kafkaconn.Retry(ctx, func(err error) {
-				fresh = fresh || errors.Is(err, topics.ErrMissing)
-				notify(err)
-			}, func(ctx context.Context) (map[string]int, error) {
-				return topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: name}})
-			})
-			for partition := range counts[name] {
+			count, fresh, err := r.find(ctx, name)
+			for partition := range count {
 				run.Go(func() error { return work(ctx, name, partition, fresh) })
 			}
 			return err
 		})
 	}
 	return run.Wait()
+}
+
+// find waits for a topic and counts its partitions. fresh: it was not there.
+func (r *Reader) find(ctx context.Context, name string) (partitions int, fresh bool, err error) {
+	notify := func(error) {}
+	if r.Retrying != nil {
+		notify = r.Retrying("waiting for topic "+name, "topic "+name+" is there")
+	}
+	counts, err := kafkaconn.Retry(ctx, func(err error) {
+		fresh = fresh || errors.Is(err, topics.ErrMissing)
+		notify(err)
+	}, func(ctx context.Context) (map[string]int, error) {
+		return topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: name}})
+	})
+	return counts[name], fresh, err
 }

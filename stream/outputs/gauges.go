@@ -16,8 +16,15 @@ type Gauges struct {
 	now    func() time.Time
 }
 
-// NewGauges returns gauges without figures.
-func NewGauges() *Gauges { return &Gauges{newest: map[string]Record{}, now: time.Now} }
+// NewGauges returns gauges of the series that are expected, one record each, which has no value and no window: until the
+// first one is published, they show that nothing is withheld and nothing spent.
+func NewGauges(expected ...Record) *Gauges {
+	g := &Gauges{newest: map[string]Record{}, now: time.Now}
+	for _, r := range expected {
+		g.Update(r)
+	}
+	return g
+}
 
 // Update takes a record in; one of an older window than the newest of its series changes nothing.
 func (g *Gauges) Update(r Record) {
@@ -59,15 +66,17 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	streams, budgets, infos := map[string]Record{}, map[string]Record{}, map[[2]string]bool{}
-	newer := func(m map[string]Record, key string, r Record) {
-		if old, ok := m[key]; !ok || r.WindowEnd.After(old.WindowEnd) {
-			m[key] = r
-		}
-	}
 	for _, r := range g.newest {
 		g.collect(c, r)
-		newer(streams, r.Stream, r)
-		newer(budgets, r.Budget, r)
+		if old, ok := streams[r.Stream]; !ok || r.WindowEnd.After(old.WindowEnd) {
+			streams[r.Stream] = r
+		}
+		if old, ok := budgets[r.Budget]; !ok || !r.WindowEnd.Before(old.WindowEnd) {
+			if ok && r.WindowEnd.Equal(old.WindowEnd) {
+				r.BudgetSpent, r.BudgetLeft = greater(old.BudgetSpent, r.BudgetSpent), min(old.BudgetLeft, r.BudgetLeft)
+			}
+			budgets[r.Budget] = r
+		}
 		if k := [2]string{r.Stream, r.Release}; !infos[k] {
 			infos[k] = true
 			p := ""
@@ -89,7 +98,9 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 
 func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 	labels := []string{r.Stream, r.Group, r.Release}
-	c <- prometheus.MustNewConstMetric(ended, prometheus.GaugeValue, float64(r.WindowEnd.Unix()), labels...)
+	if !r.WindowEnd.IsZero() {
+		c <- prometheus.MustNewConstMetric(ended, prometheus.GaugeValue, float64(r.WindowEnd.Unix()), labels...)
+	}
 	for _, reason := range []string{"budget_exhausted", "too_few_users"} {
 		is := r.Reason != nil && *r.Reason == reason
 		c <- prometheus.MustNewConstMetric(withheld, prometheus.GaugeValue, indicator(is), append(labels[:3:3], reason)...)
@@ -118,6 +129,18 @@ func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 	if r.Smoothed != nil {
 		gauge(c, smoothed, &r.Smoothed.Value, labels...)
 	}
+}
+
+// greater is that of two figures of what has been spent; nil, which no ε bounds, is the greatest.
+func greater(a, b *json.Number) *json.Number {
+	if a == nil || b == nil {
+		return nil
+	}
+	x, _ := a.Float64()
+	if y, _ := b.Float64(); y > x {
+		return b
+	}
+	return a
 }
 
 func indicator(is bool) float64 {

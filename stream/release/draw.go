@@ -59,6 +59,14 @@ func (p *program) countEpsilon() float64 {
 	return 0
 }
 
+// Series describes the values that a stream releases of every group, in the order of the configuration.
+func Series(s *config.Stream) (all []ledger.Release) {
+	for _, r := range s.Releases {
+		all = append(all, described(s, r)...)
+	}
+	return all
+}
+
 // described lists the series that a configured release gives: one, or one for each p of a joint draw.
 func described(s *config.Stream, r config.Release) []ledger.Release {
 	m := r.Mechanism
