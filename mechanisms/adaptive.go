@@ -73,7 +73,7 @@ func NewFilter(q Query) (*Filter, error) {
 
 // newFilter returns a filter for the quantile p/q on a grid of the given number of points.
 func newFilter(points, anchor, p, q int64) *Filter {
-	f := &Filter{p: p, q: q, bounds: cellBounds(points, anchor)}
+	f := &Filter{p: p, q: q, bounds: cellBounds(points, anchor, 16, 32)}
 	c := f.cells()
 	f.jump, f.deviation = make([]uint64, c), make([]uint64, 2*c-1)
 	f.likelihood, f.moved = make([]uint64, 2*c-1), make([]uint64, c)

@@ -16,7 +16,7 @@ import (
 // everyQuery returns one query for each mechanism of each statistic.
 func everyQuery(g *Grid) []Query {
 	var all []Query
-	for _, s := range []Statistic{Median, Quantile, Quantiles, Mode, Mean, TrimmedMean, Count, Outside} {
+	for _, s := range []Statistic{Median, Quantile, Quantiles, Mode, Mean, Sum, TrimmedMean, Count, Outside} {
 		for _, name := range Available(s) {
 			q := Query{Statistic: s, Mechanism: name, Epsilon: dec("0.5"), Grid: g}
 			switch s {
@@ -34,6 +34,31 @@ func everyQuery(g *Grid) []Query {
 		}
 	}
 	return all
+}
+
+// possible says that a statistic can be a value drawn.
+func possible(q Query, m Mechanism, x int64) bool {
+	switch {
+	case m.Counts():
+		return x >= 0
+	case q.Statistic == Sum:
+		return x >= 0 || q.Grid.lower.IsNegative()
+	}
+	value := q.Scale(m).Decimal(x)
+	return !value.LessThan(q.Grid.lower) && !value.GreaterThan(q.Grid.upper)
+}
+
+// gridPoint returns the point of the grid next to a value drawn, and a sum or number of users as it is.
+func gridPoint(t *testing.T, q Query, m Mechanism, x int64) int64 {
+	t.Helper()
+	if m.Counts() || q.Statistic == Sum {
+		return x
+	}
+	i, err := q.Grid.Parse([]byte(q.Scale(m).Text(x)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
 }
 
 // Every mechanism keeps the shape of a draw, is safe for concurrent use, and says that its random source failed.
@@ -67,7 +92,7 @@ func TestEveryMechanism(t *testing.T) {
 						return
 					}
 					for j, x := range d.Values {
-						if x < 0 || !m.Counts() && x > g.last {
+						if !possible(q, m, x) {
 							t.Errorf("%s: %v", name, d.Values)
 						}
 						bounded := !math.IsNaN(d.RankError95[j])

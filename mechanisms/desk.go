@@ -9,8 +9,9 @@ import (
 
 // desk is what one draw works with.
 type desk struct {
-	source exact.Source
-	survey survey
+	source  exact.Source
+	survey  survey
+	weights []float64
 }
 
 // desks keeps desks for later draws, since most of what a draw would allocate is memory of the same kind and size. The

@@ -42,8 +42,7 @@ func (m *meanLaplace) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) 
 	for j, v := range s.values {
 		all.add(uint64(v), uint64(s.count(j)))
 	}
-	sum := new(big.Int).SetUint64(all.hi)
-	sum.Lsh(sum, 64).Add(sum, new(big.Int).SetUint64(all.lo))
+	sum := all.big()
 	sum.Sub(sum, new(big.Int).Mul(big.NewInt(m.middle), big.NewInt(s.n)))
 	x := m.quotient(sum, s.n, source.DiscreteLaplace(m.num, m.den, m.reach), source.DiscreteLaplace(m.num, m.den, 1))
 	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, source.Err()

@@ -31,7 +31,7 @@ func Cells(g *Grid) *Measure { return flatCells(g, 30) }
 func coarseCells(g *Grid) *Measure { return flatCells(g, 10) }
 
 func flatCells(g *Grid, digits int) *Measure {
-	bounds := cellBounds(g.last+1, g.anchor)
+	bounds := cellBounds(g.last+1, g.anchor, 16, 32)
 	mass := make([]uint64, len(bounds)-1)
 	for j := range mass {
 		mass[j] = one / uint64(len(mass))
@@ -43,10 +43,10 @@ func flatCells(g *Grid, digits int) *Measure {
 const one uint64 = 1 << 32
 
 // cellBounds returns the cells of a grid of the given number of points, as the positions where they begin and the end
-// of the last. They are a tenth of a thousand to a few hundred. Where 0 lies inside the grid, distances count from
-// a 64th of the points on, so that nothing finer than 1/1024 of the range is resolved around it.
-func cellBounds(points, anchor int64) []int64 {
-	const perDistance, fewest = 16, 32
+// of the last: a few hundred, each 1/perDistance as wide as it is far from the anchor and never wider than 1/fewest of the
+// grid. Where 0 lies inside the grid, distances count from a 64th of the points on, so that nothing finer than
+// 1/(64·perDistance) of the range is resolved around it.
+func cellBounds(points, anchor, perDistance, fewest int64) []int64 {
 	widest := (points + fewest - 1) / fewest
 	offset := int64(0)
 	if 0 < anchor && anchor < points-1 {

@@ -9,8 +9,9 @@
 //
 // Each mechanism has a file of its own with its statement, its proof and its source: flip.go, level.go, few_users.go and
 // by_users.go (the default of medians and quantiles), above_threshold.go, margin.go, duff.go, rank.go and
-// piecewise_laplace.go for one quantile, interval.go for one with a paid interval, joint.go and split.go for several, mode.go, mean_duff.go and mean_laplace.go, geometric.go
-// for counts. Means and quantiles by smooth sensitivity are in package smooth. A [Measure] favours some points of
+// piecewise_laplace.go for one quantile, interval.go for one with a paid interval, joint.go and split.go for several, mode.go,
+// mean_clipped.go (the default of means, with clip.go), mean_duff.go and mean_laplace.go, sum.go, geometric.go for counts.
+// Means and quantiles by smooth sensitivity are in package smooth. A [Measure] favours some points of
 // the grid over others before any data are seen ([Tapered] by default); a [Filter] learns one from what has been published.
 //
 // All laws are drawn exactly, bit for bit: package exact says how. Utilities are whole numbers, and ε and p are taken as
@@ -34,6 +35,7 @@ const (
 	Quantiles   Statistic = "quantiles"
 	Mode        Statistic = "mode"
 	Mean        Statistic = "mean"
+	Sum         Statistic = "sum"
 	TrimmedMean Statistic = "trimmed_mean"
 	Count       Statistic = "count"
 	Outside     Statistic = "outside"
@@ -62,6 +64,8 @@ type Query struct {
 	Beta decimal.Decimal
 	// Gamma > 1 is the exponent of smooth_cauchy's density 1/(1+|z|^γ); zero: 2, the Cauchy law.
 	Gamma decimal.Decimal
+	// Clip is "none" for a mean or sum of all values as they are, within the bounds; "": the mechanism may find narrower ones.
+	Clip string
 	// Interval is the level in (0, 1) of a paid value interval; nil: none.
 	Interval *decimal.Decimal
 	// Prior is the base measure: "tapered", "cells", "uniform" or "adaptive"; "" is "tapered".
@@ -102,7 +106,8 @@ type NoisyCount struct {
 	Epsilon float64
 }
 
-// Draw is the outcome of one draw. Values are grid indices, or plain numbers of users where Mechanism.Counts is true.
+// Draw is the outcome of one draw. [Query.Scale] says what its whole numbers stand for: grid indices mostly, numbers of
+// users where Mechanism.Counts is true.
 type Draw struct {
 	// Mechanism names the mechanism that was drawn where the draw itself chose it; "": that of [Mechanism.Name].
 	Mechanism string
@@ -118,6 +123,11 @@ type Draw struct {
 	PLow, PHigh []float64
 	// Low and High are the paid value interval; present if the query asked for one.
 	Low, High int64
+	// Clip is the interval that the mechanism found and cut values to, both ends included, in the numbers of Values; nil: it
+	// looked for none. Error95 says nothing of what was cut.
+	Clip []int64
+	// information is ε·n as the mechanism of Clip knows it.
+	information float64
 }
 
 // newDraw has room for n values and what goes with them.

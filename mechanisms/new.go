@@ -17,6 +17,9 @@ type offer struct {
 	takes string // the names of the optional parameters it understands
 }
 
+// clips says that the mechanism looks for an interval to cut values to.
+func (o offer) clips() bool { return strings.HasPrefix(o.name, "clipped") }
+
 // offers returns what serves a statistic, the default first.
 func offers(s Statistic) []offer {
 	switch s {
@@ -27,7 +30,9 @@ func offers(s Statistic) []offer {
 	case Mode:
 		return []offer{{"duff", newMode, ""}, {"permute_and_flip", newModeFlip, ""}}
 	case Mean:
-		return append(smoothOffers(), offer{"duff", newMeanDuff, ""}, offer{"laplace", newMeanLaplace, ""})
+		return append([]offer{{"clipped", newClippedMean, ""}, {"two_sums", newTwoSums, ""}, {"clipped_gaussian", newClippedMeanGaussian, ""}}, append(smoothOffers(), offer{"duff", newMeanDuff, ""}, offer{"laplace", newMeanLaplace, ""})...)
+	case Sum:
+		return []offer{{"clipped", newClippedSum, ""}, {"laplace", newWholeSum, ""}, {"clipped_gaussian", newClippedSumGaussian, ""}}
 	case TrimmedMean:
 		return smoothOffers()
 	case Count, Outside:
@@ -50,8 +55,8 @@ func Available(s Statistic) []string {
 func New(q Query) (Mechanism, error) {
 	list := offers(q.Statistic)
 	if len(list) == 0 {
-		return nil, fmt.Errorf("statistic %q is not known: one of %s, %s, %s, %s, %s, %s, %s, %s", string(q.Statistic),
-			Median, Quantile, Quantiles, Mode, Mean, TrimmedMean, Count, Outside)
+		return nil, fmt.Errorf("statistic %q is not known: one of %s, %s, %s, %s, %s, %s, %s, %s, %s", string(q.Statistic),
+			Median, Quantile, Quantiles, Mode, Mean, Sum, TrimmedMean, Count, Outside)
 	}
 	if q.Grid == nil {
 		return nil, fmt.Errorf("grid: bounds and step are required")
@@ -64,6 +69,8 @@ func New(q Query) (Mechanism, error) {
 		return nil, fmt.Errorf("mechanism %q is not available for statistic %s; available: %s", q.Mechanism, q.Statistic, strings.Join(Available(q.Statistic), ", "))
 	case q.Statistic == Median || q.Statistic == Quantile:
 		chosen = q.byDefault()
+	case q.Clip == "none":
+		chosen = list[max(0, slices.IndexFunc(list, func(o offer) bool { return !o.clips() }))]
 	}
 	if err := q.check(chosen); err != nil {
 		return nil, err
@@ -86,6 +93,7 @@ func (q *Query) check(chosen offer) error {
 		{"trim", !q.Trim.IsZero(), q.Trim, q.Statistic == TrimmedMean},
 		{"above", q.Above != nil, q.Above, q.Statistic == Count},
 		{"below", q.Below != nil, q.Below, q.Statistic == Count},
+		{"clip", q.Clip != "", q.Clip, q.Statistic == Mean || q.Statistic == Sum || q.Statistic == TrimmedMean},
 	} {
 		if p.given && !p.takes {
 			return fmt.Errorf("%s %v is not a parameter of statistic %s", p.name, p.value, q.Statistic)
@@ -110,6 +118,12 @@ func (q *Query) check(chosen offer) error {
 	}
 	if q.Calibration != "" && q.Calibration != "published" {
 		return fmt.Errorf("calibration %q is not known: published, or none for the tightest", q.Calibration)
+	}
+	switch {
+	case q.Clip != "" && q.Clip != "none":
+		return fmt.Errorf("clip %q is not known: none, or nothing for an interval that the mechanism finds", q.Clip)
+	case q.Clip == "none" && chosen.clips():
+		return fmt.Errorf("clip none does not go with mechanism %s, which finds an interval: leave out one of the two", chosen.name)
 	}
 	switch q.Prior {
 	case "", "tapered", "cells", "uniform", "adaptive":

@@ -38,12 +38,35 @@ func TestNewRefuses(t *testing.T) {
 		{Query{Statistic: Median, Grid: g, Epsilon: one, Above: at("3")}, "above 3 is not a parameter of statistic median"},
 		{Query{Statistic: Median, Grid: g, Epsilon: one, Prior: "wild"}, `prior "wild" is not known`},
 		{Query{Statistic: Median, Grid: g, Epsilon: one, ExpectedUsers: -1}, "expected_users -1 must be at least 0"},
+		{Query{Statistic: Median, Grid: g, Epsilon: one, Clip: "none"}, "clip none is not a parameter of statistic median"},
+		{Query{Statistic: Mean, Grid: g, Epsilon: one, Clip: "some"}, `clip "some" is not known: none`},
+		{Query{Statistic: Mean, Grid: g, Epsilon: one, Clip: "none", Mechanism: "clipped_gaussian"}, "clip none does not go with mechanism clipped_gaussian"},
 		{Query{Statistic: Count, Grid: g, Epsilon: one, Above: at("9.5")}, "above 9.5 must lie within the bounds, 0 to 9"},
 		{Query{Statistic: Count, Grid: g, Epsilon: one, Above: at("3"), Below: at("4")}, "above 3 and below 4 leave no point"},
 	} {
 		m, err := New(c.query)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("New(%+v) = %v, %v, want %q", c.query, m, err, c.want)
+		}
+	}
+}
+
+func TestDefaultsOfMeans(t *testing.T) {
+	g := grid(t, "0", "60000", "1")
+	for _, c := range []struct {
+		name string
+		q    Query
+		want string
+	}{
+		{"mean", Query{Statistic: Mean, Epsilon: dec("1")}, "clipped"},
+		{"mean of all values", Query{Statistic: Mean, Epsilon: dec("1"), Clip: "none"}, "two_sums"},
+		{"mean of all values, named", Query{Statistic: Mean, Epsilon: dec("1"), Clip: "none", Mechanism: "smooth_power"}, "smooth_power"},
+		{"sum", Query{Statistic: Sum, Epsilon: dec("1")}, "clipped"},
+		{"sum of all values", Query{Statistic: Sum, Epsilon: dec("1"), Clip: "none"}, "laplace"},
+	} {
+		c.q.Grid = g
+		if got := build(t, c.q).Name(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// rhoOfRange returns ε/(e^ε−1) − 1 + ln((e^ε−1)/ε) from intervals.
-func rhoOfRange(epsilon *big.Float) *big.Float {
+// rangeRho returns ε/(e^ε−1) − 1 + ln((e^ε−1)/ε) from intervals.
+func rangeRho(epsilon *big.Float) *big.Float {
 	e := exact.Interval{Lo: epsilon, Hi: epsilon}
 	grown := e.Exp().Sub(exact.FromInt(1, 400))
 	return e.Quo(grown).Sub(exact.FromInt(1, 400)).Add(grown.Quo(e).Log()).Lo
@@ -19,7 +19,7 @@ func rhoOfRange(epsilon *big.Float) *big.Float {
 func TestPromises(t *testing.T) {
 	for _, text := range []string{"1e-9", "0.0001", "0.01", "0.2499", "0.25", "1", "5", "50", "1000", "1e6"} {
 		e, _ := new(big.Float).SetPrec(400).SetString(text)
-		want := rhoOfRange(e)
+		want := rangeRho(e)
 		got := boundedRange(dec(text))
 		f, _ := want.Float64()
 		if got.Rho < f || got.Rho > f*(1+1e-8) {

@@ -25,7 +25,10 @@ const (
 //   - All else goes by an error and what it is compared with: Useful up to a tenth of that, Noise from the whole of it
 //     on, else Rough. The error of a count is compared with the count, or with a tenth of the users if that is more and
 //     the count is of some of them only (above, below, outside). The error of a mean is compared with its distance from
-//     0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds.
+//     0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds; that of a sum likewise, with a
+//     tenth of what all users together have there.
+//   - A mean or sum whose values were cut to an interval that the mechanism found: Noise where ε·n is less than 12, which is
+//     too little to find one, and Rough at best up to 40.
 //   - A mode is Noise where [Lead95] is as many as all users: none could be found among so few. Otherwise its error, like
 //     that of every other mechanism, depends on the data: it has no quality.
 func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
@@ -53,9 +56,20 @@ func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 	case q.Statistic == Count && some, q.Statistic == Outside:
 		reference = max(reference, n/10)
 	case q.Statistic != Count && q.Grid.lower.IsNegative() && q.Grid.upper.IsPositive():
-		reference = max(reference, q.Grid.upper.Sub(q.Grid.lower).InexactFloat64()/10)
+		width := q.Grid.upper.Sub(q.Grid.lower).InexactFloat64()
+		if q.Statistic == Sum {
+			width *= n
+		}
+		reference = max(reference, width/10)
 	}
-	return compare(noise, reference)
+	quality := compare(noise, reference)
+	switch {
+	case d.Clip != nil && d.information < 12:
+		return Noise
+	case d.Clip != nil && d.information < 40 && quality == Useful:
+		return Rough
+	}
+	return quality
 }
 
 // judgeBand judges a quantile among n users; 0: unknown.

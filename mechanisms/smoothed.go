@@ -10,9 +10,13 @@ import (
 
 // smoothed adds noise in proportion to the smooth sensitivity of a mean or an order statistic; package smooth holds the
 // statement, the proofs and the eight noises.
+//
+// Means are rounded to a thousandth of the grid's step: they are those of the values in thousandths.
 type smoothed struct {
 	header
 	inner *smooth.Mechanism
+	grid  *Grid
+	parts int64
 }
 
 // smoothOffers are the noises, the default first. Parameters are those that they take.
@@ -33,8 +37,12 @@ func smoothOffers() []offer {
 
 func newSmoothed(name string) func(*Query) (Mechanism, error) {
 	return func(q *Query) (Mechanism, error) {
+		parts := int64(1)
+		if q.Statistic == Mean || q.Statistic == TrimmedMean {
+			parts = q.Grid.parts()
+		}
 		spec := smooth.Spec{Statistic: string(q.Statistic), Trim: q.Trim, Noise: strings.TrimPrefix(name, "smooth_"),
-			Published: q.Calibration == "published", Epsilon: q.Epsilon, Delta: q.Delta, Beta: q.Beta, Gamma: q.Gamma, ReplaceOne: q.ReplaceOne, Last: q.Grid.Last()}
+			Published: q.Calibration == "published", Epsilon: q.Epsilon, Delta: q.Delta, Beta: q.Beta, Gamma: q.Gamma, ReplaceOne: q.ReplaceOne, Last: q.Grid.Last() * parts}
 		if len(q.P) == 1 {
 			spec.P = q.P[0]
 		}
@@ -43,7 +51,7 @@ func newSmoothed(name string) func(*Query) (Mechanism, error) {
 			return nil, err
 		}
 		p := inner.Promise()
-		return &smoothed{header{name, Promise{Epsilon: p.Epsilon, Delta: p.Delta, Rho: p.Rho, Concentrated: !p.Pure && p.Delta.IsZero()}}, inner}, nil
+		return &smoothed{header{name, Promise{Epsilon: p.Epsilon, Delta: p.Delta, Rho: p.Rho, Concentrated: !p.Pure && p.Delta.IsZero()}}, inner, q.Grid, parts}, nil
 	}
 }
 
@@ -52,10 +60,12 @@ func (m *smoothed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	counts := make([]int64, len(s.values))
-	for j := range counts {
-		counts[j] = s.count(j)
+	values, counts := make([]int64, len(s.values)), make([]int64, len(s.values))
+	for j, v := range s.values {
+		values[j], counts[j] = v*m.parts, s.count(j)
 	}
-	x, err := m.inner.Draw(s.values, counts, random)
+	x, err := m.inner.Draw(values, counts, random)
 	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, err
 }
+
+func (m *smoothed) scale() Scale { return m.grid.scale(m.parts) }

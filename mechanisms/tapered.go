@@ -16,7 +16,7 @@ import "math/bits"
 //
 // Privacy: it is a function of the public grid. See [Measure].
 func Tapered(g *Grid) *Measure {
-	bounds := cellBounds(g.last+1, g.anchor)
+	bounds := cellBounds(g.last+1, g.anchor, 16, 32)
 	start, offset := max(16, (g.last+1)/128), int64(1)
 	if 0 < g.anchor && g.anchor < g.last {
 		offset = (g.last + 64) / 64

@@ -110,7 +110,7 @@ func TestCheckMistakes(t *testing.T) {
 	path := file(t, "s.yaml", strings.NewReplacer("size: 15m", "size: 15x", "statistic: median", "statistic: medium").Replace(streamsFile))
 	want := []string{
 		path + `:12: streams[checkout].window.size: 15x is not a duration; want a duration of whole seconds, for example 15m`,
-		path + `:14: streams[checkout].releases[p50].statistic: "medium"; want median, quantile, quantiles, mode, mean, trimmed_mean, count or outside`,
+		path + `:14: streams[checkout].releases[p50].statistic: "medium"; want median, quantile, quantiles, mode, mean, sum, trimmed_mean, count or outside`,
 	}
 	if got := commandLine(t, "", "check", path); got.code != exitInvalid || got.out != "" || got.err != strings.Join(want, "\n")+"\n" {
 		t.Errorf("%+v", got)
@@ -145,8 +145,11 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 		{"{name: x, statistic: count, above: 800, epsilon: 0.0005}", "", "streams[checkout].releases[x]: a noise of up to 5991 users is more than the 5000 expected; want"},
 		{"{name: x, statistic: mode, epsilon: 0.002}", "", "streams[checkout].releases[x]: a mode has to be 6974 users ahead to be found, of 5000 expected; want"},
 		{"{name: x, statistic: mode, epsilon: 0.1}", "", ""},
-		{"{name: x, statistic: mean, epsilon: 0.001}", "", "streams[checkout].releases[x]: an error of up to "},
-		{"{name: x, statistic: mean, epsilon: 0.1}", "", ""},
+		{"{name: x, statistic: mean, clip: none, epsilon: 0.0007}", "", "streams[checkout].releases[x]: an error of up to "},
+		{"{name: x, statistic: mean, clip: none, epsilon: 0.1}", "", ""},
+		{"{name: x, statistic: mean, epsilon: 0.0079}", "", "streams[checkout].releases[x]: ε 0.0079 times 5000 expected users is 39.5, too little to find an interval to clip values to; want at least 40"},
+		{"{name: x, statistic: mean, epsilon: 0.008}", "", ""},
+		{"{name: x, statistic: sum, epsilon: 0.0079}", "", "too little to find an interval"},
 		{"{name: x, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: 0.0002}", "",
 			"streams[checkout].releases[x].delta: with δ 0.0002 one of 5000 expected users may be given away in every window; want far less than 1/5000"},
 		{"{name: x, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: 0.00000001}", "", ""},

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -11,6 +12,9 @@ import (
 
 // tooMuch is the ε above which check warns: at e^10 an attacker hardly has to guess.
 var tooMuch = decimal.NewFromInt(10)
+
+// leastInformation is the ε·n that clipped means and sums want. From 12 on they may be good; below, they tell nothing.
+var leastInformation = decimal.NewFromInt(40)
 
 // warner collects what is allowed and seldom meant.
 type warner []string
@@ -63,6 +67,10 @@ func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
 	}
 	if users == 0 {
 		return
+	}
+	if information := r.Query.Epsilon.Mul(decimal.NewFromInt(users)); strings.HasPrefix(r.Mechanism.Name(), "clipped") && information.LessThan(leastInformation) {
+		w.warn(r.Where, "streams[%s].releases[%s]: ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s: more users, longer windows or a larger epsilon; or clip: none",
+			s.Name, v.Release, r.Query.Epsilon, users, information, leastInformation)
 	}
 	switch {
 	case v.RankError != nil && *v.RankError >= float64(users)/2:

@@ -12,9 +12,10 @@ import (
 
 // queryFlags say what is asked of values and how.
 type queryFlags struct {
-	Statistic   string   `default:"median" enum:"median,quantile,quantiles,mode,mean,trimmed_mean,count,outside" group:"what" placeholder:"NAME" help:"median, quantile, quantiles, mode, mean, trimmed_mean, count or outside."`
+	Statistic   string   `default:"median" enum:"median,quantile,quantiles,mode,mean,sum,trimmed_mean,count,outside" group:"what" placeholder:"NAME" help:"median, quantile, quantiles, mode, mean, sum, trimmed_mean, count or outside."`
 	P           []number `group:"what" placeholder:"P" help:"Probability of a quantile, between 0 and 1; several, ascending, for quantiles."`
 	Trim        *number  `group:"what" placeholder:"T" help:"Fraction that trimmed_mean cuts from each end."`
+	Clip        string   `placeholder:"none" group:"what" help:"none: a mean or sum of all values as they are, within the bounds; absent: the mechanism finds narrower ones."`
 	Above       *number  `group:"what" placeholder:"X" help:"Count users with a value greater than this."`
 	Below       *number  `group:"what" placeholder:"X" help:"Count users with a value less than this."`
 	Mechanism   string   `group:"what" placeholder:"NAME" help:"Mechanism; absent: the statistic's default."`
@@ -50,7 +51,7 @@ func (n *number) orNil() *decimal.Decimal {
 // query is what the flags ask for; the grid and ε are left to the command.
 func (f queryFlags) query() (mechanisms.Query, error) {
 	q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Mechanism: f.Mechanism, Above: f.Above.orNil(), Below: f.Below.orNil(),
-		Interval: f.Interval.orNil(), Delta: f.Delta.Decimal, Prior: f.Prior, ExpectedUsers: f.ExpectedUsers}
+		Interval: f.Interval.orNil(), Clip: f.Clip, Delta: f.Delta.Decimal, Prior: f.Prior, ExpectedUsers: f.ExpectedUsers}
 	for _, p := range f.P {
 		q.P = append(q.P, p.Decimal)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,13 +22,14 @@ import (
 type draws struct {
 	query     mechanisms.Query
 	mechanism mechanisms.Mechanism
+	scale     mechanisms.Scale
 	sample    *mechanisms.Sample
 	json      bool
 	names     []string // of the values of several quantiles, such as p99
 }
 
 func newDraws(q mechanisms.Query, m mechanisms.Mechanism, s *mechanisms.Sample, asJSON bool) *draws {
-	d := &draws{query: q, mechanism: m, sample: s, json: asJSON}
+	d := &draws{query: q, mechanism: m, scale: q.Scale(m), sample: s, json: asJSON}
 	if q.Statistic == mechanisms.Quantiles {
 		for _, name := range (&config.Release{Query: q}).Names() {
 			d.names = append(d.names, strings.TrimPrefix(name, "."))
@@ -103,12 +103,7 @@ func (d *draws) append(lines []byte, random io.Reader) ([]byte, error) {
 }
 
 // text writes a value.
-func (d *draws) text(value int64) string {
-	if d.mechanism.Counts() {
-		return strconv.FormatInt(value, 10)
-	}
-	return d.query.Grid.Text(value)
-}
+func (d *draws) text(value int64) string { return d.scale.Text(value) }
 
 // drawn is a draw in JSON, with the words of an output record.
 type drawn struct {
@@ -119,12 +114,14 @@ type drawn struct {
 	*drawnValue
 	Values   []drawnValue   `json:"values,omitempty"` // of quantiles
 	Interval *drawnInterval `json:"interval,omitempty"`
+	Clip     []json.Number  `json:"clip,omitempty"`
 }
 
 type drawnValue struct {
 	P         *json.Number `json:"p"`
 	Value     json.Number  `json:"value"`
 	RankError *float64     `json:"rank_error_95"`
+	Error     *float64     `json:"error_95"`
 }
 
 type drawnInterval struct {
@@ -139,9 +136,7 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 	values := make([]drawnValue, len(from.Values))
 	for i, v := range from.Values {
 		values[i].Value = json.Number(d.text(v))
-		if i < len(from.RankError95) && !math.IsNaN(from.RankError95[i]) && !math.IsInf(from.RankError95[i], 0) {
-			values[i].RankError = &from.RankError95[i]
-		}
+		values[i].RankError, values[i].Error = finite(from.RankError95, i), finite(from.Error95, i)
 		p := json.Number("0.5")
 		switch {
 		case i < len(q.P):
@@ -161,5 +156,16 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 	if q.Interval != nil {
 		out.Interval = &drawnInterval{json.Number(q.Interval.String()), json.Number(d.text(from.Low)), json.Number(d.text(from.High))}
 	}
+	for _, v := range from.Clip {
+		out.Clip = append(out.Clip, json.Number(d.text(v)))
+	}
 	return out
+}
+
+// finite is the i-th of some figures, if there is one.
+func finite(of []float64, i int) *float64 {
+	if i >= len(of) || math.IsNaN(of[i]) || math.IsInf(of[i], 0) {
+		return nil
+	}
+	return &of[i]
 }

@@ -122,7 +122,7 @@ func TestReleaseJSONOfSeveralValues(t *testing.T) {
 func TestReleaseOffersEveryMechanism(t *testing.T) {
 	for statistic, args := range map[mechanisms.Statistic][]string{
 		mechanisms.Median: nil, mechanisms.Quantile: {"--p", "0.9"}, mechanisms.Quantiles: {"--p", "0.5", "--p", "0.9"}, mechanisms.Mode: nil,
-		mechanisms.Mean: nil, mechanisms.TrimmedMean: {"--trim", "0.05"}, mechanisms.Count: {"--above", "2"}, mechanisms.Outside: nil,
+		mechanisms.Mean: nil, mechanisms.Sum: nil, mechanisms.TrimmedMean: {"--trim", "0.05"}, mechanisms.Count: {"--above", "2"}, mechanisms.Outside: nil,
 	} {
 		available := mechanisms.Available(statistic)
 		if len(available) == 0 {

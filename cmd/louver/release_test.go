@@ -102,7 +102,7 @@ func TestReleaseJSON(t *testing.T) {
 		}
 	}
 	got = commandLine(t, "1 2 3", with("--json", "--statistic", "count")...)
-	if want := `{"statistic":"count","mechanism":"geometric","epsilon":1000,"delta":0,"p":null,"value":3,"rank_error_95":null}` + "\n"; got.out != want {
+	if want := `{"statistic":"count","mechanism":"geometric","epsilon":1000,"delta":0,"p":null,"value":3,"rank_error_95":null,"error_95":0}` + "\n"; got.out != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
 }

@@ -244,13 +244,13 @@ func TestWeightError(t *testing.T) {
 		r := NewRate(big.NewRat(rng.Int64N(1e15)+1, rng.Int64N(1e15)+1))
 		k := int64(rng.Float64() * 690 / r.Float())
 		e := r.Interval(k, 120)
-		w := new(big.Float).SetFloat64(r.weight(k))
+		w := new(big.Float).SetFloat64(r.Weight(k))
 		d, _ := new(big.Float).Quo(w.Sub(w, e.Lo), e.Lo).Float64()
 		worst = max(worst, math.Abs(d))
 	}
 	t.Logf("largest relative error 2^%.1f", math.Log2(worst))
-	if worst > weightError/2 {
-		t.Errorf("relative error %g, half the bound is %g", worst, weightError/2)
+	if worst > WeightError/2 {
+		t.Errorf("relative error %g, half the bound is %g", worst, WeightError/2)
 	}
 }
 

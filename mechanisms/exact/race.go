@@ -52,7 +52,7 @@ func (r *Race) Reset(s *Source, rate Rate, base int64) {
 func (r *Race) Enter(mass, weight uint64, level int64) bool {
 	x := runner{level: level, mass: mass, weight: weight, chance: r.source.Uniform()}
 	// 2^−30 covers the errors of the weight and of a few roundings, 2^−62 the digits of u that are not known.
-	w := float64(mass) * float64(weight) * r.rate.weight(level-r.base)
+	w := float64(mass) * float64(weight) * r.rate.Weight(level-r.base)
 	if x.chance.Float()*(1-0x1p-30)-0x1p-62 > r.ceiling*(w+0x1p-200) {
 		return false
 	}
@@ -112,10 +112,10 @@ func (r *Race) Keep(weight uint64, level int64) bool {
 	rest := &r.runners[len(r.runners)-1]
 	gap := level - rest.level
 	// With a = e^{−κ·gap} and a sum e of the arrivals, w/w' is a and s·w is a·e·weight/rest.weight, at most ½.
-	a, share := r.rate.weight(gap), float64(weight)/float64(rest.weight)
+	a, share := r.rate.Weight(gap), float64(weight)/float64(rest.weight)
 	e, slack := r.sum()
 	p := a / (2 - 2*min(a*e*share, 0.5))
-	slack = p*(4*weightError+2*slack) + 0x1p-62
+	slack = p*(4*WeightError+2*slack) + 0x1p-62
 	if !(slack < 0.25) {
 		p, slack = 0.5, 1
 	}

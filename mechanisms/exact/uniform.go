@@ -53,13 +53,13 @@ func NewRate(kappa *big.Rat) Rate {
 // Float returns the rate to within half a unit in the last place.
 func (r Rate) Float() float64 { return r.approx }
 
-// weight returns e^{−κ·k} for k ≥ 0 with a relative error below [weightError], plus 10^−300.
-func (r Rate) weight(k int64) float64 { return math.Exp(-r.approx * float64(k)) }
+// Weight returns e^{−κ·k} for k ≥ 0 with a relative error below [WeightError], plus 10^−300.
+func (r Rate) Weight(k int64) float64 { return math.Exp(-r.approx * float64(k)) }
 
-// weightError bounds the relative error of a weight. The exponent y = κ·k has three roundings, so that it is off by at
+// WeightError bounds the relative error of a weight. The exponent y = κ·k has three roundings, so that it is off by at
 // most y·3.01·2^−53, which is less than 2^−41.9 while e^{−y} > 10^−300 (y < 691). math.Exp is documented with an error
 // below one unit in the last place; 2^−48 is allowed here.
-const weightError = 0x1p-41
+const WeightError = 0x1p-41
 
 // Interval encloses e^{−κ·k}.
 func (r Rate) Interval(k int64, prec uint) Interval { return r.Power(new(big.Rat).SetInt64(k), prec) }
@@ -74,8 +74,8 @@ func (s *Source) ExpCoin(r Rate, k int64) bool {
 	if k == 0 {
 		return true
 	}
-	w := r.weight(k)
-	return s.RealCoin(w, w*(2*weightError)+0x1p-62, func(prec uint) Interval { return r.Interval(k, prec) })
+	w := r.Weight(k)
+	return s.RealCoin(w, w*(2*WeightError)+0x1p-62, func(prec uint) Interval { return r.Interval(k, prec) })
 }
 
 // RealCoin returns true with probability p, a real number in [0, 1] within slack of approx; interval encloses it ever

@@ -36,7 +36,7 @@ func (w *Wheel) Reset(rate Rate, base int64) {
 func (w *Wheel) Weight(level int64) float64 {
 	k := &w.known[level&15]
 	if level != k.level {
-		k.level, k.weight = level, w.rate.weight(level-w.base)
+		k.level, k.weight = level, w.rate.Weight(level-w.base)
 	}
 	return k.weight
 }
@@ -57,11 +57,11 @@ func (w *Wheel) Total() float64 {
 // Spin returns the position of the chosen piece. A piece at the base level with mass ≥ 1 must be there.
 //
 // A uniform number u falls into one of the pieces' shares. The float64 sums have a relative error of at most
-// weightError + 2^−52 for the product + len·2^−53 for the additions; u·total has two roundings more. Where u falls
+// WeightError + 2^−52 for the product + len·2^−53 for the additions; u·total has two roundings more. Where u falls
 // closer than that to the border of two shares, the shares are computed again as intervals.
 func (w *Wheel) Spin(s *Source) int {
 	u, total := s.Uniform(), w.Total()
-	slack := total * (4*weightError + float64(len(w.pieces))*0x1p-51)
+	slack := total * (4*WeightError + float64(len(w.pieces))*0x1p-51)
 	x := u.Float() * total
 	i := sort.Search(len(w.pieces)-1, func(i int) bool { return x < w.pieces[i].upTo })
 	if (i == 0 || x-slack > w.pieces[i-1].upTo) && (i == len(w.pieces)-1 || x+slack < w.pieces[i].upTo) {

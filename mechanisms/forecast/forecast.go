@@ -41,7 +41,8 @@ type Figure struct {
 	CountError *int64 `json:"count_error_95"`
 	// Lead is by how many users a value must be ahead of every other to be released as the mode with probability 95 %.
 	Lead *int64 `json:"lead_95"`
-	// ValueError bounds the error of a mean in the unit of the values, with probability 95 % and whatever the data.
+	// ValueError bounds the error of a mean or sum in the unit of the values, with probability 95 % and whatever the data.
+	// There is no such bound where values are cut to an interval found in the data.
 	ValueError *float64 `json:"value_error_95"`
 	// Quality is what the value's will be, if the users are as many as expected; "" where they or its error are unknown.
 	Quality mechanisms.Quality `json:"quality,omitempty"`
@@ -99,6 +100,10 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 		figures[0].Lead = new(mechanisms.Lead95(epsilon, q.Grid.Last()))
 	case q.Statistic == mechanisms.Mean && public.Users > 0 && smooth(m):
 		figures[0].ValueError, err = worstMean(q, m, public)
+	case q.Statistic == mechanisms.Mean && public.Users > 0 && m.Name() == "two_sums":
+		figures[0].ValueError = new(q.MeanError95(public.Users, public.count()))
+	case q.Statistic == mechanisms.Sum && !clipped(m):
+		figures[0].ValueError = finite(draw.Error95, 0)
 	}
 	return figures, err
 }

@@ -152,7 +152,7 @@ func TestErrorsOfSmoothNoise(t *testing.T) {
 // is min(e^{1/9} − 1, e^{1/8}(e^{7/72} − 1)).
 func TestWorstMean(t *testing.T) {
 	g := grid(t, "0", "60000", "0.001")
-	q := mechanisms.Query{Statistic: mechanisms.Mean, Epsilon: dec("1"), Grid: g}
+	q := mechanisms.Query{Statistic: mechanisms.Mean, Mechanism: "smooth_power", Epsilon: dec("1"), Grid: g}
 	f := of(t, q, Public{Users: 1000})
 	alpha := min(math.Expm1(1./9), math.Exp(1./8)*math.Expm1(7./72))
 	want := 60000. / 1001 / alpha * (math.Pow(20, 1./8) - 1)
@@ -195,7 +195,12 @@ func TestWhatIsKnown(t *testing.T) {
 		{mechanisms.Query{Statistic: mechanisms.Count}, Public{Users: 100, Shape: shape(t, "uniform", g)}, "count "},
 		{mechanisms.Query{Statistic: mechanisms.Mode}, Public{}, "lead "},
 		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{}, ""},
-		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{Users: 10}, "mean "},
+		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{Users: 10}, ""},
+		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{Users: 10, Shape: shape(t, "uniform", g)}, "shape "},
+		{mechanisms.Query{Statistic: mechanisms.Mean, Clip: "none"}, Public{Users: 10}, "mean "},
+		{mechanisms.Query{Statistic: mechanisms.Mean, Mechanism: "smooth_power"}, Public{Users: 10}, "mean "},
+		{mechanisms.Query{Statistic: mechanisms.Sum}, Public{Users: 10}, ""},
+		{mechanisms.Query{Statistic: mechanisms.Sum, Clip: "none"}, Public{}, "mean "},
 		{mechanisms.Query{Statistic: mechanisms.Mean, Mechanism: "duff"}, Public{Users: 10}, ""},
 		{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.1")}, Public{Users: 10}, ""},
 	} {

@@ -59,6 +59,12 @@ func (x *sorted) truth(q mechanisms.Query) [][]float64 {
 			}
 		}
 		return [][]float64{all}
+	case mechanisms.Sum: // in steps from 0
+		sum := float64(n) * q.Grid.Float(0) / q.Grid.Step().InexactFloat64()
+		for _, p := range x.points {
+			sum += float64(p.Index) * float64(p.Count)
+		}
+		return [][]float64{{sum}}
 	case mechanisms.Mean, mechanisms.TrimmedMean:
 		cut := q.Trim.Mul(decimalOf(n)).IntPart()
 		sum := 0.

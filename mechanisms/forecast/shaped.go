@@ -72,13 +72,17 @@ func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sor
 	if laws == nil {
 		laws = make([]law, len(truth))
 	}
+	scale, from := q.Scale(m), q.Grid.Float(0)
+	if q.Statistic == mechanisms.Sum {
+		from = 0
+	}
 	for range draws {
 		draw, err := m.Draw(sample, mechanisms.Public{Users: users}, points.next())
 		if err != nil {
 			return nil, err
 		}
 		for i, v := range draw.Values {
-			laws[i] = append(laws[i], off(float64(v), truth[i])*step)
+			laws[i] = append(laws[i], off((scale.Float(v)-from)/step, truth[i])*step)
 		}
 	}
 	return laws, nil
@@ -92,11 +96,13 @@ func evaluations(m mechanisms.Mechanism, n int64) int {
 		return 512
 	case m.Name() == "joint":
 		return 2048
-	case smooth(m):
+	case smooth(m), clipped(m):
 		return 4096
 	}
 	return 8192
 }
+
+func clipped(m mechanisms.Mechanism) bool { return strings.HasPrefix(m.Name(), "clipped") }
 
 func smooth(m mechanisms.Mechanism) bool { return strings.HasPrefix(m.Name(), "smooth_") }
 

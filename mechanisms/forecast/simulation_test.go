@@ -17,7 +17,11 @@ import (
 // even.
 func simulated(t testing.TB, q mechanisms.Query, value func(*rand.Rand) float64, n, times int) []float64 {
 	t.Helper()
-	m := build(t, q)
+	m, step, from := build(t, q), q.Grid.Step().InexactFloat64(), q.Grid.Float(0)
+	scale := q.Scale(m)
+	if q.Statistic == mechanisms.Sum {
+		from = 0
+	}
 	seed := [32]byte{byte(n), byte(n >> 8), byte(len(q.P))}
 	random, bits := rand.New(rand.NewChaCha8(seed)), rand.NewChaCha8([32]byte{1})
 	errors := make([]float64, 0, times)
@@ -38,7 +42,7 @@ func simulated(t testing.TB, q mechanisms.Query, value func(*rand.Rand) float64,
 		if err != nil {
 			t.Fatal(err)
 		}
-		errors = append(errors, math.Abs(float64(draw.Values[0])-statistic(q, values))*q.Grid.Step().InexactFloat64())
+		errors = append(errors, math.Abs(scale.Float(draw.Values[0])-from-statistic(q, values)*step))
 	}
 	return errors
 }
@@ -52,6 +56,13 @@ func statistic(q mechanisms.Query, values []int64) float64 {
 	case mechanisms.Quantile:
 		below := q.P[0].InexactFloat64() * float64(n)
 		return float64(values[int(math.Ceil(below-1e-9))-1]+values[int(math.Floor(below+1e-9))]) / 2
+	}
+	if q.Statistic == mechanisms.Sum {
+		sum := 0.
+		for _, v := range values {
+			sum += q.Grid.Float(v) / q.Grid.Step().InexactFloat64()
+		}
+		return sum
 	}
 	cut := int(q.Trim.InexactFloat64()*float64(n) + 1e-9)
 	sum := int64(0)
@@ -130,7 +141,9 @@ func simulations() (all []simulation) {
 				simulation{mechanisms.Quantile, "0.9", "lognormal:120,0.6", latency, wide, n, epsilon},
 				simulation{mechanisms.Quantile, "0.99", "lognormal:120,0.6", latency, wide, n, epsilon},
 				simulation{mechanisms.Quantile, "0.25", "uniform:0,1000", anything, round, n, epsilon},
-				simulation{mechanisms.TrimmedMean, "0.1", "normal:60,17", normal, narrow, n, epsilon})
+				simulation{mechanisms.TrimmedMean, "0.1", "normal:60,17", normal, narrow, n, epsilon},
+				simulation{mechanisms.Mean, "", "lognormal:120,0.6", latency, wide, n, epsilon},
+				simulation{mechanisms.Sum, "", "lognormal:120,0.6", latency, wide, n, epsilon})
 		}
 	}
 	return all

@@ -27,7 +27,8 @@ func TestSolve(t *testing.T) {
 		{mechanisms.Query{Statistic: mechanisms.Quantile, P: p99}, Public{Users: 1000, Shape: s}, Wanted{20, Value}},
 		{mechanisms.Query{Statistic: mechanisms.Quantiles, P: p99}, Public{Users: 5000}, Wanted{0.005, Share}},
 		{mechanisms.Query{Statistic: mechanisms.Mode}, Public{}, Wanted{50, Ranks}},
-		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{Users: 5000}, Wanted{100, Value}},
+		{mechanisms.Query{Statistic: mechanisms.Mean, Clip: "none"}, Public{Users: 5000}, Wanted{100, Value}},
+		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{Users: 1000, Shape: s}, Wanted{5, Value}},
 		{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.05")}, Public{Users: 1000, Shape: s}, Wanted{5, Value}},
 	} {
 		c.q.Grid, c.q.Epsilon = g, dec("1")
@@ -78,6 +79,7 @@ func TestSolveFails(t *testing.T) {
 		{mechanisms.Query{Statistic: mechanisms.Median}, Public{}, Wanted{0.01, Share}, ErrUnknown},
 		{mechanisms.Query{Statistic: mechanisms.Median}, Public{Users: 100}, Wanted{3, Value}, ErrUnknown},
 		{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.1")}, Public{Users: 100}, Wanted{3, Value}, ErrUnknown},
+		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{Users: 100}, Wanted{3, Value}, ErrUnknown},
 	} {
 		c.q.Grid = g
 		if _, err := Epsilon(c.q, c.public, c.wanted); !errors.Is(err, c.want) {

@@ -12,7 +12,7 @@ import (
 )
 
 var statistics = []mechanisms.Statistic{mechanisms.Median, mechanisms.Quantile, mechanisms.Quantiles, mechanisms.Mode,
-	mechanisms.Mean, mechanisms.TrimmedMean, mechanisms.Count, mechanisms.Outside}
+	mechanisms.Mean, mechanisms.Sum, mechanisms.TrimmedMean, mechanisms.Count, mechanisms.Outside}
 
 // releaseNode is a release and where it is written; its mechanism is still to be made.
 type releaseNode struct {
@@ -41,6 +41,9 @@ var releaseForm = form{
 		value: into(listOf(probability, "numbers greater than 0 and less than 1, for example [0.9, 0.99]", 1, most), func(r *releaseNode, v []decimal.Decimal) { r.Query.P = v })},
 	{name: "trim", required: true, only: of(mechanisms.TrimmedMean), example: "0.05", meaning: "the fraction of the users that is cut off at each end",
 		value: into(number(span{least: "0", under: "0.5"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Trim = v })},
+	{name: "clip", only: of(mechanisms.Mean, mechanisms.Sum, mechanisms.TrimmedMean), absent: "the mechanism finds an interval", example: "none",
+		meaning: "`none`: every value counts as it is, within the bounds. Otherwise a part of the ε finds an interval that few users lie outside of, and values are cut to it",
+		value:   into(oneOf("none"), func(r *releaseNode, v string) { r.Query.Clip = v })},
 	{name: "above", only: of(mechanisms.Count), absent: "no limit", example: "800", meaning: "count only users whose value is greater than this",
 		value: into(number(span{}), func(r *releaseNode, v decimal.Decimal) { r.Query.Above = &v })},
 	{name: "below", only: of(mechanisms.Count), absent: "no limit", example: "100", meaning: "count only users whose value is less than this",

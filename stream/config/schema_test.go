@@ -29,6 +29,7 @@ streams:
       - {name: low, statistic: count, below: 0, epsilon: 0.1}
       - {name: mean, statistic: mean, mechanism: smooth_laplace, epsilon: 0.1, delta: 0.0000001, beta: 0.002}
       - {name: cut, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_cauchy, epsilon: 0.1, gamma: 3}
+      - {name: all, statistic: sum, clip: none, epsilon: 0.1}
     output: {topic: out}
     budget: {epsilon: 20, per: forever, delta: 0.001}
     on_exhausted: withhold

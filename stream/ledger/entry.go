@@ -86,7 +86,7 @@ type Value struct {
 	// Mechanism is the one that was drawn, where the draw chose it; "": that of the release. Which one it was is released:
 	// see mechanisms.Draw.
 	Mechanism string `json:"mechanism,omitempty"`
-	// Value is the exact decimal on the grid, or a whole number of users; nil: withheld.
+	// Value is an exact decimal, as mechanisms.Scale says, or a whole number of users; nil: withheld.
 	Value *decimal.Decimal `json:"value,omitempty"`
 	// RankError95, PLow and PHigh: make them with [RankError], [PercentileLow] and [PercentileHigh]; nil: none.
 	RankError95 *decimal.Decimal `json:"rank_error_95,omitempty"`
@@ -97,6 +97,8 @@ type Value struct {
 	// Quality is "useful", "rough" or "noise", as mechanisms.Query.Judge says; "": nothing public bounds the error. It is
 	// decided when the value is drawn, so that it stays the same when the rule is changed.
 	Quality string `json:"quality,omitempty"`
+	// Clip is the interval that values were cut to before they were added up, both ends included; nil: none was found.
+	Clip *[2]decimal.Decimal `json:"clip,omitempty"`
 	// Interval is the paid value interval, Smoothed the free estimate from this and earlier releases; nil: none.
 	Interval *Interval `json:"interval,omitempty"`
 	Smoothed *Smoothed `json:"smoothed,omitempty"`

@@ -96,6 +96,8 @@ type output struct {
 type accuracy struct {
 	Error95 *number `json:"error_95"`
 	Quality *string `json:"quality"`
+	// Clip is there only where values were cut, so that the records of older entries stay as they are.
+	Clip *[2]number `json:"clip,omitempty"`
 }
 
 type outputInterval struct {
@@ -185,6 +187,9 @@ func (o *output) fill(v Value) {
 		o.Error95 = optional(v.Error95)
 		if v.Quality != "" {
 			o.Quality = &v.Quality
+		}
+		if c := v.Clip; c != nil {
+			o.Clip = &[2]number{{c[0]}, {c[1]}}
 		}
 	}
 	if n := v.Interval; n != nil {

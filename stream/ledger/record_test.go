@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
 )
 
 // The contract's example, byte for byte.
@@ -177,6 +178,29 @@ func BenchmarkDecode(b *testing.B) {
 	for b.Loop() {
 		if _, err := Decode(value); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A mean says what its values were cut to. Records of other values have no such field, so that none of what was published
+// before changes.
+func TestRecordsSayWhatWasCut(t *testing.T) {
+	e := exampleEntry()
+	e.Releases[0] = Release{Name: "typical", Statistic: "mean", Mechanism: "clipped", Unit: "ms", Epsilon: dec("0.1")}
+	e.Groups[0].Values[0] = Value{Value: some("144.071"), Error95: some("2.5"), Clip: &[2]decimal.Decimal{dec("0"), dec("1024.5")}, Quality: "useful"}
+	back, err := Decode([]byte(encode(t, e)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range []Entry{e, back} {
+		r := records(t, entry)
+		if got := fields(t, r[0]); got["clip"] != "[0,1024.5]" || got["value"] != "144.071" || got["error_95"] != "2.5" {
+			t.Errorf("a mean: %v", got)
+		}
+		for _, other := range r[1:] {
+			if _, there := fields(t, other)["clip"]; there {
+				t.Errorf("a count has been cut: %s", other.Value)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/shopspring/decimal"
 )
 
 func compiledSchema(t *testing.T) (*jsonschema.Schema, map[string]any) {
@@ -33,7 +34,7 @@ func compiledSchema(t *testing.T) (*jsonschema.Schema, map[string]any) {
 // and no other. A new field of a record must be described in record.schema.json.
 func TestRecordsFollowTheSchema(t *testing.T) {
 	s, described := compiledSchema(t)
-	exhausted, paid, old := exampleEntry(), exampleEntry(), exampleEntry()
+	exhausted, paid, old, cut := exampleEntry(), exampleEntry(), exampleEntry(), exampleEntry()
 	exhausted.Reason = BudgetExhausted
 	exhausted.Groups = []Group{{Name: ""}}
 	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000")}
@@ -41,7 +42,13 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 	paid.Standing.StreamSpent, paid.Standing.BudgetSpent = nil, nil
 	paid.Incomplete = true
 	old.Format = 0
-	for name, e := range map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "old": old} {
+	for i := range cut.Groups[0].Values {
+		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024")}
+	}
+	cut.Groups = cut.Groups[:1]
+	plain := maps.Clone(described) // fields of a record whose values were not cut
+	delete(plain, "clip")
+	for name, e := range map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "old": old, "cut": cut} {
 		for _, r := range records(t, e) {
 			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.Value))
 			if err != nil {
@@ -54,7 +61,11 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 			if e.Format != Format {
 				continue
 			}
-			if d := cmp.Diff(slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(fields))); d != "" {
+			all := plain
+			if name == "cut" {
+				all = described
+			}
+			if d := cmp.Diff(slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(fields))); d != "" {
 				t.Fatalf("fields of the schema and of a record (-, +):\n%s", d)
 			}
 			for _, inner := range []string{"interval", "smoothed"} {

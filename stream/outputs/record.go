@@ -30,6 +30,7 @@ type Record struct {
 	RankError95  *json.Number `json:"rank_error_95"`
 	Error95      *json.Number `json:"error_95"`
 	Quality      string       `json:"quality"` // "" for null, and in records of earlier releases of louver
+	Clip         *Clip        `json:"clip"`
 	Users        *int64       `json:"users"`
 	PLow         *json.Number `json:"p_low"`
 	PHigh        *json.Number `json:"p_high"`
@@ -42,6 +43,9 @@ type Record struct {
 	BudgetLeft   int64        `json:"budget_windows_left"`
 	SchemaString string       `json:"schema"`
 }
+
+// Clip is the interval that a mean's or sum's values were cut to: its ends.
+type Clip [2]json.Number
 
 // Interval is a paid interval.
 type Interval struct {

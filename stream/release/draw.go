@@ -31,6 +31,7 @@ type program struct {
 type draw struct {
 	mechanism mechanisms.Mechanism
 	query     mechanisms.Query
+	scale     mechanisms.Scale
 	first     int
 	counting  bool // it releases the number of users, which the others may use
 }
@@ -38,7 +39,7 @@ type draw struct {
 func newProgram(s *config.Stream, start int64) *program {
 	p := &program{stream: s, schedule: stage.Schedule(s, start), price: s.Price()}
 	for _, r := range s.Releases {
-		p.draws = append(p.draws, draw{mechanism: r.Mechanism, query: r.Query, first: len(p.releases), counting: countsUsers(r.Query)})
+		p.draws = append(p.draws, draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism), first: len(p.releases), counting: countsUsers(r.Query)})
 		p.releases = append(p.releases, described(s, r)...)
 	}
 	return p
@@ -166,10 +167,7 @@ func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw, use
 	for i, x := range drawn.Values {
 		v := &values[i]
 		v.Mechanism = drawn.Mechanism
-		figure := p.figure(x)
-		if d.mechanism.Counts() {
-			figure = decimal.NewFromInt(x)
-		}
+		figure := d.scale.Decimal(x)
 		v.Value = &figure
 		v.RankError95 = at(drawn.RankError95, i, ledger.RankError)
 		v.Error95 = at(drawn.Error95, i, ledger.Error)
@@ -177,12 +175,10 @@ func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw, use
 		v.PLow = at(drawn.PLow, i, ledger.PercentileLow)
 		v.PHigh = at(drawn.PHigh, i, ledger.PercentileHigh)
 		if d.query.Interval != nil {
-			v.Interval = &ledger.Interval{Level: *d.query.Interval, Low: p.figure(drawn.Low), High: p.figure(drawn.High)}
+			v.Interval = &ledger.Interval{Level: *d.query.Interval, Low: d.scale.Decimal(drawn.Low), High: d.scale.Decimal(drawn.High)}
+		}
+		if c := drawn.Clip; c != nil {
+			v.Clip = &[2]decimal.Decimal{d.scale.Decimal(c[0]), d.scale.Decimal(c[1])}
 		}
 	}
-}
-
-// figure is a grid point as an exact decimal.
-func (p *program) figure(index int64) decimal.Decimal {
-	return decimal.RequireFromString(p.stream.Grid.Text(index))
 }

@@ -197,9 +197,10 @@ func (a *prior) smooth(e *ledger.Entry) {
 			if s == nil {
 				continue
 			}
-			out := &ledger.Smoothed{Value: a.program.figure(s.Value)}
+			scale := a.program.draws[d].scale
+			out := &ledger.Smoothed{Value: scale.Decimal(s.Value)}
 			if s.Band {
-				low, high := a.program.figure(s.Low), a.program.figure(s.High)
+				low, high := scale.Decimal(s.Low), scale.Decimal(s.High)
 				out.Low, out.High = &low, &high
 			}
 			e.Groups[g].Values[a.program.draws[d].first].Smoothed = out

@@ -1,0 +1,256 @@
+package mechanisms
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// clipping finds from the data, privately, an interval that values are cut to before they are added up. The noise of a
+// sum grows with the interval's width, so that a narrow one that few users lie outside of is worth a part of ε. It is
+// drawn in two steps, from an ε that is a whole number of fractions of the release's:
+//
+// Information. I = ε·n says how many users there are for one unit of noise. It comes from a count N0 that was released
+// for the same window, less one unit of its noise: I = ε·N0 − ε/ε₀; or from the users expected: I = ε·E/2; or, where
+// neither is known, from a count of its own with ε₀ = ε/16 and discrete Laplace noise. I sets only θ = ½ if I < 64 and ⅓
+// otherwise, the share of the interval, and s = ⌊I/14⌋, but 5 at least and 54 at most.
+//
+// Interval. Of all intervals [l, h] between the borders of public cells (see [cellBounds]), one is drawn with
+//
+//	P(l, h) ∝ (h − l + 1 + w0)^−4 · e^{−ε_t·Out(l, h)},   w0 = ⌊N/2^s⌋, ε_t = θ times what the count left of ε,
+//
+// where Out is the number of users outside. The sums get the rest, ε_m. At a tail of index α the law stops where
+// ε_t·Out is about 4/α. The power must not outweigh the users, 4·ln(N/w0) ≲ ¾·θ·I: hence w0.
+//
+// Privacy. The count has sensitivity 1. A user at y multiplies the weights of the intervals without y by e^{−ε_t} and
+// leaves the others alone, so that each weight and their sum change by a factor in [e^{−ε_t}, 1] and every probability
+// by one in e^{±ε_t}: there is no factor ½, and the draw is ε_t-bounded-range. The public factor depends on I alone.
+// θ, s, l and h depend on the data through what was drawn before and in no other way, so that ε adds up by adaptive
+// composition: ε/16 + ε_t + ε_m = ε, or ε_t + ε_m = ε without a count of its own. For zCDP the parts add up to
+// (ε/16)²/2 + ε_t²/8 + ε_m²/2 at most, which is 0.24 ε².
+//
+// Source: the exponential mechanism of McSherry & Talwar (2007); bounded range: Dong, Durfee, Rogers (2020).
+type clipping struct {
+	last     int64
+	borders  []int64  // b_0 = 0 < … < b_C = N+1
+	epsilon  *big.Rat // of the release
+	expected int64
+	own      noise       // of the count of its own
+	unit     *big.Rat    // of its noise, in I
+	shares   [2][2]share // by [a count of its own is paid][I is 64 or more]
+}
+
+// share is how ε is divided between the interval and the sums.
+type share struct {
+	interval exact.Rate // ε_t
+	sums     noise      // with ε_m
+	rho      float64
+}
+
+// plan is what the information says: how the rest is divided, and s.
+type plan struct {
+	share
+	halvings    uint
+	information float64
+}
+
+const (
+	cellsPerDistance, fewestCells = 8, 64
+	sureFrom                      = 64 // of I
+	perHalving                    = 14 // of I
+	fewestHalvings, mostHalvings  = 5, 54
+	ownShare                      = 16 // the own count's part is ε/16
+)
+
+// newClipping returns the clipping of a query whose release is ε-DP.
+func newClipping(q *Query) (*clipping, error) {
+	num, den, err := positive("epsilon", q.Epsilon)
+	if err != nil {
+		return nil, err
+	}
+	c := q.clipping(laplace{num, den, ownShare}, ownShare)
+	e := q.Epsilon.InexactFloat64()
+	for own, left := range []*big.Rat{big.NewRat(1, 1), big.NewRat(ownShare-1, ownShare)} {
+		for sure, theta := range []*big.Rat{big.NewRat(1, 2), big.NewRat(1, 3)} {
+			interval := new(big.Rat).Mul(left, theta)
+			sums := new(big.Rat).Sub(left, interval)
+			x := &c.shares[own][sure]
+			x.interval = exact.NewRate(new(big.Rat).Mul(c.epsilon, interval))
+			x.sums = laplace{num * sums.Num().Uint64(), den, sums.Denom().Uint64()}
+			ofSums, _ := sums.Float64()
+			x.rho = rhoOfRange(x.interval.Float()) + rhoOfPure(e*ofSums)
+			if own > 0 {
+				x.rho += rhoOfPure(e / ownShare)
+			}
+		}
+	}
+	return c, nil
+}
+
+// newConcentrated returns the clipping of a query whose release is ρ-zCDP, ρ = ½ε², with Gaussian noise. The count of its
+// own takes ρ/32, which is σ² = 16/ρ, and is taken for σ·√ρ·2 = 8 less in I. The interval takes ρ/4 if I < 64, which is
+// ε_t = √(2ρ) = ε, and otherwise ρ/8, ε_t = √ρ rounded down to a fraction.
+func newConcentrated(q *Query) (*clipping, error) {
+	if _, _, err := positive("epsilon", q.Epsilon); err != nil {
+		return nil, err
+	}
+	rho := func(part *big.Rat) *big.Rat {
+		x := q.Epsilon.Rat()
+		return x.Mul(x, x).Mul(x, part).Mul(x, big.NewRat(1, 2))
+	}
+	count := big.NewRat(1, 32)
+	c := q.clipping(gaussian{rho(count)}, 8)
+	for own := range c.shares {
+		for sure, of := range []struct{ rate, rho *big.Rat }{{big.NewRat(1, 1), big.NewRat(1, 4)}, {big.NewRat(70710678, 100000000), big.NewRat(1, 8)}} {
+			left := new(big.Rat).Sub(big.NewRat(1, 1), of.rho)
+			if own > 0 {
+				left.Sub(left, count)
+			}
+			e := q.Epsilon.InexactFloat64()
+			c.shares[own][sure] = share{exact.NewRate(new(big.Rat).Mul(c.epsilon, of.rate)), gaussian{rho(left)}, e * e / 2}
+		}
+	}
+	return c, nil
+}
+
+func (q *Query) clipping(own noise, unit int64) *clipping {
+	return &clipping{last: q.Grid.last, borders: cellBounds(q.Grid.last+1, q.Grid.anchor, cellsPerDistance, fewestCells),
+		epsilon: q.Epsilon.Rat(), expected: q.ExpectedUsers, own: own, unit: big.NewRat(unit, 1)}
+}
+
+// dearest is the ρ of the dearest way to draw, rounded up.
+func (c *clipping) dearest() float64 {
+	most := 0.0
+	for own := range c.shares {
+		for sure := range c.shares[own] {
+			most = max(most, c.shares[own][sure].rho)
+		}
+	}
+	return roundUp(most)
+}
+
+// plan draws what is needed to know the information.
+func (c *clipping) plan(n int64, users *NoisyCount, source *exact.Source) plan {
+	information, own := new(big.Rat), 0
+	switch released := c.released(users); {
+	case released != nil:
+		information = released
+	case c.expected > 0:
+		information.Mul(c.epsilon, big.NewRat(c.expected, 2))
+	default:
+		own = 1
+		count := c.own.draw(source, 1)
+		if count.Add(count, big.NewInt(n)); count.Sign() > 0 {
+			information.Mul(c.epsilon, new(big.Rat).SetInt(count))
+		}
+		information.Sub(information, c.unit)
+	}
+	return c.planFor(information, own)
+}
+
+// released is the information in a count that was released, nil if there is none that is as good as one of its own.
+func (c *clipping) released(users *NoisyCount) *big.Rat {
+	if users == nil {
+		return nil
+	}
+	epsilon := new(big.Rat).SetFloat64(users.Epsilon)
+	if epsilon == nil || epsilon.Sign() <= 0 {
+		return nil
+	}
+	unit := epsilon.Quo(c.epsilon, epsilon)
+	if unit.Cmp(big.NewRat(ownShare, 1)) > 0 {
+		return nil
+	}
+	information := new(big.Rat).SetInt64(max(0, users.Value))
+	return information.Mul(information, c.epsilon).Sub(information, unit)
+}
+
+func (c *clipping) planFor(information *big.Rat, own int) plan {
+	sure := 0
+	if information.Cmp(big.NewRat(sureFrom, 1)) >= 0 {
+		sure = 1
+	}
+	halvings := new(big.Int).Quo(information.Num(), new(big.Int).Mul(information.Denom(), big.NewInt(perHalving)))
+	known, _ := information.Float64()
+	return plan{c.shares[own][sure], uint(cut(halvings, fewestHalvings, mostHalvings)), known}
+}
+
+// draw draws the interval l..h of a sample. The memory is used again.
+func (c *clipping) draw(s *Sample, p plan, source *exact.Source, memory *[]float64) (l, h int64) {
+	law := c.law(s, p)
+	*memory = law.weights((*memory)[:0])
+	i, j := law.pair(source.Pick(*memory, weightSlack, law.long))
+	return law.borders[i], law.borders[j] - 1
+}
+
+// intervals is the law of the interval on one sample. Out is the number of users below l and that above h, whose weights
+// are multiplied.
+type intervals struct {
+	rate        exact.Rate
+	borders     []int64
+	floor       int64   // w0
+	below       []int64 // how many users lie below each border
+	n           int64
+	left, right []float64 // e^{−ε_t·below}, e^{−ε_t·(n − below)}
+}
+
+func (c *clipping) law(s *Sample, p plan) *intervals {
+	x := &intervals{rate: p.interval, borders: c.borders, floor: c.last >> p.halvings, n: s.n}
+	x.below, x.left, x.right = make([]int64, len(c.borders)), make([]float64, len(c.borders)), make([]float64, len(c.borders))
+	for i, b := range c.borders {
+		x.below[i] = s.below(b)
+		x.left[i], x.right[i] = x.rate.Weight(x.below[i]), x.rate.Weight(s.n-x.below[i])
+	}
+	return x
+}
+
+// size is the number of intervals.
+func (x *intervals) size() int { return len(x.borders) * (len(x.borders) - 1) / 2 }
+
+// weightSlack is the relative error of a weight: that of two exponentials and ten roundings of 2^−53.
+const weightSlack = 2*exact.WeightError + 0x1p-49
+
+// weights appends all of them, from the lowest border on.
+func (x *intervals) weights(all []float64) []float64 {
+	all = slices.Grow(all, x.size())
+	for i, left := range x.left {
+		for j := i + 1; j < len(x.borders); j++ {
+			width := float64(x.borders[j] - x.borders[i] + x.floor)
+			inverse := 1 / (width * width)
+			all = append(all, inverse*inverse*left*x.right[j])
+		}
+	}
+	return all
+}
+
+// pair returns the borders of the k-th interval: those with i = 0 come first.
+func (x *intervals) pair(k int) (i, j int) {
+	for row := len(x.borders) - 1; k >= row; row-- {
+		k -= row
+		i++
+	}
+	return i, i + 1 + k
+}
+
+// long encloses the weights.
+func (x *intervals) long(prec uint) []exact.Interval {
+	weights := make([]exact.Interval, 0, x.size())
+	left, right := make([]exact.Interval, len(x.borders)), make([]exact.Interval, len(x.borders))
+	for i, below := range x.below {
+		left[i], right[i] = x.rate.Interval(below, prec), x.rate.Interval(x.n-below, prec)
+	}
+	for i := range x.borders {
+		for j := i + 1; j < len(x.borders); j++ {
+			weights = append(weights, left[i].Mul(right[j]).Quo(fourth(x.borders[j]-x.borders[i]+x.floor, prec)))
+		}
+	}
+	return weights
+}
+
+// fourth encloses w^4.
+func fourth(w int64, prec uint) exact.Interval {
+	z := exact.FromInt(w, prec)
+	z = z.Mul(z)
+	return z.Mul(z)
+}

@@ -1,0 +1,43 @@
+package exact
+
+import "sort"
+
+// Pick returns i with probability proportional to the i-th of some positive real weights.
+//
+// weights holds them as float64, each within slack of its true value, relatively; one below 10^−300 may be 0 as long as
+// some weight is above 10^−100. A uniform number falls into one of the weights' shares. Where it falls too close to
+// the border of two shares for float64 to tell, long encloses the true weights with prec bits and decides.
+func (s *Source) Pick(weights []float64, slack float64, long func(prec uint) []Interval) int {
+	u, total := s.Uniform(), 0.0
+	for _, w := range weights {
+		total += w
+	}
+	x, sum := u.Float()*total, 0.0
+	// Each addition rounds by 2^−53 of the total at most, x is off by slack + 2^−52 + 2^−64 of it.
+	margin := total * (4*slack + float64(len(weights)+4)*0x1p-51)
+	for i, w := range weights {
+		before := sum
+		sum += w
+		if x >= sum && i < len(weights)-1 {
+			continue
+		}
+		if (i == 0 || x-margin > before) && (i == len(weights)-1 || x+margin < sum) {
+			return i
+		}
+		break
+	}
+	s.refined++
+	for prec := uint(firstPrec); ; prec *= 2 {
+		upTo := long(prec)
+		total := FromInt(0, prec)
+		for i, w := range upTo {
+			total = total.Add(w)
+			upTo[i] = total
+		}
+		x := u.Interval(prec).Mul(total)
+		i := sort.Search(len(upTo)-1, func(i int) bool { return x.Before(upTo[i]) })
+		if i == 0 || upTo[i-1].Before(x) {
+			return i
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package exact
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+)
+
+// picker are weights e^{−κ·k} with long forms.
+func picker(r Rate, levels []int64) (weights []float64, long func(uint) []Interval) {
+	for _, k := range levels {
+		weights = append(weights, r.Weight(k))
+	}
+	return weights, func(prec uint) []Interval {
+		all := make([]Interval, len(levels))
+		for i, k := range levels {
+			all[i] = r.Interval(k, prec)
+		}
+		return all
+	}
+}
+
+func TestPick(t *testing.T) {
+	s := testSource(11)
+	levels := []int64{3, 0, 900, 1, 1, 5, 2}
+	weights, long := picker(NewRate(big.NewRat(7, 10)), levels)
+	dptest.CheckSampler(t, "pick", dptest.Counts(50000, len(levels), func() int { return s.Pick(weights, WeightError, long) }), func(f float64) []float64 {
+		law := make([]float64, len(levels))
+		for i, k := range levels {
+			law[i] = math.Exp(-0.7 * f * float64(k))
+		}
+		return dptest.Normalise(law)
+	})
+	if got := s.Pick([]float64{1}, WeightError, nil); got != 0 {
+		t.Errorf("of one: %d", got)
+	}
+}
+
+// Numbers next to a border are decided by more digits, and rightly.
+func TestPickRefines(t *testing.T) {
+	rate := NewRate(big.NewRat(1, 3))
+	weights, long := picker(rate, []int64{0, 1})
+	share := FromInt(1, 200).Quo(FromInt(1, 200).Add(rate.Interval(1, 200)))
+	border, _ := new(big.Float).SetMantExp(share.Lo, 64).Uint64()
+	for delta := int64(-3000); delta <= 3000; delta += 8 {
+		s := NewSource(bitsThen(border + uint64(delta)))
+		want := 0
+		if delta > 0 {
+			want = 1
+		}
+		if got := s.Pick(weights, WeightError, long); got != want && delta != 0 {
+			t.Fatalf("at %d·2^−64 from the border: %d", delta, got)
+		}
+		if s.Refined() != 1 {
+			t.Fatalf("at %d·2^−64 from the border float64 decided", delta)
+		}
+	}
+}
+
+// Where float64 decides, long arithmetic agrees: with a slack of 1 everything is refined.
+func TestPickRefinesToTheSame(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	for range 500 {
+		levels := make([]int64, 2+rng.IntN(30))
+		for i := range levels {
+			levels[i] = rng.Int64N(40)
+		}
+		weights, long := picker(NewRate(big.NewRat(rng.Int64N(1000)+1, rng.Int64N(1000)+1)), levels)
+		first := make([]byte, 8)
+		for i := range first {
+			first[i] = byte(rng.Uint32())
+		}
+		reader := func() io.Reader { return io.MultiReader(bytes.NewReader(first), rand.NewChaCha8([32]byte{9})) }
+		plain, refined := NewSource(reader()), NewSource(reader())
+		got, want := plain.Pick(weights, WeightError, long), refined.Pick(weights, 1, long)
+		if got != want || refined.Refined() != 1 {
+			t.Fatalf("%v: %d by float64, %d by long arithmetic", levels, got, want)
+		}
+	}
+}
+
+func TestDiscreteGaussian(t *testing.T) {
+	s := testSource(12)
+	for _, variance := range []*big.Rat{big.NewRat(1, 9), big.NewRat(1, 1), big.NewRat(22, 7), big.NewRat(300, 1)} {
+		v, _ := variance.Float64()
+		side := int(8*math.Sqrt(v)) + 8
+		law := func(factor float64) []float64 {
+			p := make([]float64, 2*side+1)
+			for x := range p {
+				z := float64(x - side)
+				p[x] = math.Exp(-factor * z * z / (2 * v))
+			}
+			return dptest.Normalise(p)
+		}
+		counts := dptest.Counts(50000, 2*side+1, func() int {
+			return int(min(max(s.DiscreteGaussian(variance).Int64(), -int64(side)), int64(side))) + side
+		})
+		dptest.CheckSampler(t, "discrete Gaussian of variance "+variance.String(), counts, law)
+	}
+	// σ = 2^100 needs more than 64 bits: |z| < σ with probability 0.683. Binomial(400, 0.683): 223 to 321 but for 10⁻⁷.
+	variance, within := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 200)), 0
+	for range 400 {
+		if s.DiscreteGaussian(variance).BitLen() <= 100 {
+			within++
+		}
+	}
+	if within < 223 || within > 321 {
+		t.Errorf("%d of 400 numbers lie within σ = 2^100", within)
+	}
+}
+
+func BenchmarkDiscreteGaussian(b *testing.B) {
+	s, variance := testSource(13), big.NewRat(1000000, 7)
+	for b.Loop() {
+		s.DiscreteGaussian(variance)
+	}
+}

@@ -1,0 +1,107 @@
+package mechanisms
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// noise is added to whole numbers. Its scale is the sensitivity of what it is added to, at least 1.
+type noise interface {
+	draw(source *exact.Source, sensitivity uint64) *big.Int
+	// rate is the ε of the noise, for Gaussian noise √(2ρ): that of the count whose noise is like it.
+	rate() float64
+	// reach bounds |Z| with probability 1 − eta.
+	reach(sensitivity uint64, eta float64) *big.Int
+	// pairReach lists the corners (x, y) ≥ 0 of a set that holds (|Z₁|, |Z₂|), two independent draws, with probability 95 %,
+	// and is the smallest that has (x', y') for all x' ≤ x and y' ≤ y and is convex.
+	pairReach(sensitivity uint64) [][2]*big.Int
+}
+
+// laplace is discrete Laplace noise of rate ε = num/(den·part): P(Z=z) ∝ e^{−|z|·ε/sensitivity}.
+//
+// Privacy: numbers that one user changes by at most the sensitivity in all, in the L1 norm, are released with ε-DP, since
+// each step changes a noise's law by a factor within e^{±ε/sensitivity}.
+//
+// Source: Ghosh, Roughgarden, Sundararajan (2009); drawn as in Canonne, Kamath, Steinke (2020).
+type laplace struct{ num, den, part uint64 }
+
+func (n laplace) draw(source *exact.Source, sensitivity uint64) *big.Int {
+	return source.DiscreteLaplace(n.num, n.den, n.part*sensitivity)
+}
+
+func (n laplace) rate() float64 { return float64(n.num) / float64(n.den) / float64(n.part) }
+
+func (n laplace) reach(sensitivity uint64, eta float64) *big.Int {
+	return reachOfLaplace(n.rate()/float64(sensitivity), eta)
+}
+
+// reachOfLaplace is the least t with P(|Z| > t) = 2r^{t+1}/(1+r) ≤ eta for P(Z=z) ∝ r^{|z|}, r = e^{−rate}.
+func reachOfLaplace(rate, eta float64) *big.Int {
+	return whole(math.Log(eta*(1+math.Exp(-rate))/2)/-rate - 1)
+}
+
+// pairReach is the least K with P(|Z₁|+|Z₂| > K) = 4r^{K+1}((K+1)(1−r) + r)/(1+r)² ≤ 5 %: (1−r)²/(1+r)²·r^s is the
+// probability of each of the 4s pairs with |z₁|+|z₂| = s ≥ 1.
+func (n laplace) pairReach(sensitivity uint64) [][2]*big.Int {
+	rate := n.rate() / float64(sensitivity)
+	r, step := math.Exp(-rate), -math.Expm1(-rate)
+	beyond := func(k float64) float64 { // at least K
+		return 4 * math.Exp(-rate*(k+1)) * ((k+1)*step + r) / ((1 + r) * (1 + r))
+	}
+	low, high := -1.0, 20/rate+1
+	for high-low > max(0.25, high*1e-12) {
+		if mid := (low + high) / 2; beyond(mid) <= 0.05 {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	least := math.Floor(high)
+	if beyond(least) > 0.05 {
+		least++
+	}
+	k := whole(least)
+	return [][2]*big.Int{{k, new(big.Int)}, {new(big.Int), k}}
+}
+
+// gaussian is discrete Gaussian noise, P(Z=z) ∝ e^{−z²/(2σ²)} with σ² = sensitivity²/(2ρ).
+//
+// Privacy: numbers that one user changes by at most the sensitivity in the L2 norm are released with ρ-zCDP.
+//
+// Source: Canonne, Kamath, Steinke (2020), Theorem 14 and Algorithm 3.
+type gaussian struct{ rho *big.Rat }
+
+func (n gaussian) variance(sensitivity uint64) *big.Rat {
+	s := new(big.Rat).SetUint64(sensitivity)
+	s.Mul(s, s).Quo(s, n.rho)
+	return s.Quo(s, big.NewRat(2, 1))
+}
+
+func (n gaussian) rate() float64 {
+	rho, _ := n.rho.Float64()
+	return math.Sqrt(2 * rho)
+}
+
+func (n gaussian) draw(source *exact.Source, sensitivity uint64) *big.Int {
+	return source.DiscreteGaussian(n.variance(sensitivity))
+}
+
+// reach is from P(|Z| > t) = P(|Z| ≥ t+1) ≤ P(|N(0, σ²)| ≥ t) for whole t (Canonne, Kamath, Steinke 2020, Proposition 25).
+func (n gaussian) reach(sensitivity uint64, eta float64) *big.Int {
+	variance, _ := n.variance(sensitivity).Float64()
+	return whole(math.Sqrt(2*variance) * math.Erfinv(1-eta))
+}
+
+// pairReach is a square: each of the two stays within it with probability 97.5 %.
+func (n gaussian) pairReach(sensitivity uint64) [][2]*big.Int {
+	g := n.reach(sensitivity, 0.025)
+	return [][2]*big.Int{{g, g}}
+}
+
+// whole returns the least whole number of at least x and 0, with room for the rounding errors of x.
+func whole(x float64) *big.Int {
+	z, _ := big.NewFloat(math.Ceil(max(0, x*(1+1e-12)-1e-9))).Int(nil)
+	return z
+}

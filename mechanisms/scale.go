@@ -1,0 +1,50 @@
+package mechanisms
+
+import "github.com/shopspring/decimal"
+
+// Scale says what the numbers of a [Draw] stand for: the number i is the value origin + i·step. It is immutable.
+type Scale struct{ origin, step decimal.Decimal }
+
+// Decimal returns the value of i, exact.
+func (s Scale) Decimal(i int64) decimal.Decimal { return s.origin.Add(s.Length(i)) }
+
+// Text returns the value of i without exponent and without trailing zeros.
+func (s Scale) Text(i int64) string { return s.Decimal(i).String() }
+
+// Float returns the value of i as the nearest float64.
+func (s Scale) Float(i int64) float64 { return s.Decimal(i).InexactFloat64() }
+
+// Length returns the distance of n steps.
+func (s Scale) Length(n int64) decimal.Decimal { return s.step.Mul(decimal.NewFromInt(n)) }
+
+// Scale returns the scale of what m, the mechanism of this query, draws: numbers of users where it counts, the points of
+// the grid mostly, and for means finer ones.
+func (q *Query) Scale(m Mechanism) Scale {
+	if own, ok := m.(interface{ scale() Scale }); ok {
+		return own.scale()
+	}
+	if m.Counts() {
+		return Scale{step: decimal.NewFromInt(1)}
+	}
+	return q.Grid.scale(1)
+}
+
+// scale is that of the grid's points with parts steps in the place of one.
+func (g *Grid) scale(parts int64) Scale {
+	digits := int32(0)
+	for n := parts; n > 1; n /= 10 {
+		digits++
+	}
+	return Scale{origin: g.lower, step: g.step.Shift(-digits)}
+}
+
+// parts returns into how many parts a step is divided for means: 1000, or a smaller power of ten where the points would
+// be more than [MaxPoints]. Rounding to the grid would be most of a mean's error from 10^5 users on; a finer rounding is
+// just another way to write down what was drawn.
+func (g *Grid) parts() int64 {
+	parts := int64(1000)
+	for parts > 1 && g.last > MaxPoints/parts {
+		parts /= 10
+	}
+	return parts
+}

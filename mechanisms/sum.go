@@ -1,0 +1,171 @@
+package mechanisms
+
+import (
+	"io"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// clippedSum is the default for sums: it finds a magnitude c privately, cuts all values to −c … c, and adds discrete
+// Laplace noise of the scale c to their sum. Information and shares of ε are as [clipping] says; in the place of its
+// interval, c is drawn among the distances from 0 of the borders of public cells, with
+//
+//	P(c) ∝ (c + 1 + w0)^−4 · e^{−ε_t·#(|v| > c)},   w0 = ⌊max|v|/2^s⌋,
+//	S̃ = Σ v' + Z, v' the value v cut to −c … c, P(Z=z) ∝ e^{−|z|·ε_m/c}.
+//
+// wholeSum does without the first step, c = max|v|. What cannot be is cut: a sum of bounds that are not negative is not
+// less than 0. Values and sums are whole multiples of the greatest number that divides both the step and the lower
+// bound, so that a sum is no grid point and needs no rounding.
+//
+// Privacy: ε-DP. A user of the value v multiplies the weights of the c < |v| by e^{−ε_t} and leaves the others alone: the
+// same argument as for an interval. One user changes Σ v' by c at most. ε_m and what c costs are ε together. All else
+// is post-processing.
+type clippedSum struct {
+	header
+	sums
+	*clipping
+	desks *desks
+}
+
+// wholeSum adds noise for the largest value possible.
+type wholeSum struct {
+	header
+	sums
+	noise noise
+}
+
+// sums knows the values of the grid's points in whole units.
+type sums struct {
+	grid *Grid
+	unit int64 // in the grid's own units, 10^−digits
+	// magnitudes are the c in ascending order; the last is max|v|.
+	magnitudes []int64
+}
+
+// newSums takes the magnitudes of the points at which cells begin or, for the last one, end.
+func newSums(g *Grid, borders ...int64) sums {
+	s := sums{grid: g, unit: new(big.Int).GCD(nil, nil, big.NewInt(max(g.lo, -g.lo)), big.NewInt(g.width)).Int64()}
+	for _, b := range borders {
+		v := s.value(min(b, g.last))
+		s.magnitudes = append(s.magnitudes, max(v, -v))
+	}
+	slices.Sort(s.magnitudes)
+	s.magnitudes = slices.Compact(s.magnitudes)
+	return s
+}
+
+func newClippedSum(q *Query) (Mechanism, error) {
+	c, err := newClipping(q)
+	if err != nil {
+		return nil, err
+	}
+	return &clippedSum{header{"clipped", Promise{Epsilon: q.Epsilon, Rho: c.dearest()}}, newSums(q.Grid, c.borders...), c, &desks{}}, nil
+}
+
+// newClippedSumGaussian is the same with ρ-zCDP, ρ = ½ε², and discrete Gaussian noise of variance c²/(2ρ_m).
+func newClippedSumGaussian(q *Query) (Mechanism, error) {
+	c, err := newConcentrated(q)
+	if err != nil {
+		return nil, err
+	}
+	return &clippedSum{header{"clipped_gaussian", concentrated(q.Epsilon)}, newSums(q.Grid, c.borders...), c, &desks{}}, nil
+}
+
+func newWholeSum(q *Query) (Mechanism, error) {
+	num, den, err := positive("epsilon", q.Epsilon)
+	if err != nil {
+		return nil, err
+	}
+	return &wholeSum{header{"laplace", pure(q.Epsilon)}, newSums(q.Grid, 0, q.Grid.last), laplace{num, den, 1}}, nil
+}
+
+func (m *clippedSum) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	k := m.desks.take(random)
+	defer m.desks.put(k)
+	p := m.plan(s.n, public.Users, &k.source)
+	c := m.choose(s, p, &k.source, &k.weights)
+	d := m.sum(s, c, p.sums, &k.source)
+	low, high := m.value(0), m.value(m.grid.last)
+	d.Clip, d.information = []int64{min(max(-c, low), high), max(min(c, high), low)}, p.information
+	return d, k.source.Err()
+}
+
+func (m *wholeSum) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	source := exact.NewSource(random)
+	d := m.sum(s, m.largest(), m.noise, source)
+	return d, source.Err()
+}
+
+// scale counts in units.
+func (m *sums) scale() Scale { return Scale{step: m.grid.decimalOf(m.unit)} }
+
+// value is that of a grid point, in units.
+func (m *sums) value(i int64) int64 { return (m.grid.lo + i*m.grid.width) / m.unit }
+
+// largest is max|v|.
+func (m *sums) largest() int64 { return m.magnitudes[len(m.magnitudes)-1] }
+
+// sum draws the noisy sum of the values cut to −c … c.
+func (m *sums) sum(s *Sample, c int64, z noise, source *exact.Source) Draw {
+	var above, below wide
+	for j, x := range s.values {
+		v := min(max(m.value(x), -c), c)
+		if v >= 0 {
+			above.add(uint64(v), uint64(s.count(j)))
+		} else {
+			below.add(uint64(-v), uint64(s.count(j)))
+		}
+	}
+	sum, off := above.big(), 0.0
+	sum.Sub(sum, below.big())
+	if c > 0 {
+		sum.Add(sum, z.draw(source, uint64(c)))
+		reach, _ := z.reach(uint64(c), 0.05).Float64()
+		off = reach * m.scale().Length(1).InexactFloat64()
+	}
+	least, most := int64(-1<<62), int64(1<<62)
+	if m.grid.lo >= 0 {
+		least = 0
+	}
+	if m.grid.hi <= 0 {
+		most = 0
+	}
+	return Draw{Values: []int64{cut(sum, least, most)}, RankError95: []float64{math.NaN()}, Error95: []float64{off}}
+}
+
+// choose draws c.
+func (m *clippedSum) choose(s *Sample, p plan, source *exact.Source, memory *[]float64) int64 {
+	outside, widen := make([]int64, len(m.magnitudes)), m.largest()>>p.halvings
+	weights := (*memory)[:0]
+	for i, c := range m.magnitudes {
+		outside[i] = m.beyond(s, c)
+		width := float64(c) + float64(1+widen)
+		inverse := 1 / (width * width)
+		weights = append(weights, inverse*inverse*p.interval.Weight(outside[i]))
+	}
+	*memory = weights
+	return m.magnitudes[source.Pick(weights, weightSlack, func(prec uint) []exact.Interval {
+		long := make([]exact.Interval, len(m.magnitudes))
+		for i, c := range m.magnitudes {
+			long[i] = p.interval.Interval(outside[i], prec).Quo(fourth(c+1+widen, prec))
+		}
+		return long
+	})]
+}
+
+// beyond returns how many users have |v| > c.
+func (m *sums) beyond(s *Sample, c int64) int64 {
+	g := m.grid
+	upTo := floorDiv(c*m.unit-g.lo, g.width)  // the last point with v ≤ c
+	from := -floorDiv(c*m.unit+g.lo, g.width) // the first point with v ≥ −c
+	return s.n - s.atMost(min(upTo, g.last)) + s.below(min(max(from, 0), g.last+1))
+}
