@@ -46,7 +46,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
 	s.Backlog.print(w)
 	fmt.Fprintln(w)
-	head := []string{"release", "statistic", "mechanism", "epsilon"}
+	head := []string{"release", "statistic", "mechanism", "ε"}
 	if s.MaxGroups > 1 {
 		head = append(head, "charge a window")
 	}

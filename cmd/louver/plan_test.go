@@ -145,8 +145,8 @@ func TestPlanText(t *testing.T) {
 	got := commandLine(t, "", "plan", file(t, "s.yaml", streamsFile), "--error", "5%")
 	for _, want := range []string{
 		"stream checkout, 5000 users in a window and group\n",
-		"│ p50     │ margin    │ 0.05    │ p43.4–p56.6 (± 312.8 ranks) │ ",
-		"│ users   │ geometric │ 0.02    │ ± 150 users ",
+		"│ p50     │ margin    │ 0.05 │ p43.4–p56.6 (± 312.8 ranks) │ ",
+		"│ users   │ geometric │ 0.02 │ ± 150 users ",
 		"p50: an error of 5% needs ε 0.063 with 5000 users, or 6300 users with ε 0.05.\n",
 		"One window costs a user ε 0.14, in 2 groups: whoever sees what is released can raise a bet of 50:50 on whether that user took part to at most 53.5 %.\n",
 		"A user of all 96 windows of a day, one every 15m, loses ε 13.44: at most 99.9999 %; but for a chance of about 0.000001 only ε ",

@@ -40,7 +40,7 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 	if heads != nil {
 		fmt.Fprintln(w, strings.Join(heads, ", "))
 	}
-	head := []string{"release", "mechanism", "epsilon", "error, 95 %"}
+	head := []string{"release", "mechanism", "ε", "error, 95 %"}
 	if p.Shape != "" {
 		head = append(head, "typical error", "19 of 20 within")
 	}

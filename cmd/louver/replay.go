@@ -142,6 +142,9 @@ func (c *replayCommand) tell(app *App, columns replay.Columns, n int, trial *rep
 	if columns.Group != "" {
 		text += fmt.Sprintf("# groups: [...]   yours to list: the names in %s that you want figures of. The list is public.\n", columns.Group)
 	}
+	if c.From == "" {
+		text += "# The events keep their times. For all of them to count, the stream's start must lie before the first.\n"
+	}
 	if _, err := io.WriteString(app.Out, text); err != nil {
 		return err
 	}
