@@ -37,7 +37,8 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 }
 
 // restore brings gauges to where they stood, from the newest ledger entry of each stream. The output topics may not hold
-// it any more: how long they keep records is the user's choice.
+// it any more: how long they keep records is the user's choice. Only then do streams that have none show zeros: before,
+// nobody would know whether nothing was spent or nothing read.
 func restore(ctx context.Context, reader *outputs.Reader, app string, streams []*config.Stream, gauges *outputs.Gauges) error {
 	wanted := map[int]map[string]bool{} // the streams by the partition that their budget is in, or was
 	for _, s := range streams {
@@ -74,7 +75,11 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 			return nil
 		})
 	}
-	return run.Wait()
+	if err := run.Wait(); err != nil {
+		return err
+	}
+	gauges.Expect(expected(streams, time.Now()))
+	return nil
 }
 
 // showEntry shows what an entry publishes.

@@ -113,7 +113,7 @@ type service struct {
 // has ended, so that the probes always answer.
 func (s *service) run(ctx context.Context) error {
 	operators := prometheus.NewRegistry()
-	gauges := outputs.NewGauges(expected(s.streams, time.Now())...)
+	gauges := outputs.NewGauges()
 	public := prometheus.NewRegistry()
 	public.MustRegister(gauges)
 	engine := &stream.Service{App: s.AppID, Streams: s.streams, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
@@ -166,7 +166,8 @@ func (s *service) work(ctx context.Context, engine *stream.Service, gauges *outp
 		working.Go(func() error { return classed(engine.Run(ctx)) })
 		working.Go(func() error { return s.follow(ctx, engine.Health, gauges) })
 		working.Go(func() error {
-			if err := restore(ctx, readerTelling(s.conn, s.log, engine.Health.Retrying), s.AppID, s.streams, gauges); err != nil && ctx.Err() == nil {
+			err := restore(ctx, readerTelling(s.conn, s.log, engine.Health.Retrying), s.AppID, s.streams, gauges)
+			if err != nil && ctx.Err() == nil {
 				s.log.Warn("the public metrics show only what is published from now on: the ledger cannot be read", zap.Error(err))
 			}
 			return nil

@@ -16,15 +16,8 @@ type Gauges struct {
 	now    func() time.Time
 }
 
-// NewGauges returns gauges of the series that are expected, one record each, which has no value and no window: until the
-// first one is published, they show that nothing is withheld and nothing spent.
-func NewGauges(expected ...Record) *Gauges {
-	g := &Gauges{newest: map[string]Record{}, now: time.Now}
-	for _, r := range expected {
-		g.Update(r)
-	}
-	return g
-}
+// NewGauges returns gauges without figures.
+func NewGauges() *Gauges { return &Gauges{newest: map[string]Record{}, now: time.Now} }
 
 // Update takes a record in; one of an older window than the newest of its series changes nothing.
 func (g *Gauges) Update(r Record) {
@@ -32,6 +25,14 @@ func (g *Gauges) Update(r Record) {
 	defer g.mu.Unlock()
 	if old, ok := g.newest[r.Key()]; !ok || !r.WindowEnd.Before(old.WindowEnd) {
 		g.newest[r.Key()] = r
+	}
+}
+
+// Expect names the series that will be published, by one record each, without value and window. Those that nothing is
+// known of show from now on that nothing is withheld and nothing spent.
+func (g *Gauges) Expect(series []Record) {
+	for _, r := range series {
+		g.Update(r)
 	}
 }
 
