@@ -211,7 +211,7 @@ func (v *view) keys(pages int) string {
 	if pages > 1 {
 		parts = append(parts, fmt.Sprintf("←→ groups, page %d of %d", v.page+1, pages))
 	}
-	parts = append(parts, "q ends")
+	parts = append(parts, "Ctrl-C ends")
 	if len(v.addresses) > 0 {
 		parts = append(parts, "http://"+v.addresses[0])
 	}

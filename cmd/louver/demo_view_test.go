@@ -110,7 +110,7 @@ func TestView80x24(t *testing.T) {
 		"Did Robin of eu call in this window? A coin decided. Guess: y or n.",
 		"Even knowing all others, at most 63 of 100 guesses are right (ε 0.5).",
 		"Somebody in all 8 windows has lost ε 4 at most; the limit is ε 30 in 10m.",
-		"q ends · http://127.0.0.1:8080",
+		"Ctrl-C ends · http://127.0.0.1:8080",
 	} {
 		if got := lines[19+i]; got != want {
 			t.Errorf("line %d: %q, want %q", 20+i, got, want)

@@ -29,10 +29,11 @@ type screen struct {
 // newScreen draws on a terminal. Colours are left out if NO_COLOR is set.
 func newScreen(out *os.File, s scene) *screen {
 	options := []tea.ProgramOption{tea.WithOutput(out), tea.WithoutSignalHandler()}
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		options = append(options, tea.WithInput(nil)) // no keys, but figures
+	keyboard := term.IsTerminal(int(os.Stdin.Fd()))
+	if !keyboard {
+		options = append(options, tea.WithInput(nil))
 	}
-	return &screen{program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s}, options...), scene: s}
+	return &screen{program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard}, options...), scene: s}
 }
 
 // What the model is told besides what happens to the terminal.
@@ -61,9 +62,10 @@ func (s *screen) run(ctx context.Context) error {
 // screenModel is the state of a screen.
 type screenModel struct {
 	view
-	scene scene
-	queue []picture // not shown yet
-	shown time.Time // when the newest was shown
+	scene    scene
+	keyboard bool      // there is one
+	queue    []picture // not shown yet
+	shown    time.Time // when the newest was shown
 }
 
 func (m *screenModel) Init() tea.Cmd { return m.tick() }
@@ -122,6 +124,7 @@ func (m *screenModel) turn() {
 	for len(m.queue) > 0 && (m.shown.IsZero() || time.Since(m.shown) >= m.text.pace) {
 		if m.shown.IsZero() {
 			m.text = m.scene.text()
+			m.text.guess = m.text.guess && m.keyboard
 		}
 		m.view.add(m.queue[0])
 		m.queue, m.shown = m.queue[1:], time.Now()
