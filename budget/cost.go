@@ -59,7 +59,9 @@ type Cost struct {
 	Epsilon decimal.Decimal `json:"epsilon"`
 	// Delta is the δ of an Approximate cost, in (0, 1); 0 for every other kind.
 	Delta decimal.Decimal `json:"delta,omitzero"`
-	// Rho is the ρ of a ZCDP cost, > 0; 0 for every other kind: that of Pure and BoundedRange follows from ε.
+	// Rho is the ρ of a ZCDP cost, > 0. A Pure cost may have one that is less than ½ε²: a mechanism of several pieces that
+	// are ε-DP together, such as a bounded-range choice and then noise, loses the sum of their ρ. 0: ρ follows from ε, as
+	// that of every other kind does.
 	Rho decimal.Decimal `json:"rho,omitzero"`
 }
 
@@ -99,7 +101,9 @@ func (i Item) check() error {
 		return fmt.Errorf("delta %s of a %s cost, want 0", i.Delta, i.Kind)
 	case i.Kind == ZCDP && i.Rho.Sign() <= 0:
 		return fmt.Errorf("rho %s of a zcdp cost, want more than 0", i.Rho)
-	case i.Kind != ZCDP && !i.Rho.IsZero():
+	case i.Kind == Pure && (i.Rho.Sign() < 0 || i.Rho.Cmp(pureRho(i.Epsilon)) >= 0 && !i.Rho.IsZero()):
+		return fmt.Errorf("rho %s of a pure cost, want less than epsilon²/2 = %s, or 0", i.Rho, pureRho(i.Epsilon))
+	case i.Kind != ZCDP && i.Kind != Pure && !i.Rho.IsZero():
 		return fmt.Errorf("rho %s of a %s cost, want 0: it follows from epsilon", i.Rho, i.Kind)
 	}
 	return nil
@@ -114,7 +118,10 @@ var (
 func (c Cost) zcdp() (rho decimal.Decimal, ok bool) {
 	switch c.Kind {
 	case Pure:
-		return c.Epsilon.Mul(c.Epsilon).Mul(half), true
+		if !c.Rho.IsZero() {
+			return c.Rho, true
+		}
+		return pureRho(c.Epsilon), true
 	case BoundedRange:
 		return boundedRangeRho(c.Epsilon), true
 	case ZCDP:
@@ -123,6 +130,9 @@ func (c Cost) zcdp() (rho decimal.Decimal, ok bool) {
 		return decimal.Decimal{}, false
 	}
 }
+
+// pureRho is ½ε².
+func pureRho(epsilon decimal.Decimal) decimal.Decimal { return epsilon.Mul(epsilon).Mul(half) }
 
 // boundedRangeRho is the zCDP parameter of an ε-bounded-range mechanism, rounded up:
 //

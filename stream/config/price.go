@@ -19,14 +19,17 @@ func (s *Stream) Price() []budget.Item {
 // Cost is a mechanism's promise as the books know it.
 func Cost(p mechanisms.Promise) budget.Cost {
 	c := budget.Cost{Kind: budget.Pure, Epsilon: p.Epsilon, Delta: p.Delta}
+	// Twelve decimals, rounded up: ρ came as a float64 that was rounded up already.
+	rho := decimal.NewFromFloat(p.Rho).RoundCeil(12)
 	switch {
 	case p.Delta.IsPositive():
 		c.Kind = budget.Approximate
 	case p.BoundedRange:
 		c.Kind = budget.BoundedRange
 	case p.Concentrated:
-		// Twelve decimals, rounded up: ρ came as a float64 that was rounded up already.
-		c.Kind, c.Rho = budget.ZCDP, decimal.NewFromFloat(p.Rho).RoundCeil(12)
+		c.Kind, c.Rho = budget.ZCDP, rho
+	case rho.LessThan(p.Epsilon.Mul(p.Epsilon).Mul(decimal.New(5, -1))): // a mechanism of several pieces
+		c.Rho = rho
 	}
 	return c
 }

@@ -99,3 +99,27 @@ func TestContinues(t *testing.T) {
 		t.Errorf("\n got %v\nwant %s", err, want)
 	}
 }
+
+// A mean of an interval and two sums is charged piece by piece in ρ: for ε = 0.1 the interval costs (0.1/3)²/8 and the sums
+// (0.2/3)²/2, which is less than half of ½ε². Its ε is not less.
+func TestPriceOfPieces(t *testing.T) {
+	text := strings.NewReplacer("releases: [", "releases: [{name: m, statistic: mean, epsilon: 0.1}, {name: all, statistic: mean, clip: none, epsilon: 0.1}, ", "epsilon: 1, per", "epsilon: 9, per").Replace(least)
+	price := parse(t, text).Streams[0].Price()
+	rho := 0.01/9/8 + 0.04/9/2
+	if got := price[0]; got.Kind != budget.Pure || got.Epsilon.String() != "0.1" || got.Rho.InexactFloat64() < rho*(1-1e-6) || got.Rho.InexactFloat64() > rho*(1+1e-6) {
+		t.Errorf("%+v, want ρ %v", got, rho)
+	}
+	if got := price[1]; got.Kind != budget.Pure || !got.Rho.IsZero() {
+		t.Errorf("two sums: %+v, want ρ to follow from ε", got)
+	}
+	day := func(item budget.Item) float64 {
+		item.Times = 1440
+		return budget.Limit{Epsilon: decimal.NewFromInt(1000), Delta: decimal.New(1, -6)}.Compose([]budget.Item{item}).Epsilon.InexactFloat64()
+	}
+	if pieces, whole := day(price[0]), day(price[1]); pieces < 16 || pieces > 17 || whole < 25.5 || whole > 26.5 {
+		t.Errorf("a day of minutes costs ε %v by pieces and %v as a whole", pieces, whole)
+	}
+	if plain := (budget.Limit{}).Compose(price[:1]); plain.Epsilon.String() != "0.1" {
+		t.Errorf("without δ a window costs %s", plain.Epsilon)
+	}
+}
