@@ -74,7 +74,8 @@ func (p *parser) resolveBudget(s *streamNode, f *File) {
 	case !given:
 		return
 	case own != nil:
-		own.Name, s.Budget = s.Name, &own.Budget
+		b := own.Budget
+		b.Name, s.Budget = s.Name, &b
 		if !slices.ContainsFunc(f.Budgets, func(o *Budget) bool { return !o.Shared && o.Name == s.Name }) { // else the streams' names clash
 			p.take(own.node, "budget", s.Name)
 		}

@@ -72,7 +72,7 @@ func (f form) read(n node, to any) (m mapping, ok bool) {
 		case given:
 			k.value.read(v, to)
 		case k.required && !m.bad:
-			n.source.refuse(n.yaml, n.child(n.yaml, n.path+"."+k.name).path, "missing; want %s", k.missed())
+			n.source.refuse(n.yaml, n.under(k.name), "missing; want %s", k.missed())
 		case k.fallback != "":
 			var doc yaml.Node
 			_ = yaml.Unmarshal([]byte(k.fallback), &doc) // declared here
@@ -103,24 +103,25 @@ func (f form) keys(n node) (m mapping, ok bool) {
 		}
 		return m, false
 	}
+	lines := map[string]int{}
 	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
 		k := n.yaml.Content[i]
 		name := unmark(k.Value)
-		v := n.child(n.yaml.Content[i+1], n.path+"."+name)
+		v := n.child(n.yaml.Content[i+1], n.under(name))
 		for i+3 < len(n.yaml.Content) && commaFollows(v.yaml, n.yaml.Content[i+2], n.yaml.Content[i+3]) {
 			v.yaml = &yaml.Node{Kind: yaml.ScalarNode, Value: v.yaml.Value + "," + n.yaml.Content[i+2].Value, Line: v.yaml.Line}
 			i += 2
 		}
-		first, repeated := m.values[name]
+		first, repeated := lines[name]
 		switch {
 		case k.Kind != yaml.ScalarNode || !slices.Contains(f.names(), name):
 			m.bad = true
 			n.source.refuse(k, v.path, "unknown key; %s", f.meant(name))
 		case repeated:
 			m.bad = true
-			n.source.refuse(k, v.path, "the key is in line %d already; want it once", first.yaml.Line)
+			n.source.refuse(k, v.path, "the key is in line %d already; want it once", first)
 		default:
-			m.values[name] = v
+			m.values[name], lines[name] = v, k.Line
 		}
 	}
 	return m, true

@@ -70,6 +70,8 @@ func TestMistakes(t *testing.T) {
 			`27: streams[checkout].min_users.colour: unknown key; want count or release`},
 		{"a key repeated", "max_groups: 1", "max_groups: 1\n    max_groups: 2",
 			`18: streams[checkout].max_groups: the key is in line 17 already; want it once`},
+		{"a mapping repeated", "    unit: ms\n", "    input:\n      topic: other\n",
+			`15: streams[checkout].input: the key is in line 7 already; want it once`},
 		{"a key repeated in braces", "statistic: median, epsilon: 0.05", "statistic: median, epsilon: 0.05, epsilon: 5",
 			`23: streams[checkout].releases[p50].epsilon: the key is in line 23 already; want it once`},
 		{"min for minutes", "size: 15m,", "size: 15min,",

@@ -59,9 +59,9 @@ func (p *parser) read(name string, data []byte, getenv func(string) (string, boo
 		p.incomplete = true
 	}
 	for i := range d.budgets {
-		b := &d.budgets[i]
-		p.take(b.node, "budget", b.Name)
-		p.shared = append(p.shared, &b.Budget)
+		b := d.budgets[i].Budget
+		p.take(d.budgets[i].node, "budget", b.Name)
+		p.shared = append(p.shared, &b)
 	}
 	for i := range d.streams {
 		s := &d.streams[i]

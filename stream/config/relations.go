@@ -54,7 +54,7 @@ func (p *parser) topics() {
 // topicOf is where a topic of the stream is named.
 func (s *streamNode) topicOf(key string) node {
 	at := s.values[key]
-	at.path += ".topic"
+	at.path = at.under("topic")
 	return at
 }
 

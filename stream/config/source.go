@@ -93,8 +93,11 @@ func (n node) child(y *yaml.Node, path string) node {
 	if y.Kind == yaml.AliasNode {
 		y = y.Alias
 	}
-	return node{n.source, y, strings.TrimPrefix(path, ".")}
+	return node{n.source, y, path}
 }
+
+// under is the path of a key of the mapping at the node.
+func (n node) under(key string) string { return strings.TrimPrefix(n.path+"."+key, ".") }
 
 func (n node) isMapping() bool { return n.yaml.Kind == yaml.MappingNode }
 func (n node) isNull() bool    { return n.yaml.Kind == yaml.ScalarNode && n.yaml.Tag == "!!null" }

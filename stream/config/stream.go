@@ -151,7 +151,7 @@ func (s *streamNode) checkGroups() {
 		v.refuse("there are groups, but input.group does not say which field holds them; want input.group, or no groups")
 		return
 	case !listed && s.Input.Group != "":
-		s.source.refuse(s.yaml, s.path+".groups", "missing; want the public list of groups that %q may hold", s.Input.Group)
+		s.source.refuse(s.yaml, s.under("groups"), "missing; want the public list of groups that %q may hold", s.Input.Group)
 		return
 	case !listed:
 		s.Groups = []string{""}
