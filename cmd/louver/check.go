@@ -14,15 +14,15 @@ type checkCommand struct {
 	KafkaSettings
 	AppSettings
 	Connect bool     `help:"Also look on the cluster: whether the topics are there and keep what they must."`
-	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of such, or globs; absent: LOUVER_STREAMS."`
+	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs; absent: LOUVER_STREAMS."`
 	Format  string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
 	JSON    bool     `name:"json" help:"The same as --format json."`
 }
 
 // Help is the long help.
 func (checkCommand) Help() string {
-	return `Validates streams files as one. Prints for every stream what one user can lose by a window, how long the budget lasts,
-and each release's mechanism, charge and error; then the topics and the rights that they take.
+	return `Validates streams files as one. Prints for every stream what one user can lose in a window, how long the budget lasts,
+and each release's mechanism, charge and error; then the topics and rights that they need.
 
 Mistakes are printed to standard error, all of them, one a line as "file:line: …", and the exit code is 1.`
 }

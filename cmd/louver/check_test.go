@@ -41,7 +41,7 @@ func TestCheckText(t *testing.T) {
 	for _, want := range []string{
 		"stream checkout (" + path + ":6)\n",
 		"windows of 15m, drawn 30s after their end\n",
-		"one user counts in 2 of 3 groups and can lose ε 0.14 by a window, paid by budget shoppers\n",
+		"one user counts in 2 of 3 groups and can lose ε 0.14 in a window, paid by budget shoppers\n",
 		"│ p50     │ median    │ margin    │ 0.05 │ 0.1             │ p43.4–p56.6 (± 312.8 ranks) │ useful",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04            │ ± 150 users                 │ useful",
 		"  5000 users expected in a window and group\n",

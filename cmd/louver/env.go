@@ -18,7 +18,7 @@ import (
 
 // KafkaSettings say how to reach the cluster; see [KafkaSettings.Config].
 type KafkaSettings struct {
-	KafkaBrokers          []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT,…" help:"Brokers to begin with."`
+	KafkaBrokers          []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT" help:"Brokers to begin with."`
 	KafkaTLS              bool     `envconfig:"LOUVER_KAFKA_TLS" name:"kafka-tls" group:"kafka" negatable:"" help:"Encrypt the connection with TLS."`
 	KafkaTLSCAFile        string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"Authorities that sign the brokers' certificates, PEM; absent: the system's."`
 	KafkaTLSCertFile      string   `envconfig:"LOUVER_KAFKA_TLS_CERT_FILE" name:"kafka-tls-cert-file" group:"kafka" placeholder:"FILE" help:"Own certificate, PEM, for brokers that ask for one."`
@@ -42,7 +42,7 @@ type RegistrySettings struct {
 // AppSettings say which app this is and what it does.
 type AppSettings struct {
 	AppID   string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Names the internal topics and groups; processes of one app id share the work."`
-	Streams string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of such, or glob."`
+	Streams string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 }
 
 // TopicSettings say what may be done about missing topics.
@@ -67,8 +67,8 @@ type MetricsSettings struct {
 
 // LogSettings belong to every command.
 type LogSettings struct {
-	LogLevel  string `envconfig:"LOUVER_LOG_LEVEL" default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
-	LogFormat string `envconfig:"LOUVER_LOG_FORMAT" default:"console" placeholder:"FORMAT" help:"console or json."`
+	LogLevel  string `envconfig:"LOUVER_LOG_LEVEL" default:"info" group:"log" placeholder:"LEVEL" help:"debug, info, warn or error."`
+	LogFormat string `envconfig:"LOUVER_LOG_FORMAT" default:"console" group:"log" placeholder:"FORMAT" help:"console or json."`
 }
 
 // ServiceSettings belong to services.

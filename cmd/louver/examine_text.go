@@ -42,7 +42,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	if s.Users > 0 {
 		fmt.Fprintf(w, "  %d users expected in a window and group\n", s.Users)
 	}
-	fmt.Fprintf(w, "  one user counts in %s and can lose %s by a window, paid by budget %s\n",
+	fmt.Fprintf(w, "  one user counts in %s and can lose %s in a window, paid by budget %s\n",
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
 	s.Backlog.print(w)
 	fmt.Fprintln(w)

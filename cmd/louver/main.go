@@ -89,6 +89,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 			{Key: "input", Title: "Input:"},
 			{Key: "kafka", Title: "Kafka:"},
 			{Key: "http", Title: "HTTP:"},
+			{Key: "log", Title: "Log:"},
 		}),
 		kong.WithHyphenPrefixedParameters(true), // --lower -10
 	)

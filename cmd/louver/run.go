@@ -32,7 +32,7 @@ type runCommand struct {
 	HTTPSettings
 	MetricsSettings
 	ServiceSettings
-	Stages []string `default:"ingest,release,publish" placeholder:"STAGE,…" help:"Stages that this process takes part in."`
+	Stages []string `default:"ingest,release,publish" placeholder:"STAGE" help:"Stages that this process takes part in."`
 }
 
 // Run implements the command.

@@ -16,7 +16,7 @@ import (
 type topicsCommand struct {
 	KafkaSettings
 	AppID             string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Names the internal topics and groups."`
-	Streams           string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of such, or glob."`
+	Streams           string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	File              string `arg:"" optional:"" help:"The same as --streams."`
 	TopicsReplication int    `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of created topics; -1: the broker's default."`
 	Create            bool   `help:"Create the topics that are missing, verify all of them, and say which were created, exist already, or are yours to create."`

@@ -16,7 +16,7 @@ import (
 // watchCommand prints releases as they come.
 type watchCommand struct {
 	KafkaSettings
-	Streams string        `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of such, or glob."`
+	Streams string        `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	Stream  string        `placeholder:"NAME" help:"Only this stream."`
 	Since   time.Duration `placeholder:"DURATION" help:"Begin with the windows that ended this long ago; absent: with what comes next."`
 	JSON    bool          `help:"Print the output records."`
