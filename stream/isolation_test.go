@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafkaconn"
@@ -129,20 +132,25 @@ func TestADamagedLedgerIsAPrivacyStop(t *testing.T) {
 
 // live is a stream of windows of one second, from a few seconds ahead.
 func live(windows int) (yaml string, start time.Time) {
-	start = time.Now().UTC().Truncate(time.Second).Add(5 * time.Second)
+	return liveOf(time.Second, time.Second, windows)
+}
+
+// liveOf is the same for windows of any size.
+func liveOf(size, grace time.Duration, windows int) (yaml string, start time.Time) {
+	start = time.Now().UTC().Add(5 * time.Second).Truncate(size).Add(size)
 	return fmt.Sprintf(`
 version: 1
 streams:
   - name: live
     input: {topic: INPUT, user: user, value: value, time: time}
     bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 1s, every: 1s, grace: 1s, start: %s, end: %s}
+    window: {size: %s, grace: %s, start: %s, end: %s}
     contribution: last
     releases:
       - {name: users, statistic: count, epsilon: 1000000}
     output: {topic: OUTPUT}
     budget: {epsilon: 1000000000, per: 1h}
-`, start.Format(time.RFC3339), start.Add(time.Duration(windows)*time.Second).Format(time.RFC3339)), start
+`, size, grace, start.Format(time.RFC3339), start.Add(time.Duration(windows)*size).Format(time.RFC3339)), start
 }
 
 // TestNoBrokerErrorEndsTheService answers each kind of request with each kind of error, once the service has worked.
@@ -230,6 +238,58 @@ func TestCopiesThatAreNotTakenStopNothing(t *testing.T) {
 	}
 	if n := s.count(t, "louver_forward_failures_total"); n != 2 {
 		t.Errorf("%v copies failed, want 2", n)
+	}
+	s.end(t)
+}
+
+// TestAClockThatStepsBurnsNoWindows sets the clock a day ahead while windows are open. None closes early; when the clock
+// is right again, all are released with what was sent.
+func TestAClockThatStepsBurnsNoWindows(t *testing.T) {
+	t.Parallel()           // it waits most of the time
+	b := kafkatest.Real(t) // a fake one does not tell its time
+	const windows = 4
+	const size = 15 * time.Second
+	yaml, start := liveOf(size, 2*time.Second, windows)
+	w := newWorld(t, b, 2, yaml)
+	var set atomic.Int64
+	core, logs := observer.New(zap.ErrorLevel)
+	s := w.start(func(s *stream.Service) {
+		s.Wall = func() time.Time { return time.Now().Add(time.Duration(set.Load())) }
+		s.Log = zap.New(core)
+	})
+	kafkatest.Await(t, "the service is ready", s.Ready)
+	set.Store(int64(24 * time.Hour))
+	kafkatest.Await(t, "the service is not ready", func() bool { return !s.Ready() })
+	kafkatest.Await(t, "the first window", func() bool { return time.Now().After(start.Add(time.Second)) })
+	if n := w.records(topics.Names{App: w.app}.Ledger()); n != 0 {
+		t.Errorf("%d windows were charged before they ended", n)
+	}
+	for i := range windows {
+		b.Produce(t, w.input, i%2, event{User: "u", Value: 1, Time: start.Add(time.Duration(i) * size)}.record())
+	}
+	set.Store(0)
+	for _, r := range w.await(windows) {
+		if shown(r) != "1" {
+			t.Errorf("%s is %s, want 1", r.ID, shown(r))
+		}
+	}
+	if n := logs.FilterMessageSnippet("clock").Len(); n != 1 {
+		t.Errorf("%d errors are logged, want one: %v", n, logs.All())
+	}
+	s.end(t)
+	w.audit()
+}
+
+// TestARecordOfTheFutureIsRejected: nothing is held open for a window of the year 2099.
+func TestARecordOfTheFutureIsRejected(t *testing.T) {
+	b := kafkatest.Fake(t)
+	w := newWorld(t, b, 1, strings.ReplaceAll(withBudget("1000000000"), ", end: 2026-01-01T03:00:00Z", ", end: 2099-01-01T00:00:00Z"))
+	at := time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC)
+	b.Produce(t, w.input, 0, append(in(0, 3, "u"), event{User: "future", Value: 1, Time: at}.record())...)
+	s := w.start()
+	kafkatest.Await(t, "the record is rejected", func() bool { return s.count(t, "louver_events_rejected_total", "future") == 1 })
+	if n := s.count(t, "louver_open_windows"); n > 1 {
+		t.Errorf("%v windows are held open", n)
 	}
 	s.end(t)
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/episode"
@@ -61,6 +63,8 @@ type Service struct {
 	// the parts of undecided windows may take; 0 is [DefaultBagBytes].
 	BagBytes int64
 	Metrics  *metrics.Operator
+	// Wall is the machine's clock; time.Now if nil, as it is except in tests.
+	Wall func() time.Time
 	// Health answers whether the service does its work. Made by the service if nil.
 	Health *health.Monitor
 	Log    *zap.Logger
@@ -112,6 +116,8 @@ func (s *Service) Run(ctx context.Context) error {
 	onRetry := func(topic string, _ int, err error) { env.Reading(topic)(err) }
 	env.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, OnRetry: onRetry})
 	env.Progress = &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.Progress(), OnRetry: env.Writing(names.Progress())}
+	watch := s.watch(env.Progress)
+	go watch.Run(watching)
 	place := func(budget string) int { return topics.Place(budget, topics.Partitions) }
 	state, err := control.Load(ctx, control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(names.Control())))
@@ -133,7 +139,7 @@ func (s *Service) Run(ctx context.Context) error {
 	hasher := windows.NewHasher(state.HashKey)
 	run, working := errgroup.WithContext(ctx)
 	if slices.Contains(s.Stages, Ingest) {
-		g := &ingest.Ingest{Env: events, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Place: place, BagBytes: s.bagBytes(),
+		g := &ingest.Ingest{Env: events, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Clock: watch, Place: place, BagBytes: s.bagBytes(),
 			Group: s.group(names.IngestGroup(), s.inputs())}
 		run.Go(func() error { return g.Run(working) })
 	}
@@ -150,6 +156,38 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	return stopped(ctx, run.Wait())
 }
+
+// watch makes the clock by which windows close. It has to be right to half the shortest grace.
+func (s *Service) watch(log *progress.Log) *clock.Watch {
+	limit := time.Duration(math.MaxInt64)
+	for _, st := range s.Streams {
+		limit = min(limit, max(st.Window.Grace, time.Second)/2)
+	}
+	wall := s.Wall
+	if wall == nil {
+		wall = time.Now
+	}
+	brokers := func(ctx context.Context) (time.Time, error) {
+		ctx, cancel := context.WithTimeout(ctx, askBrokers)
+		defer cancel()
+		return log.Time(ctx)
+	}
+	w := clock.New(limit, brokers, func(err error) {
+		if err != nil {
+			s.Log.Error("windows do not close, since the clock can't be relied upon", zap.Error(err))
+		} else {
+			s.Log.Info("the clock is right again, windows close")
+		}
+	}, wall)
+	s.monitor().Clock(func() error {
+		_, err := w.Now()
+		return err
+	})
+	return w
+}
+
+// askBrokers bounds how long a broker may take to tell its time.
+const askBrokers = 10 * time.Second
 
 // maxWait bounds how long an idle partition's fetch holds up the next cut.
 const maxWait = 250 * time.Millisecond

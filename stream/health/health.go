@@ -45,6 +45,7 @@ type Monitor struct {
 	streams map[string]windows.Schedule
 	brokers func() []kafkaconn.Broker // nil: not watched
 	lost    *outage                   // nil while a broker answers
+	clock   func() error              // why the clock is not to be relied upon; nil: not watched
 }
 
 // New makes the monitor of a process that runs these stages.
@@ -71,6 +72,13 @@ func (m *Monitor) Started(streams map[string]windows.Schedule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waiting, m.streams = "", streams
+}
+
+// Clock has reports ask whether the machine's clock can be relied upon; an error says why not.
+func (m *Monitor) Clock(ask func() error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clock = ask
 }
 
 // Stop turns readiness off for good.

@@ -52,6 +52,13 @@ func (m *Monitor) Report() Report {
 		r.Reasons = append(r.Reasons, m.waiting)
 	}
 	m.kafka(&r, now)
+	if m.clock != nil {
+		if err := m.clock(); err != nil {
+			r.problem("clock: %v: no window closes", err)
+		} else {
+			r.fact("clock: ok")
+		}
+	}
 	overdue := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(m.stages)) {
 		m.stages[name].report(&r, now, m.waiting == "", overdue)

@@ -14,6 +14,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/stage"
@@ -28,6 +29,8 @@ type Ingest struct {
 	// Starts holds the first window start of each stream, in Unix nanoseconds.
 	Starts map[string]int64
 	Hasher *windows.Hasher
+	// Clock says when windows are due.
+	Clock clock.Clock
 	// Place gives the partition of the partials that a budget's windows go to.
 	Place func(budget string) int
 	// BagBytes is how much memory the open bags of this process may take before they are written.

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"go.uber.org/zap"
@@ -209,12 +210,25 @@ func (p *partition) truncate(end int64) {
 	p.lose(atLeast, errors.New("the partition ends before the position: the topic was made anew, or records were lost on the brokers"))
 }
 
-// cut takes the partition's end as the cut of every window that has become due.
+// brokerAhead is how far ahead of its own time a broker lets a record's timestamp be, unless it is told otherwise.
+const brokerAhead = time.Hour
+
+// cut takes the partition's end as the cut of every window that has become due. While the clock is not to be relied upon
+// none becomes due, and no event is too far ahead.
 func (p *partition) cut(ctx context.Context) error {
-	now := time.Now().UnixNano()
+	now, err := p.Clock.Now()
+	for _, r := range p.routes {
+		r.horizon = math.MaxInt64
+		if err == nil {
+			r.horizon = now.Add(brokerAhead + r.stream.Input.MaxFuture).UnixNano()
+		}
+	}
+	if err != nil {
+		return nil
+	}
 	end := int64(-1)
 	for _, r := range p.routes {
-		through, ok := r.due(now)
+		through, ok := r.due(now.UnixNano())
 		if !ok {
 			continue
 		}

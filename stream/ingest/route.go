@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ type route struct {
 	bags map[int64]*slot // by the start of their slice
 	last *slot           // the slot of the event before: most events need no look-up
 
+	horizon int64 // events later than that are rejected: nothing waits for a window of the year 2099
 	from    int64 // records below are in parts, or need not be
 	through int64 // every window with End ≤ through is cut, and everything below its cut is in parts
 	cuts    []cut // taken and not reached yet, in order
@@ -70,7 +72,7 @@ func newRoute(s *config.Stream, start int64, h *windows.Hasher) (*route, error) 
 	}
 	schedule := stage.Schedule(s, start)
 	return &route{stream: s, schedule: schedule, hasher: h, decoder: decoder, bags: map[int64]*slot{},
-		through: schedule.First().End - int64(schedule.Every)}, nil
+		horizon: math.MaxInt64, through: schedule.First().End - int64(schedule.Every)}, nil
 }
 
 // resume goes on where an earlier worker stopped.
@@ -88,6 +90,10 @@ func (r *route) add(offset, at int64, key, value []byte) verdict {
 	if reason := r.decoder.Decode(key, value, at, &r.event); reason != codec.OK {
 		r.counts.rejected[reason]++
 		return verdict{rejected: reason, missing: reason != codec.Malformed && reason != codec.Future && r.decoder.Missing()}
+	}
+	if r.event.Time > r.horizon {
+		r.counts.rejected[codec.Future]++
+		return verdict{rejected: codec.Future}
 	}
 	var v verdict
 	if i := r.event.Value; i < 0 || i > r.stream.Grid.Last() {

@@ -63,3 +63,17 @@ func (l *Log) Put(ctx context.Context, key string, v any) error {
 	}
 	return nil
 }
+
+// clockKey is that of the record by which processes learn the brokers' time. Only its timestamp matters.
+const clockKey = "clock"
+
+// Time writes a record and returns when its broker appended it, by the broker's clock; zero if the topic was not made
+// with LogAppendTime. It tries until it succeeds or ctx ends.
+func (l *Log) Time(ctx context.Context) (time.Time, error) {
+	r, err := l.Record(clockKey, struct{}{})
+	if err != nil {
+		return time.Time{}, err
+	}
+	r.Time = 0
+	return txn.Append(ctx, l.Client, r, txn.OnRetry(l.OnRetry))
+}

@@ -77,6 +77,9 @@ func entries(t Topic) []kafka.ConfigEntry {
 	if t.Cleanup != "" {
 		e = append(e, kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: t.Cleanup})
 	}
+	if t.AppendTime {
+		e = append(e, kafka.ConfigEntry{ConfigName: "message.timestamp.type", ConfigValue: "LogAppendTime"})
+	}
 	switch {
 	case t.MinRetention == Forever:
 		e = append(e, kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: "-1"},

@@ -22,6 +22,8 @@ type Topic struct {
 	// Backfilled topics get records whose timestamps lie long ago, windows' ends; they are created so that none is deleted
 	// for its age.
 	Backfilled bool `json:"-"`
+	// AppendTime topics get the broker's time on every record, by which this process checks its own clock.
+	AppendTime bool `json:"-"`
 	// Personal topics hold what individuals sent.
 	Personal bool `json:"personal"`
 	// Operations are the rights on the topic, as Kafka's ACLs name them.
@@ -39,7 +41,7 @@ func Plan(app string, streams []*config.Stream) []Topic {
 			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
 		{Name: n.Partials(), Use: "parts of open windows", Partitions: Partitions, Cleanup: "delete", MinRetention: partialsRetention(streams), Personal: true,
 			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
-		{Name: n.Progress(), Use: "how far each worker has come", Partitions: Partitions, Cleanup: "compact",
+		{Name: n.Progress(), Use: "how far each worker has come", Partitions: Partitions, Cleanup: "compact", AppendTime: true,
 			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
 		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
 			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},

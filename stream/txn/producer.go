@@ -130,7 +130,7 @@ func (p *Producer) write(ctx context.Context, t Transaction) error {
 				Sequence:      sequence,
 				Transactional: true,
 			}, records)
-			if err := produce(ctx, p.client, p.id, to, batch, p.notify); err != nil {
+			if _, err := produce(ctx, p.client, p.id, to, batch, p.notify); err != nil {
 				return err
 			}
 			// After the largest number comes 0.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -47,7 +48,7 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 	for _, p := range order {
 		group.Go(func() error {
 			for _, b := range batches[p] {
-				if err := produce(ctx, client, "", p, EncodeBatch(NoSession, b), o.notify); err != nil {
+				if _, err := produce(ctx, client, "", p, EncodeBatch(NoSession, b), o.notify); err != nil {
 					return err
 				}
 			}
@@ -57,10 +58,16 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 	return group.Wait()
 }
 
+// Append writes one record as Send does, and returns the broker's time when it
+// appended it; zero if the topic keeps the producer's timestamps.
+func Append(ctx context.Context, client *kafka.Client, r Record, options ...Option) (time.Time, error) {
+	return produce(ctx, client, "", partition{r.Topic, r.Partition}, EncodeBatch(NoSession, []Record{r}), collect(options).notify)
+}
+
 // produce writes one encoded batch and retries until it is acknowledged, an
-// error lasts, or ctx ends.
-func produce(ctx context.Context, client *kafka.Client, id string, p partition, batch []byte, notify func(error)) error {
-	_, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
+// error lasts, or ctx ends. It returns the broker's time if the topic has it.
+func produce(ctx context.Context, client *kafka.Client, id string, p partition, batch []byte, notify func(error)) (time.Time, error) {
+	appended, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (time.Time, error) {
 		res, err := client.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic:           p.topic,
 			Partition:       p.id,
@@ -76,7 +83,10 @@ func produce(ctx context.Context, client *kafka.Client, id string, p partition, 
 		if errors.Is(err, kafka.DuplicateSequenceNumber) {
 			err = nil
 		}
-		return struct{}{}, err
+		if err != nil {
+			return time.Time{}, err
+		}
+		return res.LogAppendTime, nil
 	})
-	return typed("produce to "+p.String(), err)
+	return appended, typed("produce to "+p.String(), err)
 }

@@ -1,0 +1,177 @@
+// Package clock tells whether the wall clock can be relied upon.
+//
+// A window closes by the wall clock, and what it costs is spent when it closes. A clock that steps a day ahead would
+// close a day of windows that nobody has sent anything for: charged, empty, and everything that comes later is late.
+//
+// The rule. The time is relied upon while
+//
+//   - it does not step: between two looks, the wall clock has gone on as long as the monotonic one, within the limit;
+//   - it agrees with the brokers: the time at which a broker has appended a record lies between the moments at which the
+//     record was sent and acknowledged, within the limit.
+//
+// The limit is half the shortest grace, so that neither an NTP client that slews by milliseconds nor a slow broker
+// matters. When one of the two is broken, windows stay open and the process is not ready. It goes on by itself once the
+// clock has not stepped, and has agreed with the brokers, for ten seconds: after a correction, or when a suspended
+// machine has been woken up. Where brokers don't tell the time (the progress topic has no LogAppendTime), the first
+// condition alone has to hold.
+package clock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Clock tells the time by which windows close.
+type Clock interface {
+	// Now is the wall time. With an error, which says why, it is not to be relied upon.
+	Now() (time.Time, error)
+}
+
+const (
+	// settle is how long the clock has to be right until it is relied upon again.
+	settle = 10 * time.Second
+	// checkEvery is how often it is compared with the brokers', and retryEvery while it is not relied upon.
+	checkEvery = 30 * time.Second
+	retryEvery = time.Second
+)
+
+// Watch is the wall clock, watched. It is safe for concurrent use.
+type Watch struct {
+	limit   time.Duration
+	brokers func(context.Context) (time.Time, error)
+	changed func(error)
+	wall    func() time.Time
+	elapsed func() time.Duration
+
+	mu     sync.Mutex
+	behind span          // of the last look
+	steps  int           // seen so far
+	err    error         // nil while the clock is relied upon
+	fresh  bool          // nothing has been compared yet
+	right  time.Duration // since when the clock has been right, by the monotonic clock; −1: it is not
+}
+
+// span bounds how far the monotonic clock is behind the wall clock: reading both takes a moment.
+type span struct{ low, high time.Duration }
+
+// New makes a watch with a limit for steps and for the difference from the brokers. brokers asks one of them for its
+// time; zero is none. changed hears when the clock is not relied upon any more, with the reason, and of nil when it is
+// again. wall is time.Now, except in tests. The clock is not relied upon before it has been compared once: see Run.
+func New(limit time.Duration, brokers func(context.Context) (time.Time, error), changed func(error), wall func() time.Time) *Watch {
+	start := time.Now()
+	w := &Watch{limit: limit, brokers: brokers, changed: changed, wall: wall, elapsed: func() time.Duration { return time.Since(start) },
+		err: errors.New("the clock has not been compared with the brokers' yet"), fresh: true, right: -1}
+	_, w.behind = w.read()
+	return w
+}
+
+// read looks at both clocks.
+func (w *Watch) read() (now time.Time, behind span) {
+	before := w.elapsed()
+	now = w.wall()
+	after := w.elapsed()
+	since := time.Duration(now.UnixNano()) // both count nanoseconds: the difference is what matters
+	return now, span{since - after, since - before}
+}
+
+// Now implements Clock.
+func (w *Watch) Now() (time.Time, error) {
+	now, err, report := w.look()
+	report()
+	return now, err
+}
+
+// look reads the time and notices a step.
+func (w *Watch) look() (now time.Time, err error, report func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, behind := w.read()
+	step := max(behind.low-w.behind.high, w.behind.low-behind.high, 0)
+	ahead := behind.low > w.behind.high
+	w.behind = behind
+	report = func() {}
+	if step > w.limit {
+		w.steps++
+		direction := "back"
+		if ahead {
+			direction = "ahead"
+		}
+		report = w.distrust(fmt.Errorf("the clock of this machine has stepped %s by %s", direction, step.Round(time.Millisecond)))
+	}
+	return now, w.err, report
+}
+
+// distrust stops relying on the clock. What it returns reports the change, without the lock.
+func (w *Watch) distrust(why error) (report func()) {
+	relied := w.err == nil
+	w.err, w.right = why, -1
+	if relied {
+		return func() { w.changed(why) }
+	}
+	return func() {}
+}
+
+// Run compares the clock with the brokers' until ctx ends.
+func (w *Watch) Run(ctx context.Context) {
+	ticker := time.NewTicker(retryEvery)
+	defer ticker.Stop()
+	for next := time.Duration(0); ; {
+		if _, err := w.Now(); err != nil || w.elapsed() >= next {
+			w.check(ctx)
+			next = w.elapsed() + checkEvery
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// check compares once. A broker that does not answer changes nothing.
+func (w *Watch) check(ctx context.Context) {
+	sent, _ := w.Now()
+	w.mu.Lock()
+	steps := w.steps
+	w.mu.Unlock()
+	told, err := w.brokers(ctx)
+	acknowledged, _ := w.Now()
+	w.mu.Lock()
+	report := func() {}
+	if err == nil && w.steps == steps {
+		report = w.compare(sent, acknowledged, told)
+	}
+	w.mu.Unlock()
+	report()
+}
+
+// compare takes in what a broker has told. What it returns reports a change, without the lock.
+func (w *Watch) compare(sent, acknowledged, told time.Time) (report func()) {
+	var off time.Duration
+	if !told.IsZero() {
+		off = max(sent.Sub(told), told.Sub(acknowledged), 0)
+	}
+	if off > w.limit {
+		w.fresh = false
+		side := "behind"
+		if sent.After(told) {
+			side = "ahead of"
+		}
+		return w.distrust(fmt.Errorf("the clock of this machine is %s %s the brokers'", off.Round(time.Millisecond), side))
+	}
+	if w.right < 0 {
+		w.right = w.elapsed()
+	}
+	if w.err == nil || !w.fresh && w.elapsed()-w.right < settle {
+		return func() {}
+	}
+	first := w.fresh
+	w.err, w.fresh = nil, false
+	if first {
+		return func() {}
+	}
+	return func() { w.changed(nil) }
+}
