@@ -15,9 +15,9 @@ import (
 // ε-bounded-range. A sequence of releases is an adaptive composition of such draws. This holds only while the filter is
 // fed with nothing but published figures: no exact counts, no unpublished draws.
 //
-// The state is a probability of each cell ([Cells]) to hold the quantile, a Bayesian filter in whole numbers: its state
-// is the same function of what it is fed on every machine, so that it can be computed again from a record of the
-// releases. Feed it in the order of the record: for each window Measure and Update, if there was a release, and then
+// The state is a probability of each cell to hold the quantile, at first that of [Tapered]. It is a Bayesian filter in
+// whole numbers: the same function of what it is fed on every machine, so that it can be computed again from a record of
+// the releases. Feed it in the order of the record: for each window Measure and Update, if there was a release, and then
 // Predict. It is not safe for concurrent use.
 type Filter struct {
 	p, q        int64
@@ -25,6 +25,7 @@ type Filter struct {
 	left, right *evidence // of one user, on either side
 	expected    int64     // users
 	bounds      []int64
+	flat        []uint64 // what is believed of each cell before anything is published, sums to about 2^32
 	jump        []uint64 // weight of a move by k cells
 	deviation   []uint64 // deviation[k+C−1] = |F(k)−α| in Q32, for a release k cells right of the quantile
 	posterior   []uint64 // of the last window, sums to about 2^32
@@ -59,21 +60,28 @@ func NewFilter(q Query) (*Filter, error) {
 	case *interval:
 		r = m.estimate
 	}
-	f := newFilter(q.Grid.last+1, q.Grid.anchor, r.p, r.q)
+	bounds := q.Grid.cells()
+	f := newFilter(bounds, taperedMass(bounds, q.Grid.anchor), r.p, r.q)
 	f.epsilon = new(big.Rat).Quo(q.Epsilon.Rat(), big.NewRat(r.share, 1))
 	left := big.NewRat(r.q, 2*max(r.p, r.q-r.p)) // of a rank
 	right := left
-	if u, ok := r.utility.(margin); ok {
+	switch u := r.utility.(type) {
+	case margin:
 		left, right = big.NewRat(u.a*u.q, u.span()), big.NewRat(u.b*u.q, u.span())
+	case tail: // as where it is short of users, since elsewhere a release says enough in any case
+		left, right = big.NewRat(2*u.q, u.divisor()), big.NewRat(4*u.q, u.divisor())
+		if 2*u.p < u.q {
+			left, right = right, left
+		}
 	}
 	f.left, f.right = newEvidence(f.epsilon, left), newEvidence(f.epsilon, right)
 	f.expected = q.ExpectedUsers
 	return f, nil
 }
 
-// newFilter returns a filter for the quantile p/q on a grid of the given number of points.
-func newFilter(points, anchor, p, q int64) *Filter {
-	f := &Filter{p: p, q: q, bounds: cellBounds(points, anchor, 16, 32)}
+// newFilter returns a filter for the quantile p/q that begins with a mass for each cell.
+func newFilter(bounds []int64, flat []uint64, p, q int64) *Filter {
+	f := &Filter{p: p, q: q, bounds: bounds, flat: flat}
 	c := f.cells()
 	f.jump, f.deviation = make([]uint64, c), make([]uint64, 2*c-1)
 	f.likelihood, f.moved = make([]uint64, 2*c-1), make([]uint64, c)
@@ -92,9 +100,7 @@ func newFilter(points, anchor, p, q int64) *Filter {
 		f.deviation[c-1-k] = level - min(left, level)
 		odds -= odds >> 2
 	}
-	for j := range f.posterior {
-		f.posterior[j] = one / uint64(c)
-	}
+	copy(f.posterior, flat)
 	f.Predict()
 	return f
 }
@@ -102,7 +108,7 @@ func newFilter(points, anchor, p, q int64) *Filter {
 func (f *Filter) cells() int { return len(f.bounds) - 1 }
 
 // Predict moves on by one window: the quantile moves by k cells with a weight of 1/(1+2k²), and jumps anywhere with
-// probability 1/128. The base measure gives 1/16 to all cells alike, which bounds what a wrong belief can cost.
+// probability 1/128. The base measure gives 1/16 to what was believed at first, which bounds what a wrong belief can cost.
 func (f *Filter) Predict() {
 	moved := f.moved
 	clear(moved)
@@ -112,10 +118,9 @@ func (f *Filter) Predict() {
 		}
 	}
 	normalise(moved)
-	flat := one / uint64(f.cells())
 	for j, m := range moved {
-		f.state[j] = (254*m + 2*flat) >> 8
-		f.mass[j] = max(1, (240*f.state[j]+16*flat)>>8)
+		f.state[j] = (254*m + 2*f.flat[j]) >> 8
+		f.mass[j] = max(1, (240*f.state[j]+16*f.flat[j])>>8)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 )
 
 // The default of a median or quantile depends on what is public:
-//   - with a tilt, a paid interval or the adaptive measure it is margin;
-//   - where the budget sums up ρ (zCDP), it is the exponential mechanism, which is bounded-range and costs a quarter of
-//     what the others cost there: by margin 1:1, and in a tail by the utility tail;
+//   - with a tilt or a paid interval it is margin with a fixed tilt;
+//   - with the adaptive measure, and where the budget sums up ρ (zCDP), it is the exponential mechanism by margin 1:1, and
+//     in a tail by the utility tail: it is bounded-range and costs a quarter of what the others cost there;
 //   - else it is permute-and-flip by the same utilities, or, in a tail with few users, above_threshold ([byUsers]).
 //
 // The study in the folder experiments says how far each choice is from the best mechanism.
@@ -17,9 +17,9 @@ import (
 // byDefault returns the mechanism of a quantile that none is asked for by name.
 func (q *Query) byDefault() offer {
 	switch {
-	case q.Tilt != [2]int64{} || q.Interval != nil || q.Prior == "adaptive":
+	case q.Tilt != [2]int64{} || q.Interval != nil:
 		return offer{"margin", newMargin, "tilt interval"}
-	case q.ZCDP:
+	case q.ZCDP || q.Prior == "adaptive":
 		return offer{"margin", newBounded, ""}
 	}
 	return offer{"permute_and_flip", newByUsers, ""}

@@ -322,3 +322,26 @@ func TestDefaultExtremes(t *testing.T) {
 		}
 	}
 }
+
+// What lies on either side of any point is bounded, each side by itself and both together, and no more than needed.
+func TestSurprises(t *testing.T) {
+	for name, m := range map[string]*Measure{"lopsided": lopsided(40), "steep": steep(30), "tapered": Tapered(smallGrid(t, 5000)), "around 0": Tapered(grid(t, "-300", "900", "1")), "one cell": Uniform(smallGrid(t, 7))} {
+		var left, right, both float64
+		points := m.bounds[len(m.bounds)-1]
+		side := func(x int64) (l, r float64) {
+			w := float64(m.weight[m.cell(x)])
+			return float64(m.below(x)) / w, float64(m.total()-m.below(x+1)) / w
+		}
+		for x := range points {
+			l, r := side(x)
+			left, right = max(left, l), max(right, r)
+		}
+		for x := range points {
+			l, r := side(x)
+			both = max(both, l/left+r/right)
+		}
+		if math.Abs(m.left/left-1) > 1e-12 || math.Abs(m.right/right-1) > 1e-12 || math.Abs(m.both/both-1) > 1e-12 {
+			t.Errorf("%s: %v, %v and %v, want %v, %v and %v", name, m.left, m.right, m.both, left, right, both)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func (m *interval) Draw(s *Sample, public Public, random io.Reader) (Draw, error
 	x := m.estimate.draw(s, measure, k)
 	padded := s.padded(m.side.grid)
 	// The lower end must not overshoot to the right, nor the upper one to the left.
-	low, high := m.side.shifted(-m.side.right*measure.surprise(m.eta)), m.side.shifted(m.side.left*measure.surprise(m.eta))
+	low, high := m.side.shifted(-m.side.right*math.Log(max(measure.right, 1)/m.eta)), m.side.shifted(m.side.left*math.Log(max(measure.left, 1)/m.eta))
 	d := Draw{Values: []int64{x}}
 	d.Low = min(x, low.draw(padded, measure, k))
 	d.High = max(x, high.draw(padded, measure, k))

@@ -16,6 +16,10 @@ type Measure struct {
 	upTo   []uint64 // upTo[j] is the mass of the cells left of j; the last entry is the total, less than 2^63
 
 	heaviest, lightest uint64 // the extreme weights
+
+	// What lies to the left of a point and what lies to its right weighs at most left and right times as much as the point.
+	// The two shares of these add up to at most both for any one point.
+	left, right, both float64
 }
 
 // Uniform returns the measure in which all points of the grid are alike.
@@ -30,13 +34,21 @@ func Cells(g *Grid) *Measure { return flatCells(g, 30) }
 // coarseCells is Cells with a total mass of about 2^42.
 func coarseCells(g *Grid) *Measure { return flatCells(g, 10) }
 
+// cells are those of all measures.
+func (g *Grid) cells() []int64 { return cellBounds(g.last+1, g.anchor, 16, 32) }
+
 func flatCells(g *Grid, digits int) *Measure {
-	bounds := cellBounds(g.last+1, g.anchor, 16, 32)
+	bounds := g.cells()
+	return cellMeasure(bounds, evenMass(bounds), digits)
+}
+
+// evenMass returns the same mass for all cells, in Q32.
+func evenMass(bounds []int64) []uint64 {
 	mass := make([]uint64, len(bounds)-1)
 	for j := range mass {
 		mass[j] = one / uint64(len(mass))
 	}
-	return cellMeasure(bounds, mass, digits)
+	return mass
 }
 
 // one is the mass of all cells together, about: cell masses are numbers in Q32.
@@ -79,6 +91,23 @@ func newMeasure(bounds []int64, weight []uint64) *Measure {
 	m := &Measure{bounds: bounds, weight: weight, upTo: make([]uint64, len(bounds)), heaviest: slices.Max(weight), lightest: slices.Min(weight)}
 	for j, w := range weight {
 		m.upTo[j+1] = m.upTo[j] + w*uint64(bounds[j+1]-bounds[j])
+	}
+	// In each cell, the last point has the most to its left and the first one the most to its right.
+	around := func(j int, x int64) (left, right float64) {
+		w := m.weight[j]
+		before := m.upTo[j] + w*uint64(x-bounds[j])
+		return float64(before) / float64(w), float64(m.total()-before-w) / float64(w)
+	}
+	for j := range weight {
+		l, _ := around(j, bounds[j+1]-1)
+		_, r := around(j, bounds[j])
+		m.left, m.right = max(m.left, l), max(m.right, r)
+	}
+	for j := range weight {
+		for _, x := range [2]int64{bounds[j], bounds[j+1] - 1} { // the sum is linear between them
+			l, r := around(j, x)
+			m.both = max(m.both, l/max(m.left, 1)+r/max(m.right, 1))
+		}
 	}
 	return m
 }
@@ -128,6 +157,12 @@ func (m *Measure) cellOf(u uint64) int {
 // worse than the best by that many e-foldings of an exponential mechanism have probability at most η in all.
 func (m *Measure) surprise(eta float64) float64 {
 	return math.Log(float64(m.total()) / float64(m.lightest) / eta)
+}
+
+// surprises returns how many e-foldings it takes to the left and to the right, such that points which are that much
+// worse than the best one on their side of it have probability at most η in all, on both sides together.
+func (m *Measure) surprises(eta float64) (left, right float64) {
+	return math.Log(max(m.left, 1) * m.both / eta), math.Log(max(m.right, 1) * m.both / eta)
 }
 
 // check refuses a measure that was made for a grid of another size.

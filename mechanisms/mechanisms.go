@@ -51,8 +51,8 @@ type Query struct {
 	// Above and Below restrict [Count] to values strictly above and strictly below; nil: no restriction.
 	Above, Below *decimal.Decimal
 	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. That of a median or quantile
-	// depends on the other fields: with Tilt, Interval or the "adaptive" Prior it is margin; with ZCDP it is a margin whose
-	// tilt follows the number of users; in a tail with few users it may be above_threshold.
+	// depends on the other fields: with Tilt or Interval it is margin; with ZCDP or the "adaptive" Prior it is a margin
+	// whose tilt follows the number of users; in a tail with few users it may be above_threshold.
 	Mechanism string
 	// Calibration of a smooth_* mechanism: "" (tight) or "published".
 	Calibration string

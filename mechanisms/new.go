@@ -172,12 +172,12 @@ func fraction(d decimal.Decimal) (p, q int64, err error) {
 	return 0, 0, fmt.Errorf("p %s has too many digits: at most 9 after the point", shown(d))
 }
 
-// measure returns the base measure that the query names. An adaptive one begins as cells until a release has been made.
+// measure returns the base measure that the query names. An adaptive one begins with the tapered one.
 func (q *Query) measure() *Measure {
 	switch q.Prior {
 	case "uniform":
 		return Uniform(q.Grid)
-	case "cells", "adaptive":
+	case "cells":
 		return Cells(q.Grid)
 	}
 	return Tapered(q.Grid)

@@ -105,16 +105,19 @@ func (m *ranks) walk(s *Sample) walk {
 	return newTour(m, s)
 }
 
-// errors returns how far a draw may be from the quantile. Points with κ·level > t have probability at most odds·V·e^{−t}/v
-// for the total mass V and the least weight v of a point, since the quantile itself has a level of at most 0.
+// errors returns how far a draw may be from the quantile T, whatever the data. Points that are t e-foldings worse than T
+// have probability at most odds·M·e^{−t}/μ(T) for their mass M. All of them together have at most the total mass, and
+// those to the left and to the right of T at most what lies there: of several bounds the least.
 func (m *ranks) errors(measure *Measure, users *NoisyCount) (rank95, low, high []float64) {
 	if m.unbounded {
 		return []float64{math.NaN()}, nil, nil
 	}
-	rank95 = []float64{max(m.left, m.right)*measure.surprise(0.05/m.odds) + m.rounding}
+	left, right := measure.surprises(0.05 / m.odds)
+	plain := max(m.left, m.right) * measure.surprise(0.05/m.odds)
+	rank95 = []float64{min(plain, max(m.left*left, m.right*right)) + m.rounding}
 	if users != nil {
-		t := measure.surprise((0.05 - countRisk) / m.odds)
-		l, h := percentiles(float64(m.p)/float64(m.q), m.left*t+m.rounding, m.right*t+m.rounding, users.fewest())
+		left, right := measure.surprises((0.05 - countRisk) / m.odds)
+		l, h := percentiles(float64(m.p)/float64(m.q), m.left*left+m.rounding, m.right*right+m.rounding, users.fewest())
 		low, high = []float64{l}, []float64{h}
 	}
 	return rank95, low, high

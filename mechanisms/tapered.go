@@ -16,15 +16,21 @@ import "math/bits"
 //
 // Privacy: it is a function of the public grid. See [Measure].
 func Tapered(g *Grid) *Measure {
-	bounds := cellBounds(g.last+1, g.anchor, 16, 32)
-	start, offset := max(16, (g.last+1)/128), int64(1)
-	if 0 < g.anchor && g.anchor < g.last {
-		offset = (g.last + 64) / 64
+	bounds := g.cells()
+	return cellMeasure(bounds, taperedMass(bounds, g.anchor), 30)
+}
+
+// taperedMass returns the mass of each cell in Q32, about 2^32 in all.
+func taperedMass(bounds []int64, anchor int64) []uint64 {
+	points := bounds[len(bounds)-1]
+	start, offset := max(16, points/128), int64(1)
+	if 0 < anchor && anchor < points-1 {
+		offset = (points + 63) / 64
 	}
 	// There are at most 2·(16·ln(d/start) + 48) cells up to the distance d, so that the shares add up to less than 2^64.
 	raw, sum := make([]uint64, len(bounds)-1), uint64(0)
 	for j := range raw {
-		distance := offset + max(bounds[j]-g.anchor, g.anchor-bounds[j+1], 0)
+		distance := offset + max(bounds[j]-anchor, anchor-bounds[j+1], 0)
 		raw[j] = (1 << 62) / uint64(max(start, distance))
 		sum += raw[j]
 	}
@@ -33,5 +39,5 @@ func Tapered(g *Grid) *Measure {
 		hi, lo := bits.Mul64(r, one)
 		mass[j], _ = bits.Div64(hi, lo, sum)
 	}
-	return cellMeasure(bounds, mass, 30)
+	return mass
 }

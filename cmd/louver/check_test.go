@@ -42,7 +42,7 @@ func TestCheckText(t *testing.T) {
 		"stream checkout (" + path + ":6)\n",
 		"windows of 15m, drawn 30s after their end\n",
 		"one user counts in 2 of 3 groups and can lose ε 0.14 in a window, paid by budget shoppers\n",
-		"│ p50     │ median    │ margin    │ 0.05 │ 0.1             │ p43.4–p56.6 (± 312.8 ranks) │ useful",
+		"│ p50     │ median    │ margin    │ 0.05 │ 0.1             │ p41.4–p55.7 (± 398.1 ranks) │ useful",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04            │ ± 150 users                 │ useful",
 		"  5000 users expected in a window and group\n",
 		"budget shoppers (" + path + ":3)\n  one user can lose ε 24 in any 24h; the schedule takes ε 13.44\n  lasts for ever\n",

@@ -56,12 +56,12 @@ func planJSON(t *testing.T, args ...string) planned {
 	return p
 }
 
-// The figures follow from the formulas: 2·½·(1/ε)·ln(V/(2·0.05·v)) ranks by permute-and-flip with the uniform measure's V/v = 60001 points,
+// The figures follow from the formulas: 2·½·(1/ε)·ln(60000/(2·0.05)) ranks by permute-and-flip, with 60000 points beside any one,
 // and e^ε/(1+e^ε).
 func TestPlanFromEpsilon(t *testing.T) {
 	s := planJSON(t, planOf("--epsilon", "0.1", "--users", "5000", "--prior", "uniform", "--every", "15m")...).Streams[0]
 	r := s.Releases[0]
-	want := math.Log(60001/0.1) / 0.1
+	want := math.Log(60000/0.1) / 0.1
 	if v := r.Values[0]; v.RankError == nil || math.Abs(*v.RankError-want) > 1e-6*want || *v.Low > 0.5-want/5000 || *v.Low < 0.5-1.05*want/5000 || *v.High < 0.5+want/5000 {
 		t.Errorf("%+v, want %v ranks", v, want)
 	}
@@ -145,9 +145,9 @@ func TestPlanText(t *testing.T) {
 	got := commandLine(t, "", "plan", file(t, "s.yaml", streamsFile), "--error", "5%")
 	for _, want := range []string{
 		"stream checkout, 5000 users in a window and group\n",
-		"│ p50     │ margin    │ 0.05 │ p43.4–p56.6 (± 312.8 ranks) │ ",
+		"│ p50     │ margin    │ 0.05 │ p41.4–p55.7 (± 398.1 ranks) │ ",
 		"│ users   │ geometric │ 0.02 │ ± 150 users ",
-		"p50: an error of 5% needs ε 0.063 with 5000 users, or 6300 users with ε 0.05.\n",
+		"p50: an error of 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n",
 		"One window costs a user ε 0.14, in 2 groups: whoever sees what is released can raise a bet of 50:50 on whether that user took part to at most 53.5 %.\n",
 		"A user of all 96 windows of a day, one every 15m, loses ε 13.44: at most 99.9999 %; but for a chance of about 0.000001 only ε ",
 	} {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -230,6 +231,39 @@ func TestDuration(t *testing.T) {
 	} {
 		if got := Duration(d); got != want {
 			t.Errorf("%d is %q, want %q", d, got, want)
+		}
+	}
+}
+
+// A budget with a δ sums up ρ, of which bounded-range mechanisms cost less: they are the defaults there.
+func TestBudgetsWithDeltaTakeBoundedRange(t *testing.T) {
+	const text = `
+version: 1
+budgets:
+  - {name: shoppers, epsilon: 24, per: 24h%s}
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 1000, step: 1, prior: tapered}
+    window: {size: 15m, grace: 1s, start: now}
+    contribution: last
+    releases:
+      - {name: p50, statistic: median, epsilon: 0.05}
+      - {name: p99, statistic: quantile, p: 0.99, epsilon: 0.05}
+    output: {topic: out}
+    budget: shoppers
+`
+	for delta, want := range map[string]string{"": "permute_and_flip permute_and_flip/above_threshold", ", delta: 0.000001": "margin margin"} {
+		f, err := Parse("s.yaml", []byte(fmt.Sprintf(text, delta)), os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := f.Streams[0].Releases
+		if got := r[0].Mechanism.Name() + " " + r[1].Mechanism.Name(); got != want {
+			t.Errorf("budget%s: %s, want %s", delta, got, want)
+		}
+		if bounded := r[1].Mechanism.Promise().BoundedRange; bounded != (delta != "") {
+			t.Errorf("budget%s: bounded range %v", delta, bounded)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package release
 
 import (
+	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,6 +35,29 @@ streams:
     output: {topic: out}
     budget: {epsilon: 100000, per: 24h}
 `
+	entry := firstWindow(t, text)
+	for g, want := range []map[string]string{
+		{"p50": "useful", "tails.p50": "useful", "tails.p90": "useful", "typical": "", "slow": "useful", "users": "useful"},
+		{"p50": "noise", "tails.p50": "noise", "tails.p90": "noise", "typical": "noise", "slow": "noise", "users": "noise"},
+	} {
+		for i, r := range entry.Releases {
+			v := entry.Groups[g].Values[i]
+			if v.Quality != want[r.Name] {
+				t.Errorf("group %s, %s = %s: quality %q, want %q", entry.Groups[g].Name, r.Name, v.Value, v.Quality, want[r.Name])
+			}
+			if counts := r.Statistic == "count"; counts != (v.Error95 != nil) || counts && !v.Error95.IsZero() {
+				t.Errorf("group %s, %s: error_95 %v", entry.Groups[g].Name, r.Name, v.Error95)
+			}
+		}
+	}
+	if entry.Format != ledger.Format {
+		t.Errorf("format %d", entry.Format)
+	}
+}
+
+// firstWindow draws the first window of a stream with two groups: a has 2000 users with the values 0 to 499, b has nobody.
+func firstWindow(t *testing.T, text string) ledger.Entry {
+	t.Helper()
 	file, err := config.Parse("streams.yaml", []byte(text), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
@@ -54,21 +79,62 @@ streams:
 	if err := p.draw(&entry, merger, learned, metrics.New(prometheus.NewRegistry(), nil, nil)); err != nil {
 		t.Fatal(err)
 	}
-	for g, want := range []map[string]string{
-		{"p50": "useful", "tails.p50": "useful", "tails.p90": "useful", "typical": "", "slow": "useful", "users": "useful"},
-		{"p50": "noise", "tails.p50": "noise", "tails.p90": "noise", "typical": "noise", "slow": "noise", "users": "noise"},
-	} {
-		for i, r := range entry.Releases {
-			v := entry.Groups[g].Values[i]
-			if v.Quality != want[r.Name] {
-				t.Errorf("group %s, %s = %s: quality %q, want %q", entry.Groups[g].Name, r.Name, v.Value, v.Quality, want[r.Name])
+	return entry
+}
+
+// The mechanism that a draw has chosen is written down with the value, stays what it is, and is what the record names. At
+// ε 1000 the bit that is asked for is wrong with a probability below 10⁻⁶.
+func TestDrawSaysWhatItChose(t *testing.T) {
+	for _, count := range []string{"", "{name: users, statistic: count, epsilon: 30}"} {
+		text := `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups: [a, b]
+    bounds: {lower: 0, upper: 1000, step: 1, prior: tapered}
+    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z}
+    contribution: last
+    output: {topic: out}
+    budget: {epsilon: 2000000, per: 24h}
+    releases:
+      - {name: p99, statistic: quantile, p: 0.99, epsilon: 1000}
+      - {name: p50, statistic: median, epsilon: 1}
+`
+		if count != "" {
+			text += "      - " + count + "\n"
+		}
+		entry := firstWindow(t, text)
+		entry.ReleasedAt = entry.DueAt
+		stored, err := entry.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ledger.Decode(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records, err := again.Records()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			var value struct{ Group, Release, Mechanism string }
+			if err := json.Unmarshal(r.Value, &value); err != nil {
+				t.Fatal(err)
 			}
-			if counts := r.Statistic == "count"; counts != (v.Error95 != nil) || counts && !v.Error95.IsZero() {
-				t.Errorf("group %s, %s: error_95 %v", entry.Groups[g].Name, r.Name, v.Error95)
+			want := map[string]string{"p99 a": "permute_and_flip", "p99 b": "above_threshold", "p50 a": "permute_and_flip", "p50 b": "permute_and_flip"}
+			if value.Release != "users" && value.Mechanism != want[value.Release+" "+value.Group] {
+				t.Errorf("count %q: %s of group %s is by %s", count, value.Release, value.Group, value.Mechanism)
 			}
 		}
-	}
-	if entry.Format != ledger.Format {
-		t.Errorf("format %d", entry.Format)
+		first, err := entry.Records()
+		if err != nil || !slices.EqualFunc(first, records, func(a, b ledger.Record) bool { return string(a.Value) == string(b.Value) }) {
+			t.Errorf("the records differ once the entry is read again: %v", err)
+		}
+		entry.WithholdBelow("p50", 1<<40) // everything but p50
+		if v := entry.Groups[0].Values[0]; v.Mechanism != "" {
+			t.Errorf("a withheld value says that it was drawn by %s", v.Mechanism)
+		}
 	}
 }
