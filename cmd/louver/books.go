@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -137,8 +138,11 @@ func printFindings(w io.Writer, found ledger.Findings) {
 // entries reads the committed records of the app's ledger.
 func entries(ctx context.Context, r *outputs.Reader, app string, f func(outputs.Message) error) error {
 	topic := topics.Names{App: app}.Ledger()
-	if _, err := topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: topic}}); err != nil {
-		return brokerError(err)
+	switch _, err := topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: topic}}); {
+	case errors.Is(err, topics.ErrMissing):
+		return brokerError(fmt.Errorf("app %s has no ledger: topic %s is not there, or you may not describe it; check LOUVER_APP_ID, or run louver first", app, topic))
+	case err != nil:
+		return classed(err)
 	}
 	return classed(r.All(ctx, []string{topic}, f))
 }

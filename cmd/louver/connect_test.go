@@ -69,6 +69,14 @@ func TestKafkaMistakes(t *testing.T) {
 	}
 }
 
+func TestNoLedger(t *testing.T) {
+	b := kafkatest.Fake(t)
+	for _, command := range []string{"audit", "budget"} {
+		commandLine(t, "", command, "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")).wants(t, exitBroker,
+			"louver: app shop has no ledger: topic shop.ledger is not there, or you may not describe it; check LOUVER_APP_ID, or run louver first")
+	}
+}
+
 // A broker that cannot be reached is tried for a while; then the last failure is told in plain words.
 func TestUnreachableInWords(t *testing.T) {
 	s := KafkaSettings{KafkaBrokers: []string{"kafka:9092", "kafka2:9092"}}

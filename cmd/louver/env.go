@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,12 +95,15 @@ func readEnvironment() (Environment, error) {
 	var e Environment
 	if err := envconfig.Process("", &e); err != nil {
 		if p := new(envconfig.ParseError); errors.As(err, &p) {
-			err = fmt.Errorf("%s=%q; want a value of type %s", p.KeyName, p.Value, p.TypeName)
+			err = fmt.Errorf("%s=%q; want %s", p.KeyName, p.Value, cmp.Or(wanted[p.TypeName], "a value of type "+p.TypeName))
 		}
 		return e, err
 	}
 	return e, nil
 }
+
+// wanted says what variables of a type hold.
+var wanted = map[string]string{"bool": "true or false", "int": "a whole number", "time.Duration": "a duration, such as 20s"}
 
 // applyEnvironment gives every setting of a command line that no flag has set the environment's value.
 func applyEnvironment(parsed *kong.Context) error {

@@ -107,7 +107,13 @@ func TestEnvironmentMistakes(t *testing.T) {
 	t.Setenv("LOUVER_LOG_LEVEL", "info")
 	commandLine(t, "", "version", "--log-format", "xml").wants(t, exitInvalid, `louver: LOUVER_LOG_FORMAT="xml"; want console or json`)
 	t.Setenv("LOUVER_SHUTDOWN_TIMEOUT", "soon")
-	commandLine(t, "", "version").wants(t, exitInvalid, `louver: LOUVER_SHUTDOWN_TIMEOUT="soon"; want a value of type time.Duration`)
+	commandLine(t, "", "version").wants(t, exitInvalid, `louver: LOUVER_SHUTDOWN_TIMEOUT="soon"; want a duration, such as 20s`)
+	t.Setenv("LOUVER_SHUTDOWN_TIMEOUT", "20s")
+	t.Setenv("LOUVER_KAFKA_TLS", "yes")
+	commandLine(t, "", "version").wants(t, exitInvalid, `louver: LOUVER_KAFKA_TLS="yes"; want true or false`)
+	t.Setenv("LOUVER_KAFKA_TLS", "true")
+	t.Setenv("LOUVER_TOPICS_REPLICATION", "three")
+	commandLine(t, "", "version").wants(t, exitInvalid, `louver: LOUVER_TOPICS_REPLICATION="three"; want a whole number`)
 }
 
 func TestLogFormats(t *testing.T) {

@@ -119,15 +119,22 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	return report(errOut, err)
 }
 
-// lineError says what is wrong with a command line. Its parser calls a misspelt command an unexpected argument.
+// lineError says what is wrong with a command line, where its parser is short of words.
 func lineError(err error) error {
 	var p *kong.ParseError
-	if name, found := strings.CutPrefix(err.Error(), "unexpected argument "); found && errors.As(err, &p) && p.Context.Selected() == nil {
+	if !errors.As(err, &p) {
+		return err
+	}
+	command := p.Context.Selected()
+	if name, found := strings.CutPrefix(err.Error(), "unexpected argument "); found && command == nil {
 		name, hint, hinted := strings.Cut(name, ", ")
 		if !hinted {
 			hint = "louver help lists them"
 		}
 		return fmt.Errorf("%s is not a command; %s", name, hint)
+	}
+	if argument, found := strings.CutPrefix(err.Error(), "expected "); found && command != nil {
+		return fmt.Errorf("%s is missing; louver help %s explains it", strings.Trim(argument, `"`), command.Name)
 	}
 	return err
 }

@@ -46,6 +46,7 @@ func TestMistakes(t *testing.T) {
 		{"nothing", nil, exitUsage, "no command; try louver demo, or louver help for all of them"},
 		{"a misspelt command", []string{"chek"}, exitUsage, `chek is not a command; did you mean "check"?`},
 		{"a misspelt flag", []string{"check", "--jsn", csv}, exitUsage, `unknown flag --jsn, did you mean "--json"?`},
+		{"a missing argument", []string{"completion"}, exitUsage, "<shell> is missing; louver help completion explains it"},
 		{"no streams", []string{"run"}, exitUsage, "no streams file: give --streams or LOUVER_STREAMS"},
 		{"a streams file that is empty", []string{"run", "--streams", empty}, exitInvalid, empty + ":1: the file is empty; want a streams file in YAML"},
 		{"a streams file that is missing", []string{"run", "--streams", dir + "/none.yaml"}, exitInvalid, dir + "/none.yaml: no such streams file; want a file, a directory or a glob"},
