@@ -28,6 +28,18 @@ var (
 	ErrSpent = errors.New("the producer is spent by an earlier error: open it again")
 )
 
+// PartitionError says which partition an error of Commit or Send is about.
+type PartitionError struct {
+	Topic     string
+	Partition int
+	Err       error
+}
+
+func (e *PartitionError) Error() string { return fmt.Sprintf("%s/%d: %v", e.Topic, e.Partition, e.Err) }
+
+// Unwrap gives what the broker said.
+func (e *PartitionError) Unwrap() error { return e.Err }
+
 // typed wraps err, which doing what met, together with what it means.
 func typed(what string, err error) error {
 	if err == nil {

@@ -168,7 +168,7 @@ func (p *Producer) addPartitions(ctx context.Context, to []partition) error {
 				// One partition that fails lets the others fail with
 				// "not attempted", which says nothing.
 				if r.Error != nil && (err == nil || errors.Is(err, operationNotAttempted)) {
-					err = fmt.Errorf("%s: %w", partition{topic, r.Partition}, r.Error)
+					err = &PartitionError{Topic: topic, Partition: r.Partition, Err: r.Error}
 				}
 			}
 		}

@@ -88,5 +88,8 @@ func produce(ctx context.Context, client *kafka.Client, id string, p partition, 
 		}
 		return res.LogAppendTime, nil
 	})
-	return appended, typed("produce to "+p.String(), err)
+	if err != nil {
+		err = &PartitionError{Topic: p.topic, Partition: p.id, Err: err}
+	}
+	return appended, typed("produce", err)
 }

@@ -1,0 +1,205 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/stage"
+)
+
+// together is how many ledger entries are written at once at most.
+const together = 64
+
+// copier copies one partition of the ledger to a sink.
+type copier struct {
+	stage.Env
+	at       stage.Partition
+	sink     Sink
+	progress Progress
+	retries  map[string]*retry // of the outputs that are behind
+}
+
+// retry is when an output that was blocked is tried again.
+type retry struct {
+	wait *backoff.ExponentialBackOff
+	at   time.Time
+}
+
+// slowest is the longest time between two tries to write to an output that is blocked.
+const slowest = 30 * time.Second
+
+// read is an entry with its offset.
+type read struct {
+	entry  ledger.Entry
+	offset int64
+}
+
+// run copies until ctx ends or the sink fails: what is written then is known to the next one that begins.
+func (c *copier) run(ctx context.Context) error {
+	var err error
+	if c.progress, err = c.sink.Begin(ctx); err != nil {
+		return err
+	}
+	if c.progress.Behind == nil {
+		c.progress.Behind = map[string]int64{}
+	}
+	reader := c.Fetch.Partition(c.at.Topic, c.at.Number, c.progress.Offset)
+	c.Health.Opened(c.at)
+	for ctx.Err() == nil {
+		var pending []read
+		err := c.poll(ctx, reader, func(r read) error {
+			if pending = append(pending, r); len(pending) < together {
+				return nil
+			}
+			defer func() { pending = nil }()
+			return c.write(ctx, pending, r.offset+1)
+		})
+		if err == nil {
+			err = c.write(ctx, pending, reader.Position())
+		}
+		if err == nil {
+			err = c.catchUp(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		c.Lag(c.Names.PublishGroup(), c.at, reader)
+	}
+	return nil
+}
+
+// poll reads once and gives every entry to f.
+func (c *copier) poll(ctx context.Context, reader *fetch.Reader, f func(read) error) error {
+	page, err := reader.Poll(ctx)
+	if err != nil {
+		return err
+	}
+	if page.Lost > 0 {
+		return fmt.Errorf("%w: %d records of %s/%d were deleted before they were published", ledger.ErrUnreadable, page.Lost, c.at.Topic, c.at.Number)
+	}
+	return page.Each(func(r *fetch.Record) error {
+		entry, err := ledger.Decode(r.Value)
+		if err != nil {
+			return fmt.Errorf("%s/%d at offset %d: %w", c.at.Topic, c.at.Number, r.Offset, err)
+		}
+		return f(read{entry, r.Offset})
+	})
+}
+
+// write writes the entries of all outputs that are not behind, and moves on to next. An output that is blocked falls
+// behind, at its first entry here.
+func (c *copier) write(ctx context.Context, pending []read, next int64) error {
+	fell := false
+	for {
+		var entries []ledger.Entry
+		for _, r := range pending {
+			if _, behind := c.progress.Behind[r.entry.Output]; !behind {
+				entries = append(entries, r.entry)
+			}
+		}
+		c.progress.Offset = next
+		if len(entries) == 0 && !fell {
+			return nil
+		}
+		err := c.put(ctx, entries)
+		var blocked *BlockedError
+		if !errors.As(err, &blocked) {
+			return err
+		}
+		first := slices.IndexFunc(pending, func(r read) bool { return r.entry.Output == blocked.Output })
+		if first < 0 {
+			return err
+		}
+		c.progress.Behind[blocked.Output] = pending[first].offset
+		c.postpone(blocked.Output)
+		fell = true
+	}
+}
+
+// put hands entries and progress to the sink.
+func (c *copier) put(ctx context.Context, entries []ledger.Entry) error {
+	err := c.sink.Write(ctx, entries, Progress{c.progress.Offset, maps.Clone(c.progress.Behind)})
+	var blocked *BlockedError
+	switch {
+	case err == nil:
+		c.observe(entries)
+	case errors.As(err, &blocked):
+		c.Writing(blocked.Output)(blocked.Err)
+	}
+	return err
+}
+
+// catchUp writes what the outputs that are behind lack: of each that it is time for, as much as goes into one write.
+func (c *copier) catchUp(ctx context.Context) error {
+	for _, output := range slices.Sorted(maps.Keys(c.progress.Behind)) {
+		if r := c.retries[output]; r != nil && time.Now().Before(r.at) {
+			continue
+		}
+		from, next := c.progress.Behind[output], int64(0)
+		reader := c.Fetch.Partition(c.at.Topic, c.at.Number, from)
+		var entries []ledger.Entry
+		for next = from; next < c.progress.Offset && len(entries) < together; {
+			full := errors.New("full")
+			err := c.poll(ctx, reader, func(r read) error {
+				if r.offset >= c.progress.Offset || len(entries) == together {
+					next = r.offset
+					return full
+				}
+				if r.entry.Output == output {
+					entries = append(entries, r.entry)
+				}
+				return nil
+			})
+			if errors.Is(err, full) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			next = reader.Position()
+		}
+		if c.progress.Behind[output] = next; next >= c.progress.Offset {
+			delete(c.progress.Behind, output)
+		}
+		err := c.put(ctx, entries)
+		var blocked *BlockedError
+		if errors.As(err, &blocked) && blocked.Output == output {
+			c.progress.Behind[output] = from
+			c.postpone(output)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		c.Writing(output)(nil)
+		delete(c.retries, output)
+	}
+	return nil
+}
+
+func (c *copier) postpone(output string) {
+	r := c.retries[output]
+	if r == nil {
+		wait := backoff.NewExponentialBackOff()
+		wait.InitialInterval, wait.MaxInterval = time.Second, slowest
+		r = &retry{wait: wait}
+		c.retries[output] = r
+	}
+	r.at = time.Now().Add(r.wait.NextBackOff())
+}
+
+func (c *copier) observe(entries []ledger.Entry) {
+	now := time.Now()
+	for _, e := range entries {
+		c.Metrics.ReleaseDelay.WithLabelValues(e.Stream).Observe(now.Sub(e.DueAt).Seconds())
+		c.Metrics.LastRelease.WithLabelValues(e.Stream).Set(float64(now.Unix()))
+	}
+}

@@ -1,0 +1,123 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// topicSink publishes to output topics: records and progress are one transaction, so that a consumer that reads committed
+// sees every record once. Whoever reads uncommitted sees, at worst, the same value twice.
+type topicSink struct {
+	stage.Env
+	at         stage.Partition
+	membership *stage.Membership
+	producer   *txn.Producer  // nil after a transaction that failed
+	sizes      map[string]int // partitions of output topics
+}
+
+// writeTimeout is how long one transaction may take before its output counts as blocked.
+const writeTimeout = 20 * time.Second
+
+func (s *topicSink) key() string { return fmt.Sprintf("publish/%d", s.at.Number) }
+
+// Begin implements [Sink].
+func (s *topicSink) Begin(ctx context.Context) (Progress, error) {
+	if err := s.open(ctx); err != nil {
+		return Progress{}, err
+	}
+	var p Progress
+	found, err := s.Progress.Read(ctx, s.key(), &p)
+	if err != nil || found {
+		return p, err
+	}
+	// An earlier version kept its place with the group alone.
+	committed, err := s.membership.Committed(ctx, s.at)
+	return Progress{Offset: max(0, committed.Offset)}, err
+}
+
+func (s *topicSink) open(ctx context.Context) (err error) {
+	s.producer, err = txn.Open(ctx, s.Conn.Client, s.Names.PublishID(s.at.Number), stage.TransactionTimeout, txn.OnRetry(s.Transactions(s.at.Topic)))
+	return err
+}
+
+// Write implements [Sink].
+func (s *topicSink) Write(ctx context.Context, entries []ledger.Entry, p Progress) error {
+	if s.producer == nil {
+		if err := s.open(ctx); err != nil {
+			return err
+		}
+	}
+	mark, err := s.Progress.Record(s.key(), p)
+	if err != nil {
+		return err
+	}
+	// The group's offset is for tools that show the lag, and its generation fences a worker that lost the partition.
+	generation, member := s.membership.Generation()
+	tx := txn.Transaction{Offsets: &txn.Offsets{Group: s.Names.PublishGroup(), Generation: int(generation), Member: member,
+		Topic: s.at.Topic, Partition: s.at.Number, Offset: p.Offset}}
+	outputs := map[string]bool{}
+	for _, e := range entries {
+		if tx.Records, err = s.append(ctx, tx.Records, e); err != nil {
+			return err
+		}
+		outputs[e.Output] = true
+	}
+	tx.Records = append(tx.Records, mark)
+	timed, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err = s.producer.Commit(timed, tx); err == nil {
+		return nil
+	}
+	s.producer = nil
+	var at *txn.PartitionError
+	if errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) || !errors.As(err, &at) || !outputs[at.Topic] || !answered(err) {
+		return err
+	}
+	delete(s.sizes, at.Topic) // it may be made anew, with other partitions
+	return &BlockedError{at.Topic, at.Err}
+}
+
+// answered says that a broker was reached and refused: the failure is the output's own.
+func answered(err error) bool {
+	var code kafka.Error
+	return errors.As(err, &code) || errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)
+}
+
+// append adds the records of an entry.
+func (s *topicSink) append(ctx context.Context, to []txn.Record, e ledger.Entry) ([]txn.Record, error) {
+	partitions, known := s.sizes[e.Output]
+	if !known {
+		counts, err := topics.Counts(ctx, s.Conn.Client, []topics.Topic{{Name: e.Output}})
+		if errors.Is(err, topics.ErrMissing) {
+			return nil, &BlockedError{e.Output, err}
+		}
+		if err != nil {
+			return nil, err
+		}
+		partitions = counts[e.Output]
+		s.sizes[e.Output] = partitions
+	}
+	records, err := e.Records()
+	if err != nil {
+		return nil, err
+	}
+	for _, out := range records {
+		record := txn.Record{Topic: e.Output, Key: out.Key, Value: out.Value, Time: out.Time.UnixMilli(),
+			Partition: topics.Place(string(out.Key), partitions)}
+		for _, h := range out.Headers {
+			record.Headers = append(record.Headers, kafka.Header{Key: h.Key, Value: h.Value})
+		}
+		to = append(to, record)
+	}
+	return to, nil
+}
