@@ -149,6 +149,21 @@ func (b *Broker) CreateTopic(t testing.TB, name string, partitions int, configs 
 	})
 }
 
+// DeleteTopic deletes a topic and waits until it is gone.
+func (b *Broker) DeleteTopic(t testing.TB, name string) {
+	t.Helper()
+	try(t, "delete topic "+name, func(ctx context.Context) error {
+		res, err := b.Conn.Client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: []string{name}})
+		if err != nil {
+			return err
+		}
+		if err := res.Errors[name]; !errors.Is(err, kafka.UnknownTopicOrPartition) {
+			return fmt.Errorf("%w: it is still there (%w)", kafka.BrokerNotAvailable, err)
+		}
+		return nil
+	})
+}
+
 // try runs f until it succeeds, and fails the test if that takes too long.
 func try(t testing.TB, what string, f func(context.Context) error) {
 	t.Helper()

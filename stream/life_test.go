@@ -1,0 +1,234 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/addpartitionstotxn"
+	"github.com/segmentio/kafka-go/protocol/endtxn"
+	"github.com/segmentio/kafka-go/protocol/rawproduce"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+func only(stages ...string) func(*stream.Service) {
+	return func(s *stream.Service) { s.Stages = stages }
+}
+
+// TestPartsAreDeletedBeforeTheirRelease is an outage that outlives the parts: windows come out incomplete and say so,
+// and what comes later is whole again.
+func TestPartsAreDeletedBeforeTheirRelease(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 2, withBudget("1000000000"))
+		b.Produce(t, w.input, 0, in(0, 5, "a-")...)
+		b.Produce(t, w.input, 1, in(1, 7, "b-")...)
+		names := topics.Names{App: w.app}
+		s := w.start(only(stream.Ingest))
+		kafkatest.Await(t, "every window is cut in both partitions", func() bool { return w.records(names.Partials()) >= 6 })
+		s.end(t)
+		place := topics.Place("users", topics.Partitions)
+		end, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), names.Partials(), []int{place})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.DeleteRecords(t, names.Partials(), place, end[place])
+		s = w.start()
+		for id, r := range w.await(3) {
+			if !r.Incomplete || r.Value == nil {
+				t.Errorf("%s: incomplete %v, value %v; want a value that is marked", id, r.Incomplete, r.Value)
+			}
+		}
+		if n := s.count(t, "louver_incomplete_windows_total"); n != 3 {
+			t.Errorf("%v incomplete windows are counted, want 3", n)
+		}
+		s.end(t)
+		w.audit()
+	})
+}
+
+// TestOffsetsExpire deletes the consumer groups of a service that is stopped, as Kafka does after a week: nothing is
+// published again, and nothing is missing.
+func TestOffsetsExpire(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 2, withBudget("1000000000"))
+		b.Produce(t, w.input, 0, in(0, 5, "a-")...)
+		s := w.start()
+		before := values(w.await(3))
+		s.end(t)
+		names := topics.Names{App: w.app}
+		for _, group := range []string{names.IngestGroup(), names.ReleaseGroup(), names.PublishGroup()} {
+			kafkatest.Await(t, "the group is deleted", func() bool {
+				res, err := b.Conn.Client.DeleteGroups(kafkatest.Context(t), &kafka.DeleteGroupsRequest{GroupIDs: []string{group}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return res.Errors[group] == nil || errors.Is(res.Errors[group], kafka.GroupIdNotFound)
+			})
+		}
+		s = w.start()
+		kafkatest.Await(t, "the service works again", s.Ready)
+		b.Produce(t, w.input, 0, in(1, 1, "late-")...)
+		kafkatest.Await(t, "the service reads again", func() bool { return s.count(t, "louver_events_late_total") == 1 })
+		if diff := cmp.Diff(before, values(w.await(3))); diff != "" {
+			t.Error(diff)
+		}
+		s.end(t)
+		w.audit()
+	})
+}
+
+// TestOutputIsDeleted deletes the output of one of two streams that share a budget, and so a partition of the ledger: the
+// other's figures go on, and the first's follow when its topic is there again.
+func TestOutputIsDeleted(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const count = 10
+		start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
+		yaml := "version: 1\nbudgets: [{name: shared, epsilon: 1000000000, per: 24h}]\nstreams:\n"
+		for _, name := range []string{"first", "other"} {
+			yaml += fmt.Sprintf(`
+  - name: %s
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
+    contribution: last
+    releases: [{name: users, statistic: count, epsilon: 1000000}]
+    output: {topic: OUTPUT-%s}
+    budget: shared
+`, name, start.Format(time.RFC3339), start.Add(2*count*time.Second).Format(time.RFC3339), name)
+		}
+		w := newWorld(t, b, 1, yaml)
+		both := w.streams
+		first, other := w.streams[0].Output, w.streams[1].Output
+		s := w.start()
+		kafkatest.Await(t, "the first figures", func() bool { return w.records(first) > 0 && w.records(other) > 0 })
+		b.DeleteTopic(t, first)
+		w.streams = both[1:]
+		w.await(count)
+		b.CreateTopic(t, first, 3, map[string]string{"retention.ms": "-1"})
+		w.streams = both[:1]
+		last := start.Add(2 * count * time.Second)
+		kafkatest.Await(t, "the figures that were waiting", func() bool {
+			return slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.Equal(last) })
+		})
+		var ends []time.Time
+		for _, r := range w.published() {
+			ends = append(ends, r.WindowEnd)
+		}
+		slices.SortFunc(ends, time.Time.Compare)
+		for i := range ends {
+			if want := last.Add(time.Duration(i+1-len(ends)) * 2 * time.Second); !ends[i].Equal(want) {
+				t.Errorf("the windows that followed end at %v; want each once, up to %v", ends, last)
+				break
+			}
+		}
+		s.end(t)
+		w.streams = both
+		w.audit()
+	})
+}
+
+// taker takes a transactional id away from the service at chosen steps of its transactions.
+type taker struct {
+	kafka.RoundTripper
+	take func()
+	mu   sync.Mutex
+	left map[string]int // by step, how often
+}
+
+// RoundTrip implements [kafka.RoundTripper].
+func (k *taker) RoundTrip(ctx context.Context, addr net.Addr, q kafka.Request) (kafka.Response, error) {
+	step := ""
+	switch q := q.(type) {
+	case *endtxn.Request:
+		if strings.Contains(q.TransactionalID, ".release.") && q.Committed {
+			step = "end"
+		}
+	case *rawproduce.Request:
+		if strings.Contains(q.TransactionalID, ".release.") {
+			step = "produce"
+		}
+	case *addpartitionstotxn.Request:
+		if strings.Contains(q.TransactionalID, ".release.") {
+			step = "add"
+		}
+	}
+	k.mu.Lock()
+	now := k.left[step] > 0
+	k.left[step]--
+	k.mu.Unlock()
+	if now {
+		k.take()
+	}
+	return k.RoundTripper.RoundTrip(ctx, addr, q)
+}
+
+// TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions. Whoever
+// reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
+func TestTakeoversDrawNothingTwice(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const count = 12
+		many := strings.NewReplacer("size: 1h, every: 1h", "size: 1m, every: 1m", "epsilon: 1000000}", "epsilon: 0.1}", "T03:00", "T00:12").Replace(withBudget("1000"))
+		w := newWorld(t, b, 1, many)
+		b.Produce(t, w.input, 0, in(0, 50, "a-")...)
+		place := topics.Place("users", topics.Partitions)
+		names := topics.Names{App: w.app}
+		k := &taker{RoundTripper: b.Conn.Transport, left: map[string]int{"add": 4, "produce": 4, "end": 4}, take: func() {
+			if _, err := txn.Open(context.Background(), b.Conn.Client, names.ReleaseID(place), 30*time.Second); err != nil {
+				t.Error(err)
+			}
+		}}
+		s := w.start(func(s *stream.Service) {
+			conn, client := *s.Conn, *s.Conn.Client
+			client.Transport = k
+			conn.Client = &client
+			s.Conn = &conn
+		})
+		w.await(count)
+		s.end(t)
+		w.audit()
+		values := map[string]map[string]bool{}
+		aborted := 0
+		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), names.Ledger(), place, 0, func(r *fetch.Record) error {
+			e, err := ledger.Decode(r.Value)
+			if err != nil {
+				return err
+			}
+			id := e.WindowEnd.String()
+			if values[id] == nil {
+				values[id] = map[string]bool{}
+			}
+			values[id][fmt.Sprint(e.Groups[0].Values[0].Value)] = true
+			if r.Aborted {
+				aborted++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, v := range values {
+			if len(v) != 1 {
+				t.Errorf("the window ending %s was drawn %d times: %v", id, len(v), v)
+			}
+		}
+		if len(values) != count || aborted < count {
+			t.Errorf("%d windows and %d aborted draws are in the log; want %d and as many at least", len(values), aborted, count)
+		}
+	})
+}
