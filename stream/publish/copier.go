@@ -80,18 +80,28 @@ func (c *copier) run(ctx context.Context) error {
 func (c *copier) poll(ctx context.Context, reader *fetch.Reader, f func(read) error) error {
 	page, err := reader.Poll(ctx)
 	if err != nil {
-		return err
+		return unreadable(err)
 	}
 	if page.Lost > 0 {
 		return fmt.Errorf("%w: %d records of %s/%d were deleted before they were published", ledger.ErrUnreadable, page.Lost, c.at.Topic, c.at.Number)
 	}
-	return page.Each(func(r *fetch.Record) error {
+	return unreadable(page.Each(func(r *fetch.Record) error {
 		entry, err := ledger.Decode(r.Value)
 		if err != nil {
 			return fmt.Errorf("%s/%d at offset %d: %w", c.at.Topic, c.at.Number, r.Offset, err)
 		}
 		return f(read{entry, r.Offset})
-	})
+	}))
+}
+
+// unreadable makes a privacy stop of a ledger that is damaged or has lost its end.
+func unreadable(err error) error {
+	var damaged *fetch.BatchError
+	var truncated *fetch.TruncatedError
+	if errors.As(err, &damaged) || errors.As(err, &truncated) {
+		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
+	}
+	return err
 }
 
 // write writes the entries of all outputs that are not behind, and moves on to next. An output that is blocked falls
