@@ -5,6 +5,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+# How long the tests of one package may take: four times what they need on two quiet cores. Single waits end after three
+# minutes, so that a busy machine does not decide whether a test passes.
+TEST_TIMEOUT ?= 15m
+
 # Real data for some tests, if it is there; they skip and say so where it is not.
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
@@ -19,7 +23,7 @@ build: ## bin/louver
 
 test: ## every test
 	$(GO) vet ./...
-	$(GO) test -timeout 9m ./...
+	$(GO) test -timeout $(TEST_TIMEOUT) ./...
 
 lint: ## golangci-lint, built from source at a fixed version
 	$(GO) run $(LINT) run ./...

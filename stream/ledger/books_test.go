@@ -83,6 +83,48 @@ func TestSettleCountsARollingPeriod(t *testing.T) {
 	}
 }
 
+// TestPaidAgain compares what is foretold of a withheld window with what then happens.
+func TestPaidAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		epsilon := rapid.SampledFrom([]string{"0.3", "0.5", "1", "0.07"}).Draw(t, "epsilon")
+		per := time.Duration(rapid.IntRange(1, 30).Draw(t, "per")) * 30 * time.Second
+		p := plan{stream: "s", budget: "b", epsilon: epsilon, limit: limit("1", per)}
+		b := NewBooks()
+		var foretold time.Time
+		for n := range 60 {
+			e := p.entry(n)
+			if err := b.Settle(&e); err != nil {
+				t.Fatal(err)
+			}
+			if e.Reason == "" {
+				if !foretold.IsZero() && !foretold.Equal(e.WindowEnd) {
+					t.Fatalf("a window is paid at %s, foretold was %s", e.WindowEnd, foretold)
+				}
+				foretold = time.Time{}
+			} else {
+				end, ok := b.PaidAgain(e)
+				if !ok || !foretold.IsZero() && !end.Equal(foretold) {
+					t.Fatalf("at %s: paid again at %s, %v; before it was %s", e.WindowEnd, end, ok, foretold)
+				}
+				foretold = end
+				e.Until = end.Add(-time.Minute)
+				if end, ok := b.PaidAgain(e); ok {
+					t.Fatalf("paid again at %s, after the stream's end %s", end, e.Until)
+				}
+				e.Until = time.Time{}
+			}
+			settle(t, b, e)
+		}
+	})
+	// A budget that is for ever never pays again.
+	p := plan{stream: "s", budget: "b", epsilon: "1", limit: limit("1", 0)}
+	b := NewBooks()
+	settle(t, b, p.entry(0))
+	if end, ok := b.PaidAgain(settle(t, b, p.entry(1))); ok {
+		t.Errorf("a budget for ever pays again at %s", end)
+	}
+}
+
 func TestSharedBudget(t *testing.T) {
 	b := NewBooks()
 	s := plan{stream: "s", budget: "b", epsilon: "0.4", limit: limit("1", 0)}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/louver/louver/stream/kafkatest"
+)
+
+// addresses are the public and the operators' address, from the line that says where the process listens.
+func (p *process) addresses(t *testing.T) (public, operators string) {
+	t.Helper()
+	line := regexp.MustCompile(`"http": \["([^"]+)", "([^"]+)"\]`)
+	kafkatest.Await(t, "the line that says where it listens", func() bool { return line.MatchString(p.log.String()) })
+	found := line.FindStringSubmatch(p.log.String())
+	return found[1], found[2]
+}
+
+// get gives the status and the body; 0 if nobody answers.
+func get(address, path string) (int, string) {
+	response, err := http.Get("http://" + address + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(body)
+}
+
+// TestProbes follows a process from before it connects to its end: it is alive all the time, and ready while it works.
+func TestProbes(t *testing.T) {
+	b := kafkatest.Fake(t)
+	input := kafkatest.Name(t)
+	path := file(t, "streams.yaml", strings.NewReplacer("INPUT", input).Replace(`
+version: 1
+streams:
+  - name: web
+    input: {topic: INPUT, user: user, value: value}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, every: 1h, grace: 5s, start: now}
+    contribution: last
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: INPUT-out}
+    budget: {epsilon: 100, per: 24h}
+`))
+	alone := louver(t, b, "run", "--streams", path, "--kafka-brokers", "127.0.0.1:1")
+	public, operators := alone.addresses(t)
+	for _, address := range []string{public, operators} {
+		if code, body := get(address, "/livez"); code != http.StatusOK {
+			t.Errorf("alive without Kafka: %d %s", code, body)
+		}
+		if code, body := get(address, "/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(body, "service: not ready: connecting to Kafka at 127.0.0.1:1\n") {
+			t.Errorf("ready without Kafka: %d %s", code, body)
+		}
+	}
+	alone.kill(t)
+
+	p := louver(t, b, "run", "--streams", path)
+	public, operators = p.addresses(t)
+	kafkatest.Await(t, "the missing topic is named", func() bool {
+		code, body := get(operators, "/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(body, input+" does not exist")
+	})
+	b.CreateTopic(t, input, 2, nil)
+	for _, address := range []string{public, operators} {
+		kafkatest.Await(t, "it is ready", func() bool { code, body := get(address, "/readyz"); return code == http.StatusOK && body == "ok\n" })
+		_, body := get(address, "/readyz?verbose")
+		for _, fact := range []string{"service: ok\n", "kafka: ok\n", "broker " + b.Conn.Brokers[0] + ": ", "ingest: 2 partitions\n", "release: 8 partitions\n", "publish: 8 partitions\n", "stream web: ok\n"} {
+			if !strings.Contains(body, fact) {
+				t.Errorf("no %q in\n%s", fact, body)
+			}
+		}
+	}
+	// Whoever leaves its groups waits for an answer.
+	leaves := make(chan struct{})
+	b.Fake.ControlKey(int16(kmsg.LeaveGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		<-leaves
+		return nil, nil, false
+	})
+	p.signal(t, syscall.SIGTERM)
+	kafkatest.Await(t, "readiness goes off first", func() bool {
+		code, body := get(public, "/readyz")
+		return code == http.StatusServiceUnavailable && strings.HasPrefix(body, "service: not ready: stopping")
+	})
+	if code, body := get(operators, "/livez"); code != http.StatusOK {
+		t.Errorf("alive while it stops: %d %s", code, body)
+	}
+	close(leaves)
+	if err := p.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v\n%s", err, p.log.String())
+	}
+	if log := p.log.String(); strings.Count(log, "WARN") > 1 || strings.Contains(log, "ERROR") { // the missing topic, if it took long
+		t.Errorf("the log:\n%s", log)
+	}
+}
