@@ -5,8 +5,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# How long the tests of one package may take: four times what they need on two quiet cores. Single waits end after three
-# minutes, so that a busy machine does not decide whether a test passes.
+# How long the tests of one package may take, several times what they need on two quiet cores. A single wait ends after
+# three minutes: a busy machine does not decide whether a test passes.
 TEST_TIMEOUT ?= 15m
 
 # Real data for some tests, if it is there; they skip and say so where it is not.
