@@ -214,6 +214,9 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 			return
 		}
 		s.monitor().Waiting(err.Error())
+		if s.monitor().Lost() {
+			return // it has a line of its own, and what is known of topics is old
+		}
 		s.monitor().Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true}, "cannot start yet", zap.Error(err))
 	}
 	_, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {

@@ -93,7 +93,7 @@ func (m *Monitor) Stop() {
 func (m *Monitor) Retrying(problem, solved string) func(error) {
 	hook := m.Episodes.Retrying(problem, solved)
 	return func(err error) {
-		if err != nil && m.isLost() {
+		if err != nil && m.Lost() {
 			m.Episodes.Forget(problem)
 			return
 		}
@@ -101,7 +101,8 @@ func (m *Monitor) Retrying(problem, solved string) func(error) {
 	}
 }
 
-func (m *Monitor) isLost() bool {
+// Lost says that no broker answers.
+func (m *Monitor) Lost() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lost != nil
