@@ -89,8 +89,9 @@ func (l *Log) Forget(key string) {
 	delete(l.open, key)
 }
 
-// Failing is the rule for what is tried again until it succeeds: most failures pass within seconds.
-var Failing = Rule{After: 10 * time.Second, Every: time.Minute, Count: true, Lapse: time.Minute}
+// Failing is the rule for what is tried again until it succeeds: most failures pass within seconds, and a
+// new cluster that is busy takes some seconds more for its first transaction.
+var Failing = Rule{After: 20 * time.Second, Every: time.Minute, Count: true, Lapse: time.Minute}
 
 // Retrying makes a hook for [github.com/louver/louver/stream/kafkaconn.Retry]: it hears of each failure, and of nil at
 // the end. problem is also the key of the episode.

@@ -60,34 +60,34 @@ func TestLines(t *testing.T) {
 		}, []string{"0s WARN it is so", "72h0m0s INFO it is no longer so after=72h0m0s", "72h0m0s WARN it is so"}},
 		{"what passes leaves no line", func(l *episode.Log) {
 			retrying := l.Retrying("cannot read", "can read")
-			for range 5 {
+			for range 10 {
 				retrying(failed)
 				time.Sleep(2 * time.Second)
 			}
 			retrying(nil)
 			retrying(failed)
-			time.Sleep(9 * time.Second)
+			time.Sleep(19 * time.Second)
 			retrying(failed)
 			retrying(nil)
 		}, nil},
 		{"what stays does", func(l *episode.Log) {
 			retrying := l.Retrying("cannot read", "can read")
-			for range 40 {
+			for range 45 {
 				retrying(failed)
 				time.Sleep(2 * time.Second)
 			}
 			retrying(nil)
-		}, []string{"10s WARN cannot read error=no leader", "1m10s WARN cannot read error=no leader for=1m10s times=30", "1m20s INFO can read after=1m20s"}},
+		}, []string{"20s WARN cannot read error=no leader", "1m20s WARN cannot read error=no leader for=1m20s times=30", "1m30s INFO can read after=1m30s"}},
 		{"who is gone is forgotten", func(l *episode.Log) {
 			retrying := l.Retrying("cannot read", "can read")
-			for range 6 {
+			for range 11 {
 				retrying(failed)
 				time.Sleep(2 * time.Second)
 			}
 			time.Sleep(time.Hour)
 			retrying(failed)
 			retrying(nil)
-		}, []string{"10s WARN cannot read error=no leader"}},
+		}, []string{"20s WARN cannot read error=no leader"}},
 		{"keys do not mix", func(l *episode.Log) {
 			l.On("a", episode.Rule{}, "a is so")
 			l.On("b", episode.Rule{}, "b is so")

@@ -62,6 +62,7 @@ type verdict struct {
 	rejected codec.Reason // 0: not rejected
 	missing  bool         // the field that it was rejected for is not there
 	late     bool
+	history  bool // it is late since it was written before the stream's start
 	clamped  bool // the value lies beyond the bounds
 }
 
@@ -104,7 +105,7 @@ func (r *route) add(offset, at int64, key, value []byte) verdict {
 	if s == nil || r.event.Time < s.slice.Start || r.event.Time >= s.slice.End {
 		if s = r.slot(r.event.Time); s == nil {
 			r.counts.late++
-			return verdict{late: true}
+			return verdict{late: true, history: at < r.schedule.Start}
 		}
 		r.last = s
 	}

@@ -31,13 +31,17 @@ const (
 
 var badShare = episode.Rule{Every: time.Hour}
 
-// tally counts what became of events. Those that a restart reads again are not in it.
+// tally counts what became of events. Those that a restart reads again are not in it, nor are those that were in the
+// topic before the stream's start.
 type tally struct {
 	events, late, clamped int
 	rejected, missing     [codec.NumReasons]int
 }
 
 func (t *tally) count(v verdict) {
+	if v.history {
+		return
+	}
 	t.events++
 	if v.late {
 		t.late++

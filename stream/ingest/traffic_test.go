@@ -59,6 +59,7 @@ func TestTrafficLines(t *testing.T) {
 		{"beyond the bounds", 3, 2, func(int) []tally {
 			return []tally{many(4, verdict{}), many(5, verdict{clamped: true}), many(1, verdict{late: true})}
 		}, []string{`10s WARN stream web: 5 of 9 values beyond the bounds in the last minute`}},
+		{"a topic with a past", 3, 2, func(int) []tally { return []tally{many(100, verdict{late: true, history: true}), many(1, verdict{})} }, nil},
 		{"half of them is not beyond half", 3, 2, func(int) []tally { return []tally{many(5, verdict{}), many(5, verdict{clamped: true})} }, nil},
 		{"none at all", 3, 180, func(int) []tally { return nil },
 			[]string{`1m10s WARN stream web: no events for 1m0s in the 3 partitions of topic events that this process reads`}},
