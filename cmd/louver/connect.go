@@ -105,7 +105,7 @@ func (s KafkaSettings) connectError(err error) error {
 	default:
 		return fmt.Errorf("no Kafka broker answered at %s within %s: %s; check LOUVER_KAFKA_BROKERS", brokers, patience, unreachable(err))
 	}
-	return fmt.Errorf("Kafka at %s: %s", brokers, why)
+	return fmt.Errorf("brokers %s: %s", brokers, why)
 }
 
 // unreachable says in a few words why no broker answers.

@@ -43,15 +43,15 @@ func TestKafkaMistakes(t *testing.T) {
 		want          string
 	}{
 		{"TLS against a plain port", plain, map[string]string{"LOUVER_KAFKA_TLS": "true"}, exitBroker,
-			"louver: Kafka at " + plain + ": the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want LOUVER_KAFKA_TLS=false, or a port with TLS"},
+			"louver: brokers " + plain + ": the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want LOUVER_KAFKA_TLS=false, or a port with TLS"},
 		{"plain against a TLS port", encrypted, nil, exitBroker,
-			"louver: Kafka at " + encrypted + ": the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"},
+			"louver: brokers " + encrypted + ": the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"},
 		{"unknown authority", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true"}, exitBroker,
-			"louver: Kafka at " + encrypted + ": the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"},
+			"louver: brokers " + encrypted + ": the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"},
 		{"another host's certificate", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true", "LOUVER_KAFKA_TLS_CA_FILE": certificate, "LOUVER_KAFKA_TLS_SERVER_NAME": "elsewhere"}, exitBroker,
-			"louver: Kafka at " + encrypted + ": the broker's certificate is for another name ("},
+			"louver: brokers " + encrypted + ": the broker's certificate is for another name ("},
 		{"wrong password", secured, user, exitBroker,
-			"louver: Kafka at " + secured + `: the broker refuses the user "me" (PLAIN); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM`},
+			"louver: brokers " + secured + `: the broker refuses the user "me" (PLAIN); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM`},
 		{"no port", "kafka", nil, exitInvalid, `louver: LOUVER_KAFKA_BROKERS: broker address "kafka": want host:port, such as kafka:9092`},
 		{"no broker", "", nil, exitInvalid, "louver: LOUVER_KAFKA_BROKERS: no broker address is given: want at least one host:port"},
 	} {
