@@ -31,12 +31,12 @@ type Reason uint8
 // What can be wrong with a record, in the order of checking.
 const (
 	OK        Reason = iota
-	Malformed        // the record can't be parsed as its format
+	Malformed        // the record can't be parsed as its format, or is too large to be looked at
 	BadValue         // the value is missing or no number
 	BadUser          // the user is missing, empty or neither a string nor an integer
 	BadTime          // the time is missing or unreadable, before 1970 or after 2262; or the record has no timestamp
 	BadGroup         // the group is missing, neither a string nor an integer, or not one of the public list
-	Future           // the time lies further ahead of the record's timestamp than MaxFuture
+	Future           // the time lies further ahead of the record's timestamp than MaxFuture, or far ahead of the clock
 
 	// NumReasons is the number of Reasons, OK included.
 	NumReasons = iota

@@ -23,7 +23,7 @@ type route struct {
 	bags map[int64]*slot // by the start of their slice
 	last *slot           // the slot of the event before: most events need no look-up
 
-	horizon int64 // events later than that are rejected: nothing waits for a window of the year 2099
+	horizon int64 // events later than that are rejected, wherever a broker lets records claim any time: nothing waits for 2099
 	from    int64 // records below are in parts, or need not be
 	through int64 // every window with End ≤ through is cut, and everything below its cut is in parts
 	cuts    []cut // taken and not reached yet, in order

@@ -60,7 +60,7 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 	}
 	m := &Operator{
 		Events:         counter("louver_events_total", "Records read from the input. A record that is read again counts again.", "stream"),
-		Rejected:       counter("louver_events_rejected_total", "Records rejected, by reason. malformed: the record cannot be parsed. bad_user, bad_value, bad_time, bad_group: that field is missing, empty, of the wrong type or unknown. future: the time is too far ahead.", "stream", "reason"),
+		Rejected:       counter("louver_events_rejected_total", "Records rejected, by reason. malformed: the record cannot be parsed, or is larger than 4 MiB. bad_user, bad_value, bad_time, bad_group: that field is missing, empty, of the wrong type or unknown. future: the time is too far ahead.", "stream", "reason"),
 		Late:           counter("louver_events_late_total", "Records that came after all their windows had closed, or that lie before the stream's start.", "stream"),
 		Superseded:     counter("louver_events_superseded_total", "Records of users who had one in the window already. Only one of a user's values counts.", "stream"),
 		Clamped:        counter("louver_values_clamped_total", "Values beyond the bounds. They count as the nearer bound.", "stream"),
