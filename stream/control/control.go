@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,15 +41,11 @@ type State struct {
 	claims  map[claim]bool // budgets that an input topic has been read for
 }
 
-type claim struct{ topic, budget string }
-
 // Keys of the control topic's records.
 const (
-	keyFormat    = "format"
-	keyHash      = "user-hash-key"
-	keyStart     = "start/"
-	keyClaim     = "claim/"
-	keyContinues = "continues/"
+	keyFormat = "format"
+	keyHash   = "user-hash-key"
+	keyStart  = "start/"
 )
 
 // Log reads and writes the control topic.
@@ -68,9 +63,6 @@ type Turn interface {
 
 // Record is one record of the control topic.
 type Record struct{ Key, Value []byte }
-
-// Charged says whether the ledger holds a charge of this budget for a stream that read this input topic.
-type Charged func(ctx context.Context, topic, budget string) (bool, error)
 
 // Load reads the state and writes what these streams lack in it. It fails with [ErrRefused] where a stream's input
 // topic was charged to a budget that the streams no longer name, unless the stream says `fresh` or `continues`.
@@ -142,15 +134,8 @@ func (s *State) apply(key, value []byte) error {
 			return err
 		}
 		s.Starts[k[len(keyStart):]] = t.UnixNano()
-	case strings.HasPrefix(k, keyClaim):
-		topic, budget, _ := strings.Cut(k[len(keyClaim):], "/")
-		s.claims[claim{topic, budget}] = true
-	case strings.HasPrefix(k, keyContinues):
-		var old string
-		if err := into(&old); err != nil {
-			return err
-		}
-		s.Continues[k[len(keyContinues):]] = old
+	default:
+		return s.applyClaim(k, into)
 	}
 	return nil
 }
@@ -190,61 +175,11 @@ func (s *State) complete(ctx context.Context, streams []*config.Stream, charged 
 				return nil, err
 			}
 		}
-		own := claim{stream.Input.Topic, stream.Budget.Name}
-		if s.claims[own] {
-			continue
-		}
-		if err := s.refuseRename(ctx, stream, streams, charged); err != nil {
+		if err := s.claim(ctx, stream, streams, charged, put); err != nil {
 			return nil, err
-		}
-		s.claims[own] = true
-		if err := put(keyClaim+own.topic+"/"+own.budget, true); err != nil {
-			return nil, err
-		}
-		if old := stream.Continues; old != "" && s.Continues[own.budget] != old {
-			s.Continues[own.budget] = old
-			if err := put(keyContinues+own.budget, old); err != nil {
-				return nil, err
-			}
 		}
 	}
 	return missing, nil
-}
-
-// refuseRename keeps a new budget's name from resetting what the topic's people have lost.
-func (s *State) refuseRename(ctx context.Context, stream *config.Stream, streams []*config.Stream, charged Charged) error {
-	if stream.Fresh || stream.Continues != "" {
-		return nil
-	}
-	for c := range s.claims {
-		inUse := slices.ContainsFunc(streams, func(o *config.Stream) bool {
-			return o.Input.Topic == c.topic && o.Budget.Name == c.budget
-		})
-		if c.topic != stream.Input.Topic || inUse {
-			continue
-		}
-		yes, err := charged(ctx, c.topic, c.budget)
-		if err != nil {
-			return err
-		}
-		if yes {
-			return fmt.Errorf("%w: stream %s: its input topic %s was charged to budget %q before, not to %q: say `continues: %s` to take over what that has spent, or `fresh: true` to begin anew",
-				ErrRefused, stream.Name, c.topic, c.budget, stream.Budget.Name, c.budget)
-		}
-	}
-	return nil
-}
-
-// Lineage is the budget and all those whose spending it took over, nearest first.
-func (s *State) Lineage(budget string) []string {
-	line := []string{budget}
-	for {
-		old, ok := s.Continues[line[len(line)-1]]
-		if !ok || slices.Contains(line, old) {
-			return line
-		}
-		line = append(line, old)
-	}
 }
 
 // Kafka is the [Log] in the app's control topic.
