@@ -278,7 +278,7 @@ func (v *view) table(page span) string {
 			truth, off = p.sim.truth(r), p.sim.off(r)
 		}
 		var row table.Row
-		for k, cell := range []string{group, v.label(r), value, errorOf(r), truth, off} {
+		for k, cell := range []string{group, v.label(r), value, shortError(r), truth, off} {
 			if !columns[k].shown {
 				continue
 			}
@@ -314,7 +314,7 @@ func (v *view) history(lines []string, first int) {
 	}
 }
 
-// spark draws a series from 0 on, with what is usual at half the height or below: small changes look small. Noise is a
+// spark draws a series from 0 on, with what is usual below half the height: small changes look small. Noise is a
 // dot, whatever its value.
 func spark(pictures []picture, series int) string {
 	blocks := []rune("▁▂▃▄▅▆▇█")
@@ -335,7 +335,7 @@ func spark(pictures []picture, series int) string {
 			b.WriteRune('·')
 			continue
 		}
-		top := max(known[len(known)-1], 2*known[(len(known)-1)/2])
+		top := max(known[len(known)-1], 2.2*known[(len(known)-1)/2])
 		if top <= 0 {
 			top = 1
 		}
@@ -374,6 +374,25 @@ func measured(r outputs.Record) string {
 		return value
 	}
 	return value + " " + r.Unit
+}
+
+// shortError is errorOf with two digits at most, rounded up.
+func shortError(r outputs.Record) string {
+	if r.Value != nil && errorOf(r) == "" {
+		return "no bound"
+	}
+	if r.Error95 == nil {
+		return errorOf(r)
+	}
+	d, err := decimal.NewFromString(r.Error95.String())
+	if err != nil {
+		return errorOf(r)
+	}
+	places := int32(0)
+	if d.LessThan(decimal.NewFromInt(10)) {
+		places = 1
+	}
+	return "±" + d.RoundUp(places).String()
 }
 
 // off is by how much a private value misses the truth.

@@ -99,7 +99,7 @@ func TestView80x24(t *testing.T) {
 		"Nobody is behind these numbers. So the truth may stand beside the private ones.",
 		"Window 08:01:10–08:01:20. The next one closes at 08:01:30.",
 		"group  figure     private  95 % within  truth  off  last 8",
-		"eu     p50         100 ms  p45.2–p54.8     93   +7  ▅▅▅▅▅▅▅▅",
+		"eu     p50         100 ms  p45.2–p54.8     93   +7  ▄▄▄▄▄▄▄▄",
 	}
 	lines := strings.Split(plain, "\n")
 	if len(lines) != 24 || strings.Join(lines[:len(want)], "\n") != strings.Join(want, "\n") {
