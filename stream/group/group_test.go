@@ -19,7 +19,7 @@ import (
 	"github.com/louver/louver/stream/kafkatest"
 )
 
-const session = 6 * time.Second
+const session = 10 * time.Second
 
 func member(t *testing.T, b *kafkatest.Broker, id string, topics ...string) *group.Member {
 	t.Helper()
