@@ -98,14 +98,8 @@ func (m *Monitor) kafka(r *Report, now time.Time) {
 
 // report adds the stage, and to overdue, by stream, what it says of windows that wait for too long.
 func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[string]string) {
-	joining := now.Sub(s.joining)
-	switch {
-	case !started:
+	if !started {
 		r.fact("%s: not begun", s.name)
-		return
-	case s.joining.IsZero():
-	case !s.member, joining > rejoinPatience:
-		r.problem("%s: joining its consumer group for %s", s.name, episode.Round(joining))
 		return
 	}
 	var stuck []string
@@ -119,6 +113,11 @@ func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[strin
 				overdue[stream] = fmt.Sprintf("%s (%s, %s/%d)", why, s.name, at.Topic, at.Number)
 			}
 		}
+	}
+	joining := now.Sub(s.joining)
+	if !s.joining.IsZero() && (!s.member || joining > rejoinPatience) {
+		r.problem("%s: joining its consumer group for %s", s.name, episode.Round(joining))
+		return
 	}
 	work := fmt.Sprintf("%d partitions", len(s.partitions))
 	if len(s.partitions) == 1 {
