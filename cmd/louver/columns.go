@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/replay"
 )
 
@@ -41,7 +42,7 @@ func meaning(r codec.Reason, c replay.Columns) string {
 	case codec.BadTime:
 		return c.Time + " is missing or not a time after 1970"
 	case codec.Future:
-		return c.Time + " is more than 5 minutes ahead of now"
+		return fmt.Sprintf("%s is more than %s ahead of now", c.Time, config.Duration(config.DefaultMaxFuture))
 	}
 	return "the line is not what a stream can read"
 }

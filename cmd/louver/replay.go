@@ -78,6 +78,10 @@ func (c *replayCommand) Run(app *App) error {
 	ctx, stop := app.UntilSignal()
 	defer stop()
 	n, err := c.send(ctx, app, tried(file.Records(ctx), trial))
+	if ctx.Err() != nil && app.Context.Err() == nil {
+		_, err = fmt.Fprintf(app.Err, "louver: stopped after %d events\n", n)
+		return err
+	}
 	if err != nil && n > 0 && !c.DryRun {
 		return fmt.Errorf("%w (%d events were sent before)", err, n)
 	} else if err != nil {

@@ -9,10 +9,11 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 )
 
 // Trial foretells which records a stream rejects that reads them as [Columns.Input] says. It decodes them as the stream
-// will. It does not look at groups, whose public list it does not know, and takes 5 minutes as max_future. It is not
+// will. It does not look at groups, whose public list it does not know, and takes the default max_future. It is not
 // safe for concurrent use.
 type Trial struct {
 	decoder codec.Decoder
@@ -32,7 +33,7 @@ func NewTrial(c Columns) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: 5 * time.Minute, Grid: grid})
+	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: config.DefaultMaxFuture, Grid: grid})
 	return &Trial{decoder: decoder}, err
 }
 
