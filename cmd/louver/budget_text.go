@@ -16,8 +16,11 @@ func printBudgets(w io.Writer, width int, r ledger.Report) error {
 	}
 	for _, b := range r.Budgets {
 		exhausted := "never"
-		if b.ExhaustedAt != nil {
-			exhausted = moment(b.ExhaustedAt)
+		switch {
+		case b.ExhaustedSince != nil:
+			exhausted = "since " + moment(b.ExhaustedSince)
+		case b.ExhaustedAt != nil:
+			exhausted = "at " + moment(b.ExhaustedAt)
 		}
 		budgets = append(budgets, []string{b.Budget, spentOf(b), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
 			fmt.Sprint(b.WindowsLeft), exhausted, nextReturn(b)})
@@ -25,7 +28,7 @@ func printBudgets(w io.Writer, width int, r ledger.Report) error {
 	if err := writeTable(w, width, []string{"stream", "budget", "ε spent", "ε in all", "windows left", "next return"}, streams); err != nil {
 		return err
 	}
-	return writeTable(w, width, []string{"budget", "ε spent", "left", "ε in all", "windows left", "exhausted at", "next return"}, budgets)
+	return writeTable(w, width, []string{"budget", "ε spent", "left", "ε in all", "windows left", "exhausted", "next return"}, budgets)
 }
 
 // spentOf is what counts against the limit.

@@ -23,6 +23,8 @@ type Books struct {
 type streamBook struct {
 	ends   []int64 // of the windows decided, Unix nanoseconds, sorted
 	latest Entry   // the last entry, without its groups
+	// unpaid is the end of the first of the windows that have been withheld without a break up to the last; zero: none is.
+	unpaid time.Time
 }
 
 // NewBooks opens empty books.
@@ -47,6 +49,12 @@ func (b *Books) Add(e Entry) error {
 	}
 	if e.Groups = nil; !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
+		switch {
+		case e.Reason == "":
+			s.unpaid = time.Time{}
+		case s.unpaid.IsZero():
+			s.unpaid = e.WindowEnd
+		}
 	}
 	return nil
 }

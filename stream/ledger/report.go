@@ -36,6 +36,9 @@ type Figures struct {
 	// ExhaustedAt is the end of the first window that will not be paid if all of the budget's streams go on as they
 	// are; null if every window will be.
 	ExhaustedAt *second `json:"exhausted_at"`
+	// ExhaustedSince is the end of the first of the windows that the budget has not paid, without a break up to the last one;
+	// of a budget, the earliest of its streams'. null while it pays.
+	ExhaustedSince *second `json:"exhausted_since"`
 	// Returns are the parts of EpsilonSpent that a rolling budget gets back, by time.
 	Returns []ReturnFigure `json:"returns"`
 }
@@ -50,7 +53,7 @@ type ReturnFigure struct {
 func NewReport(b *Books, at time.Time) Report {
 	r := Report{Streams: []StreamFigures{}, Budgets: []Figures{}}
 	forecasts := map[string]budget.Forecast{}
-	left := map[string]int64{}
+	left, since := map[string]int64{}, map[string]*second{}
 	for _, name := range b.Budgets() {
 		forecasts[name] = b.accounts[name].Forecast(b.schedules(name))
 	}
@@ -59,6 +62,12 @@ func NewReport(b *Books, at time.Time) Report {
 		a := b.accounts[latest.Budget]
 		f := figures(a, latest.Budget, name, at, forecasts[latest.Budget])
 		f.WindowsLeft = a.WindowsLeft(latest.Price, at.UnixNano())
+		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() {
+			f.ExhaustedSince = new(whole(unpaid))
+			if first := since[latest.Budget]; first == nil || unpaid.Before(first.Time) {
+				since[latest.Budget] = f.ExhaustedSince
+			}
+		}
 		if n, found := left[latest.Budget]; !found || f.WindowsLeft < n {
 			left[latest.Budget] = f.WindowsLeft
 		}
@@ -66,7 +75,7 @@ func NewReport(b *Books, at time.Time) Report {
 	}
 	for _, name := range b.Budgets() {
 		f := figures(b.accounts[name], name, "", at, forecasts[name])
-		f.WindowsLeft = left[name]
+		f.WindowsLeft, f.ExhaustedSince = left[name], since[name]
 		r.Budgets = append(r.Budgets, f)
 	}
 	return r

@@ -28,24 +28,53 @@ func TestReportGolden(t *testing.T) {
 	want := `{
  "streams": [
   {"stream": "s", "budget": "shared", "epsilon_spent": 0.2, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "5m", "epsilon_total": 0.4, "windows_left": 2, "exhausted_at": "2026-11-20T08:03:00Z",
+   "per": "5m", "epsilon_total": 0.4, "windows_left": 2, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
    "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.2}]},
   {"stream": "u", "budget": "shared", "epsilon_spent": 0.3, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "5m", "epsilon_total": 0.3, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z",
+   "per": "5m", "epsilon_total": 0.3, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
    "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.3}]},
   {"stream": "v", "budget": "v", "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "forever", "epsilon_total": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "returns": []}
+   "per": "forever", "epsilon_total": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "exhausted_since": null, "returns": []}
  ],
  "budgets": [
   {"budget": "shared", "epsilon_spent": 0.5, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "5m", "epsilon_total": 0.7, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z",
+   "per": "5m", "epsilon_total": 0.7, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
    "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.5}]},
   {"budget": "v", "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "forever", "epsilon_total": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "returns": []}
+   "per": "forever", "epsilon_total": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "exhausted_since": null, "returns": []}
  ]
 }`
 	if diff := cmp.Diff(compact(t, want), compact(t, string(got))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A budget is exhausted since the end of the first window that it has not paid, until it pays again.
+func TestReportSaysSinceWhen(t *testing.T) {
+	b := NewBooks()
+	shared := limit("1", 5*time.Minute)
+	s := plan{stream: "s", budget: "b", epsilon: "0.3", limit: shared}
+	cheap := plan{stream: "cheap", budget: "b", epsilon: "0.01", limit: shared}
+	since := func() string {
+		r := NewReport(b, epoch.Add(10*time.Minute))
+		if r.Streams[len(r.Streams)-1].Stream != "s" || r.Streams[0].ExhaustedSince != nil {
+			t.Fatalf("%+v", r.Streams)
+		}
+		own, all := r.Streams[1].ExhaustedSince, r.Budgets[0].ExhaustedSince
+		switch {
+		case own == nil && all == nil:
+			return ""
+		case own == nil || all == nil || *own != *all:
+			t.Fatalf("the stream's %v, the budget's %v", own, all)
+		}
+		return own.String()
+	}
+	settle(t, b, cheap.entry(0))
+	for n, want := range []string{"", "", "", "2026-11-20T08:04:00Z", "2026-11-20T08:04:00Z", "", "", "", "2026-11-20T08:09:00Z"} {
+		e := settle(t, b, s.entry(n))
+		if got := since(); got != want {
+			t.Errorf("after window %d, %q: since %q, want %q", n, e.Reason, got, want)
+		}
 	}
 }
 
