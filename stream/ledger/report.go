@@ -37,7 +37,7 @@ type Figures struct {
 	// are; null if every window will be.
 	ExhaustedAt *second `json:"exhausted_at"`
 	// ExhaustedSince is the end of the first of the windows that the budget has not paid, without a break up to the last one;
-	// of a budget, the earliest of its streams'. null while it pays.
+	// of a budget, the earliest of its streams'. null if it paid the last one, or could pay another one now.
 	ExhaustedSince *second `json:"exhausted_since"`
 	// Returns are the parts of EpsilonSpent that a rolling budget gets back, by time.
 	Returns []ReturnFigure `json:"returns"`
@@ -62,7 +62,7 @@ func NewReport(b *Books, at time.Time) Report {
 		a := b.accounts[latest.Budget]
 		f := figures(a, latest.Budget, name, at, forecasts[latest.Budget])
 		f.WindowsLeft = a.WindowsLeft(latest.Price, at.UnixNano())
-		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() {
+		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() && f.WindowsLeft == 0 {
 			f.ExhaustedSince = new(whole(unpaid))
 			if first := since[latest.Budget]; first == nil || unpaid.Before(first.Time) {
 				since[latest.Budget] = f.ExhaustedSince

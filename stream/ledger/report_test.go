@@ -55,8 +55,8 @@ func TestReportSaysSinceWhen(t *testing.T) {
 	shared := limit("1", 5*time.Minute)
 	s := plan{stream: "s", budget: "b", epsilon: "0.3", limit: shared}
 	cheap := plan{stream: "cheap", budget: "b", epsilon: "0.01", limit: shared}
-	since := func() string {
-		r := NewReport(b, epoch.Add(10*time.Minute))
+	since := func(at time.Time) string {
+		r := NewReport(b, at)
 		if r.Streams[len(r.Streams)-1].Stream != "s" || r.Streams[0].ExhaustedSince != nil {
 			t.Fatalf("%+v", r.Streams)
 		}
@@ -72,9 +72,12 @@ func TestReportSaysSinceWhen(t *testing.T) {
 	settle(t, b, cheap.entry(0))
 	for n, want := range []string{"", "", "", "2026-11-20T08:04:00Z", "2026-11-20T08:04:00Z", "", "", "", "2026-11-20T08:09:00Z"} {
 		e := settle(t, b, s.entry(n))
-		if got := since(); got != want {
+		if got := since(e.WindowEnd); got != want {
 			t.Errorf("after window %d, %q: since %q, want %q", n, e.Reason, got, want)
 		}
+	}
+	if got := since(epoch.Add(time.Hour)); got != "" {
+		t.Errorf("an hour after the last window, all has returned: since %q", got)
 	}
 }
 
