@@ -119,9 +119,10 @@ func (s *Service) Run(ctx context.Context) error {
 	watch := s.watch(env.Progress)
 	go watch.Run(watching)
 	place := func(budget string) int { return topics.Place(budget, topics.Partitions) }
-	state, err := control.Load(ctx, control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
+	agreed := control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(names.Control())))
-	}}, s.Streams, func(ctx context.Context, topic, budget string) (bool, error) {
+	}}
+	state, err := control.Load(ctx, agreed, s.Streams, func(ctx context.Context, topic, budget string) (bool, error) {
 		return charged(ctx, env.Fetch, names, place(budget), topic, budget)
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Service) Run(ctx context.Context) error {
 	hasher := windows.NewHasher(state.HashKey)
 	run, working := errgroup.WithContext(ctx)
 	if slices.Contains(s.Stages, Ingest) {
-		g := &ingest.Ingest{Env: events, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Clock: watch, Place: place, BagBytes: s.bagBytes(),
+		g := &ingest.Ingest{Env: events, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Clock: watch, Place: place, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes(),
 			Group: s.group(names.IngestGroup(), s.inputs())}
 		run.Go(func() error { return g.Run(working) })
 	}

@@ -234,7 +234,7 @@ func TestMessagesRefuseImpossibleFields(t *testing.T) {
 	backwards.To, negative.Partition = 0, -1
 	f(Mark{Origin: backwards, Partitions: 2}.Message(), "offsets 1 to 0")
 	f(Mark{Origin: negative, Partitions: 2}.Message(), "partition -1")
-	f(Mark{Origin: o, Partitions: 1}.Message(), "partition 1 of 1")
+	f(Mark{Origin: o, Partitions: -1}.Message(), "-1 partitions")
 	f(Mark{Origin: o, Partitions: 2, After: 1}.Message(), "windows from")
 	f(Mark{Origin: o, Partitions: 2, Lost: -1}.Message(), "-1 lost")
 	f(Part{Origin: o, Slice: Window{5, 5}}.Messages(1000)[0], "not before its end")

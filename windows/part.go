@@ -194,8 +194,8 @@ func decodeMark(o Origin, r *reader) *Mark {
 	if r.err == nil && int(n) != len(r.rest)/8 || len(r.rest)%8 != 0 {
 		r.fail("%d slices in %d bytes", n, len(r.rest))
 	}
-	if r.err == nil && (m.Through < m.After || m.Lost < 0 || m.Partition >= m.Partitions) {
-		r.fail("windows from %s to %s, %d lost, partition %d of %d", format(m.After), format(m.Through), m.Lost, m.Partition, m.Partitions)
+	if r.err == nil && (m.Through < m.After || m.Lost < 0 || m.Partitions < 0) {
+		r.fail("windows from %s to %s, %d lost, %d partitions", format(m.After), format(m.Through), m.Lost, m.Partitions)
 	}
 	for range n {
 		if r.err != nil {

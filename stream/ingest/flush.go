@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"crypto/rand"
+	"math"
 	"time"
 
 	"go.uber.org/zap"
@@ -86,18 +87,20 @@ func (p *partition) crowded() bool {
 func (p *partition) mark(r *route, to int64) {
 	origin := windows.Origin{Stream: r.stream.Name, Partition: p.at.Number}
 	_, _ = rand.Read(origin.Attempt[:]) // never fails
-	parts, mark := r.flush(to, origin, p.total(p.at.Topic))
-	budget := r.stream.Budget.Name
-	put := func(message []byte) {
-		p.queue = append(p.queue, txn.Record{Topic: p.Names.Partials(), Partition: p.Place(budget), Key: []byte(budget), Value: message, Time: time.Now().UnixMilli()})
-		p.bytes += len(message)
-	}
+	parts, mark := r.flush(to, origin, p.Inputs.Partitions(p.at.Topic, math.MaxInt64))
 	for _, part := range parts {
 		for _, message := range part.Messages(messageBytes) {
-			put(message)
+			p.put(r, message)
 		}
 	}
-	put(mark.Message())
+	p.put(r, mark.Message())
+}
+
+// put queues a message for the stage that decides the route's windows.
+func (p *partition) put(r *route, message []byte) {
+	budget := r.stream.Budget.Name
+	p.queue = append(p.queue, txn.Record{Topic: p.Names.Partials(), Partition: p.Place(budget), Key: []byte(budget), Value: message, Time: time.Now().UnixMilli()})
+	p.bytes += len(message)
 }
 
 func (p *partition) sendIfMuch(ctx context.Context) error {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/stage"
-	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/windows"
 )
 
@@ -38,16 +38,18 @@ type Ingest struct {
 	// Group is the membership of the input topics' consumer group.
 	Group group.Config
 
-	mu     sync.Mutex
-	totals map[string]int                      // partitions of each input topic
-	held   map[string]map[stage.Partition]held // by stream
+	// Inputs tells how many partitions of its input a window takes.
+	Inputs *control.Inputs
+
+	mu   sync.Mutex
+	held map[string]map[stage.Partition]held // by stream
 
 	traffic map[string]*traffic // by stream
 }
 
 // Run works until ctx ends.
 func (g *Ingest) Run(ctx context.Context) error {
-	g.held, g.totals, g.traffic = map[string]map[stage.Partition]held{}, map[string]int{}, map[string]*traffic{}
+	g.held, g.traffic = map[string]map[stage.Partition]held{}, map[string]*traffic{}
 	var all []*traffic
 	for _, s := range g.Streams {
 		t := newTraffic(s, g.Monitor.Episodes)
@@ -100,20 +102,4 @@ func (g *Ingest) hold(stream string, at stage.Partition, h held) {
 	}
 	g.Metrics.OpenWindows.WithLabelValues(stream).Set(float64(sum.windows))
 	g.Metrics.BagBytes.WithLabelValues(stream).Set(float64(sum.bytes))
-}
-
-// count looks up how many partitions the topic has now: it may have grown, which a rebalance makes known.
-func (g *Ingest) count(ctx context.Context, at stage.Partition) error {
-	n, err := topics.PartitionsOf(ctx, g.Conn.Client, at.Topic, at.Number, g.Reading(at.Topic))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.totals[at.Topic] = max(g.totals[at.Topic], n)
-	return err
-}
-
-// total is the number of partitions of the topic, as far as any worker here knows.
-func (g *Ingest) total(topic string) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.totals[topic]
 }

@@ -30,6 +30,7 @@ type partition struct {
 	reported int64 // records below have been looked at before a restart
 	flushAt  time.Time
 	askAt    time.Time // when to ask for the partition count again
+	fewer    time.Time // since when the topic seems to have lost partitions
 	waiting  time.Time // since when a cut waits for an open transaction
 	hanging  int64     // where the transaction begins that was logged as hung; −1: none
 
@@ -106,13 +107,6 @@ func (p *partition) round(ctx context.Context) error {
 	return nil
 }
 
-// recount looks whether the topic has grown. The answer may wait for the next time: nothing is held up by it.
-func (p *partition) recount(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	_ = p.count(ctx, p.at) // its failures are reported
-}
-
 // skip goes on behind a batch that can't be read, if err is about one. Its records are lost, but nobody else's.
 func (p *partition) skip(err error) bool {
 	n, ok := p.reader.Skip(err)
@@ -125,7 +119,7 @@ func (p *partition) skip(err error) bool {
 // open finds where to begin: where the last worker has flushed, or, for a stream that has no progress, where its first
 // window can begin.
 func (p *partition) open(ctx context.Context) error {
-	if err := p.count(ctx, p.at); err != nil {
+	if err := p.count(ctx); err != nil {
 		return err
 	}
 	var before progressRecord
@@ -155,6 +149,7 @@ func (p *partition) open(ctx context.Context) error {
 			return err
 		}
 		r.from = first + p.base
+		r.through = max(r.through, p.spared(r))
 		if !known || first < begin {
 			begin, known = first, true
 		}
@@ -165,6 +160,7 @@ func (p *partition) open(ctx context.Context) error {
 	for _, r := range p.routes {
 		p.mark(r, r.from) // says what is cut already
 	}
+	p.vanished()
 	p.progressed()
 	p.Health.Opened(p.at)
 	return p.send(ctx)
@@ -241,7 +237,7 @@ func (p *partition) cut(ctx context.Context) error {
 			}
 			end = ends[p.at.Number]
 		}
-		r.cutAt(through, max(end+p.base, r.from))
+		p.cutAt(r, through, max(end+p.base, r.from))
 	}
 	return nil
 }

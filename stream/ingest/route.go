@@ -47,8 +47,9 @@ type slot struct {
 
 // cut says that of all windows with End ≤ through (and beyond the cut before) the records below offset count.
 type cut struct {
-	through int64
-	offset  int64
+	through    int64
+	offset     int64
+	partitions int // of the input, that these windows take
 }
 
 // counts are what has happened since the metrics were last brought up to date.
@@ -173,7 +174,9 @@ func (r *route) cutThrough() int64 {
 }
 
 // cutAt cuts all windows with End ≤ through that are not cut yet.
-func (r *route) cutAt(through, offset int64) { r.cuts = append(r.cuts, cut{through, offset}) }
+func (r *route) cutAt(through, offset int64, partitions int) {
+	r.cuts = append(r.cuts, cut{through, offset, partitions})
+}
 
 // reached says that everything below the next cut has been read when the position is there.
 func (r *route) reached(position int64) bool { return len(r.cuts) > 0 && position >= r.cuts[0].offset }
@@ -184,7 +187,7 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int) (parts []
 	origin.From, origin.To = r.from, max(r.from, to)
 	mark = windows.Mark{Origin: origin, Partitions: partitions, Lost: r.lost, After: r.through, Through: r.through}
 	if r.reached(to) {
-		mark.Through = r.cuts[0].through
+		mark.Through, mark.Partitions = r.cuts[0].through, r.cuts[0].partitions
 		r.cuts = r.cuts[1:]
 	}
 	for _, s := range r.bags {

@@ -99,7 +99,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 				now += rapid.Int64Range(0, 5).Draw(t, "seconds")
 			case 2: // the worker looks at the clock, as it does before it sorts a page in
 				if through, ok := r.due(now * second); ok {
-					r.cutAt(through, int64(len(times)))
+					r.cutAt(through, int64(len(times)), 1)
 				}
 			case 3: // and reads a few records
 				for range rapid.IntRange(1, 5).Draw(t, "records") {
@@ -123,7 +123,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 		}
 		now += 100
 		if through, ok := r.due(now * second); ok {
-			r.cutAt(through, int64(len(times)))
+			r.cutAt(through, int64(len(times)), 1)
 		}
 		for position < int64(len(times)) {
 			read()

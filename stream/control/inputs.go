@@ -1,0 +1,121 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/louver/louver/stream/txn"
+)
+
+// keyInput is how the records begin that tell an input topic's numbers of partitions.
+const keyInput = "input/"
+
+// Step says how many partitions of an input topic the windows take that are due at Due or later, in Unix nanoseconds.
+type Step struct {
+	Partitions int   `json:"partitions"`
+	Due        int64 `json:"due"`
+}
+
+// Always is the Due of a topic's first step.
+const Always = math.MinInt64
+
+// Inputs knows how many partitions of each input topic a window takes. All processes of an app agree on it, for it stands
+// in the control topic: a topic that grows counts whole from a certain window on, and not at all before.
+//
+// Whoever writes the mark of a window knows every step that it has proposed itself, and everybody reads the steps when a
+// partition is assigned to him. So of the marks of a window at least one tells the true number, which is the greatest of
+// those that they tell. It is safe for concurrent use.
+type Inputs struct {
+	log   Log
+	mu    sync.Mutex
+	steps map[string][]Step
+}
+
+// NewInputs knows nothing yet; see [Inputs.Learn].
+func NewInputs(log Log) *Inputs { return &Inputs{log: log, steps: map[string][]Step{}} }
+
+// Learn reads what has been agreed on.
+func (i *Inputs) Learn(ctx context.Context) error {
+	steps := map[string][]Step{}
+	err := i.log.Read(ctx, func(key, value []byte) error {
+		topic, ok := strings.CutPrefix(string(key), keyInput)
+		if !ok {
+			return nil
+		}
+		var s []Step
+		if err := json.Unmarshal(value, &s); err != nil {
+			return fmt.Errorf("record %q: %w", key, err)
+		}
+		steps[topic] = s
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the control topic: %w", err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.steps = steps
+	return nil
+}
+
+// Steps are those of a topic, in the order of their Due.
+func (i *Inputs) Steps(topic string) []Step {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.steps[topic]
+}
+
+// Partitions is how many partitions a window takes that is due at a moment; 0 if nothing is known of the topic.
+func (i *Inputs) Partitions(topic string, due int64) int {
+	n := 0
+	for _, s := range i.Steps(topic) {
+		if s.Due <= due {
+			n = s.Partitions
+		}
+	}
+	return n
+}
+
+// Propose makes windows that are due at a moment or later take n partitions, unless somebody else was first. The first
+// step of a topic holds for all windows.
+func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) error {
+	for {
+		turn, err := i.log.Turn(ctx)
+		if err != nil {
+			return err
+		}
+		if err := i.Learn(ctx); err != nil {
+			return err
+		}
+		steps := slices.Clone(i.Steps(topic))
+		switch last := len(steps) - 1; {
+		case last < 0:
+			due = Always
+		case steps[last].Partitions == n:
+			return nil
+		default:
+			due = max(due, steps[last].Due)
+		}
+		steps = append(steps, Step{n, due})
+		value, err := json.Marshal(steps)
+		if err != nil {
+			return err
+		}
+		err = turn.Write(ctx, []Record{{[]byte(keyInput + topic), value}})
+		if err == nil {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			i.steps[topic] = steps
+			return nil
+		}
+		if !errors.Is(err, txn.ErrFenced) && !errors.Is(err, txn.ErrUnknownOutcome) {
+			return fmt.Errorf("write the control topic: %w", err)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package ingest
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/windows"
+)
+
+const (
+	// lead is how far ahead of now the first windows are due that take another number of partitions.
+	lead = 2 * time.Second
+	// doubt is how long a topic must seem to have lost partitions until it is believed: a broker may tell what it knew
+	// some time ago.
+	doubt = 30 * time.Second
+)
+
+// count makes sure that the app knows how many partitions the topic has.
+func (p *partition) count(ctx context.Context) error {
+	n, err := topics.PartitionsOf(ctx, p.Conn.Client, p.at.Topic, p.at.Number, p.Reading(p.at.Topic))
+	if err != nil {
+		return err
+	}
+	if err := p.Inputs.Learn(ctx); err != nil {
+		return err
+	}
+	return p.agree(ctx, n)
+}
+
+// recount looks whether the topic has grown. The answer may wait for the next time: nothing is held up by it.
+func (p *partition) recount(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	n, err := topics.PartitionsOf(ctx, p.Conn.Client, p.at.Topic, p.at.Number, p.Reading(p.at.Topic))
+	if err == nil {
+		err = p.agree(ctx, n)
+	}
+	if err != nil && ctx.Err() == nil {
+		p.Log.Debug("the number of partitions is not agreed on, will be later", zap.String("topic", p.at.Topic), zap.Error(err))
+	}
+}
+
+// agree proposes a number of partitions that is not the agreed one.
+func (p *partition) agree(ctx context.Context, n int) error {
+	have := p.Inputs.Partitions(p.at.Topic, math.MaxInt64)
+	if n >= have {
+		p.fewer = time.Time{}
+	}
+	if n == have {
+		return nil
+	}
+	if n < have {
+		if p.fewer.IsZero() {
+			p.fewer = time.Now()
+		}
+		if time.Since(p.fewer) < doubt {
+			return nil
+		}
+	}
+	due := time.Now().Add(lead)
+	if err := p.Inputs.Propose(ctx, p.at.Topic, n, due.UnixNano()); err != nil {
+		return err
+	}
+	if have > 0 {
+		p.Log.Warn("the number of partitions of an input has changed: windows that are due from now on take all of them",
+			zap.String("topic", p.at.Topic), zap.Int("before", have), zap.Int("now", n))
+	}
+	p.vanished()
+	return nil
+}
+
+// before is the end of a route's last window that is due before a moment.
+func (r *route) before(due int64) int64 {
+	if due == control.Always {
+		return math.MinInt64
+	}
+	return floor(due-int64(r.schedule.Grace)-1, int64(r.schedule.Every))
+}
+
+// spared is the end of the last window that does not take this partition, which came later.
+func (p *partition) spared(r *route) int64 {
+	for _, s := range p.Inputs.Steps(p.at.Topic) {
+		if s.Partitions > p.at.Number {
+			return r.before(s.Due)
+		}
+	}
+	return math.MinInt64
+}
+
+// cutAt cuts a route's windows up to through, apart by the number of partitions that they take.
+func (p *partition) cutAt(r *route, through, offset int64) {
+	steps := p.Inputs.Steps(p.at.Topic)
+	for i, s := range steps[:len(steps)-1] {
+		if last := min(r.before(steps[i+1].Due), through); last > r.cutThrough() {
+			r.cutAt(last, offset, s.Partitions)
+		}
+	}
+	if through > r.cutThrough() {
+		r.cutAt(through, offset, steps[len(steps)-1].Partitions)
+	}
+}
+
+// vanished says for partitions that the topic has no more that all their windows are cut: nothing of them will come, and
+// windows that still wait for them are to be released without. The worker of the first partition speaks for them.
+func (p *partition) vanished() {
+	if p.at.Number != 0 {
+		return
+	}
+	steps := p.Inputs.Steps(p.at.Topic)
+	for i := 1; i < len(steps); i++ {
+		for gone := steps[i].Partitions; gone < steps[i-1].Partitions; gone++ {
+			for _, r := range p.routes {
+				through := r.before(steps[i].Due)
+				mark := windows.Mark{Origin: windows.Origin{Stream: r.stream.Name, Partition: gone}, Partitions: steps[i-1].Partitions,
+					After: through, Through: through}
+				p.put(r, mark.Message())
+			}
+		}
+	}
+}
