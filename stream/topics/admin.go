@@ -20,6 +20,15 @@ var ErrUnfit = errors.New("topic unfit")
 // ErrMissing says that a topic does not exist and was not to be created.
 var ErrMissing = errors.New("topic missing")
 
+// missing is the error of that topic: an [ErrMissing] that may pass.
+type missing string
+
+func (topic missing) Error() string {
+	return fmt.Sprintf("%v: %s does not exist, or you may not describe it; create it or grant Describe", ErrMissing, string(topic))
+}
+
+func (missing) Unwrap() []error { return []error{ErrMissing, kafka.UnknownTopicOrPartition} }
+
 // State is what Create found or did about a topic.
 type State string
 
@@ -101,7 +110,7 @@ func Counts(ctx context.Context, client *kafka.Client, plan []Topic) (map[string
 	}
 	for _, t := range plan {
 		if have[t.Name] == 0 {
-			return nil, fmt.Errorf("%w: %s does not exist or may not be described; create it or grant Describe (%w)", ErrMissing, t.Name, kafka.UnknownTopicOrPartition)
+			return nil, missing(t.Name)
 		}
 	}
 	return have, nil
