@@ -22,7 +22,7 @@ type fileFlags struct {
 	CSV string `name:"csv" placeholder:"FILE" help:"Show the figures of a file instead of the simulated service's: CSV with a header, or JSON lines."`
 	fileColumns
 	delimiterFlag
-	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file; absent: chosen so that there are some dozens."`
+	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file, for example 3h; absent: chosen so that there are some dozens."`
 	Epsilon number        `default:"4" placeholder:"E" help:"The most ε that one user of the file can lose in one window, all figures together."`
 	Lower   number        `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
 	Upper   number        `default:"1000000" placeholder:"X" help:"Upper bound of the file's values."`
@@ -223,12 +223,9 @@ func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 	}
 	most, where := 0., ""
 	for _, r := range p.records {
-		if r.Statistic != "outside" || r.Value == nil || r.Quality == "noise" || users[r.Group].Value == nil {
-			continue
-		}
-		beyond, _ := r.Value.Float64() // the service writes numbers
-		all, _ := users[r.Group].Value.Float64()
-		if all > 0 && beyond/all > most {
+		beyond, sure := surely(r)
+		all, some := surely(users[r.Group])
+		if r.Statistic == "outside" && sure && some && beyond/all > most {
 			most, where = beyond/all, r.Group
 		}
 	}
@@ -237,4 +234,14 @@ func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 	}
 	who := strings.TrimSpace(where + " users")
 	return fmt.Sprintf("About %.0f %% of %s lie beyond %s, see --lower and --upper.", 100*min(most, 1), who, bounds), most > 0.05
+}
+
+// surely is a released count, if it is more than its noise may be.
+func surely(r outputs.Record) (count float64, ok bool) {
+	if r.Value == nil || r.Error95 == nil {
+		return 0, false
+	}
+	count, err := r.Value.Float64()
+	noise, err2 := r.Error95.Float64()
+	return count, err == nil && err2 == nil && count > noise
 }

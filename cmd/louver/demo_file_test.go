@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/outputs"
 )
 
 // requestsFile is a file of real web requests.
@@ -196,5 +200,30 @@ func TestDemoFileLeftOut(t *testing.T) {
 	}
 	if said != "reading f.csv, 100 %" {
 		t.Errorf("progress %q", said)
+	}
+}
+
+// What is said of values beyond the bounds comes from released counts, where they are more than their noise.
+func TestDemoFileNews(t *testing.T) {
+	s := &fileScene{fileFlags: fileFlags{Lower: decimalNumber(t, "0"), Upper: decimalNumber(t, "100")}}
+	count := func(statistic, value, quality string) outputs.Record {
+		v, noise := json.Number(value), json.Number("7")
+		return outputs.Record{Statistic: statistic, Value: &v, Error95: &noise, Quality: quality}
+	}
+	for _, c := range []struct {
+		records []outputs.Record
+		want    string
+		alarm   bool
+	}{
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "8", "rough")}, "About 4 % of users lie beyond 0 … 100, see --lower and --upper.", false},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "90", "rough")}, "About 45 % of users lie beyond 0 … 100, see --lower and --upper.", true},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "7", "rough")}, "No sign of values beyond 0 … 100, see --lower and --upper.", false},
+		{[]outputs.Record{count("count", "6", "useful"), count("outside", "9", "rough")}, "No sign of values beyond 0 … 100, see --lower and --upper.", false},
+		{[]outputs.Record{count("count", "6", "noise"), count("outside", "9", "noise")}, "Too few users. Try a longer --window or a larger --epsilon.", true},
+	} {
+		text, alarm := s.news(picture{stream: &config.Stream{Groups: []string{""}}, records: c.records}, time.Now())
+		if text != c.want || alarm != c.alarm {
+			t.Errorf("got %q, %v; want %q, %v", text, alarm, c.want, c.alarm)
+		}
 	}
 }
