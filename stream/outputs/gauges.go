@@ -66,7 +66,7 @@ func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
 func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	streams, budgets, infos := map[string]Record{}, map[string]Record{}, map[[2]string]bool{}
+	streams, budgets, infos := map[string]Record{}, map[string]Record{}, map[[2]string]Record{}
 	for _, r := range g.newest {
 		g.collect(c, r)
 		if old, ok := streams[r.Stream]; !ok || r.WindowEnd.After(old.WindowEnd) {
@@ -78,14 +78,18 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 			}
 			budgets[r.Budget] = r
 		}
-		if k := [2]string{r.Stream, r.Release}; !infos[k] {
-			infos[k] = true
-			p := ""
-			if r.P != nil {
-				p = r.P.String()
-			}
-			c <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, r.Stream, r.Release, r.Statistic, p, r.Mechanism, r.Unit)
+		// Groups of one window may be drawn by different mechanisms. The first of the newest ones is shown.
+		k := [2]string{r.Stream, r.Release}
+		if old, ok := infos[k]; !ok || r.WindowEnd.After(old.WindowEnd) || r.WindowEnd.Equal(old.WindowEnd) && r.Group < old.Group {
+			infos[k] = r
 		}
+	}
+	for _, r := range infos {
+		p := ""
+		if r.P != nil {
+			p = r.P.String()
+		}
+		c <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, r.Stream, r.Release, r.Statistic, p, r.Mechanism, r.Unit)
 	}
 	for name, r := range streams {
 		gauge(c, spent, r.StreamSpent, name)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -88,6 +89,48 @@ louver_release_quality{group="eu",quality="useful",release="users",stream="s"} 0
 	if problems, err := testutil.CollectAndLint(g); err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)
 	}
+}
+
+// What is shown of several groups or streams at once does not depend on chance.
+func TestGaugesAgreeOnOneFigure(t *testing.T) {
+	other := strings.NewReplacer(`"group":"eu"`, `"group":"us"`, `"margin"`, `"above_threshold"`).Replace(published)
+	older := strings.NewReplacer(`"group":"eu"`, `"group":"ap"`, `"margin"`, `"duff"`, "T08:00:00Z", "T07:45:00Z", "T08:15:00Z", "T08:00:00Z").Replace(published)
+	shared := strings.NewReplacer(`"stream":"s"`, `"stream":"u"`, `"budget_epsilon_spent":12.5`, `"budget_epsilon_spent":13`, `"budget_windows_left":46`, `"budget_windows_left":5`).Replace(published)
+	for range 50 { // a map is gone through in another order each time
+		g := gauges(t, "2026-11-20T08:16:00Z", published, other, older, shared)
+		if err := testutil.CollectAndCompare(g, strings.NewReader(`
+# HELP louver_budget_epsilon_spent `+helpOf(t, g, "louver_budget_epsilon_spent")+`
+# TYPE louver_budget_epsilon_spent gauge
+louver_budget_epsilon_spent{budget="b"} 13
+# HELP louver_budget_windows_left `+helpOf(t, g, "louver_budget_windows_left")+`
+# TYPE louver_budget_windows_left gauge
+louver_budget_windows_left{budget="b"} 5
+# HELP louver_release_info `+helpOf(t, g, "louver_release_info")+`
+# TYPE louver_release_info gauge
+louver_release_info{mechanism="margin",p="0.5",release="p50",statistic="median",stream="s",unit="ms"} 1
+louver_release_info{mechanism="margin",p="0.5",release="p50",statistic="median",stream="u",unit="ms"} 1
+`), "louver_budget_epsilon_spent", "louver_budget_windows_left", "louver_release_info"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// helpOf is the help of a metric, whose words are not tested here.
+func helpOf(t *testing.T, c prometheus.Collector, name string) string {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetHelp()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return ""
 }
 
 func TestForeignRecordsArePassedOver(t *testing.T) {
