@@ -52,7 +52,15 @@ type share struct {
 type plan struct {
 	share
 	halvings    uint
-	information float64
+	information *big.Rat
+	own         int  // 1 if a count of its own is paid
+	expected    bool // the information is half of that of the users expected
+}
+
+// known is the information as a float64.
+func (p plan) known() float64 {
+	x, _ := p.information.Float64()
+	return x
 }
 
 const (
@@ -132,12 +140,13 @@ func (c *clipping) dearest() float64 {
 
 // plan draws what is needed to know the information.
 func (c *clipping) plan(n int64, users *NoisyCount, source *exact.Source) plan {
-	information, own := new(big.Rat), 0
+	information, own, expected := new(big.Rat), 0, false
 	switch released := c.released(users); {
 	case released != nil:
 		information = released
 	case c.expected > 0:
 		information.Mul(c.epsilon, big.NewRat(c.expected, 2))
+		expected = true
 	default:
 		own = 1
 		count := c.own.draw(source, 1)
@@ -146,7 +155,9 @@ func (c *clipping) plan(n int64, users *NoisyCount, source *exact.Source) plan {
 		}
 		information.Sub(information, c.unit)
 	}
-	return c.planFor(information, own)
+	p := c.planFor(information, own)
+	p.expected = expected
+	return p
 }
 
 // released is the information in a count that was released, nil if there is none that is as good as one of its own.
@@ -172,8 +183,7 @@ func (c *clipping) planFor(information *big.Rat, own int) plan {
 		sure = 1
 	}
 	halvings := new(big.Int).Quo(information.Num(), new(big.Int).Mul(information.Denom(), big.NewInt(perHalving)))
-	known, _ := information.Float64()
-	return plan{c.shares[own][sure], uint(cut(halvings, fewestHalvings, mostHalvings)), known}
+	return plan{share: c.shares[own][sure], halvings: uint(cut(halvings, fewestHalvings, mostHalvings)), information: information, own: own}
 }
 
 // draw draws the interval l..h of a sample. The memory is used again.

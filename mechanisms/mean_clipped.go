@@ -86,7 +86,7 @@ func (m *clippedMean) Draw(s *Sample, public Public, random io.Reader) (Draw, er
 	p := m.plan(s.n, public.Users, &k.source)
 	l, h := m.draw(s, p, &k.source, &k.weights)
 	d := m.mean(s, l, h, p.sums, public.Users, &k.source)
-	d.Clip, d.information = []int64{l * m.parts, h * m.parts}, p.information
+	d.Clip, d.information = []int64{l * m.parts, h * m.parts}, p.known()
 	return d, k.source.Err()
 }
 

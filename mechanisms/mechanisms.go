@@ -10,7 +10,7 @@
 // Each mechanism has a file of its own with its statement, its proof and its source: flip.go, level.go, few_users.go and
 // by_users.go (the default of medians and quantiles), above_threshold.go, margin.go, duff.go, rank.go and
 // piecewise_laplace.go for one quantile, interval.go for one with a paid interval, joint.go and split.go for several, mode.go,
-// mean_clipped.go (the default of means, with clip.go), mean_duff.go and mean_laplace.go, sum.go, geometric.go for counts.
+// mean_clipped.go (the default of means, with clip.go), mean_duff.go and mean_laplace.go, sum.go, trimmed_clipped.go, geometric.go for counts.
 // Means and quantiles by smooth sensitivity are in package smooth. A [Measure] favours some points of
 // the grid over others before any data are seen ([Tapered] by default); a [Filter] learns one from what has been published.
 //

@@ -34,7 +34,7 @@ func offers(s Statistic) []offer {
 	case Sum:
 		return []offer{{"clipped", newClippedSum, ""}, {"laplace", newWholeSum, ""}, {"clipped_gaussian", newClippedSumGaussian, ""}}
 	case TrimmedMean:
-		return smoothOffers()
+		return append([]offer{{"clipped", newClippedTrimmed, ""}}, smoothOffers()...)
 	case Count, Outside:
 		return []offer{{"geometric", newGeometric, ""}}
 	}

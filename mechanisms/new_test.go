@@ -61,6 +61,8 @@ func TestDefaultsOfMeans(t *testing.T) {
 		{"mean", Query{Statistic: Mean, Epsilon: dec("1")}, "clipped"},
 		{"mean of all values", Query{Statistic: Mean, Epsilon: dec("1"), Clip: "none"}, "two_sums"},
 		{"mean of all values, named", Query{Statistic: Mean, Epsilon: dec("1"), Clip: "none", Mechanism: "smooth_power"}, "smooth_power"},
+		{"trimmed mean", Query{Statistic: TrimmedMean, Trim: dec("0.1"), Epsilon: dec("1")}, "clipped"},
+		{"trimmed mean of all values", Query{Statistic: TrimmedMean, Trim: dec("0.1"), Epsilon: dec("1"), Clip: "none"}, "smooth_power"},
 		{"sum", Query{Statistic: Sum, Epsilon: dec("1")}, "clipped"},
 		{"sum of all values", Query{Statistic: Sum, Epsilon: dec("1"), Clip: "none"}, "laplace"},
 	} {

@@ -92,7 +92,7 @@ func (m *clippedSum) Draw(s *Sample, public Public, random io.Reader) (Draw, err
 	c := m.choose(s, p, &k.source, &k.weights)
 	d := m.sum(s, c, p.sums, &k.source)
 	low, high := m.value(0), m.value(m.grid.last)
-	d.Clip, d.information = []int64{min(max(-c, low), high), max(min(c, high), low)}, p.information
+	d.Clip, d.information = []int64{min(max(-c, low), high), max(min(c, high), low)}, p.known()
 	return d, k.source.Err()
 }
 

@@ -24,6 +24,7 @@ func experiments() []experiment {
 	return []experiment{
 		{"defaults", "exact errors of all mechanisms, and how far the defaults are from the best", defaults},
 		{"wider", "the same for inputs, tails and ε that nothing was chosen by", wider},
+		{"means", "errors of means, sums and trimmed means, and how far the defaults are from the best", means},
 		{"figure1", "Gillenwater & Muñoz Medina, figure 1: error of the median by ε", figure1},
 		{"histograms", "Gillenwater & Muñoz Medina, figures 2 and 3: medians of the vertebral column data set", histograms},
 		{"gaussian-mean", "Bun & Steinke: mean squared error of private Gaussian means", gaussianMean},

@@ -140,7 +140,7 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 // 2^{1/8} − 1 whatever the data, where nothing is clamped or rounded. What is left is the error of the lattice.
 func TestErrorsOfSmoothNoise(t *testing.T) {
 	g := grid(t, "-1000000", "1000000", "0.001")
-	q := mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.05"), Epsilon: dec("1"), Grid: g}
+	q := mechanisms.Query{Statistic: mechanisms.TrimmedMean, Mechanism: "smooth_power", Trim: dec("0.05"), Epsilon: dec("1"), Grid: g}
 	f := of(t, q, Public{Users: 1000, Shape: shape(t, "normal:10,50", g)})
 	want := (math.Pow(20, 1./8) - 1) / (math.Pow(2, 1./8) - 1)
 	if got := *f.Error95 / *f.TypicalError; math.Abs(got/want-1) > 0.01 {

@@ -205,6 +205,13 @@ func halfSquare(epsilon *big.Rat) float64 {
 	return f
 }
 
+// On returns the same mechanism on a grid of another last index N, in 0..2^53.
+func (m *Mechanism) On(last int64) *Mechanism {
+	other := *m
+	other.last = last
+	return &other
+}
+
 // Promise is what every draw costs.
 func (m *Mechanism) Promise() Promise { return m.promise }
 

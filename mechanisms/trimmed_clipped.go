@@ -1,0 +1,119 @@
+package mechanisms
+
+import (
+	"io"
+	"math"
+	"math/big"
+
+	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/smooth"
+	"github.com/shopspring/decimal"
+)
+
+// clippedTrimmed draws a trimmed mean by smooth_power. Where few users are trimmed, it first finds an interval [l, h]
+// privately, with a third of what the count left of ε (see [clipping]), cuts the values to it, and gives smooth_power l
+// and h as its bounds and the other two thirds. The smooth sensitivity looks at what a few users could change: where
+// the trimmed ones are fewer, it sees the ends of the bounds, which may be far away. Few are ε·τ·n < 30, where ε·n comes
+// from the count released, from all of the users expected, or from a count of its own, as [clipping] says.
+//
+// Privacy: ε-DP. Given l and h, the second draw is one of smooth_power on values in known bounds; cutting values to
+// them takes neighbours to neighbours. What is done depends on I, l and h, which are drawn before, and otherwise not on
+// the data: ε adds up by adaptive composition, to ε/16 + ε_t + 2·ε_t or, without the interval, ε/16 + (15/16)·ε.
+type clippedTrimmed struct {
+	header
+	*clipping
+	grid  *Grid
+	parts int64
+	trim  *big.Rat
+	draws [2]trimmedDraws
+	desks *desks
+}
+
+// trimmedDraws are smooth_power with what is left of ε after a count of its own or none.
+type trimmedDraws struct{ whole, rest *smooth.Mechanism }
+
+// fewTrimmed is the ε·τ·n from which the interval costs more than it gains. In a study of 324 settings (13 inputs, τ from
+// 0.05 to 0.25) it divided the error by 1.8 in the geometric mean from 20 to 30, and multiplied it by 1.6 from 30 to 50,
+// nowhere less than by 1.4.
+const fewTrimmed = 30
+
+func newClippedTrimmed(q *Query) (Mechanism, error) {
+	c, err := newClipping(q)
+	if err != nil {
+		return nil, err
+	}
+	m := &clippedTrimmed{header: header{"clipped", pure(q.Epsilon)}, clipping: c, grid: q.Grid, parts: q.Grid.parts(),
+		trim: q.Trim.Rat(), desks: &desks{}}
+	for own := range m.draws {
+		left := q.Epsilon
+		if own > 0 {
+			left = left.Mul(decimal.New(9375, -4)) // 15/16
+		}
+		rest := left.Mul(decimal.NewFromInt(2)).DivRound(decimal.NewFromInt(3), 20)
+		d := &m.draws[own]
+		if d.whole, err = q.smoothPower(left); err != nil {
+			return nil, err
+		}
+		if d.rest, err = q.smoothPower(rest); err != nil {
+			return nil, err
+		}
+		for sure := range c.shares[own] { // the interval has what is left, exactly
+			c.shares[own][sure].interval = exact.NewRate(left.Sub(rest).Rat())
+		}
+	}
+	return m, nil
+}
+
+// smoothPower draws the trimmed mean with some ε.
+func (q *Query) smoothPower(epsilon decimal.Decimal) (*smooth.Mechanism, error) {
+	return smooth.New(smooth.Spec{Statistic: string(q.Statistic), Trim: q.Trim, Noise: "power", Epsilon: epsilon, Last: q.Grid.last * q.Grid.parts()})
+}
+
+func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	k := m.desks.take(random)
+	defer m.desks.put(k)
+	p := m.plan(s.n, public.Users, &k.source)
+	d := Draw{RankError95: []float64{math.NaN()}}
+	l, h, inner := int64(0), m.grid.last, m.draws[p.own].whole
+	if m.trimsFew(p) {
+		l, h = m.draw(s, p, &k.source, &k.weights)
+		inner = m.draws[p.own].rest.On((h - l) * m.parts)
+		d.Clip = []int64{l * m.parts, h * m.parts}
+	}
+	values, counts := s.within(l, h, m.parts)
+	x, err := inner.Draw(values, counts, random)
+	d.Values = []int64{l*m.parts + x}
+	if err == nil {
+		err = k.source.Err()
+	}
+	return d, err
+}
+
+// trimsFew says that an interval is worth its ε.
+func (m *clippedTrimmed) trimsFew(p plan) bool {
+	trimmed := new(big.Rat).Mul(p.information, m.trim)
+	if p.expected {
+		trimmed.Add(trimmed, trimmed) // twice the half
+	}
+	return trimmed.Cmp(big.NewRat(fewTrimmed, 1)) < 0
+}
+
+// within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each.
+func (s *Sample) within(l, h, parts int64) (values, counts []int64) {
+	values, counts = make([]int64, 0, len(s.values)), make([]int64, 0, len(s.values))
+	for j, v := range s.values {
+		v = (min(max(v, l), h) - l) * parts
+		if last := len(values) - 1; last >= 0 && values[last] == v {
+			counts[last] += s.count(j)
+			continue
+		}
+		values, counts = append(values, v), append(counts, s.count(j))
+	}
+	return values, counts
+}
+
+// scale is a thousand times finer than the grid.
+func (m *clippedTrimmed) scale() Scale { return m.grid.scale(m.parts) }

@@ -1,0 +1,205 @@
+package mechanisms
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+	"github.com/louver/louver/mechanisms/smooth"
+	"github.com/shopspring/decimal"
+)
+
+// An interval is looked for where few users are trimmed, and only there.
+func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{71})
+	g := grid(t, "0", "60000", "1")
+	for _, c := range []struct {
+		name     string
+		trim     string
+		n        int
+		expected int64
+		counted  bool
+		cut      bool
+	}{
+		{"own count, few", "0.05", 200, 0, false, true},
+		{"own count, many", "0.05", 2000, 0, false, false},
+		{"few expected", "0.05", 10, 599, false, true},
+		{"many expected", "0.05", 10, 600, false, false},
+		{"few released", "0.05", 600, 0, true, true},
+		{"many released", "0.05", 602, 0, true, false},
+		{"nothing trimmed", "0", 100000, 0, true, true},
+	} {
+		q := Query{Statistic: TrimmedMean, Trim: dec(c.trim), Epsilon: dec("1"), Grid: g, ExpectedUsers: c.expected}
+		m, s := build(t, q), latencies(g, c.n)
+		public := Public{}
+		if c.counted {
+			public.Users = &NoisyCount{Value: int64(c.n), Epsilon: 1}
+		}
+		for range 5 { // the own count is off by so much with probability e^{−400/16}
+			d, err := m.Draw(s, public, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (d.Clip != nil) != c.cut {
+				t.Errorf("%s: cut to %v", c.name, d.Clip)
+			}
+			if scale := q.Scale(m); d.Clip != nil && (scale.Float(d.Values[0]) < scale.Float(d.Clip[0]) || scale.Float(d.Values[0]) > scale.Float(d.Clip[1])) {
+				t.Errorf("%s: %d, but cut to %v", c.name, d.Values[0], d.Clip)
+			}
+		}
+	}
+}
+
+// powerLaw is the law of smooth_power on the points 0..last, by what it is: T ± (g/α)·|Z|, P(|Z| > z) = (1+z)^−8, rounded.
+// T and g/α are found by draws on the same values in 10^12 times finer steps, with chosen random bits.
+func powerLaw(t *testing.T, m *smooth.Mechanism, values, counts []int64, last int64) []float64 {
+	t.Helper()
+	if last == 0 {
+		return []float64{1}
+	}
+	const fine, small = 1e12, 1e-6
+	var far []int64
+	for _, v := range values {
+		far = append(far, v*fine)
+	}
+	at := func(negative bool, u float64) float64 {
+		var bits [16]byte
+		if !negative {
+			bits[7] = 0x80
+		}
+		binary.LittleEndian.PutUint64(bits[8:], uint64(math.Ldexp(u, 63))<<1)
+		x, err := m.On(last*fine).Draw(far, counts, io.MultiReader(bytes.NewReader(bits[:]), rand.NewChaCha8([32]byte{})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(x) / fine
+	}
+	centre := at(false, 1-0x1p-53)
+	down := centre > float64(last)/2 // where there is room
+	scale := math.Abs(at(down, math.Pow(1+small, -8))-centre) / small
+	above := func(x float64) float64 { return math.Pow(1+x/scale, -8) / 2 } // P(T + (g/α)Z > T + x), x ≥ 0
+	if scale == 0 {
+		above = func(float64) float64 { return 0 }
+	}
+	law := make([]float64, last+1)
+	for i := range law {
+		lo, hi := float64(i)-0.5-centre, float64(i)+0.5-centre
+		if i == 0 {
+			lo = math.Inf(-1)
+		}
+		if int64(i) == last {
+			hi = math.Inf(1)
+		}
+		beyond := func(x float64) float64 {
+			if math.IsInf(x, 0) {
+				return 0
+			}
+			return above(math.Abs(x))
+		}
+		switch {
+		case lo >= 0:
+			law[i] = beyond(lo) - beyond(hi)
+		case hi <= 0:
+			law[i] = beyond(hi) - beyond(lo)
+		default:
+			law[i] = 1 - beyond(lo) - beyond(hi)
+		}
+	}
+	return law
+}
+
+// What is published jointly: whether an interval is looked for, the interval, and the mean.
+func clippedTrimmedLaw(t *testing.T, m *clippedTrimmed, h []int64) []float64 {
+	t.Helper()
+	chance, plans := map[string]float64{}, map[string]plan{}
+	n, rate := total(h), m.own.rate()
+	side := int64(max(34/rate, 1000/clipEpsilon(m.clipping))) + 1
+	for z := -side; z <= side; z++ {
+		information := new(big.Rat).Mul(m.epsilon, big.NewRat(max(0, n+z), 1))
+		p := m.planFor(information.Sub(information, m.unit), 1)
+		key := fmt.Sprint(m.trimsFew(p), m.last>>p.halvings)
+		chance[key] += math.Exp(-rate*math.Abs(float64(z))) * math.Expm1(rate) / (math.Exp(rate) + 1)
+		plans[key] = p
+	}
+	s, last := sampleOf(m.grid, h), m.grid.last
+	var law []float64
+	for _, key := range slices.Sorted(maps.Keys(chance)) {
+		p := plans[key]
+		if !m.trimsFew(p) {
+			values, counts := s.within(0, last, 1)
+			for _, x := range powerLaw(t, m.draws[1].whole, values, counts, last) {
+				law = append(law, chance[key]*x)
+			}
+			continue
+		}
+		for _, x := range intervalLaw(m.clipping, h, p, 1) {
+			values, counts := s.within(x.l, x.h, 1)
+			for _, y := range powerLaw(t, m.draws[1].rest, values, counts, x.h-x.l) {
+				law = append(law, chance[key]*x.p*y)
+			}
+		}
+	}
+	return law
+}
+
+func TestClippedTrimmedPrivacy(t *testing.T) {
+	const points, users = 4, 4
+	g := smallGrid(t, points)
+	for _, c := range []struct {
+		trim    string
+		epsilon float64
+	}{{"0.25", 1}, {"0.25", 3}, {"0.4", 1}} {
+		dptest.CheckPrivacy(t, "trimmed by "+c.trim, points, users, c.epsilon, 0.5, func(e float64) dptest.Law {
+			m := build(t, Query{Statistic: TrimmedMean, Trim: dec(c.trim), Epsilon: decimal.NewFromFloat(e), Grid: g}).(*clippedTrimmed)
+			return func(h []int64) []float64 { return clippedTrimmedLaw(t, m, h) }
+		})
+	}
+}
+
+// Draws of all of it follow the law: by the published interval and mean.
+func TestClippedTrimmedSampler(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{72})
+	h := []int64{3, 9, 12, 4, 0, 1}
+	g := smallGrid(t, len(h))
+	q := Query{Statistic: TrimmedMean, Trim: dec("0.1"), Epsilon: dec("2"), Grid: g, ExpectedUsers: 60}
+	m := build(t, q).(*clippedTrimmed)
+	m.parts = 1
+	last := g.last
+	place := map[[2]int64]int{}
+	size := 0
+	for l := range last + 1 {
+		for r := l; r <= last; r++ {
+			place[[2]int64{l, r}] = size
+			size += int(r - l + 1)
+		}
+	}
+	p, s := m.plan(0, nil, nil), sampleOf(g, h)
+	law := func(f float64) []float64 {
+		q.Epsilon = dec("2").Mul(decimal.NewFromFloat(f))
+		other := build(t, q).(*clippedTrimmed)
+		all := make([]float64, size)
+		for _, x := range intervalLaw(m.clipping, h, p, f) {
+			values, counts := s.within(x.l, x.h, 1)
+			for i, y := range powerLaw(t, other.draws[0].rest, values, counts, x.h-x.l) {
+				all[place[[2]int64{x.l, x.h}]+i] += x.p * y
+			}
+		}
+		return dptest.Normalise(all)
+	}
+	counts := dptest.Counts(60000, size, func() int {
+		d, err := m.Draw(s, Public{}, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return place[[2]int64{d.Clip[0], d.Clip[1]}] + int(d.Values[0]-d.Clip[0])
+	})
+	dptest.CheckSampler(t, "trimmed", counts, law)
+}
