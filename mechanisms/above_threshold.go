@@ -80,6 +80,9 @@ func (m *aboveThreshold) end() int64 {
 	return m.last
 }
 
+// endsAtZero says that the value 0 lies where the way ends, or beyond.
+func (m *aboveThreshold) endsAtZero(g *Grid) bool { return g.anchor == m.end() }
+
 // candidate returns the i-th point on the way and how many users have been passed before it.
 func (m *aboveThreshold) candidate(s *Sample, i int) (x, passed int64) {
 	if m.mirrored {

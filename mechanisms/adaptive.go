@@ -125,7 +125,7 @@ func (f *Filter) Predict() {
 }
 
 // Measure returns the base measure of the next draw.
-func (f *Filter) Measure() *Measure { return cellMeasure(f.bounds, f.mass, 30) }
+func (f *Filter) Measure() *Measure { return cellMeasure(f.bounds, f.mass, finest) }
 
 // Update takes account of a value x that was drawn under Measure and published. users is the noisy count published for
 // the same window, nil if there is none.

@@ -26,6 +26,9 @@ func (m *byUsers) law(s *Sample, f float64) []float64 {
 // byUsersAt is the default of a tail, on samples so small that the numbers of users at which it changes have to be too.
 func byUsersAt(t testing.TB, g *Grid, p string, epsilon float64, limit, few int64) *byUsers {
 	t.Helper()
+	if num, den, _ := fraction(dec(p)); 2*num < den {
+		g.anchor = g.last
+	}
 	m := build(t, Query{Statistic: Quantile, P: ps(p), Epsilon: decimal.NewFromFloat(epsilon), Grid: g}).(*byUsers)
 	m.test.limit = limit
 	u := m.rest.flip.utility.(tail)
@@ -145,7 +148,10 @@ func TestDefaultFollowsWhatIsPublic(t *testing.T) {
 		{"no tail", Query{Statistic: Quantile, P: ps("0.75")}, "permute_and_flip", 0.5},
 		{"nothing known", Query{Statistic: Quantile, P: ps("0.99")}, "permute_and_flip/above_threshold", 0.5},
 		{"few in the tail", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 799}, "above_threshold", 0.5},
-		{"few in the lower tail", Query{Statistic: Quantile, P: ps("0.01"), ExpectedUsers: 799}, "above_threshold", 0.5},
+		{"few in the tail where 0 is", Query{Statistic: Quantile, P: ps("0.01"), ExpectedUsers: 799}, "permute_and_flip", 0.5},
+		{"few below 0", Query{Statistic: Quantile, P: ps("0.01"), ExpectedUsers: 799, Grid: grid(t, "-500", "0", "1")}, "above_threshold", 0.5},
+		{"few on either side of 0", Query{Statistic: Quantile, P: ps("0.01"), Grid: grid(t, "-500", "500", "1")}, "permute_and_flip/above_threshold", 0.5},
+		{"the upper tail below 0", Query{Statistic: Quantile, P: ps("0.99"), Grid: grid(t, "-500", "-3", "1")}, "permute_and_flip", 0.5},
 		{"enough", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 800}, "permute_and_flip", 0.5},
 		{"zCDP", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 100, ZCDP: true}, "margin", 0.125},
 		{"zCDP, median", Query{Statistic: Median, ZCDP: true}, "margin", 0.125},
@@ -154,7 +160,10 @@ func TestDefaultFollowsWhatIsPublic(t *testing.T) {
 		{"paid interval", Query{Statistic: Quantile, P: ps("0.99"), Interval: at("0.9")}, "margin", 0.05},
 		{"named", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 100, Mechanism: "duff"}, "duff", 0.125},
 	} {
-		c.q.Grid, c.q.Epsilon = g, dec("1")
+		c.q.Epsilon = dec("1")
+		if c.q.Grid == nil {
+			c.q.Grid = g
+		}
 		m := build(t, c.q)
 		if m.Name() != c.want || m.Promise().Rho > c.rho*1.0001 || m.Promise().BoundedRange != (c.rho == 0.125) {
 			t.Errorf("%s: %s with %+v, want %s with ρ %v", c.name, m.Name(), m.Promise(), c.want, c.rho)

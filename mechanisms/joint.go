@@ -23,7 +23,7 @@ import (
 // user alone, so that neighbours stay neighbours. It gives users of equal values an order, without which values that
 // many share could not be told apart from those beside them.
 //
-// The base measure of a tuple is that of m independent draws from μ put in order. ρ = ε/(2Δq) is cut to 1000/q, q the
+// The base measure of a tuple is that of m independent draws from μ put in order; an adaptive one is read as tapered. ρ = ε/(2Δq) is cut to 1000/q, q the
 // common denominator of the p_j: a rank more is then less likely by e^{−1000}.
 type joint struct {
 	header
@@ -57,11 +57,7 @@ func newJoint(q *Query) (Mechanism, error) {
 		before = p
 	}
 	// Few bits for the weights of points leave more for the places within a point.
-	coarse := Uniform(q.Grid)
-	if q.Prior != "uniform" {
-		coarse = coarseCells(q.Grid)
-	}
-	m.fine, m.digits = coarse.refine()
+	m.fine, m.digits = q.measure(10).refine()
 	m.alone = m.cut(q.rate(2 * (den - slices.Min(m.shares))))
 	m.counted = m.cut(q.rate(den))
 	return m, nil

@@ -29,18 +29,13 @@ func Uniform(g *Grid) *Measure {
 
 // Cells returns the measure that is logarithmic away from the value 0 and linear elsewhere: all cells have the same
 // mass, and a cell is about a sixteenth as wide as it is far from 0, but never wider than 1/32 of the grid.
-func Cells(g *Grid) *Measure { return flatCells(g, 30) }
-
-// coarseCells is Cells with a total mass of about 2^42.
-func coarseCells(g *Grid) *Measure { return flatCells(g, 10) }
+func Cells(g *Grid) *Measure {
+	bounds := g.cells()
+	return cellMeasure(bounds, evenMass(bounds), finest)
+}
 
 // cells are those of all measures.
 func (g *Grid) cells() []int64 { return cellBounds(g.last+1, g.anchor, 16, 32) }
-
-func flatCells(g *Grid, digits int) *Measure {
-	bounds := g.cells()
-	return cellMeasure(bounds, evenMass(bounds), digits)
-}
 
 // evenMass returns the same mass for all cells, in Q32.
 func evenMass(bounds []int64) []uint64 {
@@ -77,8 +72,11 @@ func cellBounds(points, anchor, perDistance, fewest int64) []int64 {
 	return append(bounds, points)
 }
 
+// finest is how many binary digits more than a cell the points of most measures have.
+const finest = 30
+
 // cellMeasure spreads the mass of each cell, in Q32 and about 2^32 in all, evenly over its points, with some more
-// binary digits, at most 30.
+// binary digits, at most [finest].
 func cellMeasure(bounds []int64, mass []uint64, digits int) *Measure {
 	weight := make([]uint64, len(mass))
 	for j, m := range mass {

@@ -172,15 +172,17 @@ func fraction(d decimal.Decimal) (p, q int64, err error) {
 	return 0, 0, fmt.Errorf("p %s has too many digits: at most 9 after the point", shown(d))
 }
 
-// measure returns the base measure that the query names. An adaptive one begins with the tapered one.
-func (q *Query) measure() *Measure {
+// measure returns the base measure that the query names, with some binary digits for the points of a cell. An adaptive
+// one begins with the tapered one.
+func (q *Query) measure(digits int) *Measure {
+	bounds := q.Grid.cells()
 	switch q.Prior {
 	case "uniform":
 		return Uniform(q.Grid)
 	case "cells":
-		return Cells(q.Grid)
+		return cellMeasure(bounds, evenMass(bounds), digits)
 	}
-	return Tapered(q.Grid)
+	return cellMeasure(bounds, taperedMass(bounds, q.Grid.anchor), digits)
 }
 
 // rate returns ε/divisor.

@@ -61,7 +61,7 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 		share:   1,
 		utility: utility,
 		rate:    q.rate(divisor),
-		measure: q.measure(),
+		measure: q.measure(finest),
 		choose:  (*survey).exponential,
 		odds:    1,
 		desks:   &desks{},

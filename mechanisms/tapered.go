@@ -17,7 +17,7 @@ import "math/bits"
 // Privacy: it is a function of the public grid. See [Measure].
 func Tapered(g *Grid) *Measure {
 	bounds := g.cells()
-	return cellMeasure(bounds, taperedMass(bounds, g.anchor), 30)
+	return cellMeasure(bounds, taperedMass(bounds, g.anchor), finest)
 }
 
 // taperedMass returns the mass of each cell in Q32, about 2^32 in all.

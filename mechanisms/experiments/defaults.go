@@ -132,7 +132,14 @@ func defaultChoices() []contender {
 		// The number of few users follows from the ε of the whole query.
 		return laws.Flip(s, laws.Default(c.p, c.q, c.epsilon), epsilon, c.tapered)
 	}
-	tail := func(c *setting) bool { return 4*max(c.p, c.q-c.p) > 3*c.q }
+	// A tail for above_threshold, which has to begin at 0 or with 0 on its way.
+	tail := func(c *setting) bool {
+		end := c.input.last()
+		if 2*c.p < c.q {
+			end = 0
+		}
+		return 4*max(c.p, c.q-c.p) > 3*c.q && c.input.anchor() != end
+	}
 	told := func(name string, factor float64) contender {
 		return contender{name, func(c *setting, s *laws.Sample) laws.Law {
 			if tail(c) && factor*float64(c.n) < float64(laws.FewUsers(8, c.p, c.q, c.epsilon)) {

@@ -53,14 +53,20 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 		{"default median", mechanisms.Query{}, flipped(1, 2, tapered)},
 		{"default p75 cells", mechanisms.Query{P: p("0.75"), Prior: "cells"}, flipped(3, 4, cells)},
 		{"default p95 of enough", mechanisms.Query{P: p("0.95"), ExpectedUsers: 1000}, flipped(19, 20, tapered)},
-		{"default p20", mechanisms.Query{P: p("0.2")}, func(epsilon float64) Law {
+		{"default p20", mechanisms.Query{P: p("0.2")}, flipped(1, 5, tapered)},
+		{"above_threshold p20", mechanisms.Query{P: p("0.2"), Mechanism: "above_threshold"}, func(epsilon float64) Law {
+			bounds := CellBounds(last, 0)
+			stops := Threshold(sample.Mirror(), 0.8, epsilon/1.6, epsilon/2, 0, mirror(bounds[1:len(bounds)-1]))
+			slices.Reverse(stops)
+			return stops
+		}},
+		{"default p80", mechanisms.Query{P: p("0.8")}, func(epsilon float64) Law {
 			n, bounds := sample.Users(), CellBounds(last, 0)
 			// 0.5 is what is drawn with; a wrong ε changes the noise, but not the public limit.
-			few := FewProbability(n, FewUsers(8, 1, 5, 0.5), epsilon/32)
+			few := FewProbability(n, FewUsers(8, 4, 5, 0.5), epsilon/32)
 			rest := epsilon * 31 / 32
-			stops := Threshold(sample.Mirror(), 0.8, rest/1.6, rest/2, 0, mirror(bounds[1:len(bounds)-1]))
-			slices.Reverse(stops)
-			return Mix(few, stops, Flip(sample, Tail(1, 5, FewUsers(30, 1, 5, 0.5)), rest, tapered))
+			stops := Threshold(sample, 0.8, rest/1.6, rest/2, 0, bounds[1:len(bounds)-1])
+			return Mix(few, stops, Flip(sample, Tail(4, 5, FewUsers(30, 4, 5, 0.5)), rest, tapered))
 		}},
 		{"zCDP p90", mechanisms.Query{P: p("0.9"), ZCDP: true}, func(epsilon float64) Law {
 			return Exponential(sample, Tail(9, 10, FewUsers(30, 9, 10, 0.5)), epsilon, tapered)
