@@ -29,6 +29,11 @@ func BenchmarkDraw(b *testing.B) {
 		for _, q := range []Query{
 			{Statistic: Median},
 			{Statistic: Quantile, P: ps("0.99")},
+			{Statistic: Median, Epsilon: dec("0.1")},
+			{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 1 << 20},
+			{Statistic: Median, Mechanism: "margin", Prior: "cells"},
+			{Statistic: Median, Mechanism: "margin", Prior: "cells", Epsilon: dec("0.1")},
+			{Statistic: Quantile, P: ps("0.99"), Mechanism: "margin", Prior: "cells"},
 			{Statistic: Median, Mechanism: "duff"},
 			{Statistic: Mode},
 			{Statistic: Quantiles, P: ps("0.5", "0.9", "0.95", "0.99")},

@@ -202,14 +202,15 @@ type study struct {
 	quantiles  [][2]int64
 	epsilons   []float64
 	contenders []contender
-	fewer      int // samples, by that factor
+	fewer      int      // samples, by that factor
+	charts     []string // of latencies, by quantile and ε
 	curves     map[string][]line
 }
 
 // defaults computes the study on which the default was chosen.
 func defaults(s *session) error {
 	st := &study{name: "defaults", inputs: inputs(), quantiles: [][2]int64{{1, 2}, {9, 10}, {99, 100}}, epsilons: []float64{0.1, 0.5, 1, 2},
-		contenders: contenders(), fewer: 1, curves: map[string][]line{},
+		contenders: contenders(), fewer: 1, charts: []string{"p50-epsilon0.1", "p99-epsilon1"},
 		sizes: func(in input) []int {
 			sizes := []int{100, 1000, 10_000, 100_000}
 			if in.name == "latencies" {
@@ -220,11 +221,6 @@ func defaults(s *session) error {
 	if err := st.run(s); err != nil {
 		return err
 	}
-	for _, key := range []string{"defaults-latencies-p50-epsilon0.1", "defaults-latencies-p99-epsilon1"} {
-		if err := s.chart(key, "mean error of a quantile of latencies", "users", "mean error, ms", true, true, st.curves[key]...); err != nil {
-			return err
-		}
-	}
 	return headlines(s)
 }
 
@@ -232,7 +228,7 @@ func defaults(s *session) error {
 // sensitivity, which is never the best in the first study, is left out.
 func wider(s *session) error {
 	st := &study{name: "wider", inputs: otherInputs(), quantiles: [][2]int64{{1, 100}, {1, 10}, {1, 4}, {1, 2}, {3, 4}, {19, 20}, {99, 100}},
-		epsilons: []float64{0.02, 0.2, 1}, contenders: contenders()[:11], fewer: 4, curves: map[string][]line{},
+		epsilons: []float64{0.02, 0.2, 1}, contenders: contenders()[:11], fewer: 4, charts: []string{"p1-epsilon0.2", "p95-epsilon0.2"},
 		sizes: func(in input) []int {
 			sizes := []int{30, 300, 3000, 30_000}
 			if in.name == "latencies" {
@@ -250,6 +246,7 @@ func (st *study) run(s *session) error {
 	offered := len(st.contenders)
 	list := append(slices.Clone(st.contenders), defaultChoices()...)
 	means, medians := make([]score, len(list)), make([]score, len(list))
+	st.curves = map[string][]line{}
 	for _, in := range st.inputs {
 		c := newSetting(in)
 		for _, c.n = range st.sizes(in) {
@@ -268,7 +265,7 @@ func (st *study) run(s *session) error {
 						all.add(in.name, c.n, c.epsilon, alpha, m.name, rows[i].mean, rows[i].median)
 					}
 					if in.name == "latencies" {
-						key := fmt.Sprintf("%s-latencies-p%g-epsilon%g", st.name, 100*c.alpha(), c.epsilon)
+						key := fmt.Sprintf("p%g-epsilon%g", 100*c.alpha(), c.epsilon)
 						st.curves[key] = trace(st.curves[key], list[:offered+1], rows, c.n)
 					}
 					mean := best(rows[:offered], func(o outcome) float64 { return o.mean })
@@ -291,6 +288,11 @@ func (st *study) run(s *session) error {
 	for i, m := range list {
 		a, b, n := means[i], medians[i], float64(means[i].settings)
 		scores.add(m.name, a.settings, a.misses, math.Exp(a.logs/n), a.worst, b.misses, math.Exp(b.logs/n), b.worst)
+	}
+	for _, key := range st.charts {
+		if err := s.chart(st.name+"-latencies-"+key, "mean error of a quantile of latencies", "users", "mean error, ms", true, true, st.curves[key]...); err != nil {
+			return err
+		}
 	}
 	for name, t := range map[string]*table{st.name: all, st.name + "-summary": summary, st.name + "-scores": scores} {
 		if err := s.write(name, t); err != nil {

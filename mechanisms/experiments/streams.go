@@ -59,9 +59,12 @@ func streams(s *session) error {
 				sample := in.sample(users, number)
 				inputs[w], truth[w] = librarySample(grid, sample), target(sample, query.P[0])
 			}
-			for _, prior := range []string{"uniform", "cells", "adaptive"} {
+			for _, prior := range []string{"uniform", "cells", "tapered", "adaptive"} {
 				random := repeatable("streams", c, number, prior)
-				query.Prior = prior
+				query.Prior, query.Mechanism = prior, "margin"
+				if prior == "tapered" || prior == "adaptive" {
+					query.Mechanism = "" // the default of a single release, and that of a stream
+				}
 				m, err := mechanisms.New(query)
 				if err != nil {
 					return err
@@ -98,7 +101,7 @@ func streams(s *session) error {
 			}
 		}
 		for _, part := range []string{"all", "day", "incident", "night"} {
-			for _, prior := range []string{"uniform", "cells", "adaptive", "adaptive, smoothed"} {
+			for _, prior := range []string{"uniform", "cells", "tapered", "adaptive", "adaptive, smoothed"} {
 				e := errors[prior][part]
 				if len(e) == 0 {
 					continue
@@ -108,7 +111,7 @@ func streams(s *session) error {
 			}
 		}
 		var lines []line
-		for _, prior := range []string{"uniform", "cells", "adaptive"} {
+		for _, prior := range []string{"uniform", "cells", "tapered", "adaptive"} {
 			l := line{name: prior}
 			for w, e := range byWindow[prior] {
 				slices.Sort(e)
