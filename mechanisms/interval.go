@@ -10,7 +10,8 @@ import (
 
 // interval is a quantile with an interval of values around it, which is paid for: half of ε goes to the quantile, a
 // quarter each to a value for the rank αn − s and one for αn + s. The shifts s are such that, whatever the data, each
-// of the two lies on its side of the quantile with probability 1 − (1−level)/2; both are from public figures.
+// of the two lies on its side of the quantile with probability 1 − (1−level)/2; both are from public figures. They are
+// least where all points are alike, so that the two are drawn under the uniform measure.
 //
 // Privacy: ε-DP, the sum of three margins (basic composition); their ρ add up.
 type interval struct {
@@ -34,6 +35,7 @@ func newInterval(q *Query) (Mechanism, error) {
 	if m.side, err = q.margin(4); err != nil {
 		return nil, err
 	}
+	m.side.measure = Uniform(q.Grid)
 	if u := m.side.utility.(margin); max(u.a, u.b)*u.q > 1e9 {
 		return nil, fmt.Errorf("interval: the denominator %d of p times tilt [%d, %d] must be at most 10^9", u.q, u.a, u.b)
 	}
@@ -51,12 +53,12 @@ func (m *interval) Draw(s *Sample, public Public, random io.Reader) (Draw, error
 	k := m.estimate.desks.take(random)
 	defer m.estimate.desks.put(k)
 	x := m.estimate.draw(s, measure, k)
-	padded := s.padded(m.side.grid)
+	padded, sides := s.padded(m.side.grid), m.side.measure
 	// The lower end must not overshoot to the right, nor the upper one to the left.
-	low, high := m.side.shifted(-m.side.right*math.Log(max(measure.right, 1)/m.eta)), m.side.shifted(m.side.left*math.Log(max(measure.left, 1)/m.eta))
+	low, high := m.side.shifted(-m.side.right*math.Log(sides.right/m.eta)), m.side.shifted(m.side.left*math.Log(sides.left/m.eta))
 	d := Draw{Values: []int64{x}}
-	d.Low = min(x, low.draw(padded, measure, k))
-	d.High = max(x, high.draw(padded, measure, k))
+	d.Low = min(x, low.draw(padded, sides, k))
+	d.High = max(x, high.draw(padded, sides, k))
 	d.RankError95, d.PLow, d.PHigh = m.estimate.errors(measure, public.Users)
 	return d, k.source.Err()
 }
