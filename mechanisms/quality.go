@@ -47,6 +47,9 @@ func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 		}
 		return ""
 	}
+	if d.Clip != nil && d.information < 12 {
+		return Noise
+	}
 	noise, ok := figure(d.Error95, i)
 	if !ok {
 		return ""
@@ -63,10 +66,7 @@ func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 		reference = max(reference, width/10)
 	}
 	quality := compare(noise, reference)
-	switch {
-	case d.Clip != nil && d.information < 12:
-		return Noise
-	case d.Clip != nil && d.information < 40 && quality == Useful:
+	if d.Clip != nil && d.information < 40 && quality == Useful {
 		return Rough
 	}
 	return quality

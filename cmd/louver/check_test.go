@@ -145,6 +145,8 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 		{"{name: x, statistic: count, above: 800, epsilon: 0.0005}", "", "streams[checkout].releases[x]: a noise of up to 5991 users is more than the 5000 expected; want"},
 		{"{name: x, statistic: mode, epsilon: 0.002}", "", "streams[checkout].releases[x]: a mode has to be 6974 users ahead to be found, of 5000 expected; want"},
 		{"{name: x, statistic: mode, epsilon: 0.1}", "", ""},
+		{"{name: x, statistic: quantiles, p: [0.5, 0.99], epsilon: 0.1}", "", "streams[checkout].releases[x.p99]: an error of up to "},
+		{"{name: x, statistic: quantiles, p: [0.5, 0.75], epsilon: 0.1}", "", ""},
 		{"{name: x, statistic: mean, clip: none, epsilon: 0.0007}", "", "streams[checkout].releases[x]: an error of up to "},
 		{"{name: x, statistic: mean, clip: none, epsilon: 0.1}", "", ""},
 		{"{name: x, statistic: mean, epsilon: 0.0079}", "", "streams[checkout].releases[x]: ε 0.0079 times 5000 expected users is 39.5, too little to find an interval to clip values to; want at least 40"},

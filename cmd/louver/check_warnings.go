@@ -7,6 +7,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -73,7 +74,7 @@ func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
 			s.Name, v.Release, r.Query.Epsilon, users, information, leastInformation)
 	}
 	switch {
-	case v.RankError != nil && *v.RankError >= float64(users)/2:
+	case v.RankError != nil && v.Quality == mechanisms.Noise:
 		w.warn(r.Where, "streams[%s].releases[%s]: an error of up to %.0f ranks among %d expected users may be all noise; want more users, longer windows or a larger epsilon",
 			s.Name, v.Release, *v.RankError, users)
 	case v.CountError != nil && *v.CountError >= users:
