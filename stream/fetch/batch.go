@@ -2,10 +2,8 @@ package fetch
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"iter"
 	"math"
 
@@ -133,10 +131,6 @@ func (r *Record) Header(name string) (value []byte, ok bool) {
 	return value, ok
 }
 
-// maxHead bounds the fields of a record before its key: attributes, timestamp
-// and offset.
-const maxHead = 1 + 2*binary.MaxVarintLen64
-
 // each visits the records of b from the offset from on, unpacking as it goes; a
 // record that is larger than limit is passed over and visited without its
 // content. It returns f's error, or the reason why the batch can't be right.
@@ -151,62 +145,52 @@ func (b *batch) each(u *unpacker, from, limit int64, rec *Record, f func(*Record
 	latest := int64(binary.BigEndian.Uint64(b.raw[atMaxTimestamp:]))
 	lowest := b.base // offsets must increase
 	count := int32(binary.BigEndian.Uint32(b.raw[atCount:]))
+	rec.TooLarge = 0
 	for range count {
 		size, i := varint(body, 0)
-		if u.more != nil && (i < 0 || size > int64(len(body)-i)) {
-			if body, err = u.next(body, binary.MaxVarintLen64); err == nil {
-				if size, i = varint(body, 0); i >= 0 && size <= limit {
-					body, err = u.next(body, i+int(size))
-				} else if i >= 0 {
-					body, err = u.next(body, i+maxHead)
-				}
-			}
-			if err != nil {
+		if i < 0 || size > limit || size > int64(len(body)-i) {
+			if body, size, i, err = u.record(body, limit); err != nil {
 				return err.Error(), nil
 			}
 		}
-		if i < 0 || size < 1 || size > math.MaxInt32 || size > int64(len(body)-i) && size <= limit {
-			return "a record longer than its batch", nil
+		if i < 0 || size < 1 {
+			return longRecord, nil
 		}
-		r := body[i:min(int64(len(body)), int64(i)+size)]
+		end := min(i+int(size), len(body)) // of what is there of a record that is too large
+		r := body[i:end]
 		// r[0] holds attributes, of which none is defined.
 		time, at := varint(r, 1)
 		delta, at := varint(r, at)
-		var key, value, headers []byte
-		large := int64(0)
+		offset := b.base + delta
+		var key, value []byte
 		if size <= limit {
 			key, at = sized(r, at)
 			value, at = sized(r, at)
-			headers = r[max(at, 0):]
-			body = body[i+int(size):]
-		} else {
-			large = size
+			body = body[end:]
+		} else if body, err = u.skip(body, int64(i)+size); err != nil {
+			return err.Error(), nil
 		}
 		if at < 0 {
 			return "a field longer than its record", nil
 		}
-		offset := b.base + delta
 		if offset < lowest || offset >= b.next {
 			return fmt.Sprintf("offset %d is out of order", offset), nil
 		}
 		lowest = offset + 1
-		if large > 0 {
-			if body, err = u.skip(body, int64(i)+size); errors.Is(err, io.ErrUnexpectedEOF) {
-				return "a record longer than its batch", nil
-			} else if err != nil {
-				return err.Error(), nil
-			}
-		}
 		if offset < from {
 			continue
 		}
-		rec.Offset, rec.Key, rec.Value, rec.headers, rec.TooLarge = offset, key, value, headers, large
+		rec.Offset, rec.Key, rec.Value, rec.headers = offset, key, value, r[at:]
 		if rec.Time = first + time; appended {
 			rec.Time = latest
+		}
+		if size > limit {
+			rec.TooLarge, rec.headers = size, nil
 		}
 		if err := f(rec); err != nil {
 			return "", err
 		}
+		rec.TooLarge = 0
 	}
 	if body, err = u.next(body, 1); err != nil {
 		return err.Error(), nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/klauspost/compress/gzip"
@@ -120,19 +121,44 @@ func (u *unpacker) next(rest []byte, n int) ([]byte, error) {
 	return u.buffer[:have], nil
 }
 
+// maxHead bounds the fields of a record before its key: attributes, timestamp
+// and offset.
+const maxHead = 1 + 2*binary.MaxVarintLen64
+
+const longRecord = "a record longer than its batch"
+
+// record makes rest begin with a whole record, or with the head of one that is
+// larger than limit. It returns the record's size and where it begins.
+func (u *unpacker) record(rest []byte, limit int64) (body []byte, size int64, i int, err error) {
+	if body, err = u.next(rest, binary.MaxVarintLen64); err != nil {
+		return nil, 0, 0, err
+	}
+	if size, i = varint(body, 0); i < 0 || size < 1 || size > math.MaxInt32 {
+		return body, 0, -1, nil
+	}
+	if size > limit {
+		body, err = u.next(body, i+maxHead)
+		return body, size, i, err
+	}
+	if body, err = u.next(body, i+int(size)); err == nil && size > int64(len(body)-i) {
+		i = -1
+	}
+	return body, size, i, err
+}
+
 // skip drops n bytes, of which rest are the first, and returns those behind
-// them as far as they are there. Fewer than n is io.ErrUnexpectedEOF.
+// them as far as they are there. Fewer than n is an error.
 func (u *unpacker) skip(rest []byte, n int64) ([]byte, error) {
 	if n <= int64(len(rest)) {
 		return rest[n:], nil
 	}
 	n -= int64(len(rest))
 	if u.more == nil {
-		return nil, io.ErrUnexpectedEOF
+		return nil, errors.New(longRecord)
 	}
 	_, err := io.CopyN(io.Discard, u.more, n)
 	if errors.Is(err, io.EOF) {
-		return nil, io.ErrUnexpectedEOF
+		return nil, errors.New(longRecord)
 	}
 	if err != nil {
 		return nil, u.failed(err)
