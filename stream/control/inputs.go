@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/txn"
 )
 
@@ -33,12 +35,15 @@ const Always = math.MinInt64
 // those that they tell. It is safe for concurrent use.
 type Inputs struct {
 	log   Log
+	turn  chan struct{} // holds one while a proposal is made
 	mu    sync.Mutex
 	steps map[string][]Step
 }
 
 // NewInputs knows nothing yet; see [Inputs.Learn].
-func NewInputs(log Log) *Inputs { return &Inputs{log: log, steps: map[string][]Step{}} }
+func NewInputs(log Log) *Inputs {
+	return &Inputs{log: log, turn: make(chan struct{}, 1), steps: map[string][]Step{}}
+}
 
 // Learn reads what has been agreed on.
 func (i *Inputs) Learn(ctx context.Context) error {
@@ -84,8 +89,20 @@ func (i *Inputs) Partitions(topic string, due int64) int {
 
 // Propose makes windows that are due at a moment or later take n partitions, unless somebody else was first. The first
 // step of a topic holds for all windows.
+//
+// A turn ends that of whoever had it before. So the workers of a process take theirs one after the other, and processes
+// wait, each for another time, before they take the next: otherwise slow ones could end each other's turns for ever.
 func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) error {
-	for {
+	select {
+	case i.turn <- struct{}{}:
+		defer func() { <-i.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if i.Partitions(topic, math.MaxInt64) == n {
+		return nil // another worker was first
+	}
+	for wait := kafkaconn.NewBackOff(); ; {
 		turn, err := i.log.Turn(ctx)
 		if err != nil {
 			return err
@@ -116,6 +133,11 @@ func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) er
 		}
 		if !errors.Is(err, txn.ErrFenced) && !errors.Is(err, txn.ErrUnknownOutcome) {
 			return fmt.Errorf("write the control topic: %w", err)
+		}
+		select {
+		case <-time.After(wait.NextBackOff()):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }

@@ -1,0 +1,94 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/louver/louver/stream/txn"
+)
+
+// slowLog is a log on which everything takes its time: a turn that is taken meanwhile ends the one before.
+type slowLog struct {
+	mu      sync.Mutex
+	turns   int
+	records map[string][]byte
+}
+
+const (
+	slowTurn  = time.Millisecond
+	slowWrite = 10 * time.Millisecond
+)
+
+func (l *slowLog) Read(_ context.Context, f func(key, value []byte) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k, v := range l.records {
+		if err := f([]byte(k), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *slowLog) Turn(ctx context.Context) (Turn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	time.Sleep(slowTurn) // of the bubble's clock, as all here
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turns++
+	return &slowTurnOf{l, l.turns}, nil
+}
+
+type slowTurnOf struct {
+	log    *slowLog
+	number int
+}
+
+func (t *slowTurnOf) Write(_ context.Context, records []Record) error {
+	time.Sleep(slowWrite)
+	t.log.mu.Lock()
+	defer t.log.mu.Unlock()
+	if t.log.turns != t.number {
+		return txn.ErrFenced
+	}
+	for _, r := range records {
+		t.log.records[string(r.Key)] = r.Value
+	}
+	return nil
+}
+
+// Proposals that are made at once come to an end, be they of one process or of several, though each turn ends the one
+// before. The times are such that without waiting all would be fenced for ever.
+func TestProposalsEnd(t *testing.T) {
+	for _, processes := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			log := &slowLog{records: map[string][]byte{}}
+			var inputs []*Inputs
+			for range processes {
+				inputs = append(inputs, NewInputs(log))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var wait sync.WaitGroup
+			for worker := range 3 {
+				wait.Go(func() {
+					time.Sleep(time.Duration(worker) * 3 * time.Millisecond)
+					if err := inputs[worker%processes].Propose(ctx, "events", 4, 0); err != nil {
+						t.Errorf("worker %d: %v", worker, err)
+					}
+				})
+			}
+			wait.Wait()
+			var steps []Step
+			if err := json.Unmarshal(log.records[keyInput+"events"], &steps); err != nil || len(steps) != 1 || steps[0] != (Step{4, Always}) {
+				t.Errorf("agreed on %+v, %v; want one step of 4", steps, err)
+			}
+		})
+	}
+}
