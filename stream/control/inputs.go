@@ -45,7 +45,8 @@ func NewInputs(log Log) *Inputs {
 	return &Inputs{log: log, turn: make(chan struct{}, 1), steps: map[string][]Step{}}
 }
 
-// Learn reads what has been agreed on.
+// Learn reads what has been agreed on. Steps are only ever added; so of what is read and what is known the longer is the
+// newer: another worker may have proposed since the reading began.
 func (i *Inputs) Learn(ctx context.Context) error {
 	steps := map[string][]Step{}
 	err := i.log.Read(ctx, func(key, value []byte) error {
@@ -65,7 +66,11 @@ func (i *Inputs) Learn(ctx context.Context) error {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.steps = steps
+	for topic, s := range steps {
+		if len(s) > len(i.steps[topic]) {
+			i.steps[topic] = s
+		}
+	}
 	return nil
 }
 

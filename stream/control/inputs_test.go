@@ -92,3 +92,25 @@ func TestProposalsEnd(t *testing.T) {
 		})
 	}
 }
+
+// What was read before a proposal does not undo it.
+func TestLearnForgetsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &slowLog{records: map[string][]byte{}}
+		i := NewInputs(log)
+		for _, n := range []int{3, 4} {
+			if err := i.Propose(t.Context(), "events", n, 100); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, old := range []map[string][]byte{{}, {keyInput + "events": []byte(`[{"partitions":3,"due":-9223372036854775808}]`)}} {
+			log.records = old
+			if err := i.Learn(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if before, now := i.Partitions("events", 99), i.Partitions("events", 100); before != 3 || now != 4 {
+				t.Errorf("%d partitions and then %d, want 3 and 4", before, now)
+			}
+		}
+	})
+}
