@@ -31,13 +31,13 @@ func TestTailAndFlipPrivacy(t *testing.T) {
 		of   func(p, q int64) (rankUtility, int64)
 	}
 	var all []utility
-	for _, few := range []int64{0, 2, 4, 300} {
+	for _, few := range []int64{0, 3, 300} {
 		all = append(all, utility{fmt.Sprint("tail ", few), func(p, q int64) (rankUtility, int64) {
 			u := tail{p, q, few}
 			return u, u.divisor()
 		}})
 	}
-	for _, ab := range [][2]int64{{1, 1}, {1, 2}, {5, 1}} {
+	for _, ab := range [][2]int64{{1, 1}, {5, 1}} {
 		all = append(all, utility{fmt.Sprint("margin ", ab), func(p, q int64) (rankUtility, int64) {
 			u := margin{p: p, q: q, a: ab[0], b: ab[1]}
 			return u, u.span()

@@ -56,7 +56,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	}
 	var rows [][]string
 	for _, r := range s.Releases {
-		common := []string{r.Statistic, r.Mechanism, figures(r.Epsilon, r.Delta)}
+		common := []string{r.Statistic, mechanismText(r.Mechanism, r.Values[0].Figure), figures(r.Epsilon, r.Delta)}
 		if s.MaxGroups > 1 {
 			common = append(common, r.Charge.String())
 		}
@@ -64,7 +64,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 			if i > 0 {
 				common = make([]string, len(common))
 			}
-			row := append(append([]string{v.Release}, common...), errorText(v.Figure, s.Unit))
+			row := append(append([]string{v.Release}, common...), errorText(r.Mechanism, v.Figure, s.Unit))
 			if s.Users > 0 {
 				row = append(row, qualityText(v.Figure))
 			}

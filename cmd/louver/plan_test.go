@@ -160,6 +160,14 @@ func TestPlanText(t *testing.T) {
 	if !strings.Contains(got.out, ", δ 0.000001: whoever sees") || !strings.Contains(got.out, ", but for a chance of about δ.\n") {
 		t.Errorf("%+v", got)
 	}
+	got = commandLine(t, "", planOf("--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1")...)
+	if !strings.Contains(got.out, "permute_and_flip or above_threshold") || !strings.Contains(got.out, "depends on the number of users") {
+		t.Errorf("%+v", got)
+	}
+	got = commandLine(t, "", planOf("--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1", "--users", "100")...)
+	if !strings.Contains(got.out, "│ above_threshold │") || !strings.Contains(got.out, "depends on the data") {
+		t.Errorf("%+v", got)
+	}
 	got = commandLine(t, "", planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every", "24h")...)
 	if !strings.Contains(got.out, "depends on the data") || strings.Contains(got.out, "of a day") {
 		t.Errorf("%+v", got)

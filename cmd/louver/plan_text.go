@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -49,9 +50,9 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 	}
 	var rows [][]string
 	for _, r := range p.Releases {
-		mechanism, epsilon := r.Mechanism, figures(r.Epsilon, r.Delta)
+		mechanism, epsilon := mechanismText(r.Mechanism, r.Values[0].Figure), figures(r.Epsilon, r.Delta)
 		for _, v := range r.Values {
-			row := []string{v.Release, mechanism, epsilon, errorText(v.Figure, p.Unit)}
+			row := []string{v.Release, mechanism, epsilon, errorText(r.Mechanism, v.Figure, p.Unit)}
 			if p.Shape != "" {
 				row = append(row, valueText(v.TypicalError, p.Unit), valueText(v.Error95, p.Unit))
 			}
@@ -118,7 +119,7 @@ func (r plannedRelease) needsText(users int64) string {
 }
 
 // errorText says how far off a value may be, whatever the data.
-func errorText(f forecast.Figure, unit string) string {
+func errorText(mechanism string, f forecast.Figure, unit string) string {
 	switch {
 	case f.CountError != nil:
 		return fmt.Sprintf("± %d users", *f.CountError)
@@ -126,6 +127,8 @@ func errorText(f forecast.Figure, unit string) string {
 		return fmt.Sprintf("none if it leads by %d users", *f.Lead)
 	case f.ValueError != nil:
 		return "± " + valueText(f.ValueError, unit)
+	case chooses(mechanism) && f.Mechanism == "":
+		return "depends on the number of users"
 	case f.RankError == nil:
 		return "depends on the data: see plan --shape"
 	case f.Low != nil && f.High != nil:
@@ -133,6 +136,14 @@ func errorText(f forecast.Figure, unit string) string {
 	}
 	return fmt.Sprintf("± %.4g ranks", *f.RankError)
 }
+
+// mechanismText names what is drawn: where the draw chooses, what it is likely to choose or, if that is unknown, all.
+func mechanismText(mechanism string, f forecast.Figure) string {
+	return strings.ReplaceAll(cmp.Or(f.Mechanism, mechanism), "/", " or ")
+}
+
+// chooses says that a mechanism's name is two names, of which each draw chooses one.
+func chooses(mechanism string) bool { return strings.Contains(mechanism, "/") }
 
 // qualityText is the quality to expect.
 func qualityText(f forecast.Figure) string {

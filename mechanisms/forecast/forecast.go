@@ -32,6 +32,9 @@ type Public struct {
 
 // Figure is the forecast of one value. What is nil cannot be said of it.
 type Figure struct {
+	// Mechanism is the one that a draw from so many users is most likely to choose; "" where there is no choice, or the users
+	// are unknown.
+	Mechanism string `json:"mechanism,omitempty"`
 	// RankError bounds the users between the value and the true quantile, with probability 95 %.
 	RankError *float64 `json:"rank_error_95"`
 	// Low and High are the shares of users between which the value lies, with probability 95 %.
@@ -80,6 +83,9 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 	figures := make([]Figure, len(draw.Values))
 	for i := range figures {
 		f := &figures[i]
+		if public.Users > 0 {
+			f.Mechanism = draw.Mechanism
+		}
 		f.RankError = finite(draw.RankError95, i)
 		f.Low, f.High = finite(draw.PLow, i), finite(draw.PHigh, i)
 		if f.Low == nil && f.RankError != nil && public.Users > 0 {

@@ -79,6 +79,9 @@ func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
 	}
 	for _, f := range figures {
 		size, ok := w.of(f, public.Users)
+		if !ok && f.Mechanism != "" { // what is chosen for a smaller ε has no bound
+			return false, nil
+		}
 		if !ok {
 			return false, ErrUnknown
 		}

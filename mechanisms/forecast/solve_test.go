@@ -94,3 +94,27 @@ func TestSolveFails(t *testing.T) {
 		t.Errorf("%v, want %v", err, ErrUnreachable)
 	}
 }
+
+// In a tail the users decide which mechanism is drawn: with few of them there is no bound, so that an ε for a wanted
+// error is one at which they are enough.
+func TestUsersDecideTheMechanism(t *testing.T) {
+	g := grid(t, "0", "60000", "1")
+	q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.99")}, Epsilon: dec("1"), Grid: g}
+	for users, want := range map[int64]string{0: "", 500: "above_threshold", 2000: "permute_and_flip"} {
+		f := of(t, q, Public{Users: users})
+		if bounded := f.RankError != nil; f.Mechanism != want || bounded != (want == "permute_and_flip") {
+			t.Errorf("%d users: %q, bounded %v, want %q", users, f.Mechanism, bounded, want)
+		}
+	}
+	epsilon, err := Epsilon(q, Public{Users: 1000}, Wanted{Size: 0.05, In: Share})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Epsilon = epsilon
+	if f := of(t, q, Public{Users: 1000}); f.RankError == nil || *f.RankError > 50 {
+		t.Errorf("ε %s: %+v", epsilon, f)
+	}
+	if _, err := Epsilon(q, Public{}, Wanted{Size: 50, In: Ranks}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("users unknown: %v", err)
+	}
+}
