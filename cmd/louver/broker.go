@@ -37,7 +37,7 @@ func (c *brokerCommand) Run(app *App) error {
 }
 
 // embedded starts a broker in the process. Port 0 is any free one.
-func embedded(host string, port int, dataDir string) (*kfake.Cluster, error) {
+func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.Cluster, error) {
 	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(port), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(3)}
 	if host != "" {
 		options = append(options, kfake.ListenFn(func(network, address string) (net.Listener, error) {
@@ -51,7 +51,7 @@ func embedded(host string, port int, dataDir string) (*kfake.Cluster, error) {
 	if dataDir != "" {
 		options = append(options, kfake.DataDir(dataDir), kfake.SyncWrites())
 	}
-	broker, err := kfake.NewCluster(options...)
+	broker, err := kfake.NewCluster(append(options, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker on %s: %w", net.JoinHostPort(host, strconv.Itoa(port)), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
@@ -112,7 +113,7 @@ func (c *demoCommand) play(ctx context.Context, s scene, d display, log *zap.Log
 		return err
 	}
 	d.say("starting a Kafka broker in this process")
-	broker, err := embedded("127.0.0.1", 0, "")
+	broker, err := embedded("127.0.0.1", 0, "", forgetful())
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,6 @@ func (c *demoCommand) play(ctx context.Context, s scene, d display, log *zap.Log
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return service.run(ctx) })
 	group.Go(func() error { return stoppedAs(ctx, s.feed(ctx)) })
-	group.Go(func() error { return forget(ctx, broker) })
 	return group.Wait()
 }
 
@@ -152,8 +152,14 @@ func start(streams []*config.Stream) time.Time {
 	return time.Unix(0, first)
 }
 
-// inputRetention is how long the broker, which holds everything in memory, keeps events. Their windows have long closed.
+// inputRetention is how long the broker, which holds everything in memory, keeps events at least, if there is no end of
+// them. Their windows have long closed.
 const inputRetention = 10 * time.Minute
+
+// forgetful makes the broker delete every minute what its topics need not keep, in pieces of a megabyte.
+func forgetful() kfake.Opt {
+	return kfake.BrokerConfigs(map[string]string{"log.cleaner.backoff.ms": "60000", "log.segment.bytes": "1048576"})
+}
 
 // inputPartitions are a few, as in life.
 const inputPartitions = 3
@@ -162,24 +168,14 @@ const inputPartitions = 3
 func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.Stream) error {
 	var plan []topics.Topic
 	for _, s := range streams {
-		plan = append(plan, topics.Topic{Name: s.Input.Topic, Partitions: inputPartitions, MinRetention: max(inputRetention, s.Window.Size+s.Window.Grace)})
+		t := topics.Topic{Name: s.Input.Topic, Partitions: inputPartitions, MinRetention: inputRetention}
+		if s.Window.End != 0 {
+			t.MinRetention = topics.Forever
+		}
+		plan = append(plan, t)
 	}
 	_, err := topics.Create(ctx, conn.Client, plan, 1)
 	return err
-}
-
-// forget makes the broker delete what its topics need not keep, until ctx ends.
-func forget(ctx context.Context, broker interface{ ApplyRetention() }) error {
-	tick := time.NewTicker(time.Minute)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			broker.ApplyRetention()
-		}
-	}
 }
 
 // stoppedAs hides an error that comes of ctx's end.
