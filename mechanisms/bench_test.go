@@ -44,7 +44,14 @@ func BenchmarkDraw(b *testing.B) {
 			{Statistic: Quantile, P: ps("0.99"), Mechanism: "piecewise_laplace"},
 			{Statistic: Quantile, P: ps("0.99"), Mechanism: "above_threshold"},
 			{Statistic: Mode, Mechanism: "permute_and_flip"},
+			{Statistic: Mean},
+			{Statistic: Mean, Mechanism: "clipped_gaussian"},
+			{Statistic: Mean, Clip: "none"},
+			{Statistic: Mean, Mechanism: "smooth_power"},
 			{Statistic: Mean, Mechanism: "duff"},
+			{Statistic: Sum},
+			{Statistic: TrimmedMean, Trim: dec("0.05")},
+			{Statistic: TrimmedMean, Trim: dec("0.05"), Mechanism: "smooth_power"},
 			{Statistic: Count},
 		} {
 			q.Grid = g

@@ -12,6 +12,8 @@ type desk struct {
 	source  exact.Source
 	survey  survey
 	weights []float64
+	values  []int64
+	counts  []int64
 }
 
 // desks keeps desks for later draws, since most of what a draw would allocate is memory of the same kind and size. The

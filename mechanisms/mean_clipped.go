@@ -4,6 +4,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/louver/louver/mechanisms/exact"
 )
@@ -220,11 +221,14 @@ func (m *twoSums) quotient(l, h int64, sum, offSum *big.Int, users int64, offUse
 // distances returns the sums of x' − l and of h − x' over all users, x' being their values cut to l..h.
 func (s *Sample) distances(l, h int64) (fromLow, fromHigh *big.Int) {
 	var low wide
-	for j, v := range s.values {
-		if v > l {
-			low.add(uint64(min(v, h)-l), uint64(s.count(j)))
-		}
+	first, _ := slices.BinarySearch(s.values, l)
+	last, _ := slices.BinarySearch(s.values, h)
+	before := s.before(first)
+	for j := first; j < last; j++ {
+		low.add(uint64(s.values[j]-l), uint64(s.upTo[j]-before))
+		before = s.upTo[j]
 	}
+	low.add(uint64(h-l), uint64(s.n-before))
 	fromLow = low.big()
 	fromHigh = product(uint64(s.n), uint64(h-l)).big()
 	return fromLow, fromHigh.Sub(fromHigh, fromLow)

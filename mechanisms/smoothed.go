@@ -17,6 +17,7 @@ type smoothed struct {
 	inner *smooth.Mechanism
 	grid  *Grid
 	parts int64
+	desks *desks
 }
 
 // smoothOffers are the noises, the default first. Parameters are those that they take.
@@ -51,7 +52,7 @@ func newSmoothed(name string) func(*Query) (Mechanism, error) {
 			return nil, err
 		}
 		p := inner.Promise()
-		return &smoothed{header{name, Promise{Epsilon: p.Epsilon, Delta: p.Delta, Rho: p.Rho, Concentrated: !p.Pure && p.Delta.IsZero()}}, inner, q.Grid, parts}, nil
+		return &smoothed{header{name, Promise{Epsilon: p.Epsilon, Delta: p.Delta, Rho: p.Rho, Concentrated: !p.Pure && p.Delta.IsZero()}}, inner, q.Grid, parts, &desks{}}, nil
 	}
 }
 
@@ -60,10 +61,9 @@ func (m *smoothed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	values, counts := make([]int64, len(s.values)), make([]int64, len(s.values))
-	for j, v := range s.values {
-		values[j], counts[j] = v*m.parts, s.count(j)
-	}
+	k := m.desks.take(random)
+	defer m.desks.put(k)
+	values, counts := k.within(s, 0, m.grid.last, m.parts)
 	x, err := m.inner.Draw(values, counts, random)
 	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, err
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/smooth"
@@ -83,7 +84,7 @@ func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw,
 		inner = m.draws[p.own].rest.On((h - l) * m.parts)
 		d.Clip = []int64{l * m.parts, h * m.parts}
 	}
-	values, counts := s.within(l, h, m.parts)
+	values, counts := k.within(s, l, h, m.parts)
 	x, err := inner.Draw(values, counts, random)
 	d.Values = []int64{l*m.parts + x}
 	if err == nil {
@@ -101,17 +102,20 @@ func (m *clippedTrimmed) trimsFew(p plan) bool {
 	return trimmed.Cmp(big.NewRat(fewTrimmed, 1)) < 0
 }
 
-// within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each.
-func (s *Sample) within(l, h, parts int64) (values, counts []int64) {
-	values, counts = make([]int64, 0, len(s.values)), make([]int64, 0, len(s.values))
+// within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each,
+// in the desk's memory.
+func (k *desk) within(s *Sample, l, h, parts int64) (values, counts []int64) {
+	values, counts = slices.Grow(k.values[:0], len(s.values)), slices.Grow(k.counts[:0], len(s.values))
+	last, before := int64(-1), int64(0)
 	for j, v := range s.values {
-		v = (min(max(v, l), h) - l) * parts
-		if last := len(values) - 1; last >= 0 && values[last] == v {
-			counts[last] += s.count(j)
-			continue
+		if v = min(max(v, l), h); v == last {
+			counts[len(counts)-1] += s.upTo[j] - before
+		} else {
+			values, counts, last = append(values, (v-l)*parts), append(counts, s.upTo[j]-before), v
 		}
-		values, counts = append(values, v), append(counts, s.count(j))
+		before = s.upTo[j]
 	}
+	k.values, k.counts = values, counts
 	return values, counts
 }
 

@@ -134,14 +134,14 @@ func clippedTrimmedLaw(t *testing.T, m *clippedTrimmed, h []int64) []float64 {
 	for _, key := range slices.Sorted(maps.Keys(chance)) {
 		p := plans[key]
 		if !m.trimsFew(p) {
-			values, counts := s.within(0, last, 1)
+			values, counts := (&desk{}).within(s, 0, last, 1)
 			for _, x := range powerLaw(t, m.draws[1].whole, values, counts, last) {
 				law = append(law, chance[key]*x)
 			}
 			continue
 		}
 		for _, x := range intervalLaw(m.clipping, h, p, 1) {
-			values, counts := s.within(x.l, x.h, 1)
+			values, counts := (&desk{}).within(s, x.l, x.h, 1)
 			for _, y := range powerLaw(t, m.draws[1].rest, values, counts, x.h-x.l) {
 				law = append(law, chance[key]*x.p*y)
 			}
@@ -187,7 +187,7 @@ func TestClippedTrimmedSampler(t *testing.T) {
 		other := build(t, q).(*clippedTrimmed)
 		all := make([]float64, size)
 		for _, x := range intervalLaw(m.clipping, h, p, f) {
-			values, counts := s.within(x.l, x.h, 1)
+			values, counts := (&desk{}).within(s, x.l, x.h, 1)
 			for i, y := range powerLaw(t, other.draws[0].rest, values, counts, x.h-x.l) {
 				all[place[[2]int64{x.l, x.h}]+i] += x.p * y
 			}
