@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -28,10 +29,20 @@ var columns = []column{
 	{"web_requests.csv", "bytes", 0, 100_000_000, 1000},
 }
 
-// values are all of a column.
-func (c column) values(t *testing.T, folder string) []float64 {
+// unseen is the folder of the data sets.
+func unseen(t *testing.T) string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(folder, c.file))
+	folder := os.Getenv("LOUVER_TEST_DATA")
+	if folder == "" {
+		t.Skip("LOUVER_TEST_DATA is not set: it names a folder with vertebral_column_2c.csv and web_requests.csv")
+	}
+	return folder
+}
+
+// cells are all of a column, as they are written.
+func cells(t *testing.T, file, name string) []string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(unseen(t), file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,18 +51,23 @@ func (c column) values(t *testing.T, folder string) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := -1
-	for i, name := range rows[0] {
-		if name == c.name {
-			at = i
-		}
-	}
+	at := slices.Index(rows[0], name)
 	if at < 0 {
-		t.Fatalf("%s has no column %q", c.file, c.name)
+		t.Fatalf("%s has no column %q", file, name)
 	}
+	var all []string
+	for _, row := range rows[1:] {
+		all = append(all, row[at])
+	}
+	return all
+}
+
+// values are all of a column.
+func (c column) values(t *testing.T) []float64 {
+	t.Helper()
 	var values []float64
-	for i, row := range rows[1:] {
-		v, err := strconv.ParseFloat(row[at], 64)
+	for i, cell := range cells(t, c.file, c.name) {
+		v, err := strconv.ParseFloat(cell, 64)
 		if err != nil {
 			t.Fatalf("%s, row %d: %v", c.file, i+2, err)
 		}
@@ -60,21 +76,23 @@ func (c column) values(t *testing.T, folder string) []float64 {
 	return values
 }
 
+// input is the public part.
+func (c column) input() input {
+	return input{name: c.name, lower: c.lower, upper: c.upper, step: c.step}
+}
+
 // TestUnseenData compares the default with margin under cells, the default before it, on data that played no part in
 // choosing either: every value column of two data sets, at five quantiles and four ε. The errors are exact expectations.
 func TestUnseenData(t *testing.T) {
-	folder := os.Getenv("LOUVER_TEST_DATA")
-	if folder == "" {
-		t.Skip("LOUVER_TEST_DATA is not set: it names a folder with vertebral_column_2c.csv and web_requests.csv")
-	}
+	unseen(t)
 	former, now := contenders()[0], defaultChoices()[0]
 	list := append(contenders()[:11], now)
 	var sum, best, gained score
 	settings, worse := 0, 0
 	for _, column := range columns {
-		in := input{name: column.name, lower: column.lower, upper: column.upper, step: column.step}
+		in := column.input()
 		var indices []int64
-		for _, v := range column.values(t, folder) {
+		for _, v := range column.values(t) {
 			indices = append(indices, in.index(v))
 		}
 		sample := laws.NewSample(indices, in.last())
