@@ -7,8 +7,6 @@ package stream
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -26,7 +24,6 @@ import (
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/ingest"
 	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/publish"
@@ -122,8 +119,8 @@ func (s *Service) Run(ctx context.Context) error {
 	agreed := control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(names.Control())))
 	}}
-	state, err := control.Load(ctx, agreed, s.Streams, func(ctx context.Context, topic, budget string) (bool, error) {
-		return charged(ctx, env.Fetch, names, place(budget), topic, budget)
+	state, err := control.Load(ctx, agreed, s.Streams, func(ctx context.Context, budget string) ([]control.Payment, error) {
+		return payments(ctx, env.Fetch, names, place(budget), budget)
 	})
 	if err != nil {
 		return stopped(ctx, err)
@@ -252,26 +249,4 @@ func (s *Service) inputs() []string {
 func (s *Service) group(id string, of []string) group.Config {
 	return group.Config{Conn: s.Conn, GroupID: id, Topics: of, SessionTimeout: sessionTimeout,
 		OnError: s.monitor().Retrying("cannot work in consumer group "+id, "consumer group "+id+" works again")}
-}
-
-// charged looks in the ledger for a charge of this budget for a stream that read this input topic.
-func charged(ctx context.Context, client *fetch.Client, names topics.Names, partition int, topic, budget string) (bool, error) {
-	found := errors.New("found")
-	_, err := client.ReadAll(ctx, names.Ledger(), partition, 0, func(r *fetch.Record) error {
-		e, err := ledger.Decode(r.Value)
-		if err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", names.Ledger(), partition, r.Offset, err)
-		}
-		if e.Budget == budget && e.Input == topic {
-			return found
-		}
-		return nil
-	})
-	if errors.Is(err, found) {
-		return true, nil
-	}
-	if damaged := (*fetch.BatchError)(nil); errors.As(err, &damaged) {
-		err = fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
-	}
-	return false, err
 }

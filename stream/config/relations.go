@@ -10,21 +10,15 @@ import (
 	"github.com/louver/louver/budget"
 )
 
-// continues checks which former budgets are taken over.
+// continues checks that no budget takes over itself.
 func (p *parser) continues() {
-	took := map[*Budget]*streamNode{}
 	for _, s := range p.streams {
 		if s.Continues == "" {
 			continue
 		}
-		at := s.values["continues"]
 		if s.Continues == s.Budget.Name {
-			at.refuse("%q is the stream's own budget; want the name of a former one", s.Continues)
+			s.values["continues"].refuse("%q is the stream's own budget; want the name of a former one", s.Continues)
 		}
-		if other := took[s.Budget]; other != nil && other.Continues != s.Continues {
-			at.refuse("%q, but stream %s says that budget %q continues %q; want the same in both", s.Continues, other.Name, s.Budget.Name, other.Continues)
-		}
-		took[s.Budget] = s
 	}
 }
 

@@ -3,80 +3,63 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/louver/louver/stream/config"
 )
 
 // Keys of the control topic's records about budgets.
 const (
-	keyClaim     = "claim/"
-	keyContinues = "continues/"
+	keyClaim     = "payer/"     // + stream/topic: a claim
+	keyContinues = "continues/" // + budget/former: the former budget. Earlier versions wrote continues/budget
+	keyFormer    = "claim/"     // + topic/budget: what earlier versions wrote, and nobody does now
 )
 
-type claim struct{ topic, budget string }
+// reader is a stream on one input topic.
+type reader struct{ stream, topic string }
 
-// Charged says whether the ledger holds a charge of this budget for a stream that read this input topic.
-type Charged func(ctx context.Context, topic, budget string) (bool, error)
+// claim says which budget pays for a reader. The words are those that the file had when it was recorded: they apply once.
+type claim struct {
+	Budget    string `json:"budget"`
+	Fresh     bool   `json:"fresh,omitempty"`
+	Continues string `json:"continues,omitempty"`
+}
 
-// applyClaim takes in a record about budgets; others it leaves alone.
+// Payment says that the ledger has windows of a stream that were decided for a budget while it read an input topic.
+type Payment struct {
+	Stream, Topic string
+	// Last is the end of the latest of these windows.
+	Last time.Time
+}
+
+// Payments lists the payments of a budget, each stream and topic once.
+type Payments func(ctx context.Context, budget string) ([]Payment, error)
+
+// applyClaim takes in a record about budgets and ignores all others.
 func (s *State) applyClaim(key string, into func(any) error) error {
 	switch {
 	case strings.HasPrefix(key, keyClaim):
-		topic, budget, _ := strings.Cut(key[len(keyClaim):], "/")
-		s.claims[claim{topic, budget}] = true
+		var c claim
+		if err := into(&c); err != nil {
+			return err
+		}
+		stream, topic, _ := strings.Cut(key[len(keyClaim):], "/")
+		s.claims[reader{stream, topic}] = c
 	case strings.HasPrefix(key, keyContinues):
 		var old string
 		if err := into(&old); err != nil {
 			return err
 		}
-		s.Continues[key[len(keyContinues):]] = old
-	}
-	return nil
-}
-
-// claim records which budget pays for a stream's input topic, unless that is refused.
-func (s *State) claim(ctx context.Context, stream *config.Stream, streams []*config.Stream, charged Charged, put func(key string, v any) error) error {
-	own := claim{stream.Input.Topic, stream.Budget.Name}
-	if s.claims[own] {
-		return nil
-	}
-	if err := s.refuseRename(ctx, stream, streams, charged); err != nil {
-		return err
-	}
-	s.claims[own] = true
-	if err := put(keyClaim+own.topic+"/"+own.budget, true); err != nil {
-		return err
-	}
-	old := stream.Continues
-	if old == "" || s.Continues[own.budget] == old {
-		return nil
-	}
-	s.Continues[own.budget] = old
-	return put(keyContinues+own.budget, old)
-}
-
-// refuseRename keeps a new budget's name from resetting what the topic's people have lost.
-func (s *State) refuseRename(ctx context.Context, stream *config.Stream, streams []*config.Stream, charged Charged) error {
-	if stream.Fresh || stream.Continues != "" {
-		return nil
-	}
-	for c := range s.claims {
-		inUse := slices.ContainsFunc(streams, func(o *config.Stream) bool {
-			return o.Input.Topic == c.topic && o.Budget.Name == c.budget
-		})
-		if c.topic != stream.Input.Topic || inUse {
-			continue
+		budget, _, _ := strings.Cut(key[len(keyContinues):], "/")
+		if !slices.Contains(s.took[budget], old) {
+			s.took[budget] = append(s.took[budget], old)
 		}
-		yes, err := charged(ctx, c.topic, c.budget)
-		if err != nil {
-			return err
-		}
-		if yes {
-			return fmt.Errorf("%w: stream %s: its input topic %s was charged to budget %q before, not to %q: say `continues: %s` to take over what that has spent, or `fresh: true` to begin anew",
-				ErrRefused, stream.Name, c.topic, c.budget, stream.Budget.Name, c.budget)
-		}
+	case strings.HasPrefix(key, keyFormer):
+		topic, budget, _ := strings.Cut(key[len(keyFormer):], "/")
+		s.former[topic] = append(s.former[topic], budget)
 	}
 	return nil
 }
@@ -84,11 +67,226 @@ func (s *State) refuseRename(ctx context.Context, stream *config.Stream, streams
 // Lineage is the budget and all those whose spending it took over, nearest first.
 func (s *State) Lineage(budget string) []string {
 	line := []string{budget}
-	for {
-		old, ok := s.Continues[line[len(line)-1]]
-		if !ok || slices.Contains(line, old) {
-			return line
+	for i := 0; i < len(line); i++ {
+		for _, old := range s.took[line[i]] {
+			if !slices.Contains(line, old) {
+				line = append(line, old)
+			}
 		}
-		line = append(line, old)
 	}
+	return line
+}
+
+// judgement decides which budgets may pay for streams. What users have lost must not be forgotten without a word: a
+// stream that pays from another budget than before, and a second budget for the same input topic, need `continues` or
+// `fresh`.
+type judgement struct {
+	*State
+	streams  []*config.Stream
+	payments Payments
+	put      func(key string, v any) error
+}
+
+// judge records which budgets pay for the streams, unless one of them is refused.
+func (s *State) judge(ctx context.Context, streams []*config.Stream, payments Payments, put func(key string, v any) error) error {
+	j := &judgement{s, streams, payments, put}
+	if err := j.adopt(ctx); err != nil {
+		return err
+	}
+	for _, stream := range streams {
+		if err := j.continues(ctx, stream); err != nil {
+			return err
+		}
+	}
+	// Those that say `fresh` come last, so that one word is enough for two budgets that begin together.
+	for _, fresh := range []bool{false, true} {
+		for _, stream := range streams {
+			if stream.Fresh != fresh {
+				continue
+			}
+			if err := j.pays(ctx, stream); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// adopt turns what an earlier version recorded of a topic into claims. It did not record the streams: the ledger tells
+// which budget each of them was decided for last.
+func (j *judgement) adopt(ctx context.Context) error {
+	for topic, budgets := range j.former {
+		if len(j.payersOf(topic)) > 0 {
+			continue
+		}
+		last := map[reader]time.Time{}
+		for _, budget := range budgets {
+			payments, err := j.payments(ctx, budget)
+			if err != nil {
+				return err
+			}
+			for _, p := range payments {
+				r := reader{p.Stream, p.Topic}
+				if p.Topic == topic && last[r].Before(p.Last) {
+					last[r] = p.Last
+					j.claims[r] = claim{Budget: budget}
+				}
+			}
+			for _, s := range j.streams { // that nothing has been charged for: it stays let in
+				r := reader{s.Name, s.Input.Topic}
+				if _, known := j.claims[r]; !known && len(payments) == 0 && s.Input.Topic == topic && s.Budget.Name == budget {
+					j.claims[r] = claim{Budget: budget}
+				}
+			}
+		}
+		for r, c := range j.claims {
+			if r.topic == topic {
+				if err := j.put(keyClaim+r.stream+"/"+r.topic, c); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// continues lets a stream's budget take over what another one has spent, if the stream says so for the first time.
+func (j *judgement) continues(ctx context.Context, s *config.Stream) error {
+	budget, old := s.Budget.Name, s.Continues
+	if old == "" || slices.Contains(j.Lineage(budget), old) {
+		return nil
+	}
+	line := j.Lineage(old)
+	before, known := j.claims[reader{s.Name, s.Input.Topic}]
+	switch {
+	case slices.Contains(line, budget):
+		return refuse(s, "continues: %s, but %s took over what %s had spent, and the two cannot continue each other; name a new budget with `continues: %s`, or write `fresh: true` to leave out what %s has spent",
+			old, old, budget, old, old)
+	case known && before.Budget != budget && !slices.Contains(line, before.Budget):
+		return refuse(s, "continues: %s, but budget %q paid for input topic %s so far; write `continues: %s`", old, before.Budget, s.Input.Topic, before.Budget)
+	}
+	if other := j.payingFrom(old); other != nil {
+		return refuse(s, "continues: %s, but stream %s still pays from that budget; write `budget: %s` in both, or `fresh: true` if users may lose the sum of both budgets",
+			old, other.Name, old)
+	}
+	heard, err := j.heardOf(ctx, old)
+	if err != nil {
+		return err
+	}
+	if !heard {
+		return refuse(s, "continues: %s, but no stream has paid from a budget of that name; write the name of the one that paid before, or remove the line", old)
+	}
+	return j.takeOver(budget, old)
+}
+
+// pays records that a stream's budget pays for its input topic.
+func (j *judgement) pays(ctx context.Context, s *config.Stream) error {
+	r := reader{s.Name, s.Input.Topic}
+	now := claim{s.Budget.Name, s.Fresh, s.Continues}
+	before, known := j.claims[r]
+	same := known && before.Budget == now.Budget
+	switch {
+	case same && (before == now || !s.Fresh && s.Continues == ""):
+		return nil
+	case same && s.Fresh && before.Continues != "":
+		return refuse(s, "fresh: true, but budget %q took over what %q had spent, which cannot be undone; remove the line, or name a new budget", before.Budget, before.Continues)
+	case !same && !s.Fresh:
+		for _, old := range j.leftBehind(r, now.Budget) {
+			if err := j.spare(ctx, s, old); err != nil {
+				return err
+			}
+		}
+	}
+	j.claims[r] = now
+	return j.put(keyClaim+r.stream+"/"+r.topic, now)
+}
+
+// leftBehind are the budgets whose charges to a reader's users a budget would not count.
+func (j *judgement) leftBehind(r reader, budget string) []string {
+	old := j.payersOf(r.topic)
+	if before, known := j.claims[r]; known {
+		old = []string{before.Budget}
+	} else if slices.Contains(old, budget) {
+		return nil // it was let in for another stream
+	}
+	line := j.Lineage(budget)
+	return slices.DeleteFunc(old, func(b string) bool { return slices.Contains(line, b) })
+}
+
+// spare takes over a budget that is left behind and that nothing has been charged to. Windows that are still open may be:
+// they count too. Where something was charged the stream is refused.
+func (j *judgement) spare(ctx context.Context, s *config.Stream, old string) error {
+	if other := j.payingFrom(old); other != nil && other.Name != s.Name {
+		return refuse(s, "budget %q charges the users of input topic %s, whom budget %q of stream %s charges too; write `budget: %s` to share one, or `fresh: true` if users may lose the sum of both",
+			s.Budget.Name, s.Input.Topic, old, other.Name, old)
+	}
+	payments, err := j.payments(ctx, old)
+	if err != nil {
+		return err
+	}
+	if len(payments) > 0 || slices.Contains(j.Lineage(old), s.Budget.Name) {
+		return refuse(s, "budget %q paid for input topic %s before, and the file names %q now; write `continues: %s` to count what it has spent, or `fresh: true` to leave that out",
+			old, s.Input.Topic, s.Budget.Name, old)
+	}
+	return j.takeOver(s.Budget.Name, old)
+}
+
+// takeOver makes what a former budget has spent count against a budget, and its claims that budget's: whoever comes back
+// to the former one is judged.
+func (j *judgement) takeOver(budget, old string) error {
+	j.took[budget] = append(j.took[budget], old)
+	if err := j.put(keyContinues+budget+"/"+old, old); err != nil {
+		return err
+	}
+	for r, c := range j.claims {
+		if c.Budget != old {
+			continue
+		}
+		c = claim{Budget: budget}
+		j.claims[r] = c
+		if err := j.put(keyClaim+r.stream+"/"+r.topic, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// payersOf are the budgets that pay for a topic, sorted.
+func (j *judgement) payersOf(topic string) []string {
+	var budgets []string
+	for r, c := range j.claims {
+		if r.topic == topic {
+			budgets = append(budgets, c.Budget)
+		}
+	}
+	slices.Sort(budgets)
+	return slices.Compact(budgets)
+}
+
+// payingFrom is a stream that pays from a budget, or nil.
+func (j *judgement) payingFrom(budget string) *config.Stream {
+	i := slices.IndexFunc(j.streams, func(s *config.Stream) bool { return s.Budget.Name == budget })
+	if i < 0 {
+		return nil
+	}
+	return j.streams[i]
+}
+
+// heardOf says whether a stream ever paid from a budget.
+func (j *judgement) heardOf(ctx context.Context, budget string) (bool, error) {
+	for c := range maps.Values(j.claims) {
+		if c.Budget == budget {
+			return true, nil
+		}
+	}
+	if len(j.took[budget]) > 0 {
+		return true, nil
+	}
+	payments, err := j.payments(ctx, budget)
+	return len(payments) > 0, err
+}
+
+// refuse says what is wrong with a stream's budget.
+func refuse(s *config.Stream, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: stream %s: %s", ErrRefused, s.Where, s.Name, fmt.Sprintf(format, args...))
 }

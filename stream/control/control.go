@@ -34,11 +34,11 @@ type State struct {
 	HashKey [16]byte
 	// Starts holds each stream's first window start, in Unix nanoseconds.
 	Starts map[string]int64
-	// Continues maps a budget to the one whose spending it took over.
-	Continues map[string]string
 
 	version int
-	claims  map[claim]bool // budgets that an input topic has been read for
+	claims  map[reader]claim
+	took    map[string][]string // the budgets whose spending a budget took over
+	former  map[string][]string // the budgets that a topic was read for, as earlier versions recorded it
 }
 
 // Keys of the control topic's records.
@@ -64,14 +64,14 @@ type Turn interface {
 // Record is one record of the control topic.
 type Record struct{ Key, Value []byte }
 
-// Load reads the state and writes what these streams lack in it. It fails with [ErrRefused] where a stream's input
-// topic was charged to a budget that the streams no longer name, unless the stream says `fresh` or `continues`.
-func Load(ctx context.Context, log Log, streams []*config.Stream, charged Charged) (*State, error) {
+// Load reads the state and writes what these streams lack in it. It fails with [ErrRefused] where a stream's budget would
+// forget what the users of its input topic have lost, and the stream says neither `fresh` nor `continues`.
+func Load(ctx context.Context, log Log, streams []*config.Stream, payments Payments) (*State, error) {
 	s, err := read(ctx, log)
 	if err != nil {
 		return nil, err
 	}
-	if missing, err := s.complete(ctx, streams, charged, time.Now(), rand.Reader); err != nil || len(missing) == 0 {
+	if missing, err := s.complete(ctx, streams, payments, time.Now(), rand.Reader); err != nil || len(missing) == 0 {
 		return s, err
 	}
 	for {
@@ -82,7 +82,7 @@ func Load(ctx context.Context, log Log, streams []*config.Stream, charged Charge
 		if s, err = read(ctx, log); err != nil {
 			return nil, err
 		}
-		missing, err := s.complete(ctx, streams, charged, time.Now(), rand.Reader)
+		missing, err := s.complete(ctx, streams, payments, time.Now(), rand.Reader)
 		if err != nil || len(missing) == 0 {
 			return s, err
 		}
@@ -97,7 +97,7 @@ func Load(ctx context.Context, log Log, streams []*config.Stream, charged Charge
 }
 
 func read(ctx context.Context, log Log) (*State, error) {
-	s := &State{Starts: map[string]int64{}, Continues: map[string]string{}, claims: map[claim]bool{}}
+	s := &State{Starts: map[string]int64{}, claims: map[reader]claim{}, took: map[string][]string{}, former: map[string][]string{}}
 	if err := log.Read(ctx, s.apply); err != nil {
 		return nil, fmt.Errorf("read the control topic: %w", err)
 	}
@@ -141,7 +141,7 @@ func (s *State) apply(key, value []byte) error {
 }
 
 // complete adds to the state what the streams lack and returns it as records.
-func (s *State) complete(ctx context.Context, streams []*config.Stream, charged Charged, now time.Time, random io.Reader) ([]Record, error) {
+func (s *State) complete(ctx context.Context, streams []*config.Stream, payments Payments, now time.Time, random io.Reader) ([]Record, error) {
 	var missing []Record
 	put := func(key string, v any) error {
 		value, err := json.Marshal(v)
@@ -175,9 +175,9 @@ func (s *State) complete(ctx context.Context, streams []*config.Stream, charged 
 				return nil, err
 			}
 		}
-		if err := s.claim(ctx, stream, streams, charged, put); err != nil {
-			return nil, err
-		}
+	}
+	if err := s.judge(ctx, streams, payments, put); err != nil {
+		return nil, err
 	}
 	return missing, nil
 }

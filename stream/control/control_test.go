@@ -65,13 +65,13 @@ func streams(t *testing.T, names ...string) []*config.Stream {
 	b.WriteString("version: 1\nstreams:\n")
 	for _, name := range names {
 		fmt.Fprintf(&b, `  - name: %s
-    input: {topic: in, user: user, value: value}
+    input: {topic: in-%s, user: user, value: value}
     bounds: {lower: 0, upper: 10, step: 1}
     window: {size: 1h, grace: 1s, start: now}
     releases: [{name: users, statistic: count, epsilon: 1}]
     output: {topic: out}
     budget: {epsilon: 100, per: 24h}
-`, name)
+`, name, name)
 	}
 	file, err := config.Parse("streams.yaml", []byte(b.String()), os.LookupEnv)
 	if err != nil {
@@ -80,8 +80,7 @@ func streams(t *testing.T, names ...string) []*config.Stream {
 	return file.Streams
 }
 
-func never(context.Context, string, string) (bool, error)  { return false, nil }
-func always(context.Context, string, string) (bool, error) { return true, nil }
+func never(context.Context, string) ([]Payment, error) { return nil, nil }
 
 // agree loads the state from many processes at once: all must have the same key and starts.
 func agree(t *testing.T, log Log) *State {
@@ -126,37 +125,6 @@ func TestProcessesAgree(t *testing.T) {
 			t.Error("a restart has another key or start")
 		}
 	})
-}
-
-func TestRenamedBudgetIsRefused(t *testing.T) {
-	ctx := context.Background()
-	log := &memory{}
-	if _, err := Load(ctx, log, streams(t, "old"), never); err != nil {
-		t.Fatal(err)
-	}
-	// Beside the old one a new stream is no renaming.
-	if _, err := Load(ctx, log, streams(t, "old", "beside"), always); err != nil {
-		t.Fatal(err)
-	}
-	renamed := streams(t, "new")
-	if _, err := Load(ctx, log, renamed, always); !errors.Is(err, ErrRefused) {
-		t.Fatalf("a renamed budget gives %v", err)
-	}
-	if _, err := Load(ctx, log, renamed, never); err != nil {
-		t.Fatalf("nothing was charged, and still: %v", err)
-	}
-	log = &memory{}
-	if _, err := Load(ctx, log, streams(t, "old"), never); err != nil {
-		t.Fatal(err)
-	}
-	renamed[0].Continues = "old"
-	state, err := Load(ctx, log, renamed, always)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if line := state.Lineage("new"); !slices.Equal(line, []string{"new", "old"}) {
-		t.Errorf("the lineage of new is %v", line)
-	}
 }
 
 func TestNewerFormatIsRefused(t *testing.T) {

@@ -136,7 +136,7 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 	}
 	a.expect(e, records)
 	e.Groups = nil
-	if e.Continues != "" || len(a.deferred[e.Budget]) > 0 {
+	if len(e.Continues) > 0 || len(a.deferred[e.Budget]) > 0 {
 		a.deferred[e.Budget] = append(a.deferred[e.Budget], booking{e, at})
 		return
 	}
@@ -322,7 +322,9 @@ func (a *Audit) readyBudget() string {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		waits := func(b booking) bool { return b.entry.Continues != name && len(a.deferred[b.entry.Continues]) > 0 }
+		waits := func(b booking) bool {
+			return slices.ContainsFunc(b.entry.Continues, func(old string) bool { return old != name && len(a.deferred[old]) > 0 })
+		}
 		if !slices.ContainsFunc(a.deferred[name], waits) {
 			return name
 		}

@@ -63,8 +63,10 @@ func (b *Books) Add(e Entry) error {
 func (b *Books) account(e Entry) *budget.Account {
 	a := b.open(e.Budget)
 	a.SetLimit(e.Limit)
-	if e.Continues != "" && e.Continues != e.Budget {
-		a.Continue(b.open(e.Continues))
+	for _, old := range e.Continues {
+		if old != e.Budget {
+			a.Continue(b.open(old))
+		}
 	}
 	return a
 }

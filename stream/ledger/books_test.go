@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func (p plan) entry(n int) Entry {
 	return Entry{
 		App: "louver", Stream: p.stream, Budget: p.budget, Input: p.stream + ".in", Output: p.stream + ".out",
 		WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end.Add(time.Second), ReleasedAt: end.Add(2 * time.Second),
-		Every: time.Minute, Limit: p.limit, Continues: p.continues,
+		Every: time.Minute, Limit: p.limit, Continues: strings.Fields(p.continues),
 		Price:    []budget.Item{{Cost: budget.Cost{Kind: budget.BoundedRange, Epsilon: dec(p.epsilon)}, Times: 1}},
 		Releases: []Release{{Name: "p50", Statistic: "median", P: some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: dec(p.epsilon)}},
 		Groups:   []Group{{}},

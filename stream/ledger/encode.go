@@ -35,7 +35,7 @@ type stored struct {
 	Every       string      `json:"every"`
 	Until       *second     `json:"until,omitempty"`
 	Limit       storedLimit `json:"limit"`
-	Continues   string      `json:"continues,omitempty"`
+	Continues   names       `json:"continues,omitempty"`
 	// Charge is what was charged: all zero if the window is withheld, and then Price is what it would have cost.
 	Status string        `json:"status"`
 	Reason string        `json:"reason,omitempty"`
@@ -47,6 +47,26 @@ type stored struct {
 	Groups     []Group   `json:"groups"`
 	Standing   Standing  `json:"books"`
 	Prior      *Prior    `json:"prior,omitempty"`
+}
+
+// names are written as one string where there is one: earlier versions wrote no more, and read nothing else.
+type names []string
+
+// MarshalJSON implements [json.Marshaler].
+func (n names) MarshalJSON() ([]byte, error) {
+	if len(n) == 1 {
+		return json.Marshal(n[0])
+	}
+	return json.Marshal([]string(n))
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *names) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, (*[]string)(n))
+	}
+	*n = make(names, 1)
+	return json.Unmarshal(b, &(*n)[0])
 }
 
 type storedLimit struct {

@@ -38,9 +38,9 @@ type Entry struct {
 	Until time.Time
 	// Limit is the budget's limit when the window was decided.
 	Limit budget.Limit
-	// Continues names the budget whose charges this one took over; "" if none. Books must have seen that budget's
-	// entries before they decide a window of this one.
-	Continues string
+	// Continues names the budgets whose charges this one took over, and those that these took over, nearest first. Books
+	// must have seen their entries before they decide a window of this one.
+	Continues []string
 	// Price is what the window costs one user if it is paid.
 	Price []budget.Item
 	// Reason is BudgetExhausted if the whole window is withheld; "" if it is paid, and then Price is its charge.

@@ -38,7 +38,7 @@ func exampleEntry() Entry {
 		DueAt: at("2026-11-20T08:15:30Z"), ReleasedAt: at("2026-11-20T08:15:31Z"),
 		Every: 15 * time.Minute, Until: at("2027-01-01T00:00:00Z"),
 		Limit:     budget.Limit{Epsilon: dec("24"), Per: 24 * time.Hour},
-		Continues: "visitors",
+		Continues: []string{"visitors"},
 		Price: []budget.Item{
 			{Cost: budget.Cost{Kind: budget.Pure, Epsilon: dec("0.15")}, Times: 1},
 			{Cost: budget.Cost{Kind: budget.BoundedRange, Epsilon: dec("0.1")}, Times: 1},

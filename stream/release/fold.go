@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/windows"
 )
 
 // drawn is an entry that is in the ledger's log, though its transaction was aborted.
@@ -19,43 +20,98 @@ type drawn struct {
 	value []byte
 }
 
+// continued is a ledger partition with charges of budgets that budgets of this session took over.
+type continued struct {
+	partition int
+	budgets   []string // those taken over
+	by        []string // those that took over
+	next      int64    // the offset up to which it is read
+}
+
 // fold reads what has been charged: the worker's own partition of the ledger, and before it those of the budgets whose
 // spending a budget here took over. It returns what was drawn in the own partition and not committed.
 func (s *session) fold(ctx context.Context) ([]drawn, error) {
-	folded := map[string]bool{}
-	for _, p := range s.programs {
-		line := s.Lineage(p.stream.Budget.Name)
-		for _, old := range slices.Backward(line[1:]) {
-			from := s.Place(old)
-			if from == s.at.Number || folded[old] {
-				continue
-			}
-			folded[old] = true
-			if _, err := s.foldPartition(ctx, from, func(e ledger.Entry) bool { return e.Budget == old }); err != nil {
-				return nil, err
+	for _, budget := range s.budgets() {
+		for _, old := range s.Lineage(budget)[1:] {
+			if from := s.Place(old); from != s.at.Number {
+				s.follow(from, old, budget)
 			}
 		}
 	}
-	return s.foldPartition(ctx, s.at.Number, func(ledger.Entry) bool { return true })
+	for _, c := range s.continued {
+		if err := s.whole(ctx, c.partition); err != nil {
+			return nil, err
+		}
+		if err := s.readOn(ctx, c, s.learn); err != nil {
+			return nil, err
+		}
+	}
+	return s.foldOwn(ctx)
 }
 
-// foldPartition folds the entries of a ledger partition that are wanted.
-func (s *session) foldPartition(ctx context.Context, partition int, wanted func(ledger.Entry) bool) (aborted []drawn, err error) {
-	topic := s.Names.Ledger()
-	starts, err := s.Fetch.Starts(ctx, topic, []int{partition})
-	if err != nil {
-		return nil, err
+// follow notes that a budget took over one of another partition.
+func (s *session) follow(partition int, old, by string) {
+	i := slices.IndexFunc(s.continued, func(c *continued) bool { return c.partition == partition })
+	if i < 0 {
+		i = len(s.continued)
+		s.continued = append(s.continued, &continued{partition: partition})
 	}
-	if starts[partition] > 0 {
-		return nil, fmt.Errorf("%w: the first %d records of %s/%d are gone: what they charged is not known", ledger.ErrUnreadable, starts[partition], topic, partition)
+	c := s.continued[i]
+	c.budgets, c.by = append(c.budgets, old), append(c.by, by)
+}
+
+// catchUp reads what was charged meanwhile to the budgets that a budget took over: another process may still decide
+// windows for them. It tells whether there was anything.
+func (s *session) catchUp(ctx context.Context, budget string) (more bool, err error) {
+	for _, c := range s.continued {
+		if !slices.Contains(c.by, budget) {
+			continue
+		}
+		err := s.readOn(ctx, c, func(e ledger.Entry) error {
+			more = true
+			s.skipDecided(e)
+			return s.learn(e)
+		})
+		if err != nil {
+			return more, err
+		}
 	}
-	_, err = s.Drawn.ReadAll(ctx, topic, partition, 0, func(r *fetch.Record) error {
+	return more, nil
+}
+
+// skipDecided frees the parts of a window that was decided elsewhere.
+func (s *session) skipDecided(e ledger.Entry) {
+	for _, p := range s.programs {
+		if p.stream.Name == e.Stream && e.WindowEnd.UnixNano() > s.decided(p) {
+			s.gather.Decide(p.stream.Name, p.epoch, windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()})
+		}
+	}
+}
+
+// readOn reads a continued partition to its end.
+func (s *session) readOn(ctx context.Context, c *continued, f func(ledger.Entry) error) (err error) {
+	c.next, err = s.Fetch.ReadAll(ctx, s.Names.Ledger(), c.partition, c.next, func(r *fetch.Record) error {
 		e, err := ledger.Decode(r.Value)
 		if err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", topic, partition, r.Offset, err)
+			return fmt.Errorf("%s/%d at offset %d: %w", s.Names.Ledger(), c.partition, r.Offset, err)
 		}
-		if !wanted(e) {
+		if !slices.Contains(c.budgets, e.Budget) {
 			return nil
+		}
+		return f(e)
+	})
+	return unreadable(err)
+}
+
+// foldOwn reads the worker's own partition.
+func (s *session) foldOwn(ctx context.Context) (aborted []drawn, err error) {
+	if err := s.whole(ctx, s.at.Number); err != nil {
+		return nil, err
+	}
+	_, err = s.Drawn.ReadAll(ctx, s.Names.Ledger(), s.at.Number, 0, func(r *fetch.Record) error {
+		e, err := ledger.Decode(r.Value)
+		if err != nil {
+			return fmt.Errorf("%s/%d at offset %d: %w", s.Names.Ledger(), s.at.Number, r.Offset, err)
 		}
 		if r.Aborted {
 			aborted = append(aborted, drawn{e, slices.Clone(r.Value)})
@@ -63,12 +119,27 @@ func (s *session) foldPartition(ctx context.Context, partition int, wanted func(
 		}
 		return s.learn(e)
 	})
+	return aborted, unreadable(err)
+}
+
+// whole checks that nothing of a ledger partition is gone.
+func (s *session) whole(ctx context.Context, partition int) error {
+	starts, err := s.Fetch.Starts(ctx, s.Names.Ledger(), []int{partition})
+	if err == nil && starts[partition] > 0 {
+		err = fmt.Errorf("%w: the first %d records of %s/%d are gone: what they charged is not known", ledger.ErrUnreadable, starts[partition], s.Names.Ledger(), partition)
+	}
+	return err
+}
+
+// unreadable makes a privacy stop of records of the ledger that are lost or damaged.
+func unreadable(err error) error {
 	var lost *fetch.LostError
 	var damaged *fetch.BatchError
-	if errors.As(err, &lost) || errors.As(err, &damaged) {
-		return nil, fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
+	var truncated *fetch.TruncatedError
+	if errors.As(err, &lost) || errors.As(err, &damaged) || errors.As(err, &truncated) {
+		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
 	}
-	return aborted, err
+	return err
 }
 
 // learn takes a committed entry into the books and the priors.

@@ -36,6 +36,8 @@ type session struct {
 	reader   *fetch.Reader
 	kept     *stage.Latest[int64]
 	keepAt   time.Time
+	// continued are the ledger partitions elsewhere whose charges count here.
+	continued []*continued
 }
 
 // keepEvery is how often the progress is written.
@@ -223,6 +225,15 @@ func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 		if !state.Ready {
 			break
 		}
+		if len(entries) == 0 {
+			more, err := s.catchUp(ctx, budget)
+			if err != nil {
+				return 0, err
+			}
+			if more {
+				continue // the window may be decided already
+			}
+		}
 		entry, err := s.entry(ctx, i, window, state)
 		if err != nil {
 			return 0, err
@@ -287,7 +298,7 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	p, learned := s.programs[program], s.priors[program]
 	e := p.entry(s.Names.App, window)
 	if line := s.Lineage(p.stream.Budget.Name); len(line) > 1 {
-		e.Continues = line[1]
+		e.Continues = line[1:]
 	}
 	if err := s.books.Settle(&e); err != nil {
 		return e, err

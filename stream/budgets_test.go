@@ -1,0 +1,158 @@
+package stream_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// former and latter are budgets in different partitions of the ledger, each for three windows of ε 10⁶.
+const former, latter = "old", "new"
+
+// payers is a file of streams of an hour from midnight for six hours. A line is a stream's name, its budget and its word.
+func payers(lines ...string) string {
+	const limit = "epsilon: 3000000, per: forever"
+	var b strings.Builder
+	fmt.Fprintf(&b, "version: 1\nbudgets: [{name: %s, %s}, {name: %s, %s}]\nstreams:\n", former, limit, latter, limit)
+	for _, line := range lines {
+		line, word, _ := strings.Cut(line, "; ")
+		name, budget, _ := strings.Cut(line, " ")
+		fmt.Fprintf(&b, `  - name: %s
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T06:00:00Z}
+    releases: [{name: users, statistic: count, epsilon: 1000000}]
+    output: {topic: OUTPUT}
+    budget: %s
+    on_exhausted: withhold
+    %s
+`, name, budget, word)
+	}
+	return b.String()
+}
+
+// reconfigure reads another file for the same topics.
+func (w *world) reconfigure(yaml string) {
+	w.t.Helper()
+	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(yaml))
+}
+
+// paid counts the windows that were paid.
+func paid(entries []ledger.Entry) (n int) {
+	for _, e := range entries {
+		if e.Reason == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestBudgetsForgetNothing moves streams from one budget to another and back: over the same users no more is spent than
+// the file says with a word.
+func TestBudgetsForgetNothing(t *testing.T) {
+	b := kafkatest.Fake(t)
+	for name, files := range map[string][]string{
+		"there and back":                 {payers("s " + former), payers("s " + latter + "; continues: " + former), payers("s2 " + former)},
+		"a budget that is in use":        {payers("s "+former, "t "+former), payers("s "+latter+"; continues: "+former, "t "+former)},
+		"two budgets, then the other's":  {payers("s "+former, "t "+latter+"; fresh: true"), payers("s "+latter, "t "+latter)},
+		"two budgets without a word":     {payers("s "+former, "t "+latter)},
+		"a budget that nobody paid from": {payers("s " + former), payers("s " + former + "; continues: typo")},
+		"a stream of a name of its own":  {payers("s " + former), payers("s2 " + latter)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, b, 1, files[0])
+			for i, file := range files {
+				w.reconfigure(file)
+				s := w.start()
+				if i == len(files)-1 {
+					if err := s.refused(t); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "streams.yaml:") || strings.Contains(err.Error(), "\n") {
+						t.Errorf("the last file ends with %v, want it refused in one line", err)
+					}
+					return
+				}
+				kafkatest.Await(t, "every window is decided", func() bool {
+					decided := 0
+					for _, st := range w.streams {
+						for _, e := range w.audit() {
+							if e.Stream == st.Name {
+								decided++
+							}
+						}
+					}
+					return decided == 6*len(w.streams)
+				})
+				s.end(t)
+				if n, most := paid(w.audit()), 3*(1+strings.Count(files[0]+file, "fresh")); n > most {
+					t.Errorf("%d windows were paid, want at most %d", n, most)
+				}
+			}
+		})
+	}
+}
+
+// TestFormerBudgetIsStillCharged charges a budget from elsewhere after a session has begun that continues it: what it
+// charges from then on counts.
+func TestFormerBudgetIsStillCharged(t *testing.T) {
+	b := kafkatest.Fake(t)
+	w := newWorld(t, b, 1, payers("s "+former))
+	ledgerTopic := topics.Names{App: w.app}.Ledger()
+	from, to := topics.Place(former, topics.Partitions), topics.Place(latter, topics.Partitions)
+	if from == to {
+		t.Fatal("want budgets in two partitions")
+	}
+	end := w.streams[0].Window.End
+	w.streams[0].Window.End = w.streams[0].Window.Start + int64(time.Hour)
+	first := w.start()
+	w.await(1)
+	first.end(t)
+
+	w.reconfigure(payers("s2 " + latter + "; continues: " + former))
+	w.streams[0].Window.End = end
+	release := w.start(func(s *stream.Service) { s.Stages = []string{stream.Release, stream.Publish} })
+	kafkatest.Await(t, "the session is open", func() bool {
+		return release.Ready() && release.has(t, topics.Names{App: w.app}.ReleaseGroup(), fmt.Sprint(to))
+	})
+	entry := w.audit()[0]
+	for range 2 { // another process, which still has the former file
+		entry.WindowStart, entry.WindowEnd = entry.WindowEnd, entry.WindowEnd.Add(time.Hour)
+		entry.DueAt = entry.DueAt.Add(time.Hour)
+		spent := entry.Standing.BudgetSpent.Add(decimal.NewFromInt(1_000_000))
+		entry.Standing = ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent, WindowsLeft: entry.Standing.WindowsLeft - 1}
+		value, err := entry.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Produce(t, ledgerTopic, from, txn.Record{Key: entry.Key(), Value: value, Time: entry.WindowEnd.UnixMilli()})
+	}
+	ingest := w.start(func(s *stream.Service) { s.Stages = []string{stream.Ingest} })
+	for id, r := range w.await(1 + 2 + 6) {
+		if strings.HasPrefix(id, "s2/") && r.Value != nil {
+			t.Errorf("%s was released, though the budget that it continues was spent by then", id)
+		}
+	}
+	release.end(t)
+	ingest.end(t)
+	account := budget.NewAccount(budget.Limit{})
+	for _, e := range w.audit() {
+		charge, err := e.Charge()
+		if err != nil {
+			t.Fatal(err)
+		}
+		account.Add(charge)
+	}
+	if spent := account.Total().Epsilon; !spent.Equal(decimal.NewFromInt(3_000_000)) {
+		t.Errorf("the two budgets spent ε %s together, want 3000000", spent)
+	}
+}

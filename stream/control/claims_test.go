@@ -1,0 +1,232 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// books are which streams were charged to each budget, as "budget: stream topic".
+type books []string
+
+func (b books) payments(_ context.Context, budget string) (all []Payment, err error) {
+	for i, line := range b {
+		var p Payment
+		name, of, _ := strings.Cut(line, ": ")
+		if p.Stream, p.Topic, _ = strings.Cut(of, " "); name == budget {
+			p.Last = time.Unix(int64(i), 0)
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// paid are streams with their input topics, budgets and words, as "stream topic budget: word".
+func paid(t *testing.T, lines ...string) []*config.Stream {
+	t.Helper()
+	seen := map[string]bool{}
+	budgets, streams := "", ""
+	for _, line := range lines {
+		line, word, said := strings.Cut(line, "; ")
+		f := strings.Fields(line)
+		if !seen[f[2]] {
+			budgets += fmt.Sprintf("  - {name: %s, epsilon: 100, per: 24h}\n", f[2])
+		}
+		seen[f[2]] = true
+		streams += fmt.Sprintf(`  - name: %s
+    input: {topic: %s, user: user, value: value}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 1s, start: now}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: out}
+    budget: %s
+`, f[0], f[1], f[2])
+		if said {
+			streams += "    " + word + "\n"
+		}
+	}
+	file, err := config.Parse("s.yaml", []byte("version: 1\nbudgets:\n"+budgets+"streams:\n"+streams), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Streams
+}
+
+// lineage is that of the budget in a line as paid reads it.
+func lineage(s *State, line string) string {
+	line, _, _ = strings.Cut(line, ";")
+	return strings.Join(s.Lineage(strings.Fields(line)[2]), " ")
+}
+
+// step is a file that is read, and what becomes of it.
+type step struct {
+	file    []string // see paid
+	charged []string // before, see books
+	refused string   // part of the error; "": none
+	line    string   // the lineage of the first stream's budget, if it is not refused
+}
+
+func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
+	first := step{file: []string{"s in a"}, line: "a"}
+	charged := []string{"a: s in"}
+	for name, steps := range map[string][]step{
+		"another budget": {first,
+			{file: []string{"s in b"}, charged: charged, refused: "s.yaml:5: stream s: budget \"a\" paid for input topic in before, and the file names \"b\" now; write `continues: a` to count what it has spent, or `fresh: true` to leave that out"},
+			{file: []string{"s in b; continues: a"}, line: "b a"},
+			{file: []string{"s in b; continues: a"}, line: "b a"},
+			{file: []string{"s in b"}, line: "b a"}},
+		"another budget and another name": {first,
+			{file: []string{"new in b"}, charged: charged, refused: "`continues: a`"},
+			{file: []string{"new in b; continues: a"}, line: "b a"}},
+		"nothing was charged yet": {first,
+			{file: []string{"s in b"}, line: "b a"}, // what open windows are charged counts
+			{file: []string{"s in b"}, charged: charged, line: "b a"}},
+		"there and back": {first,
+			{file: []string{"s in b; continues: a"}, charged: charged, line: "b a"},
+			{file: []string{"s in a"}, charged: []string{"b: s in"}, refused: "budget \"b\" paid for input topic in before"},
+			{file: []string{"s in a; continues: b"}, refused: "but b took over what a had spent, and the two cannot continue each other; name a new budget with `continues: b`"},
+			{file: []string{"s in c; continues: b"}, line: "c b a"}},
+		"there and back under another name": {first,
+			{file: []string{"new in b; continues: a"}, charged: charged, line: "b a"},
+			{file: []string{"s in a"}, charged: []string{"b: new in"}, refused: "budget \"b\" paid for input topic in before"},
+			{file: []string{"third in a"}, refused: "budget \"b\" paid for input topic in before"},
+			{file: []string{"s in a; fresh: true"}, line: "a"}},
+		"fresh, and back": {first,
+			{file: []string{"s in b; fresh: true"}, charged: charged, line: "b"},
+			{file: []string{"s in b; fresh: true"}, charged: []string{"b: s in"}, line: "b"},
+			{file: []string{"s in a"}, refused: "`continues: b`"},
+			{file: []string{"s in a; continues: b"}, line: "a b"}},
+		"fresh, then continues": {first,
+			{file: []string{"s in b; fresh: true"}, charged: charged, line: "b"},
+			{file: []string{"s in b; continues: a"}, line: "b a"},
+			{file: []string{"s in b; fresh: true"}, refused: "budget \"b\" took over what \"a\" had spent, which cannot be undone"},
+			{file: []string{"s in b"}, line: "b a"}},
+		"a word that stayed in the file": {first,
+			{file: []string{"s in b; continues: a"}, charged: charged, line: "b a"},
+			{file: []string{"s in c; continues: a"}, charged: []string{"b: s in"}, refused: "continues: a, but budget \"b\" paid for input topic in so far; write `continues: b`"},
+			{file: []string{"s in c; continues: b"}, line: "c b a"}},
+		"two budgets from the start": {
+			{file: []string{"s in a", "other in b"}, refused: "s.yaml:13: stream other: budget \"b\" charges the users of input topic in, whom budget \"a\" of stream s charges too; write `budget: a` to share one, or `fresh: true`"},
+			{file: []string{"s in a", "other in b; fresh: true"}, line: "a"},
+			{file: []string{"s in a", "other in b"}, line: "a"}},
+		"two budgets from the start, the word in the first": {
+			{file: []string{"s in a; fresh: true", "other in b"}, line: "a"}},
+		"two budgets, then the other's": {
+			{file: []string{"s in a", "other in b; fresh: true"}, line: "a"},
+			{file: []string{"s in b", "other in b"}, charged: []string{"a: s in", "b: other in"}, refused: "stream s: budget \"a\" paid for input topic in before"},
+			{file: []string{"s in b; continues: a", "other in b"}, line: "b a"}},
+		"two budgets, then the second stream": {
+			{file: []string{"s in a", "other in b"}, charged: []string{"a: s in", "b: other in"}, refused: "fresh: true"},
+			{file: []string{"s in a", "other in b; fresh: true"}, line: "a"},
+			{file: []string{"other in b"}, line: "b"}, // they were said to be two
+			{file: []string{"third in c; continues: b"}, line: "c b"}},
+		"continues of a budget that is in use": {
+			{file: []string{"s in a", "other there a"}, line: "a"},
+			{file: []string{"s in b; continues: a", "other there a"}, charged: charged, refused: "continues: a, but stream other still pays from that budget; write `budget: a` in both"},
+			{file: []string{"s in b; continues: a", "other there b"}, line: "b a"}},
+		"a second stream continues the first's": {first,
+			{file: []string{"s in a", "other in b; continues: a"}, charged: charged, refused: "stream s still pays from that budget"}},
+		"continues of nothing": {first,
+			{file: []string{"s in b; continues: typo"}, charged: charged, refused: "continues: typo, but budget \"a\" paid"},
+			{file: []string{"s in a; continues: typo"}, refused: "no stream has paid from a budget of that name"}},
+		"two budgets become one": {
+			{file: []string{"s in a", "other there b"}, line: "a"},
+			{file: []string{"s in c; continues: a", "other there c"}, charged: []string{"a: s in", "b: other there"}, refused: "stream other: budget \"b\" paid for input topic there before"},
+			{file: []string{"s in c; continues: a", "other there c; continues: b"}, line: "c a b"}},
+		"another topic": {first,
+			{file: []string{"s there b; continues: a"}, charged: charged, line: "b a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &memory{}
+			var spent books
+			for i, s := range steps {
+				spent = append(spent, s.charged...)
+				state, err := Load(context.Background(), log, paid(t, s.file...), spent.payments)
+				switch {
+				case s.refused != "":
+					if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), s.refused) || strings.Contains(err.Error(), "\n") {
+						t.Fatalf("file %d: %v, want what says %s", i+1, err, s.refused)
+					}
+				case err != nil:
+					t.Fatalf("file %d: %v", i+1, err)
+				default:
+					if line := lineage(state, s.file[0]); line != s.line {
+						t.Errorf("file %d: the lineage is %s, want %s", i+1, line, s.line)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestSameFileIsNotJudgedAgain reads a file with a word often: the control topic grows once.
+func TestSameFileIsNotJudgedAgain(t *testing.T) {
+	log := &memory{}
+	spent := books{"a: s in"}
+	for _, file := range []string{"s in a", "s in b; continues: a"} {
+		before := 0
+		for i := range 3 {
+			if _, err := Load(context.Background(), log, paid(t, file), spent.payments); err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 && len(log.records) != before {
+				t.Errorf("%s wrote %d more records when it was read again", file, len(log.records)-before)
+			}
+			before = len(log.records)
+		}
+	}
+}
+
+// TestEarlierClaims reads what earlier versions wrote, which was claim/topic/budget and continues/budget.
+func TestEarlierClaims(t *testing.T) {
+	earlier := func(records ...string) *memory {
+		log := &memory{}
+		for _, r := range append([]string{`format 1`, `user-hash-key "AAAAAAAAAAAAAAAAAAAAAA=="`, `start/s "2026-01-01T00:00:00Z"`}, records...) {
+			key, value, _ := strings.Cut(r, " ")
+			log.records = append(log.records, Record{[]byte(key), []byte(value)})
+		}
+		return log
+	}
+	moved := []string{"claim/in/a true", "claim/in/b true", `continues/b "a"`}
+	for name, c := range map[string]struct {
+		records []string
+		spent   books
+		file    []string
+		refused string
+		line    string
+	}{
+		"unchanged":                     {[]string{"claim/in/a true"}, books{"a: s in"}, []string{"s in a"}, "", "a"},
+		"unchanged, with two budgets":   {[]string{"claim/in/a true", "claim/in/b true"}, books{"a: s in", "b: other in"}, []string{"s in a", "other in b"}, "", "a"},
+		"unchanged, and one is unspent": {[]string{"claim/in/a true", "claim/in/b true"}, books{"a: s in"}, []string{"s in a", "other in b"}, "", "a"},
+		"continued":                     {moved, books{"a: s in", "b: s in"}, []string{"s in b"}, "", "b a"},
+		"continued, and the word stays": {moved, books{"a: s in", "b: s in"}, []string{"s in b; continues: a"}, "", "b a"},
+		"changed now":                   {[]string{"claim/in/a true"}, books{"a: s in"}, []string{"s in b"}, "`continues: a`", ""},
+		"there and back":                {moved, books{"a: s in", "b: s in"}, []string{"s in a"}, "budget \"b\" paid for input topic in before", ""},
+		"two, then the other's":         {[]string{"claim/in/a true", "claim/in/b true"}, books{"a: s in", "b: other in"}, []string{"s in b", "other in b"}, "`continues: a`", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := earlier(c.records...)
+			for range 2 {
+				state, err := Load(context.Background(), log, paid(t, c.file...), c.spent.payments)
+				if c.refused != "" {
+					if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.refused) {
+						t.Fatalf("%v, want what says %s", err, c.refused)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if line := lineage(state, c.file[0]); line != c.line {
+					t.Errorf("the lineage is %s, want %s", line, c.line)
+				}
+			}
+		})
+	}
+}
