@@ -29,8 +29,8 @@ type Broker struct {
 	Conn *kafkaconn.Conn
 	// Fake injects failures; it is nil for a real broker.
 	Fake *kfake.Cluster
-	// server is nil for a fake broker.
-	server *server
+	// nodes are none for a fake broker.
+	nodes []*server
 }
 
 // Each runs f as a subtest on a fake and on a real broker.
@@ -122,7 +122,7 @@ func (b *Broker) Topic(t testing.TB, partitions int, configs map[string]string) 
 // CreateTopic creates a topic and waits until its leaders are known.
 func (b *Broker) CreateTopic(t testing.TB, name string, partitions int, configs map[string]string) {
 	t.Helper()
-	c := kafka.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: 1}
+	c := kafka.TopicConfig{Topic: name, NumPartitions: partitions, ReplicationFactor: max(1, len(b.nodes))}
 	for k, v := range configs {
 		c.ConfigEntries = append(c.ConfigEntries, kafka.ConfigEntry{ConfigName: k, ConfigValue: v})
 	}
@@ -188,10 +188,20 @@ func (b *Broker) DeleteRecords(t testing.TB, topic string, partition int, before
 	q.TimeoutMillis = int32(patience.Milliseconds())
 	q.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{
 		Partition: int32(partition), Offset: before}}}}
-	res := b.server.request(t, &q, 1).(*kmsg.DeleteRecordsResponse)
-	if code := res.Topics[0].Partitions[0].ErrorCode; code != 0 {
-		t.Fatalf("delete records of %s/%d: %v", topic, partition, kafka.Error(code))
-	}
+	try(t, fmt.Sprintf("delete records of %s/%d", topic, partition), func(ctx context.Context) error {
+		node, err := b.leader(ctx, topic, partition)
+		if err != nil {
+			return err
+		}
+		res, err := node.roundTrip(&q, 1)
+		if err != nil {
+			return err
+		}
+		if code := res.(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {
+			return kafka.Error(code)
+		}
+		return nil
+	})
 }
 
 // Fetch is a client that reads from the broker.

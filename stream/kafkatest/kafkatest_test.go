@@ -47,3 +47,21 @@ func TestOwnBrokerKeepsItsRecordsWhenKilled(t *testing.T) {
 		t.Fatalf("consumed %v, want %v", got, want)
 	}
 }
+
+func TestClusterGoesOnWithoutALeader(t *testing.T) {
+	b := kafkatest.Cluster(t, 3)
+	topic := b.Topic(t, 1, nil)
+	b.Produce(t, topic, 0, kafkatest.Values("first")...)
+	b.KillLeader(t, topic, 0)
+	b.Produce(t, topic, 0, kafkatest.Values("without one")...)
+	b.CutConnections(t)
+	b.Start(t)
+	b.Kill(t)
+	b.Start(t)
+	b.Produce(t, topic, 0, kafkatest.Values("last")...)
+	b.DeleteRecords(t, topic, 0, 1)
+	got := slices.Compact(b.ConsumeValues(t, topic, 0)) // a cut may cost an answer, and then the record is sent again
+	if want := []string{"without one", "last"}; !slices.Equal(got, want) {
+		t.Fatalf("consumed %v, want %v", got, want)
+	}
+}

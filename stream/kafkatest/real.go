@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/stream/kafkaconn"
 )
@@ -42,11 +43,11 @@ func Real(t testing.TB) *Broker {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &server{libs: libs, dir: dir, shared: true}
-		s.boot(t)
+		s := &server{id: 1, libs: libs, dir: dir, shared: true}
+		boot(t, []*server{s})
 		shared.server = s
 	}
-	b := &Broker{server: shared.server}
+	b := &Broker{nodes: []*server{shared.server}}
 	b.connect(t, []string{shared.server.addr})
 	return b
 }
@@ -54,49 +55,56 @@ func Real(t testing.TB) *Broker {
 // Own is an Apache Kafka for this test alone, which may Kill and Start it.
 func Own(t testing.TB) *Broker {
 	t.Helper()
-	s := &server{libs: jars(t), dir: t.TempDir()}
+	s := &server{id: 1, libs: jars(t), dir: t.TempDir()}
 	t.Cleanup(s.kill)
-	s.boot(t)
-	b := &Broker{server: s}
+	boot(t, []*server{s})
+	b := &Broker{nodes: []*server{s}}
 	b.connect(t, []string{s.addr})
 	return b
 }
 
-// Kill ends the broker as kill -9 does. Only for Own.
+// Kill ends the broker as kill -9 does; of a Cluster every node. Only for Own and Cluster.
 func (b *Broker) Kill(t testing.TB) {
 	t.Helper()
-	b.own(t).kill()
+	for _, s := range b.own(t) {
+		s.kill()
+	}
 }
 
 // Stop ends the broker in good order. Only for Own.
 func (b *Broker) Stop(t testing.TB) {
 	t.Helper()
-	b.own(t).stop(t)
+	for _, s := range b.own(t) {
+		s.stop(t)
+	}
 }
 
 // Start starts the broker again after Kill or Stop, with the data it had and at
-// the same address, and waits until it answers. Only for Own.
+// the same address, and waits until it answers; of a Cluster every node that does not run.
 func (b *Broker) Start(t testing.TB) {
 	t.Helper()
-	if err := b.own(t).start(); err != nil {
+	if err := start(b.own(t)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (b *Broker) own(t testing.TB) *server {
+func (b *Broker) own(t testing.TB) []*server {
 	t.Helper()
-	if b.server == nil || b.server.shared {
-		t.Fatal("only a broker made by Own can be stopped and started")
+	if len(b.nodes) == 0 || b.nodes[0].shared {
+		t.Fatal("only a broker made by Own or Cluster can be stopped and started")
 	}
-	return b.server
+	return b.nodes
 }
 
-// server is a Kafka process, with one node that is broker and controller.
+// server is a Kafka process: a node that is broker and controller.
 type server struct {
+	id        int
 	libs, dir string
 	shared    bool
 	addr      string
-	pid       int
+	// front, if not nil, is what clients and other nodes connect to.
+	front *front
+	pid   int
 	// alive is the process's stdin: a shell waits for it to close and then
 	// kills Kafka. So Kafka ends with the test process, however that ends.
 	alive io.Closer
@@ -104,40 +112,45 @@ type server struct {
 }
 
 const properties = `process.roles=broker,controller
-node.id=1
-listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
-advertised.listeners=PLAINTEXT://%[1]s
-controller.quorum.voters=1@%[2]s
+node.id=%[1]d
+listeners=PLAINTEXT://%[2]s,CONTROLLER://%[3]s
+advertised.listeners=PLAINTEXT://%[4]s
+controller.quorum.voters=%[5]s
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-log.dirs=%[3]s
+log.dirs=%[6]s
 auto.create.topics.enable=false
-offsets.topic.replication.factor=1
+default.replication.factor=%[7]d
+min.insync.replicas=%[8]d
+offsets.topic.replication.factor=%[7]d
 offsets.topic.num.partitions=2
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
+transaction.state.log.replication.factor=%[7]d
+transaction.state.log.min.isr=%[8]d
 transaction.state.log.num.partitions=2
-share.coordinator.state.topic.replication.factor=1
-share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.replication.factor=%[7]d
+share.coordinator.state.topic.min.isr=%[8]d
 group.initial.rebalance.delay.ms=0
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
-broker.session.timeout.ms=%[4]d
+broker.session.timeout.ms=%[9]d
 broker.heartbeat.interval.ms=300
 `
 
-// boot configures, formats and starts Kafka. A port that was free may be taken
-// by the time Kafka wants it, so that it tries with others.
-func (s *server) boot(t testing.TB) {
+// boot configures, formats and starts the nodes of one Kafka. A port that was
+// free may be taken by the time Kafka wants it, so that it tries with others.
+func boot(t testing.TB, nodes []*server) {
 	t.Helper()
 	var err error
 	for range 3 {
-		if err = s.configure(); err == nil {
-			err = s.start()
+		if err = configure(nodes); err == nil {
+			err = start(nodes)
 		}
 		if err == nil {
 			return
 		}
-		_ = os.RemoveAll(s.data())
+		for _, s := range nodes {
+			s.kill()
+			_ = os.RemoveAll(s.data())
+		}
 	}
 	t.Fatalf("Kafka %s does not start: %v", Version(), err)
 }
@@ -146,15 +159,35 @@ func (s *server) data() string   { return filepath.Join(s.dir, "data") }
 func (s *server) config() string { return filepath.Join(s.dir, "server.properties") }
 func (s *server) log() string    { return filepath.Join(s.dir, "server.log") }
 
-func (s *server) configure() error {
-	addrs, err := freeAddrs(2)
+// configure gives the nodes addresses and formats their folders.
+func configure(nodes []*server) error {
+	addrs, err := freeAddrs(2 * len(nodes))
 	if err != nil {
 		return err
 	}
-	s.addr = addrs[0]
-	if err := os.WriteFile(s.config(), fmt.Appendf(nil, properties, addrs[0], addrs[1], s.data(), s.session().Milliseconds()), 0o644); err != nil {
-		return err
+	var voters []string
+	for i, s := range nodes {
+		voters = append(voters, fmt.Sprintf("%d@%s", s.id, addrs[2*i+1]))
 	}
+	var formatting errgroup.Group
+	for i, s := range nodes {
+		s.addr = addrs[2*i]
+		advertised := s.addr
+		if s.front != nil {
+			advertised = s.front.addr()
+			s.front.to.Store(&s.addr)
+		}
+		text := fmt.Appendf(nil, properties, s.id, s.addr, addrs[2*i+1], advertised, strings.Join(voters, ","), s.data(),
+			len(nodes), max(1, len(nodes)-1), s.session(len(nodes)).Milliseconds())
+		if err := os.WriteFile(s.config(), text, 0o644); err != nil {
+			return err
+		}
+		formatting.Go(s.format)
+	}
+	return formatting.Wait()
+}
+
+func (s *server) format() error {
 	const clusterID = "bG91dmVyLXRlc3QtMDAwMQ" // any 16 bytes in base64
 	out, err := exec.Command("java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(s.libs, "*"), "kafka.tools.StorageTool",
 		"format", "-t", clusterID, "-c", s.config()).CombinedOutput()
@@ -164,11 +197,31 @@ func (s *server) configure() error {
 	return nil
 }
 
+// start starts the nodes that do not run, and returns when all answer.
+func start(nodes []*server) error {
+	for _, s := range nodes {
+		if s.alive == nil {
+			if err := s.launch(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range nodes {
+		if err := s.await(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // session is how long the controller waits for a broker's heartbeat until it takes its partitions away. One that is
 // killed and started again has to wait for that; on a busy machine a short one ends by itself.
-func (s *server) session() time.Duration {
-	if s.shared {
+func (s *server) session(nodes int) time.Duration {
+	switch {
+	case s.shared:
 		return 30 * time.Second
+	case nodes > 1:
+		return 6 * time.Second // nobody waits for it: another node leads meanwhile
 	}
 	return 3 * time.Second
 }
@@ -194,7 +247,7 @@ echo $p
 wait $p
 [ -z "$REMOVE" ] || rm -rf "$REMOVE"`
 
-func (s *server) start() error {
+func (s *server) launch() error {
 	// 3 is stdin: a shell gives its background jobs an empty one of their own.
 	cmd := exec.Command("sh", "-c", "exec 3<&0; "+watchdog, "sh",
 		"java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(s.libs, "*"), "kafka.Kafka", s.config())
@@ -228,7 +281,7 @@ func (s *server) start() error {
 		_ = cmd.Wait() // killed, mostly
 		close(ended)
 	}(s.ended)
-	return s.await()
+	return nil
 }
 
 // await returns when the broker answers.
@@ -273,16 +326,7 @@ func (s *server) stop(t testing.TB) {
 	s.kill()
 }
 
-// request sends one request that kafka-go does not know, straight to the node.
-func (s *server) request(t testing.TB, q kmsg.Request, version int16) kmsg.Response {
-	t.Helper()
-	res, err := s.roundTrip(q, version)
-	if err != nil {
-		t.Fatalf("%T: %v", q, err)
-	}
-	return res
-}
-
+// roundTrip sends one request that kafka-go does not know, straight to the node.
 func (s *server) roundTrip(q kmsg.Request, version int16) (kmsg.Response, error) {
 	c, err := net.Dial("tcp", s.addr)
 	if err != nil {

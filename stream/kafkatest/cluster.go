@@ -1,0 +1,75 @@
+package kafkatest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// Cluster is an Apache Kafka of several nodes for this test alone. Topics that are created with the broker's default
+// replication lie on all of them, and a record is acknowledged when all but one have it. All connections lead through
+// the test process, which can cut them.
+func Cluster(t testing.TB, nodes int) *Broker {
+	t.Helper()
+	libs := jars(t)
+	b := &Broker{}
+	var fronts []string
+	for i := range nodes {
+		f, err := newFront()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(f.close)
+		s := &server{id: i + 1, libs: libs, dir: t.TempDir(), front: f}
+		t.Cleanup(s.kill)
+		b.nodes = append(b.nodes, s)
+		fronts = append(fronts, f.addr())
+	}
+	boot(t, b.nodes)
+	b.connect(t, fronts)
+	return b
+}
+
+// KillLeader ends the node that leads a partition, as kill -9 does. Start starts it again.
+func (b *Broker) KillLeader(t testing.TB, topic string, partition int) {
+	t.Helper()
+	b.own(t)
+	try(t, fmt.Sprintf("find the leader of %s/%d", topic, partition), func(ctx context.Context) error {
+		node, err := b.leader(ctx, topic, partition)
+		if err == nil {
+			node.kill()
+		}
+		return err
+	})
+}
+
+// CutConnections ends all TCP connections to and between the nodes of a Cluster. New ones can be made at once.
+func (b *Broker) CutConnections(t testing.TB) {
+	t.Helper()
+	for _, s := range b.own(t) {
+		s.front.cut()
+	}
+}
+
+// leader is the node that leads a partition.
+func (b *Broker) leader(ctx context.Context, topic string, partition int) (*server, error) {
+	res, err := b.Conn.Client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range res.Topics {
+		for _, p := range t.Partitions {
+			if t.Name != topic || p.ID != partition {
+				continue
+			}
+			for _, s := range b.nodes {
+				if s.id == p.Leader.ID {
+					return s, nil
+				}
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s/%d: %w", topic, partition, kafka.LeaderNotAvailable)
+}
