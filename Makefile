@@ -13,7 +13,7 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build test lint bench clean
+.PHONY: demo build test chaos lint bench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
@@ -24,6 +24,13 @@ build: ## bin/louver
 test: ## every test
 	$(GO) vet ./...
 	$(GO) test -timeout $(TEST_TIMEOUT) ./...
+
+# Faults that `make chaos` does to a running service, drawn by the seed. `make test` does a dozen.
+CHAOS_FAULTS ?= 500
+CHAOS_SEED   ?= $(shell date +%s)
+
+chaos: ## faults of every kind, on three brokers, while events of known truth come in
+	CHAOS_FAULTS=$(CHAOS_FAULTS) CHAOS_SEED=$(CHAOS_SEED) $(GO) test -run '^TestChaos$$' -v -timeout 12h ./cmd/louver
 
 lint: ## golangci-lint, built from source at a fixed version
 	$(GO) run $(LINT) run ./...

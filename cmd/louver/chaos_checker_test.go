@@ -1,0 +1,317 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// promised is what a stream promises.
+type promised struct {
+	name, budget, input, policy string
+	size, every, grace          time.Duration
+	groups, releases            []string
+	price                       decimal.Decimal // ε of a window
+	limit                       budget.Limit
+	exact                       bool // ε is so large that figures are those of the truth
+}
+
+// harm is a fault by which streams may have lost something of the windows that were not released at that time and begin
+// before until.
+type harm struct {
+	kind      string
+	at, until time.Time
+	streams   []string
+}
+
+// explains says that the window may be incomplete for that. Times of release have whole seconds.
+func (h harm) explains(e ledger.Entry) bool {
+	return slices.Contains(h.streams, e.Stream) && !e.ReleasedAt.Before(h.at.Truncate(time.Second)) && e.WindowStart.Before(h.until)
+}
+
+// logged is a record of the ledger or an output topic, also one whose transaction was aborted.
+type logged struct {
+	value   []byte
+	aborted bool
+}
+
+// evidence is all that a run leaves behind.
+type evidence struct {
+	from, to time.Time // windows from start to end must be published
+	streams  []promised
+	faults   int
+	harms    []harm
+	deeds    []deed
+	steps    map[string][]control.Step // of the inputs
+	ledger   []logged                  // of each partition in its order
+	outputs  []logged
+}
+
+// verdict counts what is wrong. complaints tell of each.
+type verdict struct {
+	faults, windows, missing, different, double, overspent, incomplete, unexplained int
+	complaints                                                                      []string
+}
+
+func (v verdict) String() string {
+	explained := "each explained"
+	if v.unexplained > 0 {
+		explained = fmt.Sprint(v.unexplained, " unexplained")
+	}
+	return fmt.Sprintf("faults %d, windows %d, missing %d, different %d, double %d, overspent %d, incomplete %d (%s)",
+		v.faults, v.windows, v.missing, v.different, v.double, v.overspent, v.incomplete, explained)
+}
+
+func (v *verdict) complain(counter *int, format string, args ...any) {
+	*counter++
+	v.complaints = append(v.complaints, fmt.Sprintf(format, args...))
+}
+
+// checker judges evidence.
+type checker struct {
+	evidence
+	verdict
+	entries map[string]ledger.Entry // committed ones by stream and window start
+	drawn   map[string][]byte       // the first ledger record of each window, committed or not
+}
+
+func (e evidence) check() verdict {
+	c := &checker{evidence: e, entries: map[string]ledger.Entry{}, drawn: map[string][]byte{}}
+	c.verdict.faults = e.faults
+	c.checkLedger()
+	c.checkOutputs()
+	c.checkSchedule()
+	c.checkFigures()
+	c.checkBudgets()
+	c.windows = len(c.entries)
+	return c.verdict
+}
+
+func windowKey(stream string, start time.Time) string {
+	return stream + "/" + start.UTC().Format(time.RFC3339)
+}
+
+// checkLedger looks for windows that were charged twice or drawn twice: an aborted draw is in the log as well.
+func (c *checker) checkLedger() {
+	for _, l := range c.ledger {
+		e, err := ledger.Decode(l.value)
+		if err != nil {
+			c.complain(&c.different, "a ledger entry is unreadable: %v", err)
+			continue
+		}
+		key := windowKey(e.Stream, e.WindowStart)
+		if first, ok := c.drawn[key]; !ok {
+			c.drawn[key] = l.value
+		} else if !bytes.Equal(first, l.value) {
+			c.complain(&c.different, "%s stands in the ledger's log with two contents (aborted %v):\n%s\n%s", key, l.aborted, first, l.value)
+		}
+		if l.aborted {
+			continue
+		}
+		if _, twice := c.entries[key]; twice {
+			c.complain(&c.double, "%s is charged twice", key)
+		}
+		c.entries[key] = e
+	}
+}
+
+// checkOutputs compares what is published with what the ledger says.
+func (c *checker) checkOutputs() {
+	want := map[string][]byte{}
+	for key, e := range c.entries {
+		records, err := e.Records()
+		if err != nil {
+			c.complain(&c.different, "%s: %v", key, err)
+			continue
+		}
+		for _, r := range records {
+			out, _, err := outputs.Decode(r.Value)
+			if err != nil {
+				c.complain(&c.different, "%s: %v", key, err)
+				continue
+			}
+			want[out.ID] = r.Value
+		}
+	}
+	seen := map[string]bool{}
+	for _, l := range c.outputs {
+		r, ours, err := outputs.Decode(l.value)
+		if err != nil || !ours {
+			c.complain(&c.different, "a foreign record in an output: %v", err)
+			continue
+		}
+		switch value, known := want[r.ID]; {
+		case !known:
+			c.complain(&c.overspent, "%s is in the output's log (aborted %v) but not in the ledger", r.ID, l.aborted)
+		case !bytes.Equal(value, l.value):
+			c.complain(&c.different, "%s is in the output's log (aborted %v) as\n%s\nand in the ledger as\n%s", r.ID, l.aborted, l.value, value)
+		}
+		if l.aborted {
+			continue
+		}
+		if seen[r.ID] {
+			c.complain(&c.double, "%s is published twice", r.ID)
+		}
+		seen[r.ID] = true
+	}
+	for id := range want {
+		if !seen[id] {
+			c.complain(&c.missing, "%s is in the ledger and not published", id)
+		}
+	}
+}
+
+// checkSchedule looks for windows that never came, and for entries that are not as the stream promises.
+func (c *checker) checkSchedule() {
+	for _, s := range c.streams {
+		for start := c.from; !start.Add(s.size).After(c.to); start = start.Add(s.every) {
+			if _, ok := c.entries[windowKey(s.name, start)]; !ok {
+				c.complain(&c.missing, "%s was never decided", windowKey(s.name, start))
+			}
+		}
+		for _, e := range c.of(s.name) {
+			var names, releases []string
+			for _, g := range e.Groups {
+				names = append(names, g.Name)
+			}
+			for _, r := range e.Releases {
+				releases = append(releases, r.Name)
+			}
+			if !slices.Equal(names, s.groups) || !slices.Equal(releases, s.releases) || !e.WindowEnd.Equal(e.WindowStart.Add(s.size)) {
+				c.complain(&c.different, "%s has groups %v, releases %v and ends at %v", windowKey(s.name, e.WindowStart), names, releases, e.WindowEnd)
+			}
+		}
+	}
+	for topic, steps := range c.steps {
+		most := 0
+		for _, d := range c.deeds {
+			if d.topic == topic {
+				most = max(most, d.partition+1)
+			}
+		}
+		if len(steps) == 0 || steps[len(steps)-1].Partitions < most {
+			c.complain(&c.missing, "%s has at least %d partitions and the app knows of %v", topic, most, steps)
+		}
+	}
+}
+
+// of are the entries of a stream in the order of their windows.
+func (c *checker) of(stream string) []ledger.Entry {
+	var all []ledger.Entry
+	for _, e := range c.entries {
+		if e.Stream == stream {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b ledger.Entry) int { return a.WindowEnd.Compare(b.WindowEnd) })
+	return all
+}
+
+// checkFigures compares the figures of complete windows with the truth, and looks for a reason for the others.
+func (c *checker) checkFigures() {
+	for _, s := range c.streams {
+		var own []deed
+		for _, d := range c.deeds {
+			if d.topic == s.input {
+				own = append(own, d)
+			}
+		}
+		slices.SortFunc(own, func(a, b deed) int { return a.at.Compare(b.at) })
+		for _, e := range c.of(s.name) {
+			if e.Incomplete {
+				c.incomplete++
+				if !slices.ContainsFunc(c.harms, func(h harm) bool { return h.explains(e) }) {
+					c.complain(&c.unexplained, "%s, released at %s, is incomplete and no fault explains it", windowKey(s.name, e.WindowStart), e.ReleasedAt.Format(time.TimeOnly))
+				}
+			}
+			if !e.Incomplete && s.exact && e.Reason == "" {
+				c.checkWindow(s, e, own)
+			}
+		}
+	}
+}
+
+// checkWindow compares the figures of a window. deeds are ordered by time.
+func (c *checker) checkWindow(s promised, e ledger.Entry, deeds []deed) {
+	low, _ := slices.BinarySearchFunc(deeds, e.WindowStart, func(d deed, t time.Time) int { return d.at.Compare(t) })
+	high, _ := slices.BinarySearchFunc(deeds, e.WindowEnd, func(d deed, t time.Time) int { return d.at.Compare(t) })
+	due := e.WindowEnd.Add(s.grace)
+	partitions := 0
+	for _, step := range c.steps[s.input] {
+		if step.Due <= due.UnixNano() {
+			partitions = step.Partitions
+		}
+	}
+	for _, g := range e.Groups {
+		var mine []deed
+		for _, d := range deeds[low:high] {
+			if (d.group == g.Name || g.Name == "") && d.partition < partitions {
+				mine = append(mine, d)
+			}
+		}
+		truth := truthOf(mine, s.policy, func(d deed) bool { return !d.acked.IsZero() && d.acked.Before(due) })
+		for i, v := range g.Values {
+			name := e.Releases[i].Name
+			if v.Value == nil {
+				c.complain(&c.missing, "%s/%s/%s has no value", windowKey(s.name, e.WindowStart), g.Name, name)
+			} else if x := v.Value.InexactFloat64(); x < truth.low[name] || x > truth.high[name] {
+				c.complain(&c.different, "%s/%s/%s is %v, but the events say %v", windowKey(s.name, e.WindowStart), g.Name, name, x, truth)
+			}
+		}
+	}
+}
+
+// checkBudgets adds up the charges of every period.
+func (c *checker) checkBudgets() {
+	limits, shared := map[string]budget.Limit{}, map[string]int{}
+	for _, s := range c.streams {
+		limits[s.budget] = s.limit
+		shared[s.budget]++
+		for _, e := range c.of(s.name) {
+			if price := priceOf(e); e.Reason == "" && !price.Equal(s.price) || e.Budget != s.budget {
+				c.complain(&c.overspent, "%s charges %s to %s, want %s to %s", windowKey(s.name, e.WindowStart), price, e.Budget, s.price, s.budget)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		var all []ledger.Entry
+		for _, e := range c.entries {
+			if e.Budget == name {
+				all = append(all, e)
+			}
+		}
+		for _, e := range all {
+			spent := decimal.Decimal{}
+			for _, o := range all {
+				if o.Reason == "" && !o.WindowEnd.After(e.WindowEnd) && o.WindowEnd.After(e.WindowEnd.Add(-limits[name].Per)) {
+					spent = spent.Add(priceOf(o))
+				}
+			}
+			key := windowKey(e.Stream, e.WindowStart)
+			switch {
+			case e.Reason == "" && spent.Cmp(limits[name].Epsilon) > 0:
+				c.complain(&c.overspent, "with %s the budget %s has spent %s of %s", key, name, spent, limits[name].Epsilon)
+			case e.Reason == ledger.BudgetExhausted && shared[name] == 1 && spent.Add(priceOf(e)).Cmp(limits[name].Epsilon) <= 0:
+				c.complain(&c.missing, "%s is withheld although the budget %s has spent only %s of %s", key, name, spent, limits[name].Epsilon)
+			}
+		}
+	}
+}
+
+// priceOf is the ε that a window costs one user.
+func priceOf(e ledger.Entry) decimal.Decimal {
+	var sum decimal.Decimal
+	for _, i := range e.Price {
+		sum = sum.Add(i.Epsilon.Mul(decimal.NewFromInt(i.Times)))
+	}
+	return sum
+}

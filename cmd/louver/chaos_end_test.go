@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/topics"
+)
+
+// finish waits for the last windows with events, ends all processes, and judges what they leave.
+func (c *chaos) finish(deeds []deed) {
+	every := c.streams[0].every
+	e := evidence{from: c.from, to: time.Now().UTC().Truncate(every), streams: c.streams, deeds: deeds}
+	c.await(e.to)
+	for len(c.members) > 0 {
+		c.terminate(c.members[0])
+	}
+	c.watching.Wait()
+	e.faults, e.harms = c.faults, c.harms
+	e.steps = c.steps()
+	for p := range topics.Partitions {
+		e.ledger = append(e.ledger, c.read(c.names.Ledger(), p)...)
+	}
+	for p := range 2 {
+		e.outputs = append(e.outputs, c.read(c.output, p)...)
+	}
+	v := e.check()
+	for i, complaint := range v.complaints {
+		if i == 50 {
+			c.t.Errorf("and %d more", len(v.complaints)-i)
+			break
+		}
+		c.t.Error(complaint)
+	}
+	events, certain := 0, 0
+	for _, d := range deeds {
+		events++
+		if !d.acked.IsZero() && d.acked.Before(d.at.Truncate(every).Add(every+c.streams[0].grace)) {
+			certain++
+		}
+	}
+	aborted := 0
+	for _, l := range e.ledger {
+		if l.aborted {
+			aborted++
+		}
+	}
+	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d processes; %s",
+		events, certain, aborted, len(c.all), time.Since(c.began).Round(time.Second))
+	audit := louver(c.t, c.broker, "audit", "--app-id", c.names.App)
+	if err := audit.Wait(); err != nil {
+		c.t.Errorf("audit: %v\n%s", err, audit.log.String())
+	}
+	fmt.Println(v)
+}
+
+// await returns when all windows that end at a moment or before are published, or when nothing more comes for so long
+// that they will not.
+func (c *chaos) await(end time.Time) {
+	const patience = 3 * time.Minute
+	for last, since := -1, time.Now(); ; c.wait(time.Second) {
+		waiting := map[string]bool{}
+		for _, s := range c.streams {
+			for start := c.from; !start.Add(s.size).After(end); start = start.Add(s.every) {
+				waiting[windowKey(s.name, start)] = true
+			}
+		}
+		for p := range 2 {
+			for _, l := range c.read(c.output, p) {
+				var r struct {
+					Stream string    `json:"stream"`
+					Start  time.Time `json:"window_start"`
+				}
+				if err := json.Unmarshal(l.value, &r); err == nil && !l.aborted {
+					delete(waiting, windowKey(r.Stream, r.Start))
+				}
+			}
+		}
+		if len(waiting) == 0 {
+			return
+		}
+		if len(waiting) != last {
+			last, since = len(waiting), time.Now()
+		}
+		if time.Since(since) > patience {
+			return // the checker will say what is missing
+		}
+	}
+}
+
+// read reads a partition with what was aborted.
+func (c *chaos) read(topic string, partition int) (all []logged) {
+	_, err := c.broker.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(c.t), topic, partition, kafka.FirstOffset, func(r *fetch.Record) error {
+		all = append(all, logged{slices.Clone(r.Value), r.Aborted})
+		return nil
+	})
+	if err != nil {
+		c.t.Fatalf("read %s/%d: %v", topic, partition, err)
+	}
+	return all
+}
+
+// steps are the numbers of partitions that the app has agreed on.
+func (c *chaos) steps() map[string][]control.Step {
+	steps := map[string][]control.Step{}
+	for _, m := range c.broker.Consume(c.t, c.names.Control(), 0) {
+		if topic, ok := strings.CutPrefix(m.Key, "input/"); ok {
+			var s []control.Step
+			if err := json.Unmarshal([]byte(m.Value), &s); err != nil {
+				c.t.Fatal(err)
+			}
+			steps[topic] = s
+		}
+	}
+	return steps
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/topics"
+)
+
+// chaos is a service of several processes to which faults are done while it works.
+type chaos struct {
+	t       *testing.T
+	broker  *kafkatest.Broker
+	random  *rand.Rand
+	names   topics.Names
+	file    string
+	began   time.Time
+	from    time.Time
+	streams []promised
+	output  string
+	load    *load
+
+	members []*member
+	all     []*member // those that have ended too
+	mends   []mend
+	faults  int
+
+	watching sync.WaitGroup
+	mu       sync.Mutex
+	harms    []harm
+}
+
+// member is a process of the service.
+type member struct {
+	*process
+	name    string
+	stopped bool
+	ended   chan error
+}
+
+// mend undoes a fault at its time.
+type mend struct {
+	at time.Time
+	do func()
+}
+
+// chaosFuture is how far ahead of the clock the streams let an event be.
+const chaosFuture = time.Second
+
+// settings of a run, from the environment.
+func chaosSetting(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%q; want a whole number", name, text)
+	}
+	return n
+}
+
+// TestChaos does faults to a service of several processes on a cluster of three brokers, while events come in of which it
+// is known what they are and when they were acknowledged. Then it reads everything that is left and judges it.
+// CHAOS_FAULTS says how many faults, CHAOS_SEED which.
+func TestChaos(t *testing.T) {
+	faults, seed := int(chaosSetting(t, "CHAOS_FAULTS", 12)), chaosSetting(t, "CHAOS_SEED", 1)
+	t.Logf("%d faults, CHAOS_SEED=%d", faults, seed)
+	c := newChaos(t, seed)
+	for range fewestProcesses + 1 {
+		c.start()
+	}
+	c.wait(time.Until(c.from))
+	c.load = startLoad(c.broker.Conn, seed, 3, c.streams[0].input, c.streams[2].input)
+	defer c.load.stop()
+	c.wait(c.between(2, 4))
+	for range faults {
+		c.draw()
+		c.wait(c.between(0, 6))
+	}
+	c.mend()
+	deeds := c.load.end()
+	c.finish(deeds)
+}
+
+func newChaos(t *testing.T, seed uint64) *chaos {
+	t.Helper()
+	c := &chaos{t: t, broker: kafkatest.Cluster(t, 3), random: rand.New(rand.NewPCG(seed, 0)), began: time.Now()}
+	c.names = topics.Names{App: kafkatest.Name(t)}
+	input, other := c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil)
+	c.output = c.broker.Topic(t, 2, map[string]string{"retention.ms": "-1"})
+	const size, grace = 3 * time.Second, 2 * time.Second
+	c.from = time.Now().UTC().Truncate(2 * size).Add(4 * size)
+	plenty := budget.Limit{Epsilon: decimal.New(1, 15), Per: 24 * time.Hour}
+	scarce := budget.Limit{Epsilon: decimal.NewFromInt(2), Per: time.Minute}
+	c.streams = []promised{
+		{name: "tumbling", budget: "plenty", input: input, policy: "last", size: size, every: size, grace: grace, groups: []string{"eu", "us"},
+			releases: []string{"users", "slow", "p50"}, price: decimal.NewFromInt(3_000_000), limit: plenty, exact: true},
+		{name: "hopping", budget: "plenty", input: input, policy: "max", size: 2 * size, every: size, grace: grace, groups: []string{""},
+			releases: []string{"users", "slow", "p50"}, price: decimal.NewFromInt(3_000_000), limit: plenty, exact: true},
+		// Its figures are all but noise: two draws of one window would differ.
+		{name: "scarce", budget: "scarce", input: other, policy: "last", size: size, every: size, grace: grace, groups: []string{"eu", "us"},
+			releases: []string{"p50"}, price: decimal.New(2, -1), limit: scarce},
+	}
+	yaml := fmt.Sprintf("version: 1\nbudgets:\n  - {name: plenty, epsilon: %s, per: 24h}\n  - {name: scarce, epsilon: %s, per: 1m}\nstreams:\n", plenty.Epsilon, scarce.Epsilon)
+	for _, s := range c.streams {
+		yaml += c.stream(s)
+	}
+	c.file = filepath.Join(t.TempDir(), "streams.yaml")
+	if err := os.WriteFile(c.file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.keepLogs(seed) })
+	return c
+}
+
+func (c *chaos) stream(s promised) string {
+	group, groups, epsilon, upper := "", "", "0.2", 1_000_000
+	if len(s.groups) > 1 {
+		group, groups = ", group: group", "    groups: ["+strings.Join(s.groups, ", ")+"]\n"
+	}
+	if s.exact {
+		epsilon, upper = "1000000", chaosUpper
+	}
+	releases := ""
+	for _, r := range s.releases {
+		releases += fmt.Sprintf("      - {name: %s, %s, epsilon: %s}\n", r, map[string]string{
+			"users": "statistic: count", "slow": fmt.Sprint("statistic: count, above: ", chaosSlow), "p50": "statistic: median"}[r], epsilon)
+	}
+	return fmt.Sprintf(`  - name: %s
+    input: {topic: %s, user: user, value: value, time: time%s, max_future: %s}
+%s    bounds: {lower: 0, upper: %d, step: 1, prior: uniform}
+    window: {size: %s, every: %s, grace: %s, start: %s}
+    contribution: %s
+    releases:
+%s    output: {topic: %s}
+    budget: %s
+    on_exhausted: withhold
+`, s.name, s.input, group, chaosFuture, groups, upper, s.size, s.every, s.grace, c.from.Format(time.RFC3339), s.policy, releases, c.output, s.budget)
+}
+
+// start starts a process.
+func (c *chaos) start() {
+	m := &member{name: fmt.Sprint("process ", len(c.all)+1), ended: make(chan error, 1),
+		process: louver(c.t, c.broker, "run", "--streams", c.file, "--app-id", c.names.App, "--shutdown-timeout", "2m")}
+	go func() { m.ended <- m.Wait() }()
+	c.members, c.all = append(c.members, m), append(c.all, m)
+}
+
+// anyone is a process that is not stopped, of which there is always one.
+func (c *chaos) anyone() *member {
+	var able []*member
+	for _, m := range c.members {
+		if !m.stopped {
+			able = append(able, m)
+		}
+	}
+	if len(able) == 0 {
+		c.mend()
+		return c.anyone()
+	}
+	return able[c.random.IntN(len(able))]
+}
+
+func (c *chaos) remove(m *member) {
+	for i, o := range c.members {
+		if o == m {
+			c.members = append(c.members[:i], c.members[i+1:]...)
+			return
+		}
+	}
+}
+
+func (c *chaos) kill(m *member) {
+	c.remove(m)
+	m.signal(c.t, syscall.SIGKILL)
+	kafkatest.Receive(c.t, m.name+" ends", m.ended)
+}
+
+// terminate ends a process in good order.
+func (c *chaos) terminate(m *member) {
+	c.resume(m)
+	c.remove(m)
+	m.signal(c.t, syscall.SIGTERM)
+	if err := kafkatest.Receive(c.t, m.name+" ends", m.ended); err != nil {
+		c.t.Errorf("%s: SIGTERM: %v", m.name, err)
+	}
+}
+
+func (c *chaos) resume(m *member) {
+	if m.stopped {
+		m.stopped = false
+		m.signal(c.t, syscall.SIGCONT)
+	}
+}
+
+// pause ends all processes, and starts as many again when f has returned.
+func (c *chaos) pause(f func()) {
+	c.mend()
+	n := len(c.members)
+	for len(c.members) > 0 {
+		c.terminate(c.members[0])
+	}
+	f()
+	for range n {
+		c.start()
+	}
+}
+
+// later undoes something after a time.
+func (c *chaos) later(after time.Duration, do func()) {
+	c.mends = append(c.mends, mend{time.Now().Add(after), do})
+}
+
+// mend undoes now what is still to be undone.
+func (c *chaos) mend() {
+	mends := c.mends
+	c.mends = nil
+	for _, m := range mends {
+		m.do()
+	}
+}
+
+// wait lets the service work for a while, undoes what it is time for, and looks whether a process has ended by itself.
+func (c *chaos) wait(d time.Duration) {
+	until := time.Now().Add(d)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for now := time.Now(); now.Before(until); now = <-tick.C {
+		var left []mend
+		due := c.mends
+		c.mends = nil
+		for _, m := range due {
+			if m.at.After(now) {
+				left = append(left, m)
+				continue
+			}
+			m.do()
+		}
+		c.mends = append(c.mends, left...)
+		for _, m := range c.members {
+			select {
+			case err := <-m.ended:
+				c.t.Fatalf("%s has ended by itself: %v\n%s", m.name, err, tail(m.log.String()))
+			default:
+			}
+		}
+	}
+}
+
+// note remembers a fault.
+func (c *chaos) note(kind string, at time.Time) {
+	c.t.Logf("+%5.1fs %s (%d processes)", at.Sub(c.began).Seconds(), kind, len(c.members))
+	c.faults++
+}
+
+func tail(log string) string { return log[max(0, len(log)-4096):] }
+
+// keepLogs writes what the processes said to a folder, if the test failed.
+func (c *chaos) keepLogs(seed uint64) {
+	if !c.t.Failed() {
+		return
+	}
+	dir, err := os.MkdirTemp("", fmt.Sprintf("louver-chaos-%d-", seed))
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	for _, m := range c.all {
+		if err := os.WriteFile(filepath.Join(dir, strings.ReplaceAll(m.name, " ", "-")+".log"), []byte(m.log.String()), 0o600); err != nil {
+			c.t.Error(err)
+		}
+	}
+	c.t.Logf("the logs of all processes are in %s", dir)
+}
