@@ -252,13 +252,7 @@ func TestClippedGaussianPrivacy(t *testing.T) {
 					return gaussianLaw(sum, z.(gaussian).variance(width), factor)
 				})
 			}
-			worst := 0.0
-			dptest.Neighbours(points, users, law, func(p, q []float64) {
-				for _, alpha := range []float64{1.01, 1.5, 2, 4, 8} {
-					worst = max(worst, renyi(p, q, alpha)/alpha, renyi(q, p, alpha)/alpha)
-				}
-			})
-			return worst
+			return worstDivergence(points, users, law)
 		}
 		got := worst(1)
 		t.Logf("ε = %v: %.4f ρ", epsilon, got/rho)
@@ -280,6 +274,16 @@ func gaussianLaw(sum int64, variance *big.Rat, factor float64) []float64 {
 		law = append(law, math.Exp(-float64((x-sum)*(x-sum))/(2*v)))
 	}
 	return dptest.Normalise(law)
+}
+
+// worstDivergence is the largest D_α/α of neighbours, both ways round.
+func worstDivergence(points, users int, law dptest.Law) (worst float64) {
+	dptest.Neighbours(points, users, law, func(p, q []float64) {
+		for _, alpha := range []float64{1.01, 1.5, 2, 4, 8} {
+			worst = max(worst, renyi(p, q, alpha)/alpha, renyi(q, p, alpha)/alpha)
+		}
+	})
+	return worst
 }
 
 func renyi(p, q []float64, alpha float64) float64 {
@@ -471,6 +475,58 @@ func TestClippedMeanError(t *testing.T) {
 		}
 		if half > 2790 {
 			t.Errorf("%+v: %d of %d draws are within a quarter of the bound", c, half, draws)
+		}
+	}
+}
+
+// MeanError95 holds whatever the data. It adds up both noises, of which next to an end of the bounds only one counts: it is
+// reached to a quarter and more.
+func TestMeanErrorHoldsForAllData(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{56})
+	g := grid(t, "0", "60000", "1")
+	for _, c := range []struct {
+		epsilon string
+		n       int64
+		counted bool
+	}{{"1", 100, false}, {"0.1", 100, false}, {"0.1", 2000, false}, {"1", 100, true}, {"0.5", 1000, true}} {
+		q := Query{Statistic: Mean, Clip: "none", Epsilon: dec(c.epsilon), Grid: g}
+		m, count := build(t, q), build(t, Query{Statistic: Count, Epsilon: dec("1"), Grid: g})
+		scale, largest := q.Scale(m), 0.0
+		var beside *NoisyCount
+		if c.counted {
+			beside = &NoisyCount{Value: c.n, Epsilon: 1}
+		}
+		bound := q.MeanError95(c.n, beside)
+		for _, points := range [][]Point{{{0, c.n}}, {{g.last, c.n}}, {{0, c.n / 2}, {g.last, c.n / 2}}, {{20000, c.n}}} {
+			s := NewSample(g, points)
+			sum, _ := s.distances(0, g.last)
+			truth, _ := new(big.Rat).SetFrac(sum, big.NewInt(c.n)).Float64()
+			const draws = 2000
+			var errors []float64
+			for range draws {
+				public := Public{}
+				if c.counted {
+					d, err := count.Draw(s, Public{}, random)
+					if err != nil {
+						t.Fatal(err)
+					}
+					public.Users = &NoisyCount{Value: d.Values[0], Epsilon: 1}
+				}
+				d, err := m.Draw(s, public, random)
+				if err != nil {
+					t.Fatal(err)
+				}
+				errors = append(errors, math.Abs(scale.Float(d.Values[0])-truth))
+			}
+			slices.Sort(errors)
+			// Binomial(2000, 0.95): fewer than 1850 with probability below 10⁻⁶.
+			if errors[1849] > bound+0.001 {
+				t.Errorf("%+v, %v: 1850 of 2000 errors are up to %v, the bound is %v", c, points, errors[1849], bound)
+			}
+			largest = max(largest, errors[1900])
+		}
+		if t.Logf("%+v: 95 %% of the errors are up to %.4g, the bound is %.4g", c, largest, bound); largest < bound/4 {
+			t.Errorf("%+v: the bound of %v is far from %v", c, bound, largest)
 		}
 	}
 }

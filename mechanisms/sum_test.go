@@ -89,6 +89,42 @@ func TestClippedSumPrivacy(t *testing.T) {
 	}
 }
 
+// The Gaussian variant keeps to its ρ, as the mean's does.
+func TestClippedSumGaussianPrivacy(t *testing.T) {
+	const points, users = 3, 3
+	for _, epsilon := range []float64{1, 3} {
+		m := build(t, Query{Statistic: Sum, Mechanism: "clipped_gaussian", Epsilon: decimal.NewFromFloat(epsilon), Grid: grid(t, "-1", "1", "1")}).(*clippedSum)
+		rho := m.Promise().Rho
+		worst := func(factor float64) float64 {
+			branches := remembered(m.clipping, factor)
+			return worstDivergence(points, users, func(h []int64) []float64 {
+				var law []float64
+				chance, plans := branches(total(h))
+				for i, p := range plans {
+					for _, x := range magnitudeLaw(m, h, p, factor) {
+						noise := []float64{1}
+						if x.c > 0 {
+							noise = gaussianLaw(cutSum(&m.sums, h, x.c), p.sums.(gaussian).variance(uint64(x.c)), factor)
+						}
+						for _, q := range noise {
+							law = append(law, chance[i]*x.p*q)
+						}
+					}
+				}
+				return law
+			})
+		}
+		got := worst(1)
+		t.Logf("ε = %v: %.4f ρ", epsilon, got/rho)
+		if got > rho*(1+1e-9) || got < 0.7*rho {
+			t.Errorf("ε = %v: ρ = %v is lost of %v", epsilon, got, rho)
+		}
+		if got := worst(2); got <= rho {
+			t.Errorf("ε = %v: a doubled ε goes unnoticed: ρ = %v", epsilon, got)
+		}
+	}
+}
+
 func TestClippedSumSampler(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{61})
 	for _, c := range []struct {

@@ -82,7 +82,7 @@ func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw,
 	if m.trimsFew(p) {
 		l, h = m.draw(s, p, &k.source, &k.weights)
 		inner = m.draws[p.own].rest.On((h - l) * m.parts)
-		d.Clip = []int64{l * m.parts, h * m.parts}
+		d.Clip, d.information = []int64{l * m.parts, h * m.parts}, p.known()
 	}
 	values, counts := k.within(s, l, h, m.parts)
 	x, err := inner.Draw(values, counts, random)

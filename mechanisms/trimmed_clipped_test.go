@@ -51,6 +51,9 @@ func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
 			if (d.Clip != nil) != c.cut {
 				t.Errorf("%s: cut to %v", c.name, d.Clip)
 			}
+			if got := q.Judge(d, 0, 100, nil); got != "" { // enough users, and no public error
+				t.Errorf("%s: quality %q", c.name, got)
+			}
 			if scale := q.Scale(m); d.Clip != nil && (scale.Float(d.Values[0]) < scale.Float(d.Clip[0]) || scale.Float(d.Values[0]) > scale.Float(d.Clip[1])) {
 				t.Errorf("%s: %d, but cut to %v", c.name, d.Values[0], d.Clip)
 			}

@@ -25,7 +25,7 @@ type planCommand struct {
 	MaxGroups int     `default:"1" group:"privacy" placeholder:"N" help:"Groups of a window in which one user counts."`
 
 	Users        int64         `group:"Forecast:" placeholder:"N" help:"Users expected in a window and group; absent: what the error wanted takes, or the file's expected_users."`
-	Error        string        `group:"Forecast:" placeholder:"X" help:"Error wanted: 2% of the users; or a number of users for counts, modes and quantiles, of the values' unit for means, and for quantiles too if there is a --shape."`
+	Error        string        `group:"Forecast:" placeholder:"X" help:"Error wanted: 2% of the users; or a number of users for counts, modes and quantiles, of the values' unit for means and sums, and for quantiles too if there is a --shape."`
 	Shape        string        `group:"Forecast:" placeholder:"SHAPE" help:"Public guess of the values: lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform."`
 	Spread       *number       `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation alone: normal, in the middle of the bounds."`
 	CountEpsilon *number       `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released beside."`
@@ -195,7 +195,7 @@ func (c *planCommand) wanted(q mechanisms.Query) (forecast.Wanted, error) {
 	}
 	w := forecast.Wanted{Size: size}
 	switch q.Statistic {
-	case mechanisms.Mean, mechanisms.TrimmedMean:
+	case mechanisms.Mean, mechanisms.Sum, mechanisms.TrimmedMean:
 		w.In = forecast.Value
 	case mechanisms.Median, mechanisms.Quantile, mechanisms.Quantiles:
 		if c.Shape != "" || c.Spread != nil {

@@ -25,7 +25,7 @@ type queryFlags struct {
 	Gamma       *number  `group:"what" placeholder:"G" help:"Exponent of smooth_cauchy's density, above 1; absent: 2."`
 	Interval    *number  `group:"what" placeholder:"LEVEL" help:"Release an interval of values too, such as 0.95 (paid from ε)."`
 
-	ExpectedUsers int64 `group:"what" placeholder:"N" help:"Public forecast of the number of users; with few, the default mechanism of quantiles in the tails is another one."`
+	ExpectedUsers int64 `group:"what" placeholder:"N" help:"Public forecast of the number of users. Means, sums and quantiles in the tails go by it; absent: they spend a part of ε to find out."`
 
 	Prior string `default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
 	Delta number `default:"0" group:"privacy" placeholder:"D" help:"δ of each draw, for mechanisms that need one."`

@@ -42,7 +42,7 @@ var releaseForm = form{
 	{name: "trim", required: true, only: of(mechanisms.TrimmedMean), example: "0.05", meaning: "the fraction of the users that is cut off at each end",
 		value: into(number(span{least: "0", under: "0.5"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Trim = v })},
 	{name: "clip", only: of(mechanisms.Mean, mechanisms.Sum, mechanisms.TrimmedMean), absent: "the mechanism finds an interval", example: "none",
-		meaning: "`none`: every value counts as it is, within the bounds. Otherwise a part of the ε finds an interval that few users lie outside of, and values are cut to it",
+		meaning: "`none`: every value counts as it is, within the bounds. It is better where the bounds are the data's own range, where few users make up much of the sum, and for fewer than about 40/ε users. Otherwise a part of the ε finds an interval that few users lie outside of, and values are cut to it",
 		value:   into(oneOf("none"), func(r *releaseNode, v string) { r.Query.Clip = v })},
 	{name: "above", only: of(mechanisms.Count), absent: "no limit", example: "800", meaning: "count only users whose value is greater than this",
 		value: into(number(span{}), func(r *releaseNode, v decimal.Decimal) { r.Query.Above = &v })},
