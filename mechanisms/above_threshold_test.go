@@ -94,14 +94,14 @@ func TestAboveThresholdSampler(t *testing.T) {
 	}
 }
 
-// In a tail of few users it is far better than the exponential mechanism, which is what it is for.
+// In a tail of few users it is far better than the exponential mechanism under cells, which is what it is for.
 func TestAboveThresholdInTheTail(t *testing.T) {
 	g := smallGrid(t, 60001)
 	s := latencies(g, 1000)
 	random := rand.NewChaCha8([32]byte{21})
 	truth := float64(s.values[s.at(990)])
 	mean := func(name string) float64 {
-		m := build(t, Query{Statistic: Quantile, Mechanism: name, P: ps("0.99"), Epsilon: dec("1"), Grid: g})
+		m := build(t, Query{Statistic: Quantile, Mechanism: name, P: ps("0.99"), Epsilon: dec("1"), Grid: g, Prior: "cells"})
 		sum := 0.
 		for range 300 {
 			d, err := m.Draw(s, Public{}, random)

@@ -44,7 +44,10 @@ func TestTailAndFlipPrivacy(t *testing.T) {
 		}})
 	}
 	for _, u := range all {
-		for _, p := range []string{"0.8", "0.9", "0.99", "0.1"} {
+		for _, p := range []string{"0.8", "0.9", "0.99", "0.1", "0.5", "0.75", "0.4"} {
+			if num, den, _ := fraction(dec(p)); !isTail(num, den) && u.name != "margin [1 1]" {
+				continue
+			}
 			sizes := []struct {
 				points, users int
 				epsilon       float64

@@ -32,7 +32,7 @@ const never = math.MaxInt64
 // survey is what a draw has to know of the points: the best level, runs that have been seen, and of the rest how much
 // it weighs, a level that none of it is better than, and how to draw from it.
 //
-// A utility is surveyed until the rest would weigh next to nothing even if all of it were on the floor. That takes
+// A utility is surveyed until the rest would weigh little even if all of it were on the floor. That takes
 // about (1/κ)·ln(total mass) levels instead of all. How far the survey went makes no difference to the law that is
 // drawn: see exponential and flip. The zero value is ready for begin; its memory is used again.
 type survey struct {
@@ -59,8 +59,9 @@ type run struct {
 	level      int64
 }
 
-// negligible is how much the rest may weigh beside what has been seen: the chance of another try.
-const negligible = 0x1p-10
+// negligible is how much the rest may weigh beside what has been seen. It is about the chance of another try: less would
+// mean more levels to look at, which cost more than a few tries.
+const negligible = 0x1p-3
 
 // begin forgets all that was surveyed before.
 func (v *survey) begin(points leveller, rate exact.Rate, measure *Measure, best int64) {
@@ -206,5 +207,5 @@ func (v *survey) enter(r run) float64 {
 		}
 		r.from, r.mass, most = r.from+mass, r.mass-mass, max(most, weight)
 	}
-	return float64(most) * v.wheel.Weight(r.level)
+	return float64(most) * v.race.Weight(r.level)
 }

@@ -28,6 +28,8 @@ type Race struct {
 	runners  []runner
 	arrivals []Uniform // of the rest
 	ceiling  float64   // no runner that comes later, in units of e^{κ·base}, can win
+	level    int64     // of the weight computed last
+	weight   float64
 }
 
 type runner struct {
@@ -41,9 +43,18 @@ type runner struct {
 // Reset empties the race. Levels are counted from base, which no level may be below.
 func (r *Race) Reset(s *Source, rate Rate, base int64) {
 	r.source, r.rate, r.base, r.runners, r.arrivals, r.ceiling = s, rate, base, r.runners[:0], r.arrivals[:0], math.Inf(1)
+	r.level, r.weight = base, 1
 	if r.runners == nil {
 		r.runners = make([]runner, 0, 128)
 	}
+}
+
+// Weight returns e^{−κ·(level−base)}, a float64.
+func (r *Race) Weight(level int64) float64 {
+	if level != r.level {
+		r.level, r.weight = level, r.rate.Weight(level-r.base)
+	}
+	return r.weight
 }
 
 // Enter adds a group of mass ≥ 1 candidates of one weight ≥ 1 and one level, if it may win: its first candidate comes at
@@ -52,7 +63,7 @@ func (r *Race) Reset(s *Source, rate Rate, base int64) {
 func (r *Race) Enter(mass, weight uint64, level int64) bool {
 	x := runner{level: level, mass: mass, weight: weight, chance: r.source.Uniform()}
 	// 2^−30 covers the errors of the weight and of a few roundings, 2^−62 the digits of u that are not known.
-	w := float64(mass) * float64(weight) * r.rate.Weight(level-r.base)
+	w := float64(mass) * float64(weight) * r.Weight(level)
 	if x.chance.Float()*(1-0x1p-30)-0x1p-62 > r.ceiling*(w+0x1p-200) {
 		return false
 	}
