@@ -45,7 +45,8 @@ func TestCheckText(t *testing.T) {
 		"│ p50     │ median    │ margin    │ 0.05 │ 0.1             │ p41.4–p55.7 (± 398.1 ranks) │ useful",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04            │ ± 150 users                 │ useful",
 		"  5000 users expected in a window and group\n",
-		"budget shoppers (" + path + ":3)\n  one user can lose ε 24 in any 24h; the schedule takes ε 13.44\n  lasts for ever\n",
+		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule takes ε 13.44\n" +
+			"  what one user does in any 24h is in up to 97 windows, which cost at most ε 13.58\n  lasts for ever\n",
 		"checkout.events", "louver.ledger", "louver.release",
 	} {
 		if !strings.Contains(got.out, want) {
@@ -54,6 +55,23 @@ func TestCheckText(t *testing.T) {
 	}
 	if want := path + ":4: warning: budgets[spare]: no stream uses it\n"; got.err != want {
 		t.Errorf("warnings %q, want %q", got.err, want)
+	}
+}
+
+// TestCheckOverlap: a person acts at moments and in days, and each of these lies in more than one window.
+func TestCheckOverlap(t *testing.T) {
+	t.Setenv("COLUMNS", "200")
+	for window, want := range map[string][2]string{
+		"size: 24h":             {"", "is in up to 2 windows, which cost at most ε 0.28\n"},
+		"size: 24h, every: 1h":  {"one event is in up to 24 windows, which cost its user at most ε 3.36\n", "is in up to 48 windows, which cost at most ε 6.72\n"},
+		"size: 20h, every: 10m": {"one event is in up to 120 windows, which cost its user at most ε 16.8\n", "is in up to 264 windows, which cost at most ε 36.96\n"},
+		"size: 1h, every: 5m":   {"one event is in up to 12 windows, which cost its user at most ε 1.68\n", "is in up to 300 windows, which cost at most ε 42\n"},
+		"size: 1h, every: 4m":   {"one event is in up to 15 windows, which cost its user at most ε 2.1\n", "is in up to 375 windows, which cost at most ε 48\n"}, // the limit of two periods
+	} {
+		got := commandLine(t, "", "check", file(t, "s.yaml", strings.Replace(streamsFile, "size: 15m", window, 1)+"    on_exhausted: withhold\n"))
+		if got.code != exitDone || !strings.Contains(got.out, want[0]) || !strings.Contains(got.out, want[1]) || want[0] == "" && strings.Contains(got.out, "one event") {
+			t.Errorf("%s: want %q in %+v", window, want, got)
+		}
 	}
 }
 
@@ -174,7 +192,7 @@ func TestCheckWarnsOfTwoBudgets(t *testing.T) {
 	text := strings.Replace(streamsFile, "  - {name: spare, epsilon: 1, per: forever}\n", "", 1) +
 		strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers", "budget: {epsilon: 20, per: 24h}").Replace(second)
 	path := file(t, "s.yaml", text)
-	want := path + ":17: warning: streams[again]: reads checkout.events as stream checkout does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both\n"
+	want := path + ":17: warning: streams[again]: reads checkout.events as stream checkout does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both, or fresh: true if that is meant\n"
 	if got := commandLine(t, "", "check", path); got.code != exitDone || got.err != want {
 		t.Errorf("%+v\nwant %s", got, want)
 	}

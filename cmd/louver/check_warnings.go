@@ -118,8 +118,8 @@ func (w *warner) payers(file *config.File) {
 	for _, s := range file.Streams {
 		if other := first[s.Input.Topic]; other == nil {
 			first[s.Input.Topic] = s
-		} else if other.Budget != s.Budget {
-			w.warn(s.Where, "streams[%s]: reads %s as stream %s does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both",
+		} else if other.Budget != s.Budget && !other.Fresh && !s.Fresh {
+			w.warn(s.Where, "streams[%s]: reads %s as stream %s does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both, or fresh: true if that is meant",
 				s.Name, s.Input.Topic, other.Name)
 		}
 	}

@@ -37,9 +37,13 @@ type examinedStream struct {
 	// Users are those expected in a window and group; 0: unknown.
 	Users int64 `json:"expected_users"`
 	// Epsilon and Delta are what one user can lose by one window.
-	Epsilon  figure            `json:"epsilon_per_window"`
-	Delta    figure            `json:"delta_per_window"`
-	Releases []examinedRelease `json:"releases"`
+	Epsilon figure `json:"epsilon_per_window"`
+	Delta   figure `json:"delta_per_window"`
+	// Overlap is how many windows hold one event at most; EventEpsilon and EventDelta are what they cost its user together.
+	Overlap      int64             `json:"windows_per_event"`
+	EventEpsilon figure            `json:"epsilon_per_event"`
+	EventDelta   figure            `json:"delta_per_event"`
+	Releases     []examinedRelease `json:"releases"`
 	// Backlog are windows of the past; nil: none.
 	Backlog *examinedBacklog `json:"backlog"`
 }
@@ -75,6 +79,11 @@ type examinedBudget struct {
 	ExhaustedAt *time.Time `json:"exhausted_at"`
 	// Wanted is what the schedules would take in a period, were there no limit; nil: without end.
 	Wanted *figure `json:"epsilon_wanted"`
+	// Touched is how many windows of the streams overlap any stretch of time of the period's length, at most;
+	// StretchEpsilon and StretchDelta are what they cost a user together. nil where there is no period.
+	Touched        *int64  `json:"windows_per_stretch"`
+	StretchEpsilon *figure `json:"epsilon_per_stretch"`
+	StretchDelta   *figure `json:"delta_per_stretch"`
 }
 
 // figure is a decimal that is a number in JSON, not a text.
@@ -88,13 +97,11 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 	plan := topics.Plan(app, file.Streams)
 	found := &examination{Topics: plan, Rights: topics.Rights(app, plan), Warnings: []string{}}
 	for _, s := range file.Streams {
-		lost := budget.Limit{}.Compose(s.Price())
-		if lost.Unbounded { // what is promised in ρ has an ε for the budget's δ only
-			lost = s.Budget.Compose(s.Price())
-		}
+		overlap := s.Window.Overlapping(0)
+		lost, event := costOf(s, 1), costOf(s, overlap)
 		e := examinedStream{Stream: s.Name, Unit: s.Unit, Where: s.Where, Users: s.ExpectedUsers, Size: config.Duration(s.Window.Size), Every: config.Duration(s.Window.Every),
 			Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups), MaxGroups: s.MaxGroups, Budget: s.Budget.Name,
-			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}}
+			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}, Overlap: overlap, EventEpsilon: figure{event.Epsilon}, EventDelta: figure{event.Delta}}
 		for _, r := range s.Releases {
 			x, err := examineRelease(s, r)
 			if err != nil {
@@ -113,6 +120,15 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 	}
 	found.Warnings = append(found.Warnings, warnings(file, found)...)
 	return found, nil
+}
+
+// costOf is what some windows of a stream cost a user.
+func costOf(s *config.Stream, windows int64) budget.Spending {
+	lost := composed(s.Price(), windows, budget.Limit{})
+	if lost.Unbounded { // what is promised in ρ has an ε for the budget's δ only
+		lost = composed(s.Price(), windows, s.Budget.Limit)
+	}
+	return lost
 }
 
 func examineRelease(s *config.Stream, r config.Release) (examinedRelease, error) {
@@ -146,6 +162,7 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 			end = max(end, s.Window.End)
 		}
 	}
+	x.examineStretch(b, streams)
 	forecast := file.Forecast(b, now)
 	x.Pays, x.Windows = forecast.Pays, forecast.Windows
 	if !forecast.Worst.Unbounded {
@@ -164,4 +181,25 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 		x.Lasts = config.Duration(time.Duration(forecast.ExhaustedAt - begin))
 	}
 	return x
+}
+
+// examineStretch finds what a user can lose by all that happens in a stretch of time as long as the budget's period. A
+// budget counts windows by their ends; those that overlap such a stretch end within the period and the longest window, so
+// that they cost no more than the limit of two periods, however many they are.
+func (x *examinedBudget) examineStretch(b *config.Budget, streams []*config.Stream) {
+	if b.Per == 0 {
+		return
+	}
+	var price []budget.Item
+	touched := int64(0)
+	for _, s := range streams {
+		n := s.Window.Overlapping(b.Per)
+		touched += n
+		price = append(price, times(s.Price(), n)...)
+	}
+	lost := b.Compose(price)
+	if two := b.Epsilon.Add(b.Epsilon); lost.Unbounded || lost.Epsilon.GreaterThan(two) {
+		lost = budget.Spending{Epsilon: two, Delta: b.Delta.Add(b.Delta)}
+	}
+	x.Touched, x.StretchEpsilon, x.StretchDelta = &touched, &figure{lost.Epsilon}, &figure{lost.Delta}
 }

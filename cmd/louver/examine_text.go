@@ -44,6 +44,9 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	}
 	fmt.Fprintf(w, "  one user counts in %s and can lose %s in a window, paid by budget %s\n",
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
+	if s.Overlap > 1 {
+		fmt.Fprintf(w, "  one event is in up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
+	}
 	s.Backlog.print(w)
 	fmt.Fprintln(w)
 	head := []string{"release", "statistic", "mechanism", "ε"}
@@ -78,15 +81,18 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 
 func (b examinedBudget) print(w *bytes.Buffer) {
 	fmt.Fprintf(w, "budget %s (%s)\n", b.Budget, b.Where)
-	per := "in any " + b.Per
+	which := "windows that end in any " + b.Per
 	if b.Per == "forever" {
-		per = "for ever"
+		which = "all windows together"
 	}
-	fmt.Fprintf(w, "  one user can lose %s %s", loss(b.Epsilon, b.Delta), per)
+	fmt.Fprintf(w, "  %s cost one user at most %s", which, loss(b.Epsilon, b.Delta))
 	if b.Wanted != nil {
 		fmt.Fprintf(w, "; the schedule takes ε %s", b.Wanted)
 	}
 	fmt.Fprintln(w)
+	if b.Touched != nil {
+		fmt.Fprintf(w, "  what one user does in any %s is in up to %d windows, which cost at most %s\n", b.Per, *b.Touched, loss(*b.StretchEpsilon, *b.StretchDelta))
+	}
 	switch {
 	case len(b.Streams) == 0:
 		fmt.Fprintln(w, "  no stream uses it")

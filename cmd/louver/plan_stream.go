@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -87,12 +88,16 @@ func (c *planCommand) plan(s *config.Stream) (*plannedStream, error) {
 
 // composed is the sum of some windows.
 func composed(price []budget.Item, windows int64, limit budget.Limit) budget.Spending {
-	items := make([]budget.Item, len(price))
-	for i, item := range price {
-		items[i] = item
+	return limit.Compose(times(price, windows))
+}
+
+// times are the costs of some windows.
+func times(price []budget.Item, windows int64) []budget.Item {
+	items := slices.Clone(price)
+	for i := range items {
 		items[i].Times *= windows
 	}
-	return limit.Compose(items)
+	return items
 }
 
 // lossOf is the plain sum of some windows. What is promised in ρ alone has an ε for a δ only.

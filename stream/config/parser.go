@@ -100,7 +100,7 @@ func (p *parser) file() (*File, error) {
 			t.at[1].refuse("the name %q is taken by the %s at %s; want another name", t.name, t.kind, list(others, "and"))
 		}
 	}
-	for _, check := range []func(){p.topics, p.continues, p.affordable, func() { p.payable(f, time.Now()) }} {
+	for _, check := range []func(){p.topics, p.continues, p.periods, p.affordable, func() { p.payable(f, time.Now()) }} {
 		if err := p.err(); err != nil {
 			return nil, err
 		}

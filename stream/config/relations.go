@@ -52,6 +52,15 @@ func (s *streamNode) topicOf(key string) node {
 	return at
 }
 
+// periods checks that no rolling budget forgets a window before it is over.
+func (p *parser) periods() {
+	for _, s := range p.streams {
+		if b := s.Budget; b.Per > 0 && b.Per < s.Window.Size {
+			s.values["budget"].refuse("budget %q counts what is lost per %s, but a window lasts %s; want per: %s or longer", b.Name, Period(b.Per), Duration(s.Window.Size), Duration(s.Window.Size))
+		}
+	}
+}
+
 // affordable checks that each budget can pay a window of its streams at all.
 func (p *parser) affordable() {
 	for _, s := range p.streams {

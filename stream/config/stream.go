@@ -52,9 +52,9 @@ var streamForm = form{
 		meaning: "what to do if the budget cannot pay for every window. `refuse`: `check` and `run` stop with an error. `withhold`: windows that it cannot pay are published without values",
 		value:   into(oneOf("refuse", "withhold"), func(s *streamNode, v string) { s.Withhold = v == "withhold" })},
 	{name: "fresh", fallback: "false", example: "true",
-		meaning: "charge this input topic to the budget although another budget was charged for it before. What users have lost to that one no longer counts",
+		meaning: "let the budget begin anew where the users of this input topic pay, or have paid, from another one. Users can then lose the sum of both. It applies once: the same file read again means nothing new, and a later change of budget is judged again",
 		value:   into(boolean(), func(s *streamNode, v bool) { s.Fresh = v })},
-	{name: "continues", absent: "none", example: "old-budget", meaning: "a former budget of this input topic. What was spent from it counts against the new one",
+	{name: "continues", absent: "none", example: "old-budget", meaning: "the budget that paid before, and that no stream pays from any more. What was spent from it counts against the new one. It applies once, as `fresh` does",
 		value: into(budgetName(), func(s *streamNode, v string) { s.Continues = v })},
 }
 

@@ -83,3 +83,12 @@ func around(t int64, every time.Duration) string {
 	above := windows.NextBoundary(t, every)
 	return fmt.Sprintf("%s or %s", clock(above-int64(every)), clock(above))
 }
+
+// Overlapping is how many windows at most overlap a stretch of time: they can hold what happens in it. A stretch of 0 is
+// one moment.
+//
+// A window that starts at k·every overlaps [t, t+stretch) if k lies in an interval of length (stretch + size)/every.
+func (w Window) Overlapping(stretch time.Duration) int64 {
+	sum, every := uint64(stretch)+uint64(w.Size), uint64(w.Every)
+	return int64(sum/every + min(sum%every, 1))
+}

@@ -317,6 +317,8 @@ var wrongEdits = []struct{ old, new, want string }{
 		`31: streams[checkout].budget: budget "checkout" (ε 2 forever) pays for 15 windows of the schedule, which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold`},
 	{`budget: shoppers`, `budget: {epsilon: 0.1, per: 24h}`,
 		`31: streams[checkout].budget: budget "checkout" (ε 0.1) cannot pay a single window, which costs ε 0.13; want a larger budget, or fewer or cheaper releases`},
+	{`budget: shoppers`, `budget: {epsilon: 24, per: 5m}`,
+		`31: streams[checkout].budget: budget "checkout" counts what is lost per 5m, but a window lasts 15m; want per: 15m or longer`},
 	{`on_exhausted: refuse`, `on_exhausted: stop`,
 		`32: streams[checkout].on_exhausted: "stop"; want refuse or withhold`},
 	{`on_exhausted: refuse`, `fresh: yes`,
