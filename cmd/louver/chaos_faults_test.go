@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/kafkatest"
 	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
 )
 
 // fault is one kind of thing that can go wrong. do returns false where it cannot be done now.
@@ -76,6 +77,22 @@ var chaosFaults = []fault{
 	}},
 	{"connections are cut", 4, func(c *chaos) bool {
 		c.broker.CutConnections(c.t)
+		return true
+	}},
+	{"transactions are aborted", 4, func(c *chaos) bool {
+		// As by a process that believes itself alone: it takes the transactional id while a draw is in the log and not committed.
+		for until := time.Now().Add(2 * c.streams[0].every); time.Now().Before(until); c.wait(0) {
+			for _, s := range c.streams {
+				place := topics.Place(s.budget, topics.Partitions)
+				if !c.open(c.names.Ledger(), place) {
+					continue
+				}
+				id := c.names.ReleaseID(place)
+				if _, err := txn.Open(kafkatest.Context(c.t), c.broker.Conn.Client, id, time.Minute); err != nil {
+					c.t.Fatalf("take %s: %v", id, err)
+				}
+			}
+		}
 		return true
 	}},
 	{"partitions are added", 1, func(c *chaos) bool {
@@ -178,6 +195,16 @@ func (c *chaos) end(topic string, partition int) int64 {
 		c.t.Errorf("end of %s/%d: %v", topic, partition, err)
 	}
 	return ends[partition]
+}
+
+// open says that a transaction has written to a partition and is not decided.
+func (c *chaos) open(topic string, partition int) bool {
+	res, err := c.broker.Conn.Client.ListOffsets(context.Background(), &kafka.ListOffsetsRequest{IsolationLevel: kafka.ReadCommitted,
+		Topics: map[string][]kafka.OffsetRequest{topic: {kafka.LastOffsetOf(partition)}}})
+	if err != nil || len(res.Topics[topic]) == 0 || res.Topics[topic][0].Error != nil {
+		return false
+	}
+	return res.Topics[topic][0].LastOffset < c.end(topic, partition)
 }
 
 // committed is the offset of the ingest group; −1 if it is not known now.

@@ -239,24 +239,30 @@ func (c *chaos) wait(d time.Duration) {
 	until := time.Now().Add(d)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for now := time.Now(); now.Before(until); now = <-tick.C {
-		var left []mend
-		due := c.mends
-		c.mends = nil
-		for _, m := range due {
-			if m.at.After(now) {
-				left = append(left, m)
-				continue
-			}
+	for now := time.Now(); ; now = <-tick.C {
+		c.look(now)
+		if !now.Before(until) {
+			return
+		}
+	}
+}
+
+// look undoes what it is time for, and fails if a process has ended by itself.
+func (c *chaos) look(now time.Time) {
+	due := c.mends
+	c.mends = nil
+	for _, m := range due {
+		if m.at.After(now) {
+			c.mends = append(c.mends, m)
+		} else {
 			m.do()
 		}
-		c.mends = append(c.mends, left...)
-		for _, m := range c.members {
-			select {
-			case err := <-m.ended:
-				c.t.Fatalf("%s has ended by itself: %v\n%s", m.name, err, tail(m.log.String()))
-			default:
-			}
+	}
+	for _, m := range c.members {
+		select {
+		case err := <-m.ended:
+			c.t.Fatalf("%s has ended by itself: %v\n%s", m.name, err, tail(m.log.String()))
+		default:
 		}
 	}
 }
