@@ -4,6 +4,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"math/bits"
 	"slices"
 
 	"github.com/louver/louver/mechanisms/exact"
@@ -224,9 +225,18 @@ func (s *Sample) distances(l, h int64) (fromLow, fromHigh *big.Int) {
 	first, _ := slices.BinarySearch(s.values, l)
 	last, _ := slices.BinarySearch(s.values, h)
 	before := s.before(first)
-	for j := first; j < last; j++ {
-		low.add(uint64(s.values[j]-l), uint64(s.upTo[j]-before))
-		before = s.upTo[j]
+	if bits.Len64(uint64(h-l))+bits.Len64(uint64(s.n)) <= 64 { // no sum needs more
+		sum := uint64(0)
+		for j, upTo := range s.upTo[first:last] {
+			sum += uint64(s.values[first+j]-l) * uint64(upTo-before)
+			before = upTo
+		}
+		low.lo = sum
+	} else {
+		for j, upTo := range s.upTo[first:last] {
+			low.add(uint64(s.values[first+j]-l), uint64(upTo-before))
+			before = upTo
+		}
 	}
 	low.add(uint64(h-l), uint64(s.n-before))
 	fromLow = low.big()

@@ -105,18 +105,18 @@ func (m *clippedTrimmed) trimsFew(p plan) bool {
 // within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each,
 // in the desk's memory.
 func (k *desk) within(s *Sample, l, h, parts int64) (values, counts []int64) {
-	values, counts = slices.Grow(k.values[:0], len(s.values)), slices.Grow(k.counts[:0], len(s.values))
-	last, before := int64(-1), int64(0)
-	for j, v := range s.values {
-		if v = min(max(v, l), h); v == last {
-			counts[len(counts)-1] += s.upTo[j] - before
-		} else {
-			values, counts, last = append(values, (v-l)*parts), append(counts, s.upTo[j]-before), v
+	k.values, k.counts = slices.Grow(k.values[:0], len(s.values)), slices.Grow(k.counts[:0], len(s.values))
+	values, counts = k.values[:len(s.values)], k.counts[:len(s.values)]
+	size, last, before := 0, int64(-1), int64(0)
+	for j, upTo := range s.upTo {
+		if v := min(max(s.values[j], l), h); v != last {
+			values[size], counts[size], last = (v-l)*parts, 0, v
+			size++
 		}
-		before = s.upTo[j]
+		counts[size-1] += upTo - before
+		before = upTo
 	}
-	k.values, k.counts = values, counts
-	return values, counts
+	return values[:size], counts[:size]
 }
 
 // scale is a thousand times finer than the grid.

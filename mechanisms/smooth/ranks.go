@@ -1,6 +1,9 @@
 package smooth
 
-import "sort"
+import (
+	"math/bits"
+	"sort"
+)
 
 // ranks answers X(r), the r-th smallest value, and X(1) + … + X(r), for every whole r: what lies below rank 1 is the
 // lower end of the grid, what lies above rank n the upper end, since those are the values that edits may add. It is
@@ -22,12 +25,22 @@ const blockSize = 32
 
 func newRanks(values, counts []int64, last int64) *ranks {
 	x := &ranks{values: values, counts: counts, last: last, marks: make([]mark, 0, len(values)/blockSize+1)}
-	for j, c := range counts {
-		if j%blockSize == 0 {
-			x.marks = append(x.marks, mark{x.n, x.total})
+	for from := 0; from < len(values); from += blockSize {
+		x.marks = append(x.marks, mark{x.n, x.total})
+		block, sizes := values[from:min(from+blockSize, len(values))], counts[from:]
+		n, sum := int64(0), uint64(0)
+		for j, v := range block {
+			n += sizes[j]
+			sum += uint64(v) * uint64(sizes[j])
 		}
-		x.n += c
-		x.total = x.total.plus(times(values[j], c))
+		x.n += n
+		if bits.Len64(uint64(last))+bits.Len64(uint64(n)) <= 64 { // nothing has overflowed
+			x.total = x.total.plus(wide{0, sum})
+			continue
+		}
+		for j, v := range block {
+			x.total = x.total.plus(times(v, sizes[j]))
+		}
 	}
 	return x
 }
