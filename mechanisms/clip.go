@@ -210,9 +210,18 @@ func (c *clipping) law(s *Sample, p plan) *intervals {
 	x.below, x.left, x.right = make([]int64, len(c.borders)), make([]float64, len(c.borders)), make([]float64, len(c.borders))
 	for i, b := range c.borders {
 		x.below[i] = s.below(b)
-		x.left[i], x.right[i] = x.rate.Weight(x.below[i]), x.rate.Weight(s.n-x.below[i])
+		x.left[i], x.right[i] = likely(x.rate.Weight(x.below[i])), likely(x.rate.Weight(s.n-x.below[i]))
 	}
 	return x
+}
+
+// likely returns a weight e^{−ε_t·k}, and 0 for one so small that it does not matter: the interval of all points has a
+// weight of 2^−216 at least, which is 10^−65. Products of others are no subnormal numbers, which take long.
+func likely(w float64) float64 {
+	if w < 1e-110 {
+		return 0
+	}
+	return w
 }
 
 // size is the number of intervals.

@@ -4,8 +4,8 @@ import "sort"
 
 // Pick returns i with probability proportional to the i-th of some positive real weights.
 //
-// weights holds them as float64, each within slack of its true value, relatively; one below 10^−300 may be 0 as long as
-// some weight is above 10^−100. A uniform number falls into one of the weights' shares. Where it falls too close to
+// weights holds them as float64, at most 2^20, each within slack of its true value, relatively; those that are less than
+// 10^−40 of the largest may be 0. A uniform number falls into one of the weights' shares. Where it falls too close to
 // the border of two shares for float64 to tell, long encloses the true weights with prec bits and decides.
 func (s *Source) Pick(weights []float64, slack float64, long func(prec uint) []Interval) int {
 	u, total := s.Uniform(), 0.0
@@ -13,7 +13,8 @@ func (s *Source) Pick(weights []float64, slack float64, long func(prec uint) []I
 		total += w
 	}
 	x, sum := u.Float()*total, 0.0
-	// Each addition rounds by 2^−53 of the total at most, x is off by slack + 2^−52 + 2^−64 of it.
+	// Each addition rounds by 2^−53 of the total at most, x is off by slack + 2^−52 + 2^−64 of it, and what is left out is
+	// less than 10^−33 of it.
 	margin := total * (4*slack + float64(len(weights)+4)*0x1p-51)
 	for i, w := range weights {
 		before := sum
