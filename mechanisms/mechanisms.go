@@ -126,7 +126,7 @@ type Draw struct {
 	// Clip is the interval that the mechanism found and cut values to, both ends included, in the numbers of Values; nil: it
 	// looked for none. Error95 says nothing of what was cut.
 	Clip []int64
-	// information is ε·n as the mechanism of Clip knows it.
+	// information is ε·n as the mechanism of Clip knows it: from a count that was released or drawn with noise, or expected.
 	information float64
 }
 
