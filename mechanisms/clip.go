@@ -8,13 +8,13 @@ import (
 )
 
 // clipping finds from the data, privately, an interval that values are cut to before they are added up. The noise of a
-// sum grows with the interval's width, so that a narrow one that few users lie outside of is worth a part of ε. It is
-// drawn in two steps, from an ε that is a whole number of fractions of the release's:
+// sum grows with the interval's width, so that a narrow one that few users lie outside of is worth a part of ε. There are
+// two steps:
 //
 // Information. I = ε·n says how many users there are for one unit of noise. It comes from a count N0 that was released
-// for the same window, less one unit of its noise: I = ε·N0 − ε/ε₀; or from the users expected: I = ε·E/2; or, where
-// neither is known, from a count of its own with ε₀ = ε/16 and discrete Laplace noise. I sets only θ = ½ if I < 64 and ⅓
-// otherwise, the share of the interval, and s = ⌊I/14⌋, but 5 at least and 54 at most.
+// for the same window with ε₀ ≥ ε/16, less one unit of its noise: I = ε·N0 − ε/ε₀; or from the users expected:
+// I = ε·E/2; or, where neither is known, from a count of its own with ε₀ = ε/16 and discrete Laplace noise. I sets two
+// numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; and s = ⌊I/14⌋, but 5 at least and 54 at most.
 //
 // Interval. Of all intervals [l, h] between the borders of public cells (see [cellBounds]), one is drawn with
 //
@@ -97,7 +97,7 @@ func newClipping(q *Query) (*clipping, error) {
 }
 
 // newConcentrated returns the clipping of a query whose release is ρ-zCDP, ρ = ½ε², with Gaussian noise. The count of its
-// own takes ρ/32, which is σ² = 16/ρ, and is taken for σ·√ρ·2 = 8 less in I. The interval takes ρ/4 if I < 64, which is
+// own takes ρ/32, which is σ² = 16/ρ; 8 are taken off I for its noise, ε·√2·σ. The interval takes ρ/4 if I < 64, which is
 // ε_t = √(2ρ) = ε, and otherwise ρ/8, ε_t = √ρ rounded down to a fraction.
 func newConcentrated(q *Query) (*clipping, error) {
 	if _, _, err := positive("epsilon", q.Epsilon); err != nil {
