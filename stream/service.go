@@ -7,6 +7,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -46,8 +47,11 @@ var Stages = []string{Ingest, Release, Publish}
 
 // Service runs stages. Fields must not change while it runs.
 type Service struct {
-	App     string
-	Streams []*config.Stream
+	App string
+	// Streams, Revision and Removed are what the streams files say; see [control.Wanted].
+	Streams  []*config.Stream
+	Revision int
+	Removed  []string
 	// Stages to run; see [Stages].
 	Stages []string
 	Conn   *kafkaconn.Conn
@@ -102,30 +106,56 @@ func (s *Service) Run(ctx context.Context) error {
 	defer unwatch()
 	go monitor.Watch(watching, s.Conn.Contact.Brokers)
 	defer context.AfterFunc(ctx, monitor.Stop)()
-	plan := topics.Plan(s.App, s.Streams)
-	if err := s.prepare(ctx, plan); err != nil {
-		return stopped(ctx, err)
+	for {
+		err := s.follow(ctx)
+		if !errors.Is(err, errNewEpoch) {
+			return stopped(ctx, err)
+		}
+		s.Log.Info("the streams' definitions have changed: going on with the new ones")
 	}
-	names := topics.Names{App: s.App}
+}
+
+// errNewEpoch ends the stages so that they begin again by newer definitions.
+var errNewEpoch = errors.New("a new epoch")
+
+// follow agrees with the other processes on the streams' definitions and works by them until there are newer ones.
+func (s *Service) follow(ctx context.Context) error {
+	if err := s.prepare(ctx, topics.Plan(s.App, s.Streams)); err != nil {
+		return err
+	}
+	monitor, names := s.monitor(), topics.Names{App: s.App}
 	monitor.Waiting("reading the control topic")
 	env := stage.Env{Names: names, Conn: s.Conn, Metrics: s.Metrics, Monitor: monitor, Log: s.Log}
 	env.Sizes = &topics.Sizes{Client: s.Conn.Client, OnRetry: env.Writing}
 	onRetry := func(topic string, _ int, err error) { env.Reading(topic)(err) }
 	env.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, OnRetry: onRetry})
 	env.Progress = &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.Progress(), OnRetry: env.Writing(names.Progress())}
-	watch := s.watch(env.Progress)
-	go watch.Run(watching)
 	place := func(budget string) int { return topics.Place(budget, topics.Partitions) }
 	agreed := control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(names.Control())))
 	}}
-	state, err := control.Load(ctx, agreed, s.Streams, func(ctx context.Context, budget string) ([]control.Payment, error) {
+	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed}
+	state, err := control.Load(ctx, agreed, wanted, func(ctx context.Context, budget string) ([]control.Payment, error) {
 		return payments(ctx, env.Fetch, names, place(budget), budget)
 	})
 	if err != nil {
-		return stopped(ctx, err)
+		return err
 	}
-	monitor.Started(s.schedules(state.Starts))
+	editions, err := state.Editions(wanted)
+	if err != nil {
+		return err
+	}
+	s.tell(state)
+	if state.Older { // the others' streams may have topics that this process's files do not know
+		if err := s.prepare(ctx, topics.Plan(s.App, streamsOf(editions))); err != nil {
+			return err
+		}
+	}
+	run, working := errgroup.WithContext(ctx)
+	watch := s.watch(env.Progress, editions)
+	run.Go(func() error { watch.Run(working); return nil })
+	run.Go(func() error { return s.await(working, names.Control(), state.Epoch()) })
+	monitor.Started(schedules(editions))
 	on := func(name string) stage.Env {
 		env := env
 		env.Health = monitor.Stage(name)
@@ -135,14 +165,13 @@ func (s *Service) Run(ctx context.Context) error {
 	events.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, MaxBytes: 4 << 20, MaxRecordBytes: maxEvent,
 		ReadUncommitted: s.ReadUncommitted, OnRetry: onRetry})
 	hasher := windows.NewHasher(state.HashKey)
-	run, working := errgroup.WithContext(ctx)
 	if slices.Contains(s.Stages, Ingest) {
-		g := &ingest.Ingest{Env: events, Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Clock: watch, Place: place, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes(),
-			Group: s.group(names.IngestGroup(), s.inputs())}
+		g := &ingest.Ingest{Env: events, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes(),
+			Group: s.group(names.IngestGroup(), inputs(editions))}
 		run.Go(func() error { return g.Run(working) })
 	}
 	if slices.Contains(s.Stages, Release) {
-		r := &release.Release{Env: on(Release), Streams: s.Streams, Starts: state.Starts, Hasher: hasher, Lineage: state.Lineage, Place: place,
+		r := &release.Release{Env: on(Release), Editions: editions, Hasher: hasher, Lineage: state.Lineage, Place: place,
 			PartBytes: s.bagBytes() / topics.Partitions,
 			Drawn:     fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, Aborted: true, OnRetry: onRetry}),
 			Group:     s.group(names.ReleaseGroup(), []string{names.Partials()})}
@@ -152,14 +181,47 @@ func (s *Service) Run(ctx context.Context) error {
 		p := &publish.Publish{Env: on(Publish), Group: s.group(names.PublishGroup(), []string{names.Ledger()})}
 		run.Go(func() error { return p.Run(working) })
 	}
-	return stopped(ctx, run.Wait())
+	return run.Wait()
+}
+
+// tell says what of the files is not acted on.
+func (s *Service) tell(state *control.State) {
+	if state.Older {
+		s.Log.Warn("these streams files are older than what the app has agreed on: this process follows the newer definitions; raise revision in the files to go back to theirs",
+			zap.Int("epoch", state.Epoch()))
+	}
+	for _, note := range state.Notes {
+		s.Log.Warn(note)
+	}
+}
+
+// await returns errNewEpoch when the control topic has a newer epoch than the one that is acted on, and nil when ctx ends.
+func (s *Service) await(ctx context.Context, topic string, epoch int) error {
+	const patience = 5 * time.Second // how long the broker holds a request that finds nothing new
+	reader := fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: patience}).Partition(topic, 0, 0)
+	for ctx.Err() == nil {
+		page, err := kafkaconn.Persist(ctx, s.monitor().Retrying("cannot read topic "+topic, "topic "+topic+" can be read again"), reader.Poll)
+		if err != nil {
+			return err
+		}
+		err = page.Each(func(r *fetch.Record) error {
+			if n, ok := control.EpochOf(r.Key); ok && n > epoch {
+				return errNewEpoch
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // watch makes the clock by which windows close. It has to be right to half the shortest grace.
-func (s *Service) watch(log *progress.Log) *clock.Watch {
+func (s *Service) watch(log *progress.Log, editions []control.Edition) *clock.Watch {
 	limit := time.Duration(math.MaxInt64)
-	for _, st := range s.Streams {
-		limit = min(limit, max(st.Window.Grace, time.Second)/2)
+	for _, e := range editions {
+		limit = min(limit, max(e.Schedule.Grace, time.Second)/2)
 	}
 	wall := s.Wall
 	if wall == nil {
@@ -228,19 +290,27 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 	return err
 }
 
-// schedules gives each stream's timetable.
-func (s *Service) schedules(starts map[string]int64) map[string]windows.Schedule {
+// schedules gives each stream's timetable: that of its newest definition.
+func schedules(editions []control.Edition) map[string]windows.Schedule {
 	all := map[string]windows.Schedule{}
-	for _, st := range s.Streams {
-		all[st.Name] = stage.Schedule(st, starts[st.Name])
+	for _, e := range editions {
+		all[e.Stream.Name] = e.Schedule
 	}
 	return all
 }
 
-func (s *Service) inputs() []string {
+func streamsOf(editions []control.Edition) []*config.Stream {
+	var all []*config.Stream
+	for _, e := range editions {
+		all = append(all, e.Stream)
+	}
+	return all
+}
+
+func inputs(editions []control.Edition) []string {
 	var names []string
-	for _, stream := range s.Streams {
-		names = append(names, stream.Input.Topic)
+	for _, e := range editions {
+		names = append(names, e.Stream.Input.Topic)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
 )
 
@@ -41,7 +40,7 @@ type board struct {
 
 // newBoard returns a board for streams whose windows follow one another: those of the second after those of the first.
 func newBoard(streams []*config.Stream, show func(picture), over func()) *board {
-	return &board{show: show, over: over, streams: streams, next: stage.Schedule(streams[0], streams[0].Window.Start).First(),
+	return &board{show: show, over: over, streams: streams, next: streams[0].Window.Schedule(streams[0].Window.Start).First(),
 		waiting: map[string]map[time.Time]map[string]outputs.Record{}, spent: map[string]decimal.Decimal{}}
 }
 
@@ -110,11 +109,11 @@ func (b *board) step() bool {
 func (b *board) advance() {
 	s := b.streams[0]
 	var ok bool
-	if b.next, ok = stage.Schedule(s, s.Window.Start).Next(b.next); ok {
+	if b.next, ok = s.Window.Schedule(s.Window.Start).Next(b.next); ok {
 		return
 	}
 	if b.streams = b.streams[1:]; len(b.streams) > 0 {
-		b.next = stage.Schedule(b.streams[0], b.streams[0].Window.Start).First()
+		b.next = b.streams[0].Window.Schedule(b.streams[0].Window.Start).First()
 	} else {
 		b.over()
 	}

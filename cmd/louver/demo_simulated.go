@@ -15,7 +15,6 @@ import (
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/simulate"
-	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/stream/txn"
 	"github.com/louver/louver/windows"
 )
@@ -138,7 +137,7 @@ func (s *simulation) reach(until time.Time) {
 
 // schedule is the timetable of the windows.
 func (s *simulation) schedule() windows.Schedule {
-	return stage.Schedule(s.stream, s.stream.Window.Start)
+	return s.stream.Window.Schedule(s.stream.Window.Start)
 }
 
 // skip leaves out the windows that close too soon for what is not sent yet.

@@ -57,7 +57,7 @@ func (c *runCommand) Run(app *App) error {
 	}
 	defer conn.Close()
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
-		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, conn: conn, log: app.Log,
+		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, conn: conn, log: app.Log,
 		reach: func(ctx context.Context) error { return c.reach(ctx, conn, app.Log) }}
 	return s.run(ctx)
 }
@@ -96,6 +96,8 @@ type service struct {
 	stages      []string
 	uncommitted bool
 	streams     []*config.Stream
+	revision    int
+	removed     []string
 	conn        *kafkaconn.Conn
 	log         *zap.Logger
 	// reach, if not nil, waits for the first answer of Kafka.
@@ -116,7 +118,7 @@ func (s *service) run(ctx context.Context) error {
 	gauges := outputs.NewGauges()
 	public := prometheus.NewRegistry()
 	public.MustRegister(gauges)
-	engine := &stream.Service{App: s.AppID, Streams: s.streams, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
+	engine := &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
 		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, Metrics: operatorMetrics(operators, s.streams), Log: s.log,
 		Health: health.New(s.log, s.stages...)}
 	var servers []server

@@ -13,6 +13,9 @@ import (
 type File struct {
 	// Streams in the order of files and of lines. Names are unique.
 	Streams []*Stream
+	// Revision is raised to go back to an earlier definition; Removed names the streams that the files end.
+	Revision int
+	Removed  []string
 	// Budgets are the shared ones, then those that streams hold inline. Names are unique.
 	Budgets []*Budget
 }
@@ -49,6 +52,8 @@ type Stream struct {
 	Fresh bool
 	// Continues names a former budget whose spending this one takes over; "": none.
 	Continues string
+	// Definition is what says all of this again; see [Definition].
+	Definition Definition
 	// Where the stream is written, as "file:line".
 	Where string
 }

@@ -12,7 +12,11 @@ type parser struct {
 	sources []*source
 	streams []*streamNode
 	shared  []*Budget
+	written []budgetNode // the shared ones, as they are written
 	taken   []*named
+	removed []string
+	// revision is the greatest of those that the files give.
+	revision int
 	// incomplete: some file may hold budgets that could not be read.
 	incomplete bool
 }
@@ -25,12 +29,18 @@ type named struct {
 
 // document is what one file holds.
 type document struct {
-	budgets []budgetNode
-	streams []streamNode
+	revision int
+	removed  []string
+	budgets  []budgetNode
+	streams  []streamNode
 }
 
 var fileForm = form{
 	{name: "version", required: true, example: "1", meaning: "the version of this format", value: into(version(), func(*document, int) {})},
+	{name: "revision", absent: "0", example: "1", meaning: "raise it to go back to definitions that the app has had before. Otherwise a process with an older file follows the newer definitions of the others",
+		value: into(whole(""), func(d *document, v int64) { d.revision = int(v) })},
+	{name: "removed", absent: "none", example: "[checkout-latency]", meaning: "streams that are no longer in the files and are to end. A stream that is missing without being listed here is refused",
+		value: into(listOf(name("name", "a name of the characters a–z, 0–9 and -", `^[a-z0-9-]+$`, 200), "names of streams", 0, most), func(d *document, v []string) { d.removed = v })},
 	{name: "budgets", absent: "each stream has its own", example: "[{name: shoppers, epsilon: 24, per: 24h}]", meaning: "budgets that several streams share",
 		value: into(listOf(sharedBudget(), "budgets, for example {name: shoppers, epsilon: 24, per: 24h}", 0, most), func(d *document, v []budgetNode) { d.budgets = v })},
 	{name: "streams", required: true, example: "[{name: checkout-latency, …}]", meaning: "the streams: each reads one topic and publishes to another",
@@ -58,10 +68,13 @@ func (p *parser) read(name string, data []byte, getenv func(string) (string, boo
 	if slices.ContainsFunc(s.faults, func(f fault) bool { return !strings.HasPrefix(f.path, "streams[") }) {
 		p.incomplete = true
 	}
+	p.revision = max(p.revision, d.revision)
+	p.removed = append(p.removed, d.removed...)
 	for i := range d.budgets {
 		b := d.budgets[i].Budget
 		p.take(d.budgets[i].node, "budget", b.Name)
 		p.shared = append(p.shared, &b)
+		p.written = append(p.written, d.budgets[i])
 	}
 	for i := range d.streams {
 		s := &d.streams[i]
@@ -81,9 +94,37 @@ func (p *parser) take(n node, kind, name string) {
 	}
 }
 
-// file resolves what refers to something else and returns the whole.
+// file is the whole, if it can be paid for.
 func (p *parser) file() (*File, error) {
-	f := &File{Budgets: p.shared}
+	f, err := p.resolve()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range p.streams {
+		s.Definition = define(s.node, p.sharedNode(s.Budget))
+	}
+	for _, check := range []func(){p.topics, p.continues, p.periods, p.affordable, func() { p.payable(f, time.Now()) }} {
+		check()
+		if err := p.err(); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// sharedNode is where a shared budget is written; nil if it is not shared.
+func (p *parser) sharedNode(b *Budget) *node {
+	for _, w := range p.written {
+		if b.Shared && w.Name == b.Name {
+			return &w.node
+		}
+	}
+	return nil
+}
+
+// resolve resolves what refers to something else.
+func (p *parser) resolve() (*File, error) {
+	f := &File{Budgets: p.shared, Revision: p.revision, Removed: p.removed}
 	for _, s := range p.streams {
 		p.resolveBudget(s, f)
 		if s.Budget != nil && s.Budget.Delta.IsPositive() {
@@ -100,16 +141,7 @@ func (p *parser) file() (*File, error) {
 			t.at[1].refuse("the name %q is taken by the %s at %s; want another name", t.name, t.kind, list(others, "and"))
 		}
 	}
-	for _, check := range []func(){p.topics, p.continues, p.periods, p.affordable, func() { p.payable(f, time.Now()) }} {
-		if err := p.err(); err != nil {
-			return nil, err
-		}
-		check()
-	}
-	if err := p.err(); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return f, p.err()
 }
 
 // err joins all that is wrong, file by file and line by line.

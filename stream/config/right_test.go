@@ -54,6 +54,8 @@ streams:
     budget: shoppers
     on_exhausted: refuse
     continues: old-budget
+revision: 2
+removed: [checkout-amount]
 `
 
 func parse(t *testing.T, text string) *File {
@@ -97,7 +99,7 @@ func TestEverything(t *testing.T) {
 	if trim := got.Releases[2].Query.Trim.String(); trim != "0.05" {
 		t.Errorf("trim %s", trim)
 	}
-	got.Grid, got.Releases = nil, nil
+	got.Grid, got.Releases, got.Definition = nil, nil, ""
 	want := Stream{
 		Name: "checkout-latency", Description: "time to confirm an order",
 		Input: Input{Topic: "checkout.events", Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", Group: "region",
@@ -130,7 +132,7 @@ streams:
 
 func TestDefaults(t *testing.T) {
 	got := *parse(t, least).Streams[0]
-	got.Grid, got.Releases = nil, nil
+	got.Grid, got.Releases, got.Definition = nil, nil, ""
 	want := Stream{
 		Name:   "s",
 		Input:  Input{Topic: "in", Format: "json", User: KeyField, Value: ValueField, Time: TimestampField, MaxFuture: 5 * time.Minute},

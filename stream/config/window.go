@@ -64,6 +64,11 @@ func (w *Window) check(m mapping) {
 	}
 }
 
+// Schedule is the timetable of a stream whose first window starts at start, in Unix nanoseconds.
+func (w Window) Schedule(start int64) windows.Schedule {
+	return windows.Schedule{Size: w.Size, Every: w.Every, Grace: w.Grace, Start: start, End: w.End}
+}
+
 // FirstStart is when the first window starts, in Unix nanoseconds, for a stream that begins at now.
 func (w Window) FirstStart(now time.Time) int64 {
 	if w.StartNow {

@@ -27,6 +27,11 @@ func (b books) payments(_ context.Context, budget string) (all []Payment, err er
 	return all, nil
 }
 
+// meant is a file that is meant to replace all before it, whatever streams they had.
+func meant(revision int, streams []*config.Stream) Wanted {
+	return Wanted{Streams: streams, Revision: revision, Removed: []string{"s", "other", "third", "a", "b", "c"}}
+}
+
 // paid are streams with their input topics, budgets and words, as "stream topic budget: word".
 func paid(t *testing.T, lines ...string) []*config.Stream {
 	t.Helper()
@@ -147,7 +152,7 @@ func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
 			var spent books
 			for i, s := range steps {
 				spent = append(spent, s.charged...)
-				state, err := Load(context.Background(), log, paid(t, s.file...), spent.payments)
+				state, err := Load(context.Background(), log, meant(i, paid(t, s.file...)), spent.payments)
 				switch {
 				case s.refused != "":
 					if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), s.refused) || strings.Contains(err.Error(), "\n") {
@@ -169,10 +174,10 @@ func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
 func TestSameFileIsNotJudgedAgain(t *testing.T) {
 	log := &memory{}
 	spent := books{"a: s in"}
-	for _, file := range []string{"s in a", "s in b; continues: a"} {
+	for revision, file := range []string{"s in a", "s in b; continues: a"} {
 		before := 0
 		for i := range 3 {
-			if _, err := Load(context.Background(), log, paid(t, file), spent.payments); err != nil {
+			if _, err := Load(context.Background(), log, meant(revision, paid(t, file)), spent.payments); err != nil {
 				t.Fatal(err)
 			}
 			if i > 0 && len(log.records) != before {
@@ -213,7 +218,7 @@ func TestEarlierClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := earlier(c.records...)
 			for range 2 {
-				state, err := Load(context.Background(), log, paid(t, c.file...), c.spent.payments)
+				state, err := Load(context.Background(), log, meant(0, paid(t, c.file...)), c.spent.payments)
 				if c.refused != "" {
 					if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.refused) {
 						t.Fatalf("%v, want what says %s", err, c.refused)

@@ -15,11 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/stream/txn"
-	"github.com/louver/louver/windows"
 )
 
 // Version of the internal topics' format that this code reads and writes.
@@ -32,10 +30,15 @@ var ErrRefused = errors.New("refused")
 type State struct {
 	// HashKey is the key of the user hashes, random per app.
 	HashKey [16]byte
-	// Starts holds each stream's first window start, in Unix nanoseconds.
-	Starts map[string]int64
+
+	// Older says that the files are those of an earlier epoch, which the process does not act on.
+	Older bool
+	// Notes are for the operator: what in the files has no effect.
+	Notes []string
 
 	version int
+	epochs  []*epoch         // in the order of their numbers
+	starts  map[string]int64 // of streams, in Unix nanoseconds, as an earlier version kept them
 	claims  map[reader]claim
 	took    map[string][]string // the budgets whose spending a budget took over
 	former  map[string][]string // the budgets that a topic was read for, as earlier versions recorded it
@@ -64,14 +67,14 @@ type Turn interface {
 // Record is one record of the control topic.
 type Record struct{ Key, Value []byte }
 
-// Load reads the state and writes what these streams lack in it. It fails with [ErrRefused] where a stream's budget would
+// Load reads the state and writes what is wanted and lacks in it. It fails with [ErrRefused] where a stream's budget would
 // forget what the users of its input topic have lost, and the stream says neither `fresh` nor `continues`.
-func Load(ctx context.Context, log Log, streams []*config.Stream, payments Payments) (*State, error) {
+func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, error) {
 	s, err := read(ctx, log)
 	if err != nil {
 		return nil, err
 	}
-	if missing, err := s.complete(ctx, streams, payments, time.Now(), rand.Reader); err != nil || len(missing) == 0 {
+	if missing, err := s.complete(ctx, w, payments, time.Now(), rand.Reader); err != nil || len(missing) == 0 {
 		return s, err
 	}
 	for {
@@ -82,7 +85,7 @@ func Load(ctx context.Context, log Log, streams []*config.Stream, payments Payme
 		if s, err = read(ctx, log); err != nil {
 			return nil, err
 		}
-		missing, err := s.complete(ctx, streams, payments, time.Now(), rand.Reader)
+		missing, err := s.complete(ctx, w, payments, time.Now(), rand.Reader)
 		if err != nil || len(missing) == 0 {
 			return s, err
 		}
@@ -97,7 +100,7 @@ func Load(ctx context.Context, log Log, streams []*config.Stream, payments Payme
 }
 
 func read(ctx context.Context, log Log) (*State, error) {
-	s := &State{Starts: map[string]int64{}, claims: map[reader]claim{}, took: map[string][]string{}, former: map[string][]string{}}
+	s := &State{starts: map[string]int64{}, claims: map[reader]claim{}, took: map[string][]string{}, former: map[string][]string{}}
 	if err := log.Read(ctx, s.apply); err != nil {
 		return nil, fmt.Errorf("read the control topic: %w", err)
 	}
@@ -128,20 +131,22 @@ func (s *State) apply(key, value []byte) error {
 		if copy(s.HashKey[:], b) != len(s.HashKey) {
 			return fmt.Errorf("record %q has %d bytes; want %d", k, len(b), len(s.HashKey))
 		}
+	case strings.HasPrefix(k, keyEpoch):
+		return s.applyEpoch(into)
 	case strings.HasPrefix(k, keyStart):
 		var t time.Time
 		if err := into(&t); err != nil {
 			return err
 		}
-		s.Starts[k[len(keyStart):]] = t.UnixNano()
+		s.starts[k[len(keyStart):]] = t.UnixNano()
 	default:
 		return s.applyClaim(k, into)
 	}
 	return nil
 }
 
-// complete adds to the state what the streams lack and returns it as records.
-func (s *State) complete(ctx context.Context, streams []*config.Stream, payments Payments, now time.Time, random io.Reader) ([]Record, error) {
+// complete adds to the state what is wanted and lacks in it, and returns it as records.
+func (s *State) complete(ctx context.Context, w Wanted, payments Payments, now time.Time, random io.Reader) ([]Record, error) {
 	var missing []Record
 	put := func(key string, v any) error {
 		value, err := json.Marshal(v)
@@ -160,26 +165,19 @@ func (s *State) complete(ctx context.Context, streams []*config.Stream, payments
 			return nil, err
 		}
 	}
-	for _, stream := range streams {
-		start, known := s.Starts[stream.Name]
-		switch {
-		case !stream.Window.StartNow && (!known || start != stream.Window.Start):
-			start = stream.Window.Start
-		case known:
-		default:
-			start = windows.NextBoundary(now.UnixNano(), stream.Window.Every)
-		}
-		if !known || start != s.Starts[stream.Name] {
-			s.Starts[stream.Name] = start
-			if err := put(keyStart+stream.Name, time.Unix(0, start).UTC()); err != nil {
-				return nil, err
-			}
-		}
+	if s.Older = s.older(w); s.Older {
+		return missing, nil
 	}
-	if err := s.judge(ctx, streams, payments, put); err != nil {
+	if err := s.judge(ctx, w.Streams, payments, put); err != nil {
 		return nil, err
 	}
-	return missing, nil
+	next, err := s.propose(w, now)
+	if err != nil || next == nil {
+		return missing, err
+	}
+	s.epochs = append(s.epochs, next)
+	record, err := next.record()
+	return append(missing, record), err
 }
 
 // Kafka is the [Log] in the app's control topic.

@@ -37,13 +37,15 @@ var benchTime = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC).UnixNano()
 func BenchmarkDecodeAndBag(b *testing.B) {
 	events := benchEvents(1 << 18)
 	r := benchRoute(b)
+	l, rec := lane{r}, fetch.Record{}
 	for i, e := range events {
-		r.add(int64(i), benchTime, nil, e)
+		l.add(int64(i), benchTime, &fetch.Record{Value: e})
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		r.add(int64(i), benchTime, nil, events[i%len(events)])
+		rec.Value = events[i%len(events)]
+		l.add(int64(i), benchTime, &rec)
 	}
 	if r.counts.late != 0 || r.counts.rejected != [len(r.counts.rejected)]int{} {
 		b.Fatalf("late %d, rejected %v", r.counts.late, r.counts.rejected)
@@ -64,7 +66,7 @@ func BenchmarkEventPath(b *testing.B) {
 		b.Fatal(err)
 	}
 	client := broker.Fetch(fetch.Options{MaxBytes: 4 << 20})
-	r := benchRoute(b)
+	l := lane{benchRoute(b)}
 	read := func() {
 		reader := client.Partition(topic, 0, 0)
 		for reader.Position() < n {
@@ -73,7 +75,7 @@ func BenchmarkEventPath(b *testing.B) {
 				b.Fatal(err)
 			}
 			err = page.Each(func(rec *fetch.Record) error {
-				r.add(rec.Offset, rec.Time*int64(time.Millisecond), rec.Key, rec.Value)
+				l.add(rec.Offset, rec.Time*int64(time.Millisecond), rec)
 				return nil
 			})
 			if err != nil {

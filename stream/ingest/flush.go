@@ -85,7 +85,7 @@ func (p *partition) crowded() bool {
 
 // mark queues what a route has gathered below to, and the mark that ends it.
 func (p *partition) mark(r *route, to int64) {
-	origin := windows.Origin{Stream: r.stream.Name, Partition: p.at.Number}
+	origin := windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: p.at.Number}
 	_, _ = rand.Read(origin.Attempt[:]) // never fails
 	parts, mark := r.flush(to, origin, p.Inputs.Partitions(p.at.Topic, math.MaxInt64))
 	for _, part := range parts {
@@ -94,6 +94,9 @@ func (p *partition) mark(r *route, to int64) {
 		}
 	}
 	p.put(r, mark.Message())
+	if r.finished() {
+		p.lanes = lanes(p.routes)
+	}
 }
 
 // put queues a message for the stage that decides the route's windows.
@@ -140,7 +143,7 @@ func (p *partition) progress() progressRecord {
 	next := progressRecord{Offset: position, Base: p.base, Read: max(position, p.reported), Streams: map[string]streamProgress{}}
 	for _, r := range p.routes {
 		next.Offset = min(next.Offset, r.from)
-		next.Streams[r.stream.Name] = streamProgress{From: r.from, Through: r.through}
+		next.Streams[r.key()] = streamProgress{From: r.from, Through: r.through}
 	}
 	next.Offset -= p.base
 	return next

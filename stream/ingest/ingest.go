@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/louver/louver/stream/clock"
-	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/stage"
@@ -25,10 +24,9 @@ import (
 // Ingest is the stage. Fields must not change while it runs.
 type Ingest struct {
 	stage.Env
-	Streams []*config.Stream
-	// Starts holds the first window start of each stream, in Unix nanoseconds.
-	Starts map[string]int64
-	Hasher *windows.Hasher
+	// Editions are the definitions of all streams, in the order of their numbers.
+	Editions []control.Edition
+	Hasher   *windows.Hasher
 	// Clock says when windows are due.
 	Clock clock.Clock
 	// Place gives the partition of the partials that a budget's windows go to.
@@ -51,9 +49,10 @@ type Ingest struct {
 func (g *Ingest) Run(ctx context.Context) error {
 	g.held, g.traffic = map[string]map[stage.Partition]held{}, map[string]*traffic{}
 	var all []*traffic
-	for _, s := range g.Streams {
-		t := newTraffic(s, g.Monitor.Episodes)
-		g.traffic[s.Name] = t
+	for _, e := range g.Editions {
+		g.traffic[e.Stream.Name] = newTraffic(e.Stream, g.Monitor.Episodes) // of several the newest
+	}
+	for _, t := range g.traffic {
 		all = append(all, t)
 	}
 	watching, stop := context.WithCancel(ctx)

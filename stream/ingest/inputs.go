@@ -116,7 +116,7 @@ func (p *partition) vanished() {
 		for gone := steps[i].Partitions; gone < steps[i-1].Partitions; gone++ {
 			for _, r := range p.routes {
 				through := r.before(steps[i].Due)
-				mark := windows.Mark{Origin: windows.Origin{Stream: r.stream.Name, Partition: gone}, Partitions: steps[i-1].Partitions,
+				mark := windows.Mark{Origin: windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: gone}, Partitions: steps[i-1].Partitions,
 					After: through, Through: through}
 				p.put(r, mark.Message())
 			}

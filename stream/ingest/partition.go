@@ -8,7 +8,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/stage"
@@ -26,6 +25,7 @@ type partition struct {
 
 	reader   *fetch.Reader
 	routes   []*route
+	lanes    []lane // the routes that take events
 	base     int64
 	reported int64 // records below have been looked at before a restart
 	flushAt  time.Time
@@ -129,17 +129,18 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	begin := before.Offset
 	p.base, p.reported = before.Base, before.Read
-	for _, s := range p.Streams {
+	for _, e := range p.Editions {
+		s := e.Stream
 		if s.Input.Topic != p.at.Topic {
 			continue
 		}
-		r, err := newRoute(s, p.Starts[s.Name], p.Hasher)
+		r, err := newRoute(e, p.Hasher)
 		if err != nil {
 			return err
 		}
 		r.traffic = p.traffic[s.Name]
 		p.routes = append(p.routes, r)
-		if sp, ok := before.Streams[s.Name]; ok {
+		if sp, ok := before.Streams[r.key()]; ok {
 			r.resume(sp)
 			continue
 		}
@@ -154,6 +155,7 @@ func (p *partition) open(ctx context.Context) error {
 			begin, known = first, true
 		}
 	}
+	p.lanes = lanes(p.routes)
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, begin)
 	now := time.Now()
 	p.flushAt, p.askAt = now.Add(flushEvery), now.Add(askEvery)
@@ -168,11 +170,12 @@ func (p *partition) open(ctx context.Context) error {
 
 // progressed tells which window of each stream is the oldest that is not cut.
 func (p *partition) progressed() {
-	for _, r := range p.routes {
-		if w, ok := r.schedule.After(r.through); ok {
-			p.Health.Next(p.at, r.stream.Name, w, r.schedule)
+	for _, l := range p.lanes {
+		oldest := l[len(l)-1]
+		if w, ok := oldest.schedule.After(oldest.through); ok {
+			p.Health.Next(p.at, oldest.stream.Name, w, oldest.schedule)
 		} else {
-			p.Health.Finished(p.at, r.stream.Name)
+			p.Health.Finished(p.at, oldest.stream.Name)
 		}
 	}
 }
@@ -252,20 +255,17 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 			return err
 		}
 	}
-	for _, r := range p.routes {
-		for r.reached(offset) {
-			p.mark(r, r.cuts[0].offset)
-			if err := p.sendIfMuch(ctx); err != nil {
-				return err
+	for _, l := range p.lanes {
+		for _, r := range l {
+			for r.reached(offset) {
+				p.mark(r, r.cuts[0].offset)
+				if err := p.sendIfMuch(ctx); err != nil {
+					return err
+				}
 			}
 		}
-		var v verdict
-		if rec.TooLarge > 0 {
-			v = r.reject(offset, codec.Malformed)
-		} else {
-			v = r.add(offset, rec.Time*int64(time.Millisecond), rec.Key, rec.Value)
-		}
-		if offset < p.reported {
+		v, r := l.add(offset, rec.Time*int64(time.Millisecond), rec), l[0]
+		if offset < p.reported || v.before {
 			continue
 		}
 		r.fresh.count(v)

@@ -23,4 +23,12 @@ type streamProgress struct {
 	Through int64 `json:"through"`
 }
 
+// key is that of the route's share of the progress.
+func (r *route) key() string {
+	if r.edition == 0 {
+		return r.stream.Name
+	}
+	return fmt.Sprintf("%s#%d", r.stream.Name, r.edition)
+}
+
 func progressKey(at stage.Partition) string { return fmt.Sprintf("ingest/%s/%d", at.Topic, at.Number) }

@@ -29,7 +29,14 @@ func (p *partition) report() {
 		*c = counts{}
 		r.traffic.add(r.fresh)
 		r.fresh = tally{}
-		p.hold(name, p.at, held{len(r.bags), r.bytes()})
+	}
+	for _, l := range p.lanes {
+		var h held
+		for _, r := range l {
+			h.windows += len(r.bags)
+			h.bytes += r.bytes()
+		}
+		p.hold(l[0].stream.Name, p.at, h)
 	}
 	p.Lag(p.Names.IngestGroup(), p.at, p.reader)
 	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())

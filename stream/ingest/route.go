@@ -7,7 +7,7 @@ import (
 
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/windows"
 )
 
@@ -15,6 +15,7 @@ import (
 // It is used by the partition's own goroutine alone and knows nothing of Kafka except offsets.
 type route struct {
 	stream   *config.Stream
+	edition  uint32
 	schedule windows.Schedule
 	hasher   *windows.Hasher
 	decoder  codec.Decoder
@@ -64,18 +65,21 @@ type verdict struct {
 	missing  bool         // the field that it was rejected for is not there
 	late     bool
 	history  bool // it is late since it was written before the stream's start
+	before   bool // an earlier worker has counted it
 	clamped  bool // the value lies beyond the bounds
 }
 
-func newRoute(s *config.Stream, start int64, h *windows.Hasher) (*route, error) {
-	decoder, err := codec.New(codecSpec(s))
+func newRoute(e control.Edition, h *windows.Hasher) (*route, error) {
+	decoder, err := codec.New(codecSpec(e.Stream))
 	if err != nil {
 		return nil, err
 	}
-	schedule := stage.Schedule(s, start)
-	return &route{stream: s, schedule: schedule, hasher: h, decoder: decoder, bags: map[int64]*slot{},
-		horizon: math.MaxInt64, through: schedule.First().End - int64(schedule.Every)}, nil
+	return &route{stream: e.Stream, edition: e.Number, schedule: e.Schedule, hasher: h, decoder: decoder, bags: map[int64]*slot{},
+		horizon: math.MaxInt64, through: e.Schedule.First().End - int64(e.Schedule.Every)}, nil
 }
+
+// finished says that every window of the edition is cut.
+func (r *route) finished() bool { return r.schedule.End != 0 && r.through >= r.schedule.End }
 
 // resume goes on where an earlier worker stopped.
 func (r *route) resume(p streamProgress) {
@@ -86,26 +90,21 @@ func (r *route) resume(p streamProgress) {
 // nanoseconds. Every cut at or below offset has been flushed.
 func (r *route) add(offset, at int64, key, value []byte) verdict {
 	if offset < r.from {
-		return verdict{}
+		return verdict{before: true}
 	}
-	r.counts.events++
 	if reason := r.decoder.Decode(key, value, at, &r.event); reason != codec.OK {
-		r.counts.rejected[reason]++
 		return verdict{rejected: reason, missing: reason != codec.Malformed && reason != codec.Future && r.decoder.Missing()}
 	}
 	if r.event.Time > r.horizon {
-		r.counts.rejected[codec.Future]++
 		return verdict{rejected: codec.Future}
 	}
 	var v verdict
 	if i := r.event.Value; i < 0 || i > r.stream.Grid.Last() {
-		r.counts.clamped++
 		v.clamped = true
 	}
 	s := r.last
 	if s == nil || r.event.Time < s.slice.Start || r.event.Time >= s.slice.End {
 		if s = r.slot(r.event.Time); s == nil {
-			r.counts.late++
 			return verdict{late: true, history: at < r.schedule.Start}
 		}
 		r.last = s
@@ -114,16 +113,6 @@ func (r *route) add(offset, at int64, key, value []byte) verdict {
 		r.counts.superseded++
 	}
 	return v
-}
-
-// reject counts a record whose content is not wanted.
-func (r *route) reject(offset int64, reason codec.Reason) verdict {
-	if offset < r.from {
-		return verdict{}
-	}
-	r.counts.events++
-	r.counts.rejected[reason]++
-	return verdict{rejected: reason}
 }
 
 // slot is where an event of that time goes; nil if all its windows are cut, or it has none.

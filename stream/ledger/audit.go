@@ -222,7 +222,7 @@ func contentOf(key, value []byte) digest {
 // book checks an entry against the books so far and adds it to them.
 func (a *Audit) book(b booking) {
 	e := b.entry
-	if a.books.Has(e.Stream, e.WindowEnd) {
+	if a.books.Has(e.Stream, e.Epoch, e.WindowEnd) {
 		a.fault(ChargedTwice, b.at, "%s: has an entry already", e.name())
 	}
 	again := e

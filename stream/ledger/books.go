@@ -21,8 +21,8 @@ type Books struct {
 }
 
 type streamBook struct {
-	ends   []int64 // of the windows decided, Unix nanoseconds, sorted
-	latest Entry   // the last entry, without its groups
+	ends   map[uint32][]int64 // of the windows decided, by epoch, Unix nanoseconds, sorted
+	latest Entry              // the last entry, without its groups
 	// unpaid is the end of the first of the windows that have been withheld without a break up to the last; zero: none is.
 	unpaid time.Time
 }
@@ -41,11 +41,12 @@ func (b *Books) Add(e Entry) error {
 	b.account(e).Add(charge)
 	s := b.streams[e.Stream]
 	if s == nil {
-		s = &streamBook{}
+		s = &streamBook{ends: map[uint32][]int64{}}
 		b.streams[e.Stream] = s
 	}
-	if at, found := slices.BinarySearch(s.ends, charge.End); !found {
-		s.ends = slices.Insert(s.ends, at, charge.End)
+	ends := s.ends[e.Epoch]
+	if at, found := slices.BinarySearch(ends, charge.End); !found {
+		s.ends[e.Epoch] = slices.Insert(ends, at, charge.End)
 	}
 	if e.Groups = nil; !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
@@ -142,22 +143,23 @@ func epsilon(s budget.Spending) *decimal.Decimal {
 }
 
 // Has tells whether the stream's window that ends at a moment is decided: released, or withheld.
-func (b *Books) Has(stream string, end time.Time) bool {
+func (b *Books) Has(stream string, epoch uint32, end time.Time) bool {
 	s := b.streams[stream]
 	if s == nil {
 		return false
 	}
-	_, found := slices.BinarySearch(s.ends, end.UnixNano())
+	_, found := slices.BinarySearch(s.ends[epoch], end.UnixNano())
 	return found
 }
 
-// Last is the end of the stream's latest decided window; false if there is none.
-func (b *Books) Last(stream string) (time.Time, bool) {
+// Last is the end of the latest decided window of a stream's epoch; false if there is none.
+func (b *Books) Last(stream string, epoch uint32) (time.Time, bool) {
 	s := b.streams[stream]
-	if s == nil {
+	if s == nil || len(s.ends[epoch]) == 0 {
 		return time.Time{}, false
 	}
-	return time.Unix(0, s.ends[len(s.ends)-1]).UTC(), true
+	ends := s.ends[epoch]
+	return time.Unix(0, ends[len(ends)-1]).UTC(), true
 }
 
 // Account is the account of a budget; nil if nothing is known of it. The caller must not charge it.

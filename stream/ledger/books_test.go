@@ -152,7 +152,7 @@ func TestSettleDoesNotAdd(t *testing.T) {
 			t.Fatalf("%v, %q, %+v", err, e.Reason, e.Standing)
 		}
 	}
-	if b.Has("s", e.WindowEnd) {
+	if b.Has("s", 0, e.WindowEnd) {
 		t.Error("the window counts as decided")
 	}
 }
@@ -197,7 +197,7 @@ func TestWindowsDecided(t *testing.T) {
 	p := plan{stream: "s", budget: "b", epsilon: "0.001", limit: limit("1", 0)}
 	rapid.Check(t, func(t *rapid.T) {
 		b := NewBooks()
-		if _, found := b.Last("s"); found || b.Has("s", epoch) {
+		if _, found := b.Last("s", 0); found || b.Has("s", 0, epoch) {
 			t.Fatal("empty books know a window")
 		}
 		done := map[int]bool{}
@@ -207,11 +207,11 @@ func TestWindowsDecided(t *testing.T) {
 			done[n], latest = true, max(latest, n)
 		}
 		for n := range 14 {
-			if got := b.Has("s", p.entry(n).WindowEnd); got != done[n] {
+			if got := b.Has("s", 0, p.entry(n).WindowEnd); got != done[n] {
 				t.Fatalf("window %d decided: %t, want %t", n, got, done[n])
 			}
 		}
-		if last, _ := b.Last("s"); !last.Equal(p.entry(latest).WindowEnd) {
+		if last, _ := b.Last("s", 0); !last.Equal(p.entry(latest).WindowEnd) {
 			t.Fatalf("last is %s, want window %d", last, latest)
 		}
 		if e, _ := b.Latest("s"); !e.WindowEnd.Equal(p.entry(latest).WindowEnd) {

@@ -28,6 +28,7 @@ type stored struct {
 	Budget      string      `json:"budget"`
 	Input       string      `json:"input"`
 	Output      string      `json:"output"`
+	Epoch       uint32      `json:"epoch,omitempty"`
 	WindowStart second      `json:"window_start"`
 	WindowEnd   second      `json:"window_end"`
 	DueAt       second      `json:"due_at"`
@@ -115,7 +116,7 @@ func (e Entry) Encode() ([]byte, error) {
 		return nil, err
 	}
 	s := stored{
-		Version: version, Format: e.Format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output,
+		Version: version, Format: e.Format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output, Epoch: e.Epoch,
 		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt), ReleasedAt: whole(e.ReleasedAt),
 		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: ok, Reason: e.Reason,
 		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
@@ -156,7 +157,7 @@ func decode(value []byte) (Entry, error) {
 		return Entry{}, err
 	}
 	e := Entry{
-		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output,
+		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, Epoch: s.Epoch,
 		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
 		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,

@@ -28,6 +28,8 @@ type Entry struct {
 	Budget string
 	// Input and Output are the topics of the stream when the window was decided.
 	Input, Output string
+	// Epoch counts the stream's definitions, from 0: which one the window followed.
+	Epoch uint32
 	// WindowStart and WindowEnd bound the window: [start, end).
 	WindowStart, WindowEnd time.Time
 	// DueAt is when the window closed by the public schedule, ReleasedAt when it was drawn.

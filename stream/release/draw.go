@@ -11,9 +11,9 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
-	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
 )
 
@@ -36,8 +36,9 @@ type draw struct {
 	counting  bool // it releases the number of users, which the others may use
 }
 
-func newProgram(s *config.Stream, start int64) *program {
-	p := &program{stream: s, schedule: stage.Schedule(s, start), price: s.Price()}
+func newProgram(e control.Edition) *program {
+	s := e.Stream
+	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, price: s.Price()}
 	for _, r := range s.Releases {
 		p.draws = append(p.draws, draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism), first: len(p.releases), counting: countsUsers(r.Query)})
 		p.releases = append(p.releases, described(s, r)...)
@@ -98,7 +99,7 @@ func described(s *config.Stream, r config.Release) []ledger.Release {
 // entry is the ledger entry of a window, before it is settled and drawn.
 func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	s := p.stream
-	e := ledger.Entry{Format: ledger.Format, App: app, Stream: s.Name, Budget: s.Budget.Name, Input: s.Input.Topic, Output: s.Output,
+	e := ledger.Entry{Format: ledger.Format, App: app, Stream: s.Name, Epoch: p.epoch, Budget: s.Budget.Name, Input: s.Input.Topic, Output: s.Output,
 		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(), DueAt: time.Unix(0, p.schedule.Due(w)).UTC(),
 		Every: p.schedule.Every, Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per},
 		Price: p.price, Releases: p.releases}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/windows"
@@ -62,7 +63,7 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProgram(file.Streams[0], file.Streams[0].Window.Start)
+	p := newProgram(control.Edition{Stream: file.Streams[0], Schedule: file.Streams[0].Window.Schedule(file.Streams[0].Window.Start)})
 	w := p.schedule.First()
 	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: w, Hasher: windows.NewHasher([16]byte{})}
 	bag, merger := windows.NewBag(spec), windows.NewMerger(spec)

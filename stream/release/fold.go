@@ -157,7 +157,7 @@ func (s *session) learn(e ledger.Entry) error {
 // byte for byte, and of several the first. The transactional id has been taken over, so that nobody adds more.
 func (s *session) adopt(ctx context.Context, aborted []drawn) error {
 	for _, d := range aborted {
-		if s.books.Has(d.entry.Stream, d.entry.WindowEnd) {
+		if s.books.Has(d.entry.Stream, d.entry.Epoch, d.entry.WindowEnd) {
 			continue
 		}
 		if err := s.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{s.record(d.entry, d.value)}}); err != nil {

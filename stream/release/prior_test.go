@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/windows"
@@ -39,7 +40,7 @@ func adaptiveProgram(t testing.TB) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newProgram(file.Streams[0], file.Streams[0].Window.Start)
+	return newProgram(control.Edition{Stream: file.Streams[0], Schedule: file.Streams[0].Window.Schedule(file.Streams[0].Window.Start)})
 }
 
 // TestMeasuresAreAFunctionOfTheLedger draws windows one after another, and at random moments computes the measures anew

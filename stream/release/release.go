@@ -13,7 +13,7 @@ package release
 import (
 	"context"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/stage"
@@ -23,10 +23,9 @@ import (
 // Release is the stage. Fields must not change while it runs.
 type Release struct {
 	stage.Env
-	Streams []*config.Stream
-	// Starts holds the first window start of each stream, in Unix nanoseconds.
-	Starts map[string]int64
-	Hasher *windows.Hasher
+	// Editions are the definitions of all streams, in the order of their numbers.
+	Editions []control.Edition
+	Hasher   *windows.Hasher
 	// Lineage gives a budget and those whose spending it took over, nearest first.
 	Lineage func(budget string) []string
 	// Place gives the partition that a budget's windows go to, in the partials and in the ledger.
@@ -41,9 +40,9 @@ type Release struct {
 
 // Run works until ctx ends. An error that wraps ledger.ErrUnreadable is a privacy stop: what was charged is not known.
 func (s *Release) Run(ctx context.Context) error {
-	programs := make([]*program, len(s.Streams))
-	for i, stream := range s.Streams {
-		programs[i] = newProgram(stream, s.Starts[stream.Name])
+	programs := make([]*program, len(s.Editions))
+	for i, e := range s.Editions {
+		programs[i] = newProgram(e)
 	}
 	return stage.Run(ctx, s.Env, s.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
 		w := &worker{Release: s, at: at, membership: m}

@@ -94,7 +94,7 @@ func (w *worker) session(ctx context.Context) error {
 
 // decided is the end of the last window of a program that the ledger has.
 func (s *session) decided(p *program) int64 {
-	if last, ok := s.books.Last(p.stream.Name); ok {
+	if last, ok := s.books.Last(p.stream.Name, p.epoch); ok {
 		return last.UnixNano()
 	}
 	return p.schedule.First().End - int64(p.schedule.Every)
@@ -122,9 +122,14 @@ func (s *session) open(ctx context.Context) error {
 
 // progressed tells which window of each stream is the oldest that is not decided.
 func (s *session) progressed() {
-	for _, p := range s.programs {
+	waiting := map[string]bool{}
+	for _, p := range s.programs { // a stream's editions in their order
+		if waiting[p.stream.Name] {
+			continue
+		}
 		if w, ok := p.schedule.After(s.decided(p)); ok {
 			s.Health.Next(s.at, p.stream.Name, w, p.schedule)
+			waiting[p.stream.Name] = true
 		} else {
 			s.Health.Finished(s.at, p.stream.Name)
 		}
@@ -237,6 +242,11 @@ func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 		entry, err := s.entry(ctx, i, window, state)
 		if err != nil {
 			return 0, err
+		}
+		for j, other := range s.programs {
+			if j != i && other.stream.Name == p.stream.Name {
+				s.priors[j].read(entry) // of another edition, as a session that begins later reads it
+			}
 		}
 		value, err := entry.Encode()
 		if err != nil {

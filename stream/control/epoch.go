@@ -1,0 +1,307 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/windows"
+)
+
+// keyEpoch is how the records of epochs begin; their number follows.
+const keyEpoch = "epoch/"
+
+// lead is how far ahead of now a new definition begins at least: every process has heard of it by then.
+const lead = 20 * time.Second
+
+// farthest is how far ahead the old and the new windows of a stream may have their next common boundary.
+const farthest = 366 * 24 * time.Hour
+
+// Wanted is what a process's streams files say.
+type Wanted struct {
+	Streams []*config.Stream
+	// Revision is raised to go back to definitions that the app has had before.
+	Revision int
+	// Removed are the streams that the files mean to end.
+	Removed []string
+}
+
+// Edition is one definition of a stream, with the windows that follow it.
+type Edition struct {
+	Stream *config.Stream
+	// Number counts a stream's definitions, from 0.
+	Number uint32
+	// Schedule is that of the windows of this definition and of no other.
+	Schedule windows.Schedule
+}
+
+// epoch is what the app has agreed on: every definition of every stream, and which windows follow it. Processes act on
+// the newest epoch and not on their own files.
+type epoch struct {
+	Number   int                  `json:"number"`
+	Revision int                  `json:"revision"`
+	At       time.Time            `json:"at"`
+	Streams  map[string][]edition `json:"streams"`
+}
+
+// edition is an [Edition] as it is written. Times are Unix seconds.
+type edition struct {
+	Number     uint32            `json:"number"`
+	Start      int64             `json:"start"`           // of the first window
+	Until      int64             `json:"until,omitempty"` // end of the last window; 0: the definition says
+	Removed    bool              `json:"removed,omitempty"`
+	Definition config.Definition `json:"definition"`
+}
+
+// current is the definition in force of each stream that is not removed.
+func (e *epoch) current() map[string]config.Definition {
+	all := map[string]config.Definition{}
+	for name, editions := range e.Streams {
+		if last := editions[len(editions)-1]; !last.Removed {
+			all[name] = last.Definition
+		}
+	}
+	return all
+}
+
+func (w Wanted) definitions() map[string]config.Definition {
+	all := map[string]config.Definition{}
+	for _, s := range w.Streams {
+		all[s.Name] = s.Definition
+	}
+	return all
+}
+
+// older says that the files are those of an earlier epoch, or of an earlier revision: the process that has them follows
+// the app, as one does during a rolling deployment.
+func (s *State) older(w Wanted) bool {
+	newest := s.newest()
+	if newest == nil || w.Revision == newest.Revision && maps.Equal(w.definitions(), newest.current()) {
+		return false
+	}
+	if w.Revision < newest.Revision {
+		return true
+	}
+	return slices.ContainsFunc(s.epochs, func(e *epoch) bool {
+		return e.Revision == w.Revision && maps.Equal(w.definitions(), e.current())
+	})
+}
+
+func (s *State) newest() *epoch {
+	if len(s.epochs) == 0 {
+		return nil
+	}
+	return s.epochs[len(s.epochs)-1]
+}
+
+// Epoch is the number of the newest epoch.
+func (s *State) Epoch() int {
+	if e := s.newest(); e != nil {
+		return e.Number
+	}
+	return 0
+}
+
+func (s *State) applyEpoch(into func(any) error) error {
+	e := &epoch{}
+	if err := into(e); err != nil {
+		return err
+	}
+	s.epochs = append(s.epochs, e)
+	slices.SortFunc(s.epochs, func(a, b *epoch) int { return a.Number - b.Number })
+	return nil
+}
+
+// propose makes the epoch in which the streams are as wanted; nil if they are already.
+func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
+	next := &epoch{Number: 1, Revision: w.Revision, At: now.UTC().Truncate(time.Second), Streams: map[string][]edition{}}
+	changed := true
+	if old := s.newest(); old != nil {
+		changed = old.Revision != w.Revision
+		next.Number = old.Number + 1
+		for name, editions := range old.Streams {
+			next.Streams[name] = slices.Clone(editions)
+		}
+	}
+	for _, stream := range w.Streams {
+		editions := next.Streams[stream.Name]
+		if len(editions) == 0 {
+			next.Streams[stream.Name] = []edition{{Start: s.start(stream, now) / int64(time.Second), Definition: stream.Definition}}
+			changed = true
+			continue
+		}
+		if last := editions[len(editions)-1]; !last.Removed && last.Definition == stream.Definition {
+			if first := editions[0].Start; !stream.Window.StartNow && stream.Window.Start != first*int64(time.Second) {
+				s.note("stream %s: start is %s and has no effect: the stream began at %s", stream.Name, clock(stream.Window.Start/int64(time.Second)), clock(first))
+			}
+			continue
+		}
+		if over, err := ended(editions, stream, now); err != nil {
+			return nil, err
+		} else if over {
+			s.note("stream %s has ended: what has changed in its definition has no effect", stream.Name)
+			continue
+		}
+		editions, err := succeed(editions, stream, now)
+		if err != nil {
+			return nil, fmt.Errorf("%w: stream %s: %w", ErrRefused, stream.Name, err)
+		}
+		next.Streams[stream.Name] = editions
+		changed = true
+	}
+	for name, editions := range next.Streams {
+		last := &editions[len(editions)-1]
+		if last.Removed || slices.ContainsFunc(w.Streams, func(s *config.Stream) bool { return s.Name == name }) {
+			continue
+		}
+		if !slices.Contains(w.Removed, name) {
+			return nil, fmt.Errorf("%w: the streams files have no stream %s any more, which this app runs; to end it, list it under `removed: [%s]`", ErrRefused, name, name)
+		}
+		schedule, err := last.schedule()
+		if err != nil {
+			return nil, err
+		}
+		end := windows.NextBoundary(max(now.Add(lead).UnixNano(), schedule.Start), schedule.Every)
+		last.end(end, schedule)
+		last.Removed = true
+		changed = true
+	}
+	if !changed {
+		return nil, nil
+	}
+	return next, nil
+}
+
+// start is when a stream's first window starts that the app has not had before.
+func (s *State) start(stream *config.Stream, now time.Time) int64 {
+	if start, known := s.starts[stream.Name]; known { // by an earlier version
+		return start
+	}
+	return stream.Window.FirstStart(now)
+}
+
+// ended says that a stream's windows are over and that the new definition adds none.
+func ended(editions []edition, stream *config.Stream, now time.Time) (bool, error) {
+	last := editions[len(editions)-1]
+	s, err := last.schedule()
+	return !last.Removed && s.End != 0 && s.End <= now.Add(lead).UnixNano() && stream.Window.End != 0 && stream.Window.End <= s.End, err
+}
+
+// succeed ends the last edition of a stream where a new definition begins: at the first moment, some time ahead, that is a
+// boundary of both. Windows that begin before it are finished by the old definition.
+func succeed(editions []edition, stream *config.Stream, now time.Time) ([]edition, error) {
+	last := &editions[len(editions)-1]
+	before, err := last.schedule()
+	if err != nil {
+		return nil, err
+	}
+	next := edition{Number: last.Number + 1, Definition: stream.Definition}
+	begin, every := now.Add(lead).UnixNano(), stream.Window.Every
+	switch over := before.End != 0 && before.End <= begin; {
+	case over && last.Removed:
+		begin = windows.NextBoundary(begin, every)
+	case over:
+		begin = windows.NextBoundary(before.End, every)
+	default:
+		common := every / gcd(every, before.Every) * before.Every
+		if common > farthest {
+			return nil, fmt.Errorf("windows every %s and every %s have no common boundary within a year; choose one that is a multiple of the other", before.Every, every)
+		}
+		begin = windows.NextBoundary(max(begin, before.Start), common)
+		if begin <= before.Start {
+			editions = editions[:len(editions)-1] // it has never begun
+		} else {
+			last.end(begin, before)
+		}
+	}
+	if end := stream.Window.End; end != 0 && end < begin+int64(stream.Window.Size) {
+		return nil, fmt.Errorf("its end %s lies before the end of the first window that would follow the new definition, %s",
+			clock(end/int64(time.Second)), clock((begin+int64(stream.Window.Size))/int64(time.Second)))
+	}
+	next.Start = begin / int64(time.Second)
+	return append(editions, next), nil
+}
+
+// end lets the windows that begin before a moment be the last.
+func (e *edition) end(at int64, s windows.Schedule) {
+	until := at - int64(s.Every) + int64(s.Size)
+	if s.End != 0 {
+		until = min(until, s.End)
+	}
+	e.Until = until / int64(time.Second)
+}
+
+func gcd(a, b time.Duration) time.Duration {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// schedule is that of the edition's own windows.
+func (e *edition) schedule() (windows.Schedule, error) {
+	stream, err := e.Definition.Stream()
+	if err != nil {
+		return windows.Schedule{}, fmt.Errorf("a definition in the control topic: %w", err)
+	}
+	return e.scheduleOf(stream), nil
+}
+
+func (e *edition) scheduleOf(stream *config.Stream) windows.Schedule {
+	s := stream.Window.Schedule(e.Start * int64(time.Second))
+	if until := e.Until * int64(time.Second); until != 0 && (s.End == 0 || until < s.End) {
+		s.End = until
+	}
+	return s
+}
+
+// Editions are those of all streams: by name, and by number.
+func (s *State) Editions(w Wanted) ([]Edition, error) {
+	e := s.newest()
+	var all []Edition
+	for _, name := range slices.Sorted(maps.Keys(e.Streams)) {
+		for _, ed := range e.Streams[name] {
+			var stream *config.Stream
+			for _, own := range w.Streams {
+				if own.Name == name && own.Definition == ed.Definition {
+					stream = own
+				}
+			}
+			if stream == nil {
+				var err error
+				if stream, err = ed.Definition.Stream(); err != nil {
+					return nil, fmt.Errorf("the definition of stream %s in the control topic: %w", name, err)
+				}
+			}
+			all = append(all, Edition{stream, ed.Number, ed.scheduleOf(stream)})
+		}
+	}
+	return all, nil
+}
+
+func (s *State) note(format string, args ...any) {
+	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
+}
+
+func clock(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
+
+// EpochOf is the number of the epoch that a record of the control topic holds, by its key.
+func EpochOf(key []byte) (number int, ok bool) {
+	text, ok := strings.CutPrefix(string(key), keyEpoch)
+	if !ok {
+		return 0, false
+	}
+	number, err := strconv.Atoi(text)
+	return number, err == nil
+}
+
+// record encodes an epoch.
+func (e *epoch) record() (Record, error) {
+	value, err := json.Marshal(e)
+	return Record{fmt.Appendf(nil, "%s%d", keyEpoch, e.Number), value}, err
+}

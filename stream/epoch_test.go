@@ -1,0 +1,142 @@
+package stream_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// TestFileChangesUnderRunningProcesses starts a process with another file beside one that runs: other windows, another
+// step, another budget. No event is lost or counts in two windows, and both processes follow. A third one with the first
+// file follows too.
+func TestFileChangesUnderRunningProcesses(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 2, `
+version: 1
+streams:
+  - name: s
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 4s, grace: 2s, start: now}
+    contribution: last
+    releases:
+      - {name: users, statistic: count, epsilon: 1000000}
+      - {name: p50, statistic: median, epsilon: 1000000}
+    output: {topic: OUTPUT}
+    budget: {epsilon: 1000000000000, per: 1h}
+`)
+		input, output := w.input, w.streams[0].Output
+		before := w.streams
+		one := w.start()
+		kafkatest.Await(t, "the first is ready", one.Ready)
+		events := map[time.Time]int{} // by their second
+		sent := 0
+		send := func() {
+			now := time.Now().UTC()
+			for p := range 2 {
+				sent++
+				b.Produce(t, input, p, records(event{User: fmt.Sprint("u", sent), Value: 50, Time: now})...)
+				events[now.Truncate(time.Second)]++
+			}
+		}
+		kafkatest.Await(t, "figures by the first file", func() bool { send(); return len(w.published()) >= 2 })
+		w.configure(strings.NewReplacer("INPUT", input, "OUTPUT", output).Replace(`
+version: 1
+streams:
+  - name: s
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 0.1}
+    window: {size: 2s, grace: 2s, start: now}
+    contribution: last
+    releases:
+      - {name: users, statistic: count, epsilon: 1000000}
+      - {name: p50, statistic: median, epsilon: 1000000}
+    output: {topic: OUTPUT}
+    budget: another
+    continues: s
+budgets: [{name: another, epsilon: 1000000000000, per: 1h}]
+`))
+		two := w.start()
+		short := func(r outputs.Record) bool { return r.WindowEnd.Sub(r.WindowStart) == 2*time.Second }
+		kafkatest.Await(t, "figures by the second file", func() bool {
+			send()
+			n := 0
+			for _, r := range w.published() {
+				if short(r) {
+					n++
+				}
+			}
+			return n >= 6
+		})
+		core, logs := observer.New(zap.WarnLevel)
+		w.streams = before
+		three := w.start(func(s *stream.Service) { s.Log = zap.New(core) })
+		kafkatest.Await(t, "the third one says that its file is older", func() bool {
+			return slices.ContainsFunc(logs.All(), func(e observer.LoggedEntry) bool {
+				return strings.Contains(e.Message, "older than what the app has agreed on")
+			})
+		})
+		one.end(t)
+		two.end(t)
+		three.end(t)
+
+		all := w.published()
+		slices.SortFunc(all, func(a, b outputs.Record) int { return a.WindowEnd.Compare(b.WindowEnd) })
+		counted := 0
+		var end time.Time
+		for _, r := range all {
+			if r.Release != "users" {
+				if n := figure(t, r); n != 50 {
+					t.Errorf("%s = %v, want 50: every value is", r.ID, n)
+				}
+				continue
+			}
+			if !end.IsZero() && !r.WindowStart.Equal(end) {
+				t.Errorf("%s begins at %s; the window before ends at %s", r.ID, r.WindowStart, end)
+			}
+			end = r.WindowEnd
+			if r.Incomplete {
+				t.Errorf("%s is incomplete", r.ID)
+			}
+			want := 0
+			for at, n := range events {
+				if !at.Before(r.WindowStart) && at.Before(r.WindowEnd) {
+					want += n
+				}
+			}
+			if got := figure(t, r); int(got) != want {
+				t.Errorf("%s = %v, want %d", r.ID, got, want)
+			}
+			counted += want
+			if budget := map[bool]string{true: "another", false: "s"}[short(r)]; r.Budget != budget {
+				t.Errorf("%s is charged to %s, want %s", r.ID, r.Budget, budget)
+			}
+		}
+		if counted == 0 {
+			t.Error("nothing was counted")
+		}
+		w.audit()
+	})
+}
+
+func figure(t *testing.T, r outputs.Record) float64 {
+	t.Helper()
+	if r.Value == nil {
+		t.Fatalf("%s has no value: %s", r.ID, *r.Reason)
+	}
+	f, err := r.Value.Float64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
