@@ -106,20 +106,17 @@ func TestBudgetsForgetNothing(t *testing.T) {
 // charges from then on counts.
 func TestFormerBudgetIsStillCharged(t *testing.T) {
 	b := kafkatest.Fake(t)
-	w := newWorld(t, b, 1, payers("s "+former))
+	w := newWorld(t, b, 1, strings.Replace(payers("s "+former), "T06:00", "T01:00", 1))
 	ledgerTopic := topics.Names{App: w.app}.Ledger()
 	from, to := topics.Place(former, topics.Partitions), topics.Place(latter, topics.Partitions)
 	if from == to {
 		t.Fatal("want budgets in two partitions")
 	}
-	end := w.streams[0].Window.End
-	w.streams[0].Window.End = w.streams[0].Window.Start + int64(time.Hour)
 	first := w.start()
 	w.await(1)
 	first.end(t)
 
-	w.reconfigure(payers("s2 " + latter + "; continues: " + former))
-	w.streams[0].Window.End = end
+	w.reconfigure(payers("s2 "+latter+"; continues: "+former) + "removed: [s]\n")
 	release := w.start(func(s *stream.Service) { s.Stages = []string{stream.Release, stream.Publish} })
 	kafkatest.Await(t, "the session is open", func() bool {
 		return release.Ready() && release.has(t, topics.Names{App: w.app}.ReleaseGroup(), fmt.Sprint(to))

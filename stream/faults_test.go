@@ -137,7 +137,7 @@ func TestAnotherBudgetMustBeMeant(t *testing.T) {
 	if err := <-s.err; !errors.Is(err, control.ErrRefused) {
 		t.Fatalf("a renamed stream started anew: %v", err)
 	}
-	w.configure(renamed + "    continues: users\n")
+	w.configure(renamed + "    continues: users\nremoved: [users]\n")
 	s = w.start()
 	kafkatest.Await(t, "all six figures", func() bool { return len(w.published()) == 6 })
 	for _, r := range w.published() {

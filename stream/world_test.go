@@ -31,6 +31,9 @@ type world struct {
 	app     string
 	input   string
 	streams []*config.Stream
+	// What the file says of other files.
+	removed  []string
+	revision int
 }
 
 // newWorld makes an input topic and reads a streams file in which INPUT and OUTPUT stand for this test's topics.
@@ -51,7 +54,7 @@ func (w *world) configure(yaml string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.streams = file.Streams
+	w.streams, w.removed, w.revision = file.Streams, file.Removed, file.Revision
 }
 
 // running is a service under test.
@@ -75,7 +78,7 @@ func (w *world) start(change ...func(*stream.Service)) *running {
 	for _, r := range codec.Reasons() {
 		reasons = append(reasons, r.String())
 	}
-	r := &running{metrics: registry, err: make(chan error, 1), Service: &stream.Service{App: w.app, Streams: w.streams, Stages: stream.Stages,
+	r := &running{metrics: registry, err: make(chan error, 1), Service: &stream.Service{App: w.app, Streams: w.streams, Removed: w.removed, Revision: w.revision, Stages: stream.Stages,
 		Conn: w.broker.Conn, CreateTopics: true, Replication: 1, Metrics: metrics.New(registry, described, reasons), Log: zap.NewNop()}}
 	for _, f := range change {
 		f(r.Service)

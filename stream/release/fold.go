@@ -11,7 +11,6 @@ import (
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/txn"
-	"github.com/louver/louver/windows"
 )
 
 // drawn is an entry that is in the ledger's log, though its transaction was aborted.
@@ -60,32 +59,32 @@ func (s *session) follow(partition int, old, by string) {
 	c.budgets, c.by = append(c.budgets, old), append(c.by, by)
 }
 
-// catchUp reads what was charged meanwhile to the budgets that a budget took over: another process may still decide
-// windows for them. It tells whether there was anything.
-func (s *session) catchUp(ctx context.Context, budget string) (more bool, err error) {
+// inherited says that the budgets whose spending a budget took over are charged no more, and that all of their charges are
+// in the books: nothing of the new one can be decided before. It reads what is missing, and also what should not come any
+// more: what was charged counts.
+func (s *session) inherited(ctx context.Context, budget string) (bool, error) {
 	for _, c := range s.continued {
-		if !slices.Contains(c.by, budget) {
+		if slices.Contains(c.by, budget) {
+			if err := s.readOn(ctx, c, s.learn); err != nil {
+				return false, err
+			}
+		}
+	}
+	if s.settled[budget] {
+		return true, nil
+	}
+	line := s.Lineage(budget)[1:]
+	for _, e := range s.Editions {
+		if !slices.Contains(line, e.Stream.Budget.Name) {
 			continue
 		}
-		err := s.readOn(ctx, c, func(e ledger.Entry) error {
-			more = true
-			s.skipDecided(e)
-			return s.learn(e)
-		})
-		if err != nil {
-			return more, err
+		last, ok := s.books.Last(e.Stream.Name, e.Number)
+		if e.Schedule.End == 0 || !ok || last.UnixNano() < e.Schedule.End {
+			return false, nil
 		}
 	}
-	return more, nil
-}
-
-// skipDecided frees the parts of a window that was decided elsewhere.
-func (s *session) skipDecided(e ledger.Entry) {
-	for _, p := range s.programs {
-		if p.stream.Name == e.Stream && e.WindowEnd.UnixNano() > s.decided(p) {
-			s.gather.Decide(p.stream.Name, p.epoch, windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()})
-		}
-	}
+	s.settled[budget] = true
+	return true, nil
 }
 
 // readOn reads a continued partition to its end.

@@ -36,8 +36,10 @@ type session struct {
 	reader   *fetch.Reader
 	kept     *stage.Latest[int64]
 	keepAt   time.Time
-	// continued are the ledger partitions elsewhere whose charges count here.
+	// continued are the ledger partitions elsewhere whose charges count here; settled are the budgets to whose books
+	// nothing more comes from there.
 	continued []*continued
+	settled   map[string]bool
 }
 
 // keepEvery is how often the progress is written.
@@ -53,7 +55,7 @@ func (w *worker) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &session{worker: w, producer: producer, books: ledger.NewBooks(), gather: windows.NewGathering(w.PartBytes)}
+	s := &session{worker: w, producer: producer, books: ledger.NewBooks(), gather: windows.NewGathering(w.PartBytes), settled: map[string]bool{}}
 	for _, p := range w.programs {
 		s.priors = append(s.priors, newPrior(p))
 	}
@@ -218,6 +220,9 @@ func (s *session) decide(ctx context.Context) error {
 
 // decideSome records up to [together] windows of a budget in one transaction, and tells how many.
 func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
+	if ok, err := s.inherited(ctx, budget); !ok || err != nil {
+		return 0, err
+	}
 	var tx txn.Transaction
 	var entries []ledger.Entry
 	for len(entries) < together {
@@ -229,15 +234,6 @@ func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 		state := s.gather.State(p.stream.Name, p.epoch, window)
 		if !state.Ready {
 			break
-		}
-		if len(entries) == 0 {
-			more, err := s.catchUp(ctx, budget)
-			if err != nil {
-				return 0, err
-			}
-			if more {
-				continue // the window may be decided already
-			}
 		}
 		entry, err := s.entry(ctx, i, window, state)
 		if err != nil {
