@@ -29,7 +29,7 @@ func (b books) payments(_ context.Context, budget string) (all []Payment, err er
 
 // meant is a file that is meant to replace all before it, whatever streams they had.
 func meant(revision int, streams []*config.Stream) Wanted {
-	return Wanted{Streams: streams, Revision: revision, Removed: []string{"s", "other", "third", "a", "b", "c"}}
+	return Wanted{Streams: streams, Revision: revision, Removed: []string{"s", "other", "new", "third"}}
 }
 
 // paid are streams with their input topics, budgets and words, as "stream topic budget: word".
