@@ -111,7 +111,7 @@ func TestLinesOfSituations(t *testing.T) {
 			w.broker.CreateTopic(t, w.input+"-later", 1, map[string]string{"retention.ms": "-1"})
 			w.await(3)
 			s.end(t)
-		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist, or you may not describe it; create it or grant Describe",
+		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist, or you may not describe it; create it or grant Read",
 			"INFO all topics are ready"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +57,11 @@ func (c *topicsCommand) print(app *App, plan []topics.Topic, states map[string]t
 	case c.Format == "acls":
 		for _, r := range rights {
 			for _, op := range r.Operations {
-				if _, err := fmt.Fprintf(app.Out, "--add --allow-principal User:%s --operation %s --%s %s\n", c.principal(), op, r.Resource, r.Name); err != nil {
+				pattern := ""
+				if r.Prefixed {
+					pattern = " --resource-pattern-type prefixed"
+				}
+				if _, err := fmt.Fprintf(app.Out, "--add --allow-principal User:%s --operation %s --%s %s%s\n", c.principal(), op, r.Resource, r.Name, pattern); err != nil {
 					return err
 				}
 			}
@@ -115,27 +117,14 @@ func printTopics(app *App, plan []topics.Topic, rights []topics.Right, states ma
 		return err
 	}
 	rows = nil
-	for _, r := range numbered(rights) {
-		rows = append(rows, []string{r.Resource, r.Name, strings.Join(r.Operations, ", ")})
+	for _, r := range rights {
+		name := r.Name
+		if r.Prefixed {
+			name += "…"
+		}
+		rows = append(rows, []string{r.Resource, name, strings.Join(r.Operations, ", ")})
 	}
 	return writeTable(app.Out, app.width(), []string{"resource", "name", "rights"}, rows)
-}
-
-// ending is what a name ends with that is one of many.
-var ending = regexp.MustCompile(`\.[0-9]+$`)
-
-// numbered writes rights on names that differ in a number alone as one, with … for the number.
-func numbered(rights []topics.Right) []topics.Right {
-	var few []topics.Right
-	for _, r := range rights {
-		if r.Resource == "transactional-id" {
-			r.Name = ending.ReplaceAllString(r.Name, fmt.Sprintf(".0…%d", topics.Partitions-1))
-		}
-		if !slices.ContainsFunc(few, func(f topics.Right) bool { return f.Resource == r.Resource && f.Name == r.Name }) {
-			few = append(few, r)
-		}
-	}
-	return few
 }
 
 func or(s, otherwise string) string {

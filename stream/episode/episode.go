@@ -93,6 +93,9 @@ func (l *Log) Forget(key string) {
 // new cluster that is busy takes some seconds more for its first transaction.
 var Failing = Rule{After: 20 * time.Second, Every: time.Minute, Count: true, Lapse: time.Minute}
 
+// Refused is the rule for what is tried again though somebody has to grant a right first.
+var Refused = Rule{After: 2 * time.Second, Every: time.Minute, Count: true, Lapse: time.Minute}
+
 // Retrying makes a hook for [github.com/louver/louver/stream/kafkaconn.Retry]: it hears of each failure, and of nil at
 // the end. problem is also the key of the episode.
 func (l *Log) Retrying(problem, solved string) func(error) {

@@ -67,7 +67,7 @@ func (c *Client) offsets(ctx context.Context, topic string, partitions []int, ti
 		return struct{}{}, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("offsets of %s: %w", topic, err)
+		return nil, fmt.Errorf("offsets of %s: %w", topic, kafkaconn.Needs(err, "Read", "topic "+topic))
 	}
 	return found, nil
 }

@@ -137,7 +137,7 @@ func (m *Member) next(ctx context.Context) (*Generation, error) {
 	}
 	gen, err := group.Next(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("join consumer group %s: %w", m.config.GroupID, err)
+		return nil, fmt.Errorf("join consumer group %s: %w", m.config.GroupID, kafkaconn.Needs(err, "Read", "group "+m.config.GroupID))
 	}
 	g := &Generation{
 		ID:         gen.ID,

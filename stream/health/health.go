@@ -97,6 +97,10 @@ func (m *Monitor) Retrying(problem, solved string) func(error) {
 			m.Episodes.Forget(problem)
 			return
 		}
+		if kafkaconn.Unauthorised(err) {
+			m.Episodes.On(problem, episode.Refused, problem, zap.Error(err))
+			return
+		}
 		hook(err)
 	}
 }

@@ -127,3 +127,23 @@ func Unauthorised(err error) bool {
 	}
 	return false
 }
+
+// Needs adds to an error about a missing right which one it is, and on what. Other errors stay as they are.
+func Needs(err error, operation, resource string) error {
+	var told *needs
+	if !Unauthorised(err) || errors.As(err, &told) {
+		return err
+	}
+	return &needs{err, operation, resource}
+}
+
+type needs struct {
+	error
+	operation, resource string
+}
+
+func (n *needs) Error() string {
+	return fmt.Sprintf("%v; it needs the right %s on %s", n.error, n.operation, n.resource)
+}
+
+func (n *needs) Unwrap() error { return n.error }

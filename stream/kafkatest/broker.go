@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -55,7 +56,12 @@ func Fake(t testing.TB, options ...kfake.Opt) *Broker {
 
 func (b *Broker) connect(t testing.TB, addrs []string) {
 	t.Helper()
-	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: addrs, ClientID: "louver-test"})
+	b.connectAs(t, addrs, nil)
+}
+
+func (b *Broker) connectAs(t testing.TB, addrs []string, user sasl.Mechanism) {
+	t.Helper()
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: addrs, ClientID: "louver-test", SASL: user})
 	if err != nil {
 		t.Fatal(err)
 	}

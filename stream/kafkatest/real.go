@@ -101,7 +101,9 @@ type server struct {
 	id        int
 	libs, dir string
 	shared    bool
-	addr      string
+	// users have passwords, and no rights until somebody grants them; nil: everybody may do everything.
+	users []string
+	addr  string
 	// front, if not nil, is what clients and other nodes connect to.
 	front *front
 	pid   int
@@ -179,6 +181,9 @@ func configure(nodes []*server) error {
 		}
 		text := fmt.Appendf(nil, properties, s.id, s.addr, addrs[2*i+1], advertised, strings.Join(voters, ","), s.data(),
 			len(nodes), max(1, len(nodes)-1), s.session(len(nodes)).Milliseconds())
+		if s.users != nil {
+			text = s.guard(text)
+		}
 		if err := os.WriteFile(s.config(), text, 0o644); err != nil {
 			return err
 		}
@@ -286,7 +291,7 @@ func (s *server) launch() error {
 
 // await returns when the broker answers.
 func (s *server) await() error {
-	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: []string{s.addr}})
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: []string{s.addr}, SASL: s.admin()})
 	if err != nil {
 		return err
 	}

@@ -39,12 +39,14 @@ type Env struct {
 
 // Writing is the hook for writes to a topic that are tried again.
 func (e Env) Writing(topic string) func(error) {
-	return e.Monitor.Retrying("cannot write to topic "+topic, "topic "+topic+" can be written to again")
+	hook := e.Monitor.Retrying("cannot write to topic "+topic, "topic "+topic+" can be written to again")
+	return func(err error) { hook(kafkaconn.Needs(err, "Write", "topic "+topic)) }
 }
 
 // Reading is the hook for reads of a topic that are tried again.
 func (e Env) Reading(topic string) func(error) {
-	return e.Monitor.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again")
+	hook := e.Monitor.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again")
+	return func(err error) { hook(kafkaconn.Needs(err, "Read", "topic "+topic)) }
 }
 
 // Transactions is the hook for steps of a transaction that are tried again.

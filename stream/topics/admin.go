@@ -20,11 +20,12 @@ var ErrUnfit = errors.New("topic unfit")
 // ErrMissing says that a topic does not exist and was not to be created.
 var ErrMissing = errors.New("topic missing")
 
-// missing is the error of that topic: an [ErrMissing] that may pass.
-type missing string
+// missing is the error of that topic: an [ErrMissing] that may pass. The broker does not say whether the topic is not
+// there or may not be seen.
+type missing struct{ topic, right string }
 
-func (topic missing) Error() string {
-	return fmt.Sprintf("%v: %s does not exist, or you may not describe it; create it or grant Describe", ErrMissing, string(topic))
+func (m missing) Error() string {
+	return fmt.Sprintf("%v: %s does not exist, or you may not describe it; create it or grant %s", ErrMissing, m.topic, m.right)
 }
 
 func (missing) Unwrap() []error { return []error{ErrMissing, kafka.UnknownTopicOrPartition} }
@@ -67,18 +68,24 @@ func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication
 	if err != nil {
 		return nil, fmt.Errorf("create topics: %w", err)
 	}
-	var failed []error
+	var failed []string
+	var failure error // of the last of them
 	for name, err := range res.Errors {
 		switch {
 		case errors.Is(err, kafka.TopicAlreadyExists): // by another process, just now
 			states[name] = Exists
 		case err != nil:
-			failed = append(failed, fmt.Errorf("create topic %s: %w (it needs the right Create on the topic or the cluster)", name, err))
+			failed, failure = append(failed, name), err
 		default:
 			states[name] = Created
 		}
 	}
-	return states, errors.Join(failed...)
+	if failure != nil {
+		slices.Sort(failed)
+		names := "topic " + strings.Join(failed, ", ")
+		return states, fmt.Errorf("create %s: %w", names, kafkaconn.Needs(failure, "Create", names))
+	}
+	return states, nil
 }
 
 func entries(t Topic) []kafka.ConfigEntry {
@@ -110,7 +117,11 @@ func Counts(ctx context.Context, client *kafka.Client, plan []Topic) (map[string
 	}
 	for _, t := range plan {
 		if have[t.Name] == 0 {
-			return nil, missing(t.Name)
+			right := "Describe"
+			if len(t.Operations) > 0 {
+				right = t.Operations[0] // which Describe goes along with
+			}
+			return nil, missing{t.Name, right}
 		}
 	}
 	return have, nil
@@ -169,7 +180,7 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic) error {
 	}
 	for _, r := range res.Resources {
 		if r.Error != nil {
-			return fmt.Errorf("read settings of topic %s: %w (it needs the right DescribeConfigs)", r.ResourceName, r.Error)
+			return fmt.Errorf("read the settings of topic %s: %w", r.ResourceName, kafkaconn.Needs(r.Error, "DescribeConfigs", "topic "+r.ResourceName))
 		}
 		settings := map[string]string{}
 		for _, e := range r.ConfigEntries {

@@ -1,8 +1,7 @@
 package topics
 
 import (
-	"cmp"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/louver/louver/stream/config"
@@ -26,9 +25,12 @@ type Topic struct {
 	AppendTime bool `json:"-"`
 	// Personal topics hold what individuals sent.
 	Personal bool `json:"personal"`
-	// Operations are the rights on the topic, as Kafka's ACLs name them.
+	// Operations are the rights on the topic, as Kafka's ACLs name them. Who may read or write may describe too.
 	Operations []string `json:"operations"`
 }
+
+// internal are the rights on the app's own topics.
+var internal = []string{"Read", "Write", "Create", "DescribeConfigs"}
 
 // Forever as a retention means that nothing is ever deleted.
 const Forever = time.Duration(-1)
@@ -38,13 +40,13 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	n := Names{app}
 	plan := []Topic{
 		{Name: n.Control(), Use: "user-hash key, stream starts", Partitions: 1, Cleanup: "compact", Personal: true,
-			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
+			Operations: internal},
 		{Name: n.Partials(), Use: "parts of open windows", Partitions: Partitions, Cleanup: "delete", MinRetention: partialsRetention(streams), Personal: true,
-			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
+			Operations: internal},
 		{Name: n.Progress(), Use: "how far each worker has come", Partitions: Partitions, Cleanup: "compact", AppendTime: true,
-			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
+			Operations: internal},
 		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
-			Operations: []string{"Read", "Write", "Describe", "DescribeConfigs"}},
+			Operations: internal},
 	}
 	seen := map[string]int{}
 	for i, t := range plan {
@@ -62,15 +64,15 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	}
 	for _, s := range streams {
 		add(Topic{Name: s.Input.Topic, Use: "events in", Personal: true, MinRetention: s.Window.Size + s.Window.Grace,
-			Operations: []string{"Read", "Describe", "DescribeConfigs"}})
+			Operations: []string{"Read", "DescribeConfigs"}})
 	}
 	for _, s := range streams {
-		add(Topic{Name: s.Output, Use: "releases out", Partitions: -1, Backfilled: !s.Window.StartNow, Operations: []string{"Read", "Write", "Describe"}})
+		add(Topic{Name: s.Output, Use: "releases out", Partitions: -1, Backfilled: !s.Window.StartNow, Operations: []string{"Read", "Write", "Create"}})
 		if s.Rejects != "" {
-			add(Topic{Name: s.Rejects, Use: "bad records", Partitions: -1, Personal: true, Operations: []string{"Write", "Describe"}})
+			add(Topic{Name: s.Rejects, Use: "bad records", Partitions: -1, Personal: true, Operations: []string{"Write", "Create"}})
 		}
 		if s.Late != "" {
-			add(Topic{Name: s.Late, Use: "late records", Partitions: -1, Personal: true, Operations: []string{"Write", "Describe"}})
+			add(Topic{Name: s.Late, Use: "late records", Partitions: -1, Personal: true, Operations: []string{"Write", "Create"}})
 		}
 	}
 	return plan
@@ -86,30 +88,28 @@ func partialsRetention(streams []*config.Stream) time.Duration {
 	return keep
 }
 
-// Right is one permission that the service needs.
+// Right is what the service must be allowed to do with one resource, or with all whose names begin alike.
 type Right struct {
 	// Resource is "topic", "group" or "transactional-id".
 	Resource, Name string
-	Operations     []string
+	// Prefixed rights are for every name that begins with Name.
+	Prefixed   bool
+	Operations []string
 }
 
-// Rights lists what the service must be allowed to do, in the order of the plan.
+// Rights lists what the service must be allowed to do: with all that is the app's own, whose names begin with its id and a
+// dot, and with the topics of the plan. None of them can be left out.
 func Rights(app string, plan []Topic) []Right {
-	n := Names{app}
-	var rights []Right
+	own := app + "."
+	rights := []Right{
+		{"topic", own, true, internal},
+		{"group", own, true, []string{"Read"}},
+		{"transactional-id", own, true, []string{"Write"}},
+	}
 	for _, t := range plan {
-		rights = append(rights, Right{"topic", t.Name, t.Operations})
-	}
-	for _, g := range []string{n.IngestGroup(), n.ReleaseGroup(), n.PublishGroup()} {
-		rights = append(rights, Right{"group", g, []string{"Read", "Describe"}})
-	}
-	ids := []string{n.ControlID()}
-	for p := range Partitions {
-		ids = append(ids, n.ReleaseID(p), n.PublishID(p))
-	}
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-	for _, id := range ids {
-		rights = append(rights, Right{"transactional-id", id, []string{"Write", "Describe"}})
+		if !strings.HasPrefix(t.Name, own) {
+			rights = append(rights, Right{"topic", t.Name, false, t.Operations})
+		}
 	}
 	return rights
 }

@@ -61,6 +61,14 @@ func typed(what string, err error) error {
 		}
 	}
 	if kafkaconn.Unauthorised(err) {
+		switch {
+		case errors.Is(err, kafka.TopicAuthorizationFailed):
+			err = kafkaconn.Needs(err, "Write", "the topic")
+		case errors.Is(err, kafka.GroupAuthorizationFailed):
+			err = kafkaconn.Needs(err, "Read", "the group")
+		case errors.Is(err, kafka.TransactionalIDAuthorizationFailed):
+			err = kafkaconn.Needs(err, "Write", "the transactional id")
+		}
 		return fmt.Errorf("%s: %w: %w", what, ErrUnauthorised, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)

@@ -1,0 +1,49 @@
+package kafkatest
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+)
+
+// admin is the user who may do everything. Every user's password is its name.
+const admin = "admin"
+
+// Guarded is an Apache Kafka for this test alone, whose clients say by SASL PLAIN who they are, and may do what they have
+// been granted. Conn belongs to one who may do everything; the users may do nothing yet. A user's password is its name.
+func Guarded(t testing.TB, users ...string) *Broker {
+	t.Helper()
+	s := &server{id: 1, libs: jars(t), dir: t.TempDir(), users: append([]string{admin}, users...)}
+	t.Cleanup(s.kill)
+	boot(t, []*server{s})
+	b := &Broker{nodes: []*server{s}}
+	b.connectAs(t, []string{s.addr}, s.admin())
+	return b
+}
+
+// admin is how the tests come in; nil where nobody has to say who it is.
+func (s *server) admin() sasl.Mechanism {
+	if s.users == nil {
+		return nil
+	}
+	return plain.Mechanism{Username: admin, Password: admin}
+}
+
+// guard makes the broker ask for credentials and rights. Its controller, on a listener of its own, is trusted.
+func (s *server) guard(config []byte) []byte {
+	config = bytes.ReplaceAll(config, []byte("listeners=PLAINTEXT:"), []byte("listeners=SASL_PLAINTEXT:"))
+	config = bytes.ReplaceAll(config, []byte("PLAINTEXT:PLAINTEXT"), []byte("SASL_PLAINTEXT:SASL_PLAINTEXT"))
+	config = fmt.Appendf(config, `security.inter.broker.protocol=SASL_PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+sasl.mechanism.inter.broker.protocol=PLAIN
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:%[1]s;User:ANONYMOUS
+listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="%[1]s" password="%[1]s"`, admin)
+	for _, user := range s.users {
+		config = fmt.Appendf(config, ` user_%[1]s="%[1]s"`, user)
+	}
+	return append(config, ";\n"...)
+}
