@@ -47,7 +47,7 @@ func TestCheckText(t *testing.T) {
 		"  5000 users expected in a window and group\n",
 		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule takes ε 13.44\n" +
 			"  what one user does in any 24h is in up to 97 windows, which cost at most ε 13.58\n  lasts for ever\n",
-		"checkout.events", "louver.ledger", "louver.release",
+		"checkout.events", "louver.ledger", "│ transactional-id │ louver.…         │ Write ",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is not in\n%s", want, got.out)
