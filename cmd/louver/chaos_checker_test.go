@@ -17,13 +17,44 @@ import (
 
 // promised is what a stream promises.
 type promised struct {
-	name, budget, input, policy string
-	size, every, grace          time.Duration
-	groups, releases            []string
-	price                       decimal.Decimal // ε of a window
-	limit                       budget.Limit
-	exact                       bool // ε is so large that figures are those of the truth
+	name, input, policy string
+	// account is what its windows are charged to, whatever its budgets are called.
+	account string
+	// definitions are its definitions, in the order in which they were given to the service.
+	definitions []definition
 }
+
+// definition is one definition of a stream.
+type definition struct {
+	budget           string
+	size, grace      time.Duration
+	every            time.Duration
+	groups, releases []string
+	epsilon          decimal.Decimal // of a release
+	limit            budget.Limit
+	exact            bool   // ε is so large that figures are those of the truth
+	continues        string // the budget whose spending this one takes over
+}
+
+// price is the ε of a window.
+func (v definition) price() decimal.Decimal {
+	return v.epsilon.Mul(decimal.NewFromInt(int64(len(v.releases))))
+}
+
+// fits says that an entry is one of this definition.
+func (v definition) fits(e ledger.Entry) bool {
+	var groups, releases []string
+	for _, g := range e.Groups {
+		groups = append(groups, g.Name)
+	}
+	for _, r := range e.Releases {
+		releases = append(releases, r.Name)
+	}
+	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) && e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every
+}
+
+// newest is the stream's last definition.
+func (p promised) newest() definition { return p.definitions[len(p.definitions)-1] }
 
 // harm is a fault by which streams may have lost something of the windows that were not released at that time and begin
 // before until.
@@ -82,10 +113,11 @@ type checker struct {
 	verdict
 	entries map[string]ledger.Entry // committed ones by stream and window start
 	drawn   map[string][]byte       // the first ledger record of each window, committed or not
+	follows map[string]definition   // which definition each entry is of
 }
 
 func (e evidence) check() verdict {
-	c := &checker{evidence: e, entries: map[string]ledger.Entry{}, drawn: map[string][]byte{}}
+	c := &checker{evidence: e, entries: map[string]ledger.Entry{}, drawn: map[string][]byte{}, follows: map[string]definition{}}
 	c.verdict.faults = e.faults
 	c.checkLedger()
 	c.checkOutputs()
@@ -170,25 +202,38 @@ func (c *checker) checkOutputs() {
 	}
 }
 
-// checkSchedule looks for windows that never came, and for entries that are not as the stream promises.
+// checkSchedule looks for windows that never came, and for entries that are not as the stream promises. Where a new
+// definition begins, the windows of the one before have ended: no moment lies between.
 func (c *checker) checkSchedule() {
 	for _, s := range c.streams {
-		for start := c.from; !start.Add(s.size).After(c.to); start = start.Add(s.every) {
-			if _, ok := c.entries[windowKey(s.name, start)]; !ok {
-				c.complain(&c.missing, "%s was never decided", windowKey(s.name, start))
-			}
-		}
+		now := 0 // the definition that is in force
+		next, end := c.from, c.from
 		for _, e := range c.of(s.name) {
-			var names, releases []string
-			for _, g := range e.Groups {
-				names = append(names, g.Name)
+			key := windowKey(s.name, e.WindowStart)
+			i := now
+			for i < len(s.definitions) && !s.definitions[i].fits(e) {
+				i++
 			}
-			for _, r := range e.Releases {
-				releases = append(releases, r.Name)
+			if i == len(s.definitions) {
+				c.complain(&c.different, "%s to %s follows no definition, or an old one: groups %v, releases %v, every %s", key, e.WindowEnd.Format(time.TimeOnly), e.Groups, e.Releases, e.Every)
+				i = now
 			}
-			if !slices.Equal(names, s.groups) || !slices.Equal(releases, s.releases) || !e.WindowEnd.Equal(e.WindowStart.Add(s.size)) {
-				c.complain(&c.different, "%s has groups %v, releases %v and ends at %v", windowKey(s.name, e.WindowStart), names, releases, e.WindowEnd)
+			if i > now {
+				next = end
 			}
+			now = i
+			v := s.definitions[now]
+			if next.After(e.WindowStart) {
+				c.complain(&c.different, "%s is no window of the stream", key)
+			}
+			for ; next.Before(e.WindowStart); next = next.Add(v.every) {
+				c.complain(&c.missing, "%s was never decided", windowKey(s.name, next))
+			}
+			c.follows[key] = v
+			next, end = e.WindowStart.Add(v.every), e.WindowEnd
+		}
+		for v := s.definitions[now]; end.Before(c.to) && !next.Add(v.size).After(c.to); next = next.Add(v.every) {
+			c.complain(&c.missing, "%s was never decided", windowKey(s.name, next))
 		}
 	}
 	for topic, steps := range c.steps {
@@ -233,18 +278,18 @@ func (c *checker) checkFigures() {
 					c.complain(&c.unexplained, "%s, released at %s, is incomplete and no fault explains it", windowKey(s.name, e.WindowStart), e.ReleasedAt.Format(time.TimeOnly))
 				}
 			}
-			if !e.Incomplete && s.exact && e.Reason == "" {
-				c.checkWindow(s, e, own)
+			if v := c.follows[windowKey(s.name, e.WindowStart)]; !e.Incomplete && v.exact && e.Reason == "" {
+				c.checkWindow(s, v, e, own)
 			}
 		}
 	}
 }
 
 // checkWindow compares the figures of a window. deeds are ordered by time.
-func (c *checker) checkWindow(s promised, e ledger.Entry, deeds []deed) {
+func (c *checker) checkWindow(s promised, v definition, e ledger.Entry, deeds []deed) {
 	low, _ := slices.BinarySearchFunc(deeds, e.WindowStart, func(d deed, t time.Time) int { return d.at.Compare(t) })
 	high, _ := slices.BinarySearchFunc(deeds, e.WindowEnd, func(d deed, t time.Time) int { return d.at.Compare(t) })
-	due := e.WindowEnd.Add(s.grace)
+	due := e.WindowEnd.Add(v.grace)
 	partitions := 0
 	for _, step := range c.steps[s.input] {
 		if step.Due <= due.UnixNano() {
@@ -259,11 +304,11 @@ func (c *checker) checkWindow(s promised, e ledger.Entry, deeds []deed) {
 			}
 		}
 		truth := truthOf(mine, s.policy, func(d deed) bool { return !d.acked.IsZero() && d.acked.Before(due) })
-		for i, v := range g.Values {
+		for i, figure := range g.Values {
 			name := e.Releases[i].Name
-			if v.Value == nil {
+			if figure.Value == nil {
 				c.complain(&c.missing, "%s/%s/%s has no value", windowKey(s.name, e.WindowStart), g.Name, name)
-			} else if x := v.Value.InexactFloat64(); x < truth.low[name] || x > truth.high[name] {
+			} else if x := figure.Value.InexactFloat64(); x < truth.low[name] || x > truth.high[name] {
 				c.complain(&c.different, "%s/%s/%s is %v, but the events say %v", windowKey(s.name, e.WindowStart), g.Name, name, x, truth)
 			}
 		}
@@ -272,36 +317,32 @@ func (c *checker) checkWindow(s promised, e ledger.Entry, deeds []deed) {
 
 // checkBudgets adds up the charges of every period.
 func (c *checker) checkBudgets() {
-	limits, shared := map[string]budget.Limit{}, map[string]int{}
+	accounts, shared := map[string][]ledger.Entry{}, map[string]int{}
 	for _, s := range c.streams {
-		limits[s.budget] = s.limit
-		shared[s.budget]++
+		shared[s.account]++
 		for _, e := range c.of(s.name) {
-			if price := priceOf(e); e.Reason == "" && !price.Equal(s.price) || e.Budget != s.budget {
-				c.complain(&c.overspent, "%s charges %s to %s, want %s to %s", windowKey(s.name, e.WindowStart), price, e.Budget, s.price, s.budget)
+			v := c.follows[windowKey(s.name, e.WindowStart)]
+			if price := priceOf(e); !price.Equal(v.price()) || e.Budget != v.budget {
+				c.complain(&c.overspent, "%s charges %s to %s, want %s to %s", windowKey(s.name, e.WindowStart), price, e.Budget, v.price(), v.budget)
 			}
+			accounts[s.account] = append(accounts[s.account], e)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		var all []ledger.Entry
-		for _, e := range c.entries {
-			if e.Budget == name {
-				all = append(all, e)
-			}
-		}
-		for _, e := range all {
+	for _, name := range slices.Sorted(maps.Keys(accounts)) {
+		for _, e := range accounts[name] {
+			key := windowKey(e.Stream, e.WindowStart)
+			limit := c.follows[key].limit
 			spent := decimal.Decimal{}
-			for _, o := range all {
-				if o.Reason == "" && !o.WindowEnd.After(e.WindowEnd) && o.WindowEnd.After(e.WindowEnd.Add(-limits[name].Per)) {
+			for _, o := range accounts[name] {
+				if o.Reason == "" && !o.WindowEnd.After(e.WindowEnd) && o.WindowEnd.After(e.WindowEnd.Add(-limit.Per)) {
 					spent = spent.Add(priceOf(o))
 				}
 			}
-			key := windowKey(e.Stream, e.WindowStart)
 			switch {
-			case e.Reason == "" && spent.Cmp(limits[name].Epsilon) > 0:
-				c.complain(&c.overspent, "with %s the budget %s has spent %s of %s", key, name, spent, limits[name].Epsilon)
-			case e.Reason == ledger.BudgetExhausted && shared[name] == 1 && spent.Add(priceOf(e)).Cmp(limits[name].Epsilon) <= 0:
-				c.complain(&c.missing, "%s is withheld although the budget %s has spent only %s of %s", key, name, spent, limits[name].Epsilon)
+			case e.Reason == "" && spent.Cmp(limit.Epsilon) > 0:
+				c.complain(&c.overspent, "with %s the account %s has spent %s of %s", key, name, spent, limit.Epsilon)
+			case e.Reason == ledger.BudgetExhausted && shared[name] == 1 && spent.Add(priceOf(e)).Cmp(limit.Epsilon) <= 0:
+				c.complain(&c.missing, "%s is withheld although the account %s has spent only %s of %s", key, name, spent, limit.Epsilon)
 			}
 		}
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/topics"
 )
 
 // finish waits for the last windows with events, ends all processes, and judges what they leave.
 func (c *chaos) finish(deeds []deed) {
-	every := c.streams[0].every
+	every := c.streams[0].definitions[0].every
 	e := evidence{from: c.from, to: time.Now().UTC().Truncate(every), streams: c.streams, deeds: deeds}
 	c.await(e.to)
 	for len(c.members) > 0 {
@@ -43,7 +44,7 @@ func (c *chaos) finish(deeds []deed) {
 	events, certain := 0, 0
 	for _, d := range deeds {
 		events++
-		if !d.acked.IsZero() && d.acked.Before(d.at.Truncate(every).Add(every+c.streams[0].grace)) {
+		if !d.acked.IsZero() && d.acked.Before(d.at.Truncate(every).Add(every+c.streams[0].definitions[0].grace)) {
 			certain++
 		}
 	}
@@ -62,36 +63,28 @@ func (c *chaos) finish(deeds []deed) {
 	fmt.Println(v)
 }
 
-// await returns when all windows that end at a moment or before are published, or when nothing more comes for so long
-// that they will not.
+// await returns when every stream has published a window that ends at a moment or later, or when nothing more comes for
+// so long that it will not.
 func (c *chaos) await(end time.Time) {
 	const patience = 3 * time.Minute
-	for last, since := -1, time.Now(); ; c.wait(time.Second) {
-		waiting := map[string]bool{}
+	for last, since := -1, time.Now(); time.Since(since) < patience; c.wait(time.Second) {
+		waiting, n := map[string]bool{}, 0
 		for _, s := range c.streams {
-			for start := c.from; !start.Add(s.size).After(end); start = start.Add(s.every) {
-				waiting[windowKey(s.name, start)] = true
-			}
+			waiting[s.name] = true
 		}
 		for p := range 2 {
 			for _, l := range c.read(c.output, p) {
-				var r struct {
-					Stream string    `json:"stream"`
-					Start  time.Time `json:"window_start"`
+				if r, _, err := outputs.Decode(l.value); err == nil && !l.aborted && !r.WindowEnd.Before(end) {
+					delete(waiting, r.Stream)
 				}
-				if err := json.Unmarshal(l.value, &r); err == nil && !l.aborted {
-					delete(waiting, windowKey(r.Stream, r.Start))
-				}
+				n++
 			}
 		}
 		if len(waiting) == 0 {
 			return
 		}
-		if len(waiting) != last {
-			last, since = len(waiting), time.Now()
-		}
-		if time.Since(since) > patience {
-			return // the checker will say what is missing
+		if n != last {
+			last, since = n, time.Now()
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"syscall"
 	"time"
 
@@ -81,9 +82,9 @@ var chaosFaults = []fault{
 	}},
 	{"transactions are aborted", 4, func(c *chaos) bool {
 		// As by a process that believes itself alone: it takes the transactional id while a draw is in the log and not committed.
-		for until := time.Now().Add(2 * c.streams[0].every); time.Now().Before(until); c.wait(0) {
+		for until := time.Now().Add(2 * c.streams[0].definitions[0].every); time.Now().Before(until); c.wait(0) {
 			for _, s := range c.streams {
-				place := topics.Place(s.budget, topics.Partitions)
+				place := topics.Place(s.newest().budget, topics.Partitions)
 				if !c.open(c.names.Ledger(), place) {
 					continue
 				}
@@ -108,10 +109,10 @@ var chaosFaults = []fault{
 	}},
 	{"partials are deleted", 2, func(c *chaos) bool {
 		s := c.streams[c.random.IntN(len(c.streams))]
-		place := topics.Place(s.budget, topics.Partitions)
+		place := topics.Place(s.newest().budget, topics.Partitions)
 		var of []string
 		for _, o := range c.streams {
-			if topics.Place(o.budget, topics.Partitions) == place {
+			if slices.ContainsFunc(o.definitions, func(v definition) bool { return topics.Place(v.budget, topics.Partitions) == place }) {
 				of = append(of, o.name)
 			}
 		}

@@ -106,41 +106,54 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	c.from = time.Now().UTC().Truncate(2 * size).Add(4 * size)
 	plenty := budget.Limit{Epsilon: decimal.New(1, 15), Per: 24 * time.Hour}
 	scarce := budget.Limit{Epsilon: decimal.NewFromInt(2), Per: time.Minute}
+	figures := definition{budget: "plenty", size: size, every: size, grace: grace, groups: []string{"eu", "us"}, releases: []string{"users", "slow", "p50"},
+		epsilon: decimal.NewFromInt(1_000_000), limit: plenty, exact: true}
+	hopping := figures
+	hopping.size, hopping.groups = 2*size, []string{""}
 	c.streams = []promised{
-		{name: "tumbling", budget: "plenty", input: input, policy: "last", size: size, every: size, grace: grace, groups: []string{"eu", "us"},
-			releases: []string{"users", "slow", "p50"}, price: decimal.NewFromInt(3_000_000), limit: plenty, exact: true},
-		{name: "hopping", budget: "plenty", input: input, policy: "max", size: 2 * size, every: size, grace: grace, groups: []string{""},
-			releases: []string{"users", "slow", "p50"}, price: decimal.NewFromInt(3_000_000), limit: plenty, exact: true},
+		{name: "tumbling", account: "plenty", input: input, policy: "last", definitions: []definition{figures}},
+		{name: "hopping", account: "plenty", input: input, policy: "max", definitions: []definition{hopping}},
 		// Its figures are all but noise: two draws of one window would differ.
-		{name: "scarce", budget: "scarce", input: other, policy: "last", size: size, every: size, grace: grace, groups: []string{"eu", "us"},
-			releases: []string{"p50"}, price: decimal.New(2, -1), limit: scarce},
-	}
-	yaml := fmt.Sprintf("version: 1\nbudgets:\n  - {name: plenty, epsilon: %s, per: 24h}\n  - {name: scarce, epsilon: %s, per: 1m}\nstreams:\n", plenty.Epsilon, scarce.Epsilon)
-	for _, s := range c.streams {
-		yaml += c.stream(s)
+		{name: "scarce", account: "scarce", input: other, policy: "last", definitions: []definition{{budget: "scarce", size: size, every: size, grace: grace,
+			groups: []string{"eu", "us"}, releases: []string{"p50"}, epsilon: decimal.New(2, -1), limit: scarce}}},
 	}
 	c.file = filepath.Join(t.TempDir(), "streams.yaml")
-	if err := os.WriteFile(c.file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	c.configure()
 	t.Cleanup(func() { c.keepLogs(seed) })
 	return c
 }
 
-func (c *chaos) stream(s promised) string {
-	group, groups, epsilon, upper := "", "", "0.2", 1_000_000
-	if len(s.groups) > 1 {
-		group, groups = ", group: group", "    groups: ["+strings.Join(s.groups, ", ")+"]\n"
+// configure writes the streams file, by the newest definitions.
+func (c *chaos) configure() {
+	yaml, budgets := "streams:\n", "version: 1\nbudgets:\n"
+	seen := map[string]bool{}
+	for _, s := range c.streams {
+		v := s.newest()
+		yaml += c.stream(s.name, s.input, s.policy, v)
+		if !seen[v.budget] {
+			seen[v.budget] = true
+			budgets += fmt.Sprintf("  - {name: %s, epsilon: %s, per: %s}\n", v.budget, v.limit.Epsilon, budget.FormatPer(v.limit.Per))
+		}
 	}
-	if s.exact {
-		epsilon, upper = "1000000", chaosUpper
+	if err := os.WriteFile(c.file, []byte(budgets+yaml), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *chaos) stream(name, input, policy string, v definition) string {
+	group, groups, upper := "", "", 1_000_000
+	if len(v.groups) > 1 {
+		group, groups = ", group: group", "    groups: ["+strings.Join(v.groups, ", ")+"]\n"
+	}
+	if v.exact {
+		upper = chaosUpper
 	}
 	releases := ""
-	for _, r := range s.releases {
+	for _, r := range v.releases {
 		releases += fmt.Sprintf("      - {name: %s, %s, epsilon: %s}\n", r, map[string]string{
-			"users": "statistic: count", "slow": fmt.Sprint("statistic: count, above: ", chaosSlow), "p50": "statistic: median"}[r], epsilon)
+			"users": "statistic: count", "slow": fmt.Sprint("statistic: count, above: ", chaosSlow), "p50": "statistic: median"}[r], v.epsilon)
 	}
-	return fmt.Sprintf(`  - name: %s
+	text := fmt.Sprintf(`  - name: %s
     input: {topic: %s, user: user, value: value, time: time%s, max_future: %s}
 %s    bounds: {lower: 0, upper: %d, step: 1, prior: uniform}
     window: {size: %s, every: %s, grace: %s, start: %s}
@@ -149,7 +162,11 @@ func (c *chaos) stream(s promised) string {
 %s    output: {topic: %s}
     budget: %s
     on_exhausted: withhold
-`, s.name, s.input, group, chaosFuture, groups, upper, s.size, s.every, s.grace, c.from.Format(time.RFC3339), s.policy, releases, c.output, s.budget)
+`, name, input, group, chaosFuture, groups, upper, v.size, v.every, v.grace, c.from.Format(time.RFC3339), policy, releases, c.output, v.budget)
+	if v.continues != "" {
+		text += "    continues: " + v.continues + "\n"
+	}
+	return text
 }
 
 // start starts a process.
