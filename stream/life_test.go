@@ -61,6 +61,41 @@ func TestPartsAreDeletedBeforeTheirRelease(t *testing.T) {
 	})
 }
 
+// TestAllPartsAreDeleted empties the log of parts while nothing is written to it: the window that they belonged to says
+// so, though it is cut only after that.
+func TestAllPartsAreDeleted(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const size = 30 * time.Second
+		start := time.Now().UTC().Truncate(size).Add(size)
+		w := newWorld(t, b, 1, strings.NewReplacer("size: 1h, every: 1h", "size: 30s, every: 30s", "2026-01-01T00:00:00Z", start.Format(time.RFC3339),
+			"2026-01-01T03:00:00Z", start.Add(size).Format(time.RFC3339)).Replace(withBudget("1000000000")))
+		b.Produce(t, w.input, 0, recent([]event{{User: "lost", Value: 1, Time: start}})...)
+		names := topics.Names{App: w.app}
+		place := topics.Place("users", topics.Partitions)
+		// A bag of one event is already too large, and so written long before its window is due.
+		s := w.start(only(stream.Ingest), func(s *stream.Service) { s.BagBytes = 1 })
+		kafkatest.Await(t, "the event is in a part", func() bool { return w.records(names.Partials()) >= 3 })
+		s.end(t)
+		end, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), names.Partials(), []int{place})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.DeleteRecords(t, names.Partials(), place, end[place])
+		s = w.start(only(stream.Release))
+		kafkatest.Await(t, "the release stage has looked for parts", func() bool { return s.has(t, names.ReleaseGroup(), fmt.Sprint(place)) })
+		rest := w.start(only(stream.Ingest, stream.Publish))
+		for id, r := range w.await(1) {
+			if !r.Incomplete {
+				t.Errorf("%s = %v is not marked incomplete", id, r.Value)
+			}
+		}
+		rest.end(t)
+		s.end(t)
+		w.audit()
+	})
+}
+
 // TestOffsetsExpire deletes the consumer groups of a service that is stopped, as Kafka does after a week: nothing is
 // published again, and nothing is missing.
 func TestOffsetsExpire(t *testing.T) {

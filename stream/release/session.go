@@ -34,6 +34,8 @@ type session struct {
 	priors   []*prior // of the programs, as far as the ledger has been read and written
 	gather   *windows.Gathering
 	reader   *fetch.Reader
+	lost     int64 // records that were deleted before they were read, if none has been read since …
+	lostFrom int64 // … and where they began
 	kept     *stage.Latest[int64]
 	keepAt   time.Time
 	// continued are the ledger partitions elsewhere whose charges count here; settled are the budgets to whose books
@@ -88,7 +90,7 @@ func (w *worker) session(ctx context.Context) error {
 		s.Lag(s.Names.ReleaseGroup(), s.at, s.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)
-			s.kept.Put(s.gather.Needs(s.reader.Position()))
+			s.kept.Put(s.needs())
 		}
 	}
 	return nil
@@ -138,6 +140,15 @@ func (s *session) progressed() {
 	}
 }
 
+// needs is the lowest offset that the next session has to begin at, to know of undecided windows what this one does.
+func (s *session) needs() int64 {
+	position := s.reader.Position()
+	if s.lost > 0 {
+		position = s.lostFrom
+	}
+	return s.gather.Needs(position)
+}
+
 // keep writes the progress, and commits it for the group so that other tools see the lag. The progress is what counts.
 func (s *session) keep(ctx context.Context, offset int64) {
 	ctx, cancel := context.WithTimeout(ctx, keepEvery)
@@ -168,13 +179,16 @@ func (s *session) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lost := page.Lost > 0
+	if page.Lost > 0 && s.lost == 0 {
+		s.lostFrom = from
+	}
+	s.lost += page.Lost
 	err = page.Each(func(r *fetch.Record) error {
 		written := time.UnixMilli(r.Time)
-		if lost {
-			s.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Int64("records", page.Lost))
-			s.gather.Lose(from, written)
-			lost = false
+		if s.lost > 0 { // all of them were written before this one, which may have been long in coming
+			s.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Int64("records", s.lost))
+			s.gather.Lose(s.lostFrom, written)
+			s.lost = 0
 		}
 		if err := s.gather.Add(r.Value, r.Offset, written); err != nil {
 			s.Log.Error("a part is unreadable: its windows will be marked incomplete", zap.Int("partition", s.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
