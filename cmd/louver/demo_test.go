@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafkaconn"
 )
 
@@ -62,7 +63,7 @@ func watch(t *testing.T, s scene, enough func([]picture) bool) *audience {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	a := &audience{t: t, enough: enough, end: cancel}
-	c := &demoCommand{MetricsSettings: MetricsSettings{MetricsAddr: "127.0.0.1:0"}, ServiceSettings: ServiceSettings{ShutdownTimeout: time.Minute}}
+	c := &demoCommand{MetricsSettings: MetricsSettings{MetricsAddr: "127.0.0.1:0"}, ServiceSettings: ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes}}
 	if err := c.play(ctx, s, a, zap.NewNop()); err != nil && ctx.Err() == nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,7 @@ type LogSettings struct {
 // ServiceSettings belong to services.
 type ServiceSettings struct {
 	ShutdownTimeout time.Duration `envconfig:"LOUVER_SHUTDOWN_TIMEOUT" default:"20s" placeholder:"DURATION" help:"How long to wait for a clean end after SIGTERM."`
+	BagBytes        int64         `envconfig:"LOUVER_BAG_BYTES" default:"268435456" placeholder:"BYTES" help:"Memory for open windows, in bytes. What exceeds it is written to Kafka before the windows close. As much again may hold what waits for its release."`
 }
 
 // Environment is all that is read from variables.
@@ -103,7 +104,7 @@ func readEnvironment() (Environment, error) {
 }
 
 // wanted says what variables of a type hold.
-var wanted = map[string]string{"bool": "true or false", "int": "a whole number", "time.Duration": "a duration, such as 20s"}
+var wanted = map[string]string{"bool": "true or false", "int": "a whole number", "int64": "a whole number", "time.Duration": "a duration, such as 20s"}
 
 // applyEnvironment gives every setting of a command line that no flag has set the environment's value.
 func applyEnvironment(parsed *kong.Context) error {

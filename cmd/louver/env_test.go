@@ -17,6 +17,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 	"github.com/segmentio/kafka-go/sasl/plain"
+
+	"github.com/louver/louver/stream"
 )
 
 func TestEnvironmentDefaults(t *testing.T) {
@@ -31,7 +33,7 @@ func TestEnvironmentDefaults(t *testing.T) {
 		HTTPSettings:    HTTPSettings{HTTPAddr: "127.0.0.1:8080"},
 		MetricsSettings: MetricsSettings{MetricsAddr: "127.0.0.1:9797"},
 		LogSettings:     LogSettings{LogLevel: "info", LogFormat: "console"},
-		ServiceSettings: ServiceSettings{ShutdownTimeout: 20 * time.Second},
+		ServiceSettings: ServiceSettings{ShutdownTimeout: 20 * time.Second, BagBytes: stream.DefaultBagBytes},
 	}
 	if d := cmp.Diff(want, e); d != "" {
 		t.Error(d)
@@ -69,7 +71,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 		"SCHEMA_REGISTRY_URL": "http://r", "SCHEMA_REGISTRY_USERNAME": "ru", "SCHEMA_REGISTRY_PASSWORD_FILE": "rp",
 		"APP_ID": "app", "STREAMS": "s.yaml", "TOPICS_CREATE": "false", "TOPICS_REPLICATION": "3", "HTTP_ADDR": ":1", "METRICS_ADDR": ":2",
 		"HTTP_BASE_PATH": "/x", "HTTP_WEB_CONFIG_FILE": "h", "METRICS_WEB_CONFIG_FILE": "m", "DEBUG_ENDPOINTS": "true",
-		"LOG_LEVEL": "debug", "LOG_FORMAT": "json", "SHUTDOWN_TIMEOUT": "3s",
+		"LOG_LEVEL": "debug", "LOG_FORMAT": "json", "SHUTDOWN_TIMEOUT": "3s", "BAG_BYTES": "5000000",
 	}
 	for name, value := range variables {
 		t.Setenv("LOUVER_"+name, value)
@@ -77,7 +79,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 	want := Environment{
 		KafkaSettings{[]string{"a:1", "b:2"}, true, "ca", "cert", "key", "srv", "PLAIN", "me", "pw", "pwf", "id", "read_uncommitted"},
 		RegistrySettings{"http://r", "ru", "rp"}, AppSettings{"app", "s.yaml"}, TopicSettings{false, 3},
-		HTTPSettings{":1", "/x", "h"}, MetricsSettings{":2", "m", true}, LogSettings{"debug", "json"}, ServiceSettings{3 * time.Second},
+		HTTPSettings{":1", "/x", "h"}, MetricsSettings{":2", "m", true}, LogSettings{"debug", "json"}, ServiceSettings{3 * time.Second, 5_000_000},
 	}
 	got, err := settingsOf(t)
 	if err != nil {
@@ -97,6 +99,13 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 	}
 }
 
+func TestBagBytesReachTheService(t *testing.T) {
+	s := service{ServiceSettings: ServiceSettings{BagBytes: 5_000_000}}
+	if got := s.engine(nil).BagBytes; got != 5_000_000 {
+		t.Errorf("the service may hold %d bytes, want 5000000", got)
+	}
+}
+
 func TestEnvironmentMistakes(t *testing.T) {
 	t.Setenv("STREAMS", "somebody else's") // without the prefix
 	if e, err := readEnvironment(); err != nil || e.Streams != "" {
@@ -109,6 +118,11 @@ func TestEnvironmentMistakes(t *testing.T) {
 	t.Setenv("LOUVER_SHUTDOWN_TIMEOUT", "soon")
 	commandLine(t, "", "version").wants(t, exitInvalid, `louver: LOUVER_SHUTDOWN_TIMEOUT="soon"; want a duration, such as 20s`)
 	t.Setenv("LOUVER_SHUTDOWN_TIMEOUT", "20s")
+	t.Setenv("LOUVER_BAG_BYTES", "256MiB")
+	commandLine(t, "", "version").wants(t, exitInvalid, `louver: LOUVER_BAG_BYTES="256MiB"; want a whole number`)
+	t.Setenv("LOUVER_BAG_BYTES", "256")
+	commandLine(t, "", "run", "--streams", file(t, "streams.yaml", streamsFile)).wants(t, exitInvalid, "louver: LOUVER_BAG_BYTES=256; want at least 1048576 (1 MiB)")
+	t.Setenv("LOUVER_BAG_BYTES", "268435456")
 	t.Setenv("LOUVER_KAFKA_TLS", "yes")
 	commandLine(t, "", "version").wants(t, exitInvalid, `louver: LOUVER_KAFKA_TLS="yes"; want true or false`)
 	t.Setenv("LOUVER_KAFKA_TLS", "true")

@@ -114,13 +114,14 @@ type service struct {
 // run works until ctx ends and then for at most the shutdown timeout. It listens before it connects and until all work
 // has ended, so that the probes always answer.
 func (s *service) run(ctx context.Context) error {
+	if s.BagBytes < leastBagBytes {
+		return fmt.Errorf("LOUVER_BAG_BYTES=%d; want at least %d (1 MiB)", s.BagBytes, leastBagBytes)
+	}
 	operators := prometheus.NewRegistry()
 	gauges := outputs.NewGauges()
 	public := prometheus.NewRegistry()
 	public.MustRegister(gauges)
-	engine := &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
-		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, Metrics: operatorMetrics(operators, s.streams), Log: s.log,
-		Health: health.New(s.log, s.stages...)}
+	engine := s.engine(operatorMetrics(operators, s.streams))
 	var servers []server
 	if s.HTTPAddr != "" {
 		servers = append(servers, server{s.HTTPAddr, publicHandler(public, engine.Health.Report)})
@@ -149,6 +150,15 @@ func (s *service) run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// leastBagBytes keeps parts from becoming so small that writing them is most of the work.
+const leastBagBytes = 1 << 20
+
+// engine is the service proper, as the settings want it.
+func (s *service) engine(m *metrics.Operator) *stream.Service {
+	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
+		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes, Metrics: m, Log: s.log, Health: health.New(s.log, s.stages...)}
 }
 
 // work serves, connects, and runs the stages until ctx ends.
