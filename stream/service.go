@@ -1,8 +1,3 @@
-// Package stream is the service: three stages between Kafka topics.
-//
-// ingest reads events into bags and seals them, release merges sealed bags and draws the figures, publish copies the
-// figures to the output topics. Any number of processes with one app id share the work through Kafka's consumer groups;
-// transactions fence those that have been replaced. All that lasts is in Kafka.
 package stream
 
 import (

@@ -1,0 +1,131 @@
+// Package stream is the service: three stages between Kafka topics. Events of persons go in, one number a record.
+// Differentially private statistics of windows of event time come out.
+//
+// This page is the map. It follows an event and a charge through the service, and then says what is promised and which
+// package keeps each promise.
+//
+// # The picture
+//
+//	 input topics         events (personal)
+//	      │
+//	   ingest             one worker for each partition of an input topic
+//	      │               writes parts and marks, each at least once
+//	<app>.partials        what users contribute to open windows, under hashes (personal)
+//	      │
+//	   release            one worker for each partition of the partials
+//	      │               writes one entry a window, in a transaction
+//	 <app>.ledger         every charge and every value (public), kept for ever
+//	      │
+//	   publish            one worker for each partition of the ledger
+//	      │               writes records and its progress, in a transaction
+//	output topics         one record a value (public)
+//
+//	<app>.control         what all processes agree on: the hash key, the definitions of the streams,
+//	                      which budget pays for what, how many partitions an input has
+//	<app>.progress        how far each worker has come
+//
+// Any number of processes with the same app id share the work. Each stage is a consumer group ([stage.Run]), and a process
+// runs all stages or some. Everything that must outlive a process is in these topics: a process has no disk.
+//
+// # The way of an event
+//
+//  1. [fetch.Reader] delivers the record. Package codec decodes it to an Event: a user, a value as a point of the grid, a
+//     group and a time. A record that does not decode is rejected and counted.
+//  2. [windows.Hasher] replaces the user by a keyed hash. The key is in the control topic.
+//  3. The event goes into the [windows.Bag] of the slice that holds its time. A slice is as long as the step from one
+//     window to the next. A bag keeps one contribution for each user and group, chosen by the stream's policy. This is
+//     where the sensitivity is fixed.
+//  4. Every half minute, at every cut, and whenever the bags are too large, ingest writes each bag as a [windows.Part] and
+//     then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts and marks
+//     go to the partition of the partials that belongs to the stream's budget.
+//  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] makes one
+//     bag of the window's parts; a user who is in several of them counts as if all records had been in one. Its Sample
+//     holds values and how many users have each, and no hashes.
+//  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. All else that it uses is
+//     public: the definition, and what was published before. Groups without users are drawn like all others.
+//  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
+//  8. Publish expands the entry to the records of the output topic. An entry holds all that its records say, so this is a
+//     copy. [publish.Sink] is where other destinations would attach.
+//
+// # The way of a charge
+//
+// What a window costs follows from the stream's definition alone ([config.Stream.Price]). All windows of a budget are
+// decided by one worker, that of the budget's partition ([topics.Place]), in the order in which they are due.
+//
+// The worker knows what is spent from the ledger. When it gets a partition it reads that partition from the first entry
+// on, into [ledger.Books]. For each window [ledger.Books.Settle] asks whether the price fits under the limit. The answer
+// depends on earlier entries, the window, the price and the limit, never on data. A window that does not fit is withheld
+// whole: nothing is drawn and nothing is charged, and the entry says so.
+//
+// The charge and the values are one record. There is no value without a charge, and none is charged twice.
+//
+// [control.Load] decides which budget may pay for a stream. Where a stream changes its budget, or a second budget begins
+// to pay for the same input, the file has to say whether the former spending counts (`continues`) or is left out
+// (`fresh`). A budget that continues another one first waits until the last charge of that one is in the ledger.
+//
+// # What is promised, and where
+//
+// Windows close by the clock. When a window is due (its end plus grace), ingest asks for the end offset of the partition:
+// that is the window's cut. Whether a record counts in a window is a property of its event time, its offset and the cut,
+// not of when somebody read it. So it makes no difference how far a reader has come, nor how often it starts again: the
+// first cut in the log counts. A record is late if it lies beyond the cuts of all windows that hold its time. See package
+// [ingest].
+//
+// Reading twice is harmless. Each policy chooses by a total order, so parts may overlap and may come in any order. That is
+// why parts need no transactions. See package [windows].
+//
+// Nothing waits for what cannot come. Marks form a chain of offsets for each partition. Where the chain has a gap, or a
+// mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and
+// incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
+//
+// One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
+// ([txn.Open]). Noise that was drawn in an aborted transaction still stands in the ledger's log, where readers of
+// uncommitted records see it. The next session therefore reads the aborted entries too, and commits them again byte for
+// byte instead of drawing anew. See package [release].
+//
+// One record. An output record is written in the same transaction as the progress of its worker, and its bytes follow from
+// the entry. A reader of committed records sees it once. See package [publish].
+//
+// Progress does not expire. Offsets that a group commits are forgotten a week after its last member left. Workers resume
+// from [progress.Log] and commit offsets only so that other tools can show the lag. Windows that are decided are known
+// from the ledger, not from the progress.
+//
+// Definitions are epochs. Processes act on the newest epoch in the control topic and not on their own files. A changed
+// file becomes a new epoch, which begins at a boundary of the old windows and the new ones, at least 20 seconds ahead. The
+// windows that began before it are finished by the old definition. Every part carries the number of its definition. A
+// process with an older file follows the others. When an epoch appears, [Service.Run] begins its stages again. See package
+// [control].
+//
+// Inputs may grow. How many partitions a window takes is agreed on in the control topic ([control.Inputs]): windows that
+// are due after that moment wait for a cut of every partition, earlier ones for the partitions that there were. A topic
+// with fewer partitions, or one made anew, ends no stream; what is lost makes windows incomplete.
+//
+// Memory is bounded. [Service.BagBytes] limits the open bags of a process, and again the parts that release holds; parts
+// beyond that are read again when their window is decided. Compressed batches are unpacked as a stream. What is left
+// grows with the users of the one window that is being merged.
+//
+// Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and an
+// output that takes no records holds up no other output. Whatever a broker refuses is tried again for ever, partition by
+// partition. Only two kinds of error end a stage, and the process with it ([stage.Final]): a topic that does not fit, and
+// a ledger that cannot be read in full, since then nobody knows what was charged.
+//
+// The clock is watched. A clock that steps, or disagrees with the brokers, closes no windows until it is right again: they
+// would be charged while their events are still to come. See package [clock].
+//
+// One can see it. [health.Monitor] tells whether the process does its work and what it waits for; package [metrics] counts
+// for operators. What concerns persons, such as rejected and late records, is counted for operators only.
+//
+// # What is not promised
+//
+// Ledgers are read from their beginning whenever a partition changes hands, so a worker starts the later the longer the
+// ledger is. Parts of decided windows stay in the partials until their retention is over. A reader of uncommitted output
+// records may see the same value twice.
+//
+// # Other packages
+//
+// [config] reads the streams file. [kafkaconn] connects and retries, [group] is membership in a consumer group, [txn]
+// writes, and [topics] knows every topic and right that is needed. [episode] keeps the log short while a fault lasts.
+// Package outputs reads what was published; audit is in package [ledger]. Packages replay, simulate and shape serve
+// the demo and the command line, kafkatest the tests. Outside stream, package windows knows nothing of Kafka, budget
+// nothing of mechanisms, and mechanisms nothing of either.
+package stream
