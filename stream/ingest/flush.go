@@ -137,12 +137,15 @@ func (p *partition) writeOnce(ctx context.Context, records []txn.Record) error {
 	return txn.Send(ctx, p.Conn.Client, records, txn.OnRetry(p.Writing(records[0].Topic)))
 }
 
-// progress is how far everything is written.
+// progress is how far everything is written. A route whose windows are all cut needs no record any more: a restart does
+// not read again for its sake.
 func (p *partition) progress() progressRecord {
 	position := p.position()
 	next := progressRecord{Offset: position, Base: p.base, Read: max(position, p.reported), Streams: map[string]streamProgress{}}
 	for _, r := range p.routes {
-		next.Offset = min(next.Offset, r.from)
+		if !r.finished() {
+			next.Offset = min(next.Offset, r.from)
+		}
 		next.Streams[r.key()] = streamProgress{From: r.from, Through: r.through}
 	}
 	next.Offset -= p.base

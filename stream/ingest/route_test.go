@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/windows"
 )
 
@@ -176,5 +177,20 @@ func TestBeforeTheStartIsLate(t *testing.T) {
 	}
 	if v := r.add(1, 3600*second, nil, jsonEvent(1, 101)); v.late {
 		t.Error("an event after the start is late")
+	}
+}
+
+// TestProgressWaitsForNoFinishedEdition has one edition whose windows are all cut, and that has not written since.
+func TestProgressWaitsForNoFinishedEdition(t *testing.T) {
+	old, now := testRoute(t, testStream(t)), testRoute(t, testStream(t))
+	old.schedule.End, old.through, old.from = 10*second, 10*second, 5
+	now.edition, now.from = 1, 90
+	p := &partition{routes: []*route{old, now}, reader: fetch.New(nil, nil, fetch.Options{}).Partition("in", 0, 100)}
+	if got := p.progress().Offset; got != 90 {
+		t.Errorf("a restart begins at offset %d, want 90", got)
+	}
+	old.through -= second
+	if got := p.progress().Offset; got != 5 {
+		t.Errorf("a restart begins at offset %d while a window is not cut, want 5", got)
 	}
 }
