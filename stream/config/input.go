@@ -32,7 +32,7 @@ var inputForm = form{
 	{name: "group", absent: "one group, without a name", example: "region", meaning: "the field that says to which of the `groups` the event belongs",
 		value: into(field("", "a field"), func(in *Input, v string) { in.Group = v })},
 	{name: "user_partitioned", fallback: "false", example: "true",
-		meaning: "whether all records of a user are in one partition of the topic. Then Louver need not compare users across partitions",
+		meaning: "whether all records of a user are in one partition of the topic. What is released is the same either way",
 		value:   into(boolean(), func(in *Input, v bool) { in.UserPartitioned = v })},
 	{name: "columns", required: true, only: csv, example: "[ts, user_id, latency_ms]", meaning: "the names of the columns, in order",
 		value: into(listOf(name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, most), func(in *Input, v []string) { in.Columns = v })},

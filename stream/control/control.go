@@ -1,5 +1,6 @@
 // Package control keeps what all processes of one app must agree on, in a compacted topic: the key under which users
-// are hashed, where each stream starts, and which budgets an input topic has been charged to.
+// are hashed, the definitions of the streams and the windows that follow each, which budget pays for a stream, and how
+// many partitions of an input a window takes.
 //
 // Writers take turns by a transactional id: whoever opens it ends the turn of everybody before, reads the topic to its
 // end, and writes what is missing in one transaction.

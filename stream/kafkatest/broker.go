@@ -280,10 +280,3 @@ func (b *Broker) ConsumeValues(t testing.TB, topic string, partition int) []stri
 	}
 	return out
 }
-
-func (b *Broker) String() string {
-	if b.Fake != nil {
-		return "fake broker"
-	}
-	return fmt.Sprintf("Apache Kafka %s", Version())
-}

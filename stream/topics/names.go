@@ -10,7 +10,7 @@ const Partitions = 8
 // Names derives the names of internal topics, groups and transactional ids from the app id.
 type Names struct{ App string }
 
-// Control is the compacted topic of the user-hash key and the streams' starts.
+// Control is the compacted topic of what all processes agree on: see package control.
 func (n Names) Control() string { return n.App + ".control" }
 
 // Partials is the topic of parts and marks (personal, pseudonymous).
