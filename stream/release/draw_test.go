@@ -74,7 +74,7 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 		t.Fatal(err)
 	}
 	entry, learned := p.entry("app", w), newPrior(p)
-	if err := learned.ready(learned.number(w.End)); err != nil {
+	if _, err := learned.before(w); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.draw(&entry, merger, learned, metrics.New(prometheus.NewRegistry(), nil, nil)); err != nil {

@@ -141,11 +141,11 @@ func unreadable(err error) error {
 	return err
 }
 
-// learn takes a committed entry into the books and the priors.
+// learn takes an entry into the books and the priors of all editions of its stream.
 func (s *session) learn(e ledger.Entry) error {
 	for i, p := range s.programs {
 		if p.stream.Name == e.Stream {
-			s.priors[i].read(e)
+			s.priors[i].learn(e)
 		}
 	}
 	return s.books.Add(e)

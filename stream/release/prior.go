@@ -18,6 +18,8 @@ const epoch = 512
 
 // prior learns base measures from what a stream has published: one filter for each group and release that asks for the
 // adaptive measure. Its state is a function of the ledger and of the configuration, and of nothing else.
+//
+// It learns every entry in the ledger's order. Before a window is drawn, before computes the measures of its draws.
 type prior struct {
 	program *program
 	series  []int // the draws that ask for it
@@ -51,19 +53,24 @@ func (a *prior) number(end int64) int64 { return end / int64(a.program.schedule.
 // began is the window that the filters of a window begin with.
 func began(window int64) int64 { return window - window%epoch - epoch }
 
-// read takes an entry in as the ledger has it, in the ledger's order.
-func (a *prior) read(e ledger.Entry) {
+// learn takes in an entry that is in the ledger, or will be unless this worker ends.
+func (a *prior) learn(e ledger.Entry) {
 	if len(a.series) == 0 {
 		return
 	}
+	p := a.published(e)
+	a.past = append(a.past, p)
+	old := began(p.window)
+	a.past = slices.DeleteFunc(a.past, func(q published) bool { return q.window < old })
+}
+
+func (a *prior) published(e ledger.Entry) published {
 	p := published{window: a.number(e.WindowEnd.UnixNano())}
 	for _, group := range a.program.stream.Groups {
 		values, users := a.of(e, group)
 		p.values, p.users = append(p.values, values), append(p.users, users)
 	}
-	a.past = append(a.past, p)
-	old := began(p.window)
-	a.past = slices.DeleteFunc(a.past, func(q published) bool { return q.window < old })
+	return p
 }
 
 // of finds what an entry published of a group, by name: the configuration may have been another one then.
@@ -93,11 +100,13 @@ func (a *prior) of(e ledger.Entry, group string) (values []int64, users *mechani
 	return values, users
 }
 
-// ready brings the filters to a window: everything before it is learnt, and nothing else.
-func (a *prior) ready(window int64) error {
+// before brings the filters to a window: everything before it is learnt, and nothing else. It returns what the measures
+// were computed from, nil if no draw asks for one.
+func (a *prior) before(w windows.Window) (*ledger.Prior, error) {
 	if len(a.series) == 0 {
-		return nil
+		return nil, nil
 	}
+	window := a.number(w.End)
 	if from := began(window); from != a.from || window < a.next {
 		a.from, a.next = from, from
 		a.filters = make([][]*mechanisms.Filter, len(a.program.stream.Groups))
@@ -105,22 +114,44 @@ func (a *prior) ready(window int64) error {
 			for _, d := range a.series {
 				f, err := mechanisms.NewFilter(a.program.draws[d].query)
 				if err != nil {
-					return fmt.Errorf("stream %s, release %s: %w", a.program.stream.Name, a.program.releases[a.program.draws[d].first].Name, err)
+					return nil, fmt.Errorf("stream %s, release %s: %w", a.program.stream.Name, a.program.releases[a.program.draws[d].first].Name, err)
 				}
 				a.filters[g] = append(a.filters[g], f)
 			}
 		}
 	}
+	read := int64(0)
 	for _, p := range a.past {
-		if p.window < a.next || p.window >= window {
+		if p.window >= window {
 			continue
+		}
+		read++
+		if p.window < a.next {
+			continue // learnt before
 		}
 		a.predict(p.window)
 		a.update(p)
 		a.predict(p.window + 1)
 	}
 	a.predict(window)
-	return nil
+	hash, err := a.hash()
+	return &ledger.Prior{Upto: read, Hash: hash}, err
+}
+
+// hash is that of all measures.
+func (a *prior) hash() (string, error) {
+	sum := sha256.New()
+	var b []byte
+	for _, filters := range a.filters {
+		for _, f := range filters {
+			var err error
+			if b, err = f.Measure().AppendBinary(b[:0]); err != nil {
+				return "", err
+			}
+			sum.Write(b)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
 // predict lets windows pass of which nothing more is learnt.
@@ -152,40 +183,13 @@ func (a *prior) measure(group, draw int) *mechanisms.Measure {
 	return nil
 }
 
-// mark says in an entry what its measures were computed from; nothing if none was.
-func (a *prior) mark(e *ledger.Entry, w windows.Window) error {
-	if len(a.series) == 0 {
-		return nil
-	}
-	sum := sha256.New()
-	var b []byte
-	for g := range a.filters {
-		for _, f := range a.filters[g] {
-			var err error
-			if b, err = f.Measure().AppendBinary(b[:0]); err != nil {
-				return err
-			}
-			sum.Write(b)
-		}
-	}
-	upto := int64(0)
-	for _, p := range a.past {
-		if p.window < a.number(w.End) {
-			upto++
-		}
-	}
-	e.Prior = &ledger.Prior{Upto: upto, Hash: hex.EncodeToString(sum.Sum(nil)[:16])}
-	return nil
-}
-
-// smooth learns from a drawn entry and fills in the estimates from this and earlier releases. It costs nothing: all of
-// it is published.
+// smooth fills in the estimates from the releases of a drawn entry and of earlier ones. It costs nothing: all of it is
+// published. The filters must stand at the entry's window.
 func (a *prior) smooth(e *ledger.Entry) {
 	if len(a.series) == 0 {
 		return
 	}
-	a.read(*e)
-	p := a.past[len(a.past)-1]
+	p := a.published(*e)
 	a.update(p)
 	for g := range e.Groups {
 		for i, d := range a.series {

@@ -60,7 +60,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.read(e)
+			a.learn(e)
 		}
 		return a
 	}
@@ -71,25 +71,18 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 		entry.Standing = ledger.Standing{StreamSpent: &decimal.Zero, BudgetSpent: &decimal.Zero}
 		if random.IntN(10) == 0 {
 			entry.Reason = ledger.BudgetExhausted
-			running.read(entry)
 		} else {
-			if err := running.ready(running.number(window.End)); err != nil {
-				t.Fatal(err)
-			}
-			if err := running.mark(&entry, window); err != nil {
+			var err error
+			if entry.Prior, err = running.before(window); err != nil {
 				t.Fatal(err)
 			}
 			if random.IntN(30) == 0 || i >= 3*epoch/2+90 {
-				a := anew()
-				if err := a.ready(a.number(window.End)); err != nil {
+				again, err := anew().before(window)
+				if err != nil {
 					t.Fatal(err)
 				}
-				var again ledger.Entry
-				if err := a.mark(&again, window); err != nil {
-					t.Fatal(err)
-				}
-				if *again.Prior != *entry.Prior {
-					t.Fatalf("window %d: a new worker has %+v, the old one %+v", i, again.Prior, entry.Prior)
+				if *again != *entry.Prior {
+					t.Fatalf("window %d: a new worker has %+v, the old one %+v", i, again, entry.Prior)
 				}
 				compared++
 			}
@@ -109,6 +102,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 				smoothed++
 			}
 		}
+		running.learn(entry)
 		value, err := entry.Encode()
 		if err != nil {
 			t.Fatal(err)

@@ -253,17 +253,12 @@ func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		for j, other := range s.programs {
-			if j != i && other.stream.Name == p.stream.Name {
-				s.priors[j].read(entry) // of another edition, as a session that begins later reads it
-			}
-		}
 		value, err := entry.Encode()
 		if err != nil {
 			return 0, err
 		}
 		tx.Records = append(tx.Records, s.record(entry, value))
-		if err := s.books.Add(entry); err != nil {
+		if err := s.learn(entry); err != nil {
 			return 0, errors.Join(ledger.ErrUnreadable, err)
 		}
 		s.gather.Decide(p.stream.Name, p.epoch, window)
@@ -330,13 +325,10 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
 	if e.Reason != "" {
-		learned.read(e)
 		return e, nil
 	}
-	if err := learned.ready(learned.number(window.End)); err != nil {
-		return e, err
-	}
-	if err := learned.mark(&e, window); err != nil {
+	var err error
+	if e.Prior, err = learned.before(window); err != nil {
 		return e, err
 	}
 	merged, lost, err := s.merge(ctx, p, window)
