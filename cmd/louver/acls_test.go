@@ -123,7 +123,7 @@ func (g *guarded) run() {
 			g.t.Logf("user %s, without %s on %s: %s", g.user, g.right, g.name, log[:min(len(log), 2000)])
 		}
 	})
-	g.process = louver(g.t, g.broker, "run", "--streams", g.file, "--app-id", g.user, "--topics-replication", "1")
+	g.process = louver(g.t, g.broker, "run", "--streams", g.file, "--app-id", g.user)
 }
 
 // works says whether figures are published and the bad and the late record are copied.

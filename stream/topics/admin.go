@@ -57,8 +57,15 @@ func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication
 		case t.Partitions == 0:
 			states[t.Name] = Yours
 		default:
-			missing = append(missing, kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replication,
-				ConfigEntries: entries(t)})
+			c := kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replication, ConfigEntries: entries(t)}
+			if t.internal() {
+				replicas, err := replicasOf(ctx, client, c)
+				if err != nil {
+					return nil, err
+				}
+				c.ConfigEntries = append(c.ConfigEntries, insync(replicas)...)
+			}
+			missing = append(missing, c)
 		}
 	}
 	if len(missing) == 0 {
@@ -128,6 +135,19 @@ func Counts(ctx context.Context, client *kafka.Client, plan []Topic) (map[string
 }
 
 func partitions(ctx context.Context, client *kafka.Client, plan []Topic) (map[string]int, error) {
+	all, err := described(ctx, client, plan)
+	if err != nil {
+		return nil, err
+	}
+	have := make(map[string]int, len(all))
+	for name, partitions := range all {
+		have[name] = len(partitions)
+	}
+	return have, nil
+}
+
+// described are the partitions of the topics that exist.
+func described(ctx context.Context, client *kafka.Client, plan []Topic) (map[string][]kafka.Partition, error) {
 	names := make([]string, len(plan))
 	for i, t := range plan {
 		names[i] = t.Name
@@ -136,13 +156,13 @@ func partitions(ctx context.Context, client *kafka.Client, plan []Topic) (map[st
 	if err != nil {
 		return nil, fmt.Errorf("read metadata: %w", err)
 	}
-	have := make(map[string]int, len(plan))
+	all := make(map[string][]kafka.Partition, len(plan))
 	for _, t := range res.Topics {
 		if t.Error == nil {
-			have[t.Name] = len(t.Partitions)
+			all[t.Name] = t.Partitions
 		}
 	}
-	return have, nil
+	return all, nil
 }
 
 // VerifyExisting is [Verify] before the first run: topics that Louver would create may be missing.
@@ -161,6 +181,10 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic) error {
 	if err != nil {
 		return err
 	}
+	shapes, err := described(ctx, client, plan)
+	if err != nil {
+		return err
+	}
 	var req kafka.DescribeConfigsRequest
 	byName := map[string]Topic{}
 	for _, t := range plan {
@@ -172,7 +196,7 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic) error {
 		}
 		byName[t.Name] = t
 		req.Resources = append(req.Resources, kafka.DescribeConfigRequestResource{ResourceType: kafka.ResourceTypeTopic,
-			ResourceName: t.Name, ConfigNames: []string{"cleanup.policy", "retention.ms", "retention.bytes"}})
+			ResourceName: t.Name, ConfigNames: []string{"cleanup.policy", "retention.ms", "retention.bytes", minInsync}})
 	}
 	res, err := client.DescribeConfigs(ctx, &req)
 	if err != nil {
@@ -186,7 +210,11 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic) error {
 		for _, e := range r.ConfigEntries {
 			settings[e.ConfigName] = e.ConfigValue
 		}
-		if err := fits(byName[r.ResourceName], settings); err != nil {
+		t := byName[r.ResourceName]
+		if err := fits(t, settings); err != nil {
+			return err
+		}
+		if err := survives(t, shapes[t.Name], settings[minInsync]); err != nil {
 			return err
 		}
 	}

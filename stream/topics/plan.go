@@ -29,8 +29,11 @@ type Topic struct {
 	Operations []string `json:"operations"`
 }
 
-// internal are the rights on the app's own topics.
-var internal = []string{"Read", "Write", "Create", "DescribeConfigs"}
+// internal says that a topic is the app's own.
+func (t Topic) internal() bool { return t.Cleanup != "" }
+
+// ownRights are the rights on the app's own topics.
+var ownRights = []string{"Read", "Write", "Create", "DescribeConfigs"}
 
 // Forever as a retention means that nothing is ever deleted.
 const Forever = time.Duration(-1)
@@ -40,13 +43,13 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	n := Names{app}
 	plan := []Topic{
 		{Name: n.Control(), Use: "user-hash key, budgets of streams, starts", Partitions: 1, Cleanup: "compact", Personal: true,
-			Operations: internal},
+			Operations: ownRights},
 		{Name: n.Partials(), Use: "parts of open windows", Partitions: Partitions, Cleanup: "delete", MinRetention: partialsRetention(streams), Personal: true,
-			Operations: internal},
+			Operations: ownRights},
 		{Name: n.Progress(), Use: "how far each worker has come", Partitions: Partitions, Cleanup: "compact", AppendTime: true,
-			Operations: internal},
+			Operations: ownRights},
 		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
-			Operations: internal},
+			Operations: ownRights},
 	}
 	seen := map[string]int{}
 	for i, t := range plan {
@@ -102,7 +105,7 @@ type Right struct {
 func Rights(app string, plan []Topic) []Right {
 	own := app + "."
 	rights := []Right{
-		{"topic", own, true, internal},
+		{"topic", own, true, ownRights},
 		{"group", own, true, []string{"Read"}},
 		{"transactional-id", own, true, []string{"Write"}},
 	}

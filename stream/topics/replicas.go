@@ -1,0 +1,114 @@
+package topics
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/createtopics"
+)
+
+// What the app's own topics hold must survive a broker: a charge that was acknowledged and is lost would be spent again.
+// With three replicas a record is acknowledged when two brokers have it, and one broker may be away. With fewer replicas
+// that would stop the app whenever one is.
+
+// minInsync is the setting that says how many brokers must have a record before it is acknowledged.
+const minInsync = "min.insync.replicas"
+
+// safe is the number of brokers that must have a record of a topic with so many replicas.
+func safe(replicas int) int {
+	if replicas >= 3 {
+		return 2
+	}
+	return 1
+}
+
+// insync is the setting with which a topic of the app is created; none if its number of replicas is not known.
+func insync(replicas int) []kafka.ConfigEntry {
+	if replicas <= 0 {
+		return nil
+	}
+	return []kafka.ConfigEntry{{ConfigName: minInsync, ConfigValue: strconv.Itoa(safe(replicas))}}
+}
+
+// replicasOf is how many replicas a topic will get when it is created: the broker knows its default. 0: the broker does
+// not say, or the topic can't be created, which is told when it is tried.
+func replicasOf(ctx context.Context, client *kafka.Client, c kafka.TopicConfig) (int, error) {
+	if c.ReplicationFactor > 0 {
+		return c.ReplicationFactor, nil
+	}
+	const limit = 10_000 // milliseconds
+	m, err := client.Transport.RoundTrip(ctx, client.Addr, &rehearsal{request: createtopics.Request{TimeoutMs: limit, ValidateOnly: true,
+		Topics: []createtopics.RequestTopic{{Name: c.Topic, NumPartitions: int32(c.NumPartitions), ReplicationFactor: -1}}}})
+	if err != nil {
+		return 0, fmt.Errorf("ask for the replicas of topic %s: %w", c.Topic, err)
+	}
+	for _, t := range m.(*rehearsed).response.Topics {
+		if t.Name == c.Topic && t.ErrorCode == 0 {
+			return int(t.ReplicationFactor), nil
+		}
+	}
+	return 0, nil
+}
+
+// rehearsal creates topics for show. kafka-go's own request would wait until they are there, for ever.
+type rehearsal struct {
+	request createtopics.Request
+	version int16
+}
+
+// rehearsed is the broker's answer.
+type rehearsed struct{ response createtopics.Response }
+
+var (
+	_ protocol.BrokerMessage = (*rehearsal)(nil)
+	_ protocol.RawExchanger  = (*rehearsal)(nil)
+)
+
+func (*rehearsal) ApiKey() protocol.ApiKey { return protocol.CreateTopics }
+func (*rehearsed) ApiKey() protocol.ApiKey { return protocol.CreateTopics }
+
+// Broker is the controller.
+func (r *rehearsal) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
+	return r.request.Broker(cluster)
+}
+
+// Required takes the exchange over, always.
+func (r *rehearsal) Required(versions map[protocol.ApiKey]int16) bool {
+	r.version = versions[protocol.CreateTopics]
+	return true
+}
+
+// RawExchange writes the request and reads the answer. Before version 5 (Kafka 2.4) it does not tell the replicas.
+func (r *rehearsal) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
+	const correlation = 1 // a connection carries one request at a time
+	if err := protocol.WriteRequest(rw, r.version, correlation, "", &r.request); err != nil {
+		return nil, err
+	}
+	_, m, err := protocol.ReadResponse(rw, protocol.CreateTopics, r.version)
+	if err != nil {
+		return nil, err
+	}
+	return &rehearsed{*m.(*createtopics.Response)}, nil
+}
+
+// survives checks that an acknowledged record of the app's own topics outlives a broker, and that records can be
+// acknowledged at all.
+func survives(t Topic, partitions []kafka.Partition, setting string) error {
+	have, err := strconv.Atoi(setting)
+	if !t.internal() || err != nil || len(partitions) == 0 {
+		return nil
+	}
+	replicas := len(partitions[0].Replicas)
+	for _, p := range partitions {
+		replicas = min(replicas, len(p.Replicas))
+	}
+	if want := safe(replicas); have < want || have > replicas {
+		return fmt.Errorf("%w: %s has %s=%d and %d replicas; it needs %d: kafka-configs.sh --alter --topic %s --add-config %s=%d",
+			ErrUnfit, t.Name, minInsync, have, replicas, want, t.Name, minInsync, want)
+	}
+	return nil
+}

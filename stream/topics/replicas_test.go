@@ -1,0 +1,67 @@
+package topics_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/topics"
+)
+
+// TestChargesSurviveABroker creates the app's own topics with the broker's default of replicas, and with one: two brokers
+// must have a record where there are three. Topics that were made otherwise are refused.
+func TestChargesSurviveABroker(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		defaults := map[bool]string{true: "2", false: "1"}[b.Fake != nil] // three brokers, or one
+		for replication, want := range map[int]string{-1: defaults, 1: "1"} {
+			app, input := kafkatest.Name(t), b.Topic(t, 1, nil)
+			file, err := config.Parse("s.yaml", []byte(`
+version: 1
+streams:
+  - name: s
+    input: {topic: `+input+`, user: user, value: value}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 1s}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: `+app+`-out}
+    budget: {epsilon: 100, per: 24h}
+`), os.LookupEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, ctx := topics.Plan(app, file.Streams), kafkatest.Context(t)
+			if _, err := topics.Create(ctx, b.Conn.Client, plan, replication); err != nil {
+				t.Fatal(err)
+			}
+			kafkatest.Await(t, "the topics are known", func() bool { _, err := topics.Counts(ctx, b.Conn.Client, plan); return err == nil })
+			if err := topics.Verify(ctx, b.Conn.Client, plan); err != nil {
+				t.Errorf("replication %d: %v", replication, err)
+			}
+			ledger := topics.Names{App: app}.Ledger()
+			set := func(value string) {
+				t.Helper()
+				res, err := b.Conn.Client.IncrementalAlterConfigs(ctx, &kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{{
+					ResourceType: kafka.ResourceTypeTopic, ResourceName: ledger,
+					Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: "min.insync.replicas", Value: value, ConfigOperation: kafka.ConfigOperationSet}}}}})
+				if err != nil || res.Resources[0].Error != nil {
+					t.Fatal(err, res)
+				}
+			}
+			refused := func() bool {
+				err := topics.Verify(ctx, b.Conn.Client, plan)
+				return errors.Is(err, topics.ErrUnfit) && strings.Contains(err.Error(), "--topic "+ledger+" --add-config min.insync.replicas="+want)
+			}
+			for _, wrong := range []string{"1", "2"} {
+				if wrong != want {
+					set(wrong)
+					kafkatest.Await(t, "a ledger with min.insync.replicas="+wrong+" is refused", refused)
+				}
+			}
+		}
+	})
+}
