@@ -82,6 +82,7 @@ func TestBudgetsForgetNothing(t *testing.T) {
 					}
 					return
 				}
+				kafkatest.Await(t, "the service is ready", s.Ready)
 				kafkatest.Await(t, "every window is decided", func() bool {
 					decided := 0
 					for _, st := range w.streams {
