@@ -11,8 +11,9 @@ import (
 	"github.com/louver/louver/stream/topics"
 )
 
-// payments reads in a partition of the ledger which streams a budget has paid for, and which topics they read.
-func payments(ctx context.Context, client *fetch.Client, names topics.Names, partition int, budget string) ([]control.Payment, error) {
+// Payments reads in the ledger which streams a budget has paid for, and which topics they read.
+func Payments(ctx context.Context, client *fetch.Client, names topics.Names, budget string) ([]control.Payment, error) {
+	partition := topics.Place(budget, topics.Partitions)
 	type reader struct{ stream, topic string }
 	at := map[reader]int{}
 	var all []control.Payment

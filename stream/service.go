@@ -131,7 +131,7 @@ func (s *Service) follow(ctx context.Context) error {
 	}}
 	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed}
 	state, err := control.Load(ctx, agreed, wanted, func(ctx context.Context, budget string) ([]control.Payment, error) {
-		return payments(ctx, env.Fetch, names, place(budget), budget)
+		return Payments(ctx, env.Fetch, names, budget)
 	})
 	if err != nil {
 		return err

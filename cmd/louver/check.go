@@ -13,7 +13,7 @@ import (
 type checkCommand struct {
 	KafkaSettings
 	AppSettings
-	Connect bool     `help:"Also look on the cluster: whether the topics are there and keep what they must."`
+	Connect bool     `help:"Also look on the cluster: whether the topics are there and keep what they must, and from which window on the files would change something."`
 	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs; absent: LOUVER_STREAMS."`
 	Format  string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
 	JSON    bool     `name:"json" help:"The same as --format json."`
@@ -58,14 +58,17 @@ func (c *checkCommand) Run(app *App) error {
 	return c.onCluster(app, file)
 }
 
-// onCluster verifies the topics.
+// onCluster verifies the topics, and says what the files would change.
 func (c *checkCommand) onCluster(app *App, file *config.File) error {
 	conn, err := c.connect(app.Context, app)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	return classed(topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams)))
+	if err := topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams)); err != nil || c.Format == "json" {
+		return classed(err)
+	}
+	return printPreview(app, agreedOn(conn, app, c.AppID), file)
 }
 
 // refuse prints what is wrong with streams files.

@@ -34,6 +34,7 @@ type commands struct {
 	Watch       watchCommand       `cmd:"" help:"Print releases as they come."`
 	Budget      budgetCommand      `cmd:"" help:"Print what each stream and budget has spent and has left, from the ledger."`
 	Audit       auditCommand       `cmd:"" help:"Compare the ledger with what was published: every charge once, every value identical."`
+	Streams     streamsCommand     `cmd:"" help:"Print which definition of each stream holds from when, and what a file would change."`
 	Topics      topicsCommand      `cmd:"" help:"List every topic, group and right that the streams need; create what is missing."`
 	Schema      schemaCommand      `cmd:"" help:"Print the JSON Schema or the reference of the streams file or of the published record."`
 	Broker      brokerCommand      `cmd:"" help:"Run the embedded broker alone, for trying things."`

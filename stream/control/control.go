@@ -27,7 +27,7 @@ const Version = 1
 // ErrRefused says that the configuration contradicts what the app has done before.
 var ErrRefused = errors.New("refused")
 
-// State is what the control topic holds. It is not changed after [Load] returns it.
+// State is what the control topic holds. It is not changed after [Load] or [Read] returns it.
 type State struct {
 	// HashKey is the key of the user hashes, random per app.
 	HashKey [16]byte
@@ -52,10 +52,15 @@ const (
 	keyStart  = "start/"
 )
 
-// Log reads and writes the control topic.
-type Log interface {
+// Records reads the control topic.
+type Records interface {
 	// Read calls f for every committed record of the control topic.
 	Read(ctx context.Context, f func(key, value []byte) error) error
+}
+
+// Log reads and writes the control topic.
+type Log interface {
+	Records
 	// Turn takes the writers' turn: it ends everybody else's.
 	Turn(ctx context.Context) (Turn, error)
 }
@@ -71,7 +76,7 @@ type Record struct{ Key, Value []byte }
 // Load reads the state and writes what is wanted and lacks in it. It fails with [ErrRefused] where a stream's budget would
 // forget what the users of its input topic have lost, and the stream says neither `fresh` nor `continues`.
 func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, error) {
-	s, err := read(ctx, log)
+	s, err := Read(ctx, log)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +88,7 @@ func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, er
 		if err != nil {
 			return nil, err
 		}
-		if s, err = read(ctx, log); err != nil {
+		if s, err = Read(ctx, log); err != nil {
 			return nil, err
 		}
 		missing, err := s.complete(ctx, w, payments, time.Now(), rand.Reader)
@@ -100,7 +105,8 @@ func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, er
 	}
 }
 
-func read(ctx context.Context, log Log) (*State, error) {
+// Read reads the state as it is.
+func Read(ctx context.Context, log Records) (*State, error) {
 	s := &State{starts: map[string]int64{}, claims: map[reader]claim{}, took: map[string][]string{}, former: map[string][]string{}}
 	if err := log.Read(ctx, s.apply); err != nil {
 		return nil, fmt.Errorf("read the control topic: %w", err)

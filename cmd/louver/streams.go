@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/topics"
+)
+
+// streamsCommand tells which definitions the app has agreed on.
+type streamsCommand struct {
+	KafkaSettings
+	AppSettings
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Help is the long help.
+func (streamsCommand) Help() string {
+	return `All processes of an app work by the same definitions of its streams, which stand in the control topic and not in anybody's
+file. A changed file makes a new definition. It holds from a window that begins a little later; the windows before it
+are finished by the old one.
+
+Prints every definition of every stream, when its windows begin and end, and what it changes. With --streams, also says
+what that file would change and from which window on. Nothing is written.`
+}
+
+// Run prints the definitions, and what a file would change.
+func (c *streamsCommand) Run(app *App) error {
+	conn, err := c.connect(app.Context, app)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	agreed := agreedOn(conn, app, c.AppID)
+	state, err := control.Read(app.Context, agreed)
+	if err != nil {
+		return classed(err)
+	}
+	history, err := state.History()
+	if err != nil {
+		return err
+	}
+	if history.Epoch == 0 && c.Streams == "" {
+		return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty, or not there, or you may not describe it; check LOUVER_APP_ID, or run louver first", c.AppID, agreed.Names.Control()))
+	}
+	if c.JSON {
+		return c.printJSON(app, agreed, history)
+	}
+	if err := printHistory(app, c.AppID, history); err != nil || c.Streams == "" {
+		return err
+	}
+	file, err := config.Load(c.Streams, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	return printPreview(app, agreed, file)
+}
+
+// printJSON writes the definitions, and with a file those that it would begin and end.
+func (c *streamsCommand) printJSON(app *App, agreed agreement, history control.History) error {
+	listed := struct {
+		control.History
+		Preview *foreseen `json:"preview,omitempty"`
+	}{History: history}
+	if c.Streams != "" {
+		file, err := config.Load(c.Streams, os.LookupEnv)
+		if err != nil {
+			return err
+		}
+		p, err := agreed.foresee(app.Context, file)
+		if err != nil {
+			return err
+		}
+		listed.Preview = &foreseen{p.After.Epoch, p.Older, orEmpty(p.Begins()), orEmpty(p.Ends()), orEmpty(p.Replaces()), orEmpty(p.Notes)}
+	}
+	return writeJSON(app.Out, listed)
+}
+
+// foreseen is a preview in JSON.
+type foreseen struct {
+	Epoch    int             `json:"epoch"`
+	Older    bool            `json:"older"`
+	Begins   []control.Dated `json:"begins"`
+	Ends     []control.Dated `json:"ends"`
+	Replaces []control.Dated `json:"replaces"`
+	Notes    []string        `json:"notes"`
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// agreement is the app's control topic. One that is not there is empty.
+type agreement struct {
+	control.Kafka
+	conn *kafkaconn.Conn
+}
+
+func agreedOn(conn *kafkaconn.Conn, app *App, id string) agreement {
+	return agreement{control.Kafka{Fetch: reader(conn, app.Log).Fetch, Names: topics.Names{App: id}}, conn}
+}
+
+// Read implements [control.Records].
+func (a agreement) Read(ctx context.Context, f func(key, value []byte) error) error {
+	if there, err := a.has(ctx, a.Names.Control()); err != nil || !there {
+		return err
+	}
+	return a.Kafka.Read(ctx, f)
+}
+
+// has says whether a topic is there.
+func (a agreement) has(ctx context.Context, topic string) (bool, error) {
+	_, err := topics.Counts(ctx, a.conn.Client, []topics.Topic{{Name: topic}})
+	if errors.Is(err, topics.ErrMissing) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// foresee says what a file would change. It reads the ledger only if the file moves streams to other budgets.
+func (a agreement) foresee(ctx context.Context, file *config.File) (control.Preview, error) {
+	wanted := control.Wanted{Streams: file.Streams, Revision: file.Revision, Removed: file.Removed}
+	p, err := control.Foresee(ctx, a, wanted, func(ctx context.Context, budget string) ([]control.Payment, error) {
+		if there, err := a.has(ctx, a.Names.Ledger()); err != nil || !there {
+			return nil, err
+		}
+		return stream.Payments(ctx, a.Fetch, a.Names, budget)
+	}, time.Now())
+	return p, classed(err)
+}
+
+// printHistory writes the definitions as a table, and below it what each of them has changed.
+func printHistory(app *App, id string, h control.History) error {
+	if h.Epoch == 0 {
+		_, err := fmt.Fprintf(app.Out, "app %s has no streams yet\n", id)
+		return err
+	}
+	if _, err := fmt.Fprintf(app.Out, "app %s: epoch %d, revision %d, agreed on %s\n", id, h.Epoch, h.Revision, instant(*h.At)); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, d := range h.Definitions {
+		rows = append(rows, []string{d.Stream, strconv.Itoa(int(d.Number)), folding(d.From), lastOf(d, folding), windowsOf(d), d.Budget, d.Fingerprint})
+	}
+	if err := writeTable(app.Out, app.width(), []string{"stream", "no.", "first window starts", "last window ends", "windows", "budget", "fingerprint"}, rows); err != nil {
+		return err
+	}
+	for _, d := range h.Definitions {
+		if err := printChanges(app.Out, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printChanges(w io.Writer, d control.Dated) error {
+	for _, change := range d.Changes {
+		if _, err := fmt.Fprintf(w, "%s %d: %s\n", d.Stream, d.Number, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printPreview writes what a file would change.
+func printPreview(app *App, agreed agreement, file *config.File) error {
+	p, err := agreed.foresee(app.Context, file)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	switch {
+	case p.Older:
+		fmt.Fprintf(&b, "the file is older than epoch %d: a process that has it follows the newer definitions; raise revision in it to go back to its own\n", p.Before.Epoch)
+	case p.After.Epoch == p.Before.Epoch:
+		fmt.Fprintf(&b, "the file changes nothing: epoch %d has its definitions\n", p.Before.Epoch)
+	default:
+		fmt.Fprintf(&b, "louver run with the file would begin epoch %d, if it started now:\n", p.After.Epoch)
+	}
+	for _, d := range p.Replaces() {
+		fmt.Fprintf(&b, "stream %s: definition %d, from %s, is replaced before it begins\n", d.Stream, d.Number, instant(d.From))
+	}
+	for _, d := range p.Ends() {
+		fmt.Fprintf(&b, "stream %s: the last window of definition %d ends %s\n", d.Stream, d.Number, lastOf(d, instant))
+	}
+	for _, d := range p.Begins() {
+		fmt.Fprintf(&b, "stream %s: definition %d holds from the window that starts %s: %s, budget %s\n", d.Stream, d.Number, instant(d.From), windowsOf(d), d.Budget)
+		if err := printChanges(&b, d); err != nil {
+			return err
+		}
+	}
+	for _, note := range p.Notes {
+		fmt.Fprintln(&b, note)
+	}
+	_, err = io.WriteString(app.Out, b.String())
+	return err
+}
+
+func windowsOf(d control.Dated) string {
+	if d.Every == d.Size {
+		return d.Size
+	}
+	return d.Size + " every " + d.Every
+}
+
+// lastOf is when a definition's last window ends.
+func lastOf(d control.Dated, write func(time.Time) string) string {
+	text := "never"
+	if d.Until != nil {
+		text = write(*d.Until)
+	}
+	if d.Removed {
+		text += " (removed)"
+	}
+	return text
+}
+
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// folding is a time that may fold in a table.
+func folding(t time.Time) string { return strings.Replace(instant(t), "T", " ", 1) }

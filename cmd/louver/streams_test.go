@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// TestStreamsCommand lets an app agree on a file, and asks what another one would change.
+func TestStreamsCommand(t *testing.T) {
+	b := kafkatest.Fake(t)
+	b.CreateTopic(t, "checkout.events", 2, nil)
+	t.Setenv("LOUVER_KAFKA_BROKERS", strings.Join(b.Conn.Brokers, ","))
+	t.Setenv("COLUMNS", "200")
+	first := file(t, "a.yaml", streamsFile)
+	second := file(t, "b.yaml", strings.NewReplacer("size: 15m", "size: 30m", "median, epsilon: 0.05", "median, epsilon: 0.1").Replace(streamsFile))
+	has := func(got outcome, code int, lines ...string) {
+		t.Helper()
+		if got.code != code {
+			t.Errorf("exit code %d, want %d: %+v", got.code, code, got)
+		}
+		for _, want := range lines {
+			if !strings.Contains(got.out+got.err, want) {
+				t.Errorf("%q is not in\n%s", want, got.out+got.err)
+			}
+		}
+	}
+	commandLine(t, "", "streams").wants(t, exitBroker, "louver: app louver has no streams yet: topic louver.control is empty, or not there")
+	has(commandLine(t, "", "streams", "--streams", first), exitDone, "would begin epoch 1", "stream checkout: definition 0 holds from the window that starts ", ": 15m, budget shoppers")
+
+	names := topics.Names{App: "louver"}
+	b.CreateTopic(t, names.Control(), 1, map[string]string{"cleanup.policy": "compact"})
+	parsed, err := config.Load(first, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := control.Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
+		return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
+	}}
+	state, err := control.Load(kafkatest.Context(t), log, control.Wanted{Streams: parsed.Streams}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(commandLine(t, "", "streams"), exitDone, "app louver: epoch 1, revision 0, agreed on ", "│ checkout │ 0   │", "│ never            │ 15m     │ shoppers │", parsed.Streams[0].Definition.Fingerprint())
+	has(commandLine(t, "", "streams", "--streams", first), exitDone, "the file changes nothing: epoch 1 has its definitions\n")
+	changes := []string{"would begin epoch 2, if it started now:\n", "stream checkout: definition 1 holds from the window that starts ",
+		"checkout 1: releases[p50].epsilon: 0.05 → 0.1\n", "checkout 1: window.size: 15m → 30m\n"}
+	has(commandLine(t, "", "streams", "--streams", second), exitDone, changes...)
+	has(commandLine(t, "", "check", "--connect", second), exitDone, changes...)
+	has(commandLine(t, "", "streams", "--streams", file(t, "c.yaml", strings.Replace(streamsFile, "name: checkout\n", "name: other\n", 1))),
+		exitInvalid, "the streams files have no stream checkout any more")
+
+	var listed struct {
+		Epoch       int
+		Definitions []control.Dated
+		Preview     struct {
+			Epoch        int
+			Begins, Ends []control.Dated
+		}
+	}
+	if err := json.Unmarshal([]byte(commandLine(t, "", "streams", "--streams", second, "--json").out), &listed); err != nil {
+		t.Fatal(err)
+	}
+	if history, err := state.History(); err != nil || listed.Epoch != 1 || len(listed.Definitions) != 1 || !listed.Definitions[0].From.Equal(history.Definitions[0].From) ||
+		listed.Preview.Epoch != 2 || len(listed.Preview.Begins) != 1 || len(listed.Preview.Ends) > 1 || len(listed.Preview.Begins[0].Changes) != 2 {
+		t.Errorf("%v in %+v", err, listed)
+	}
+}

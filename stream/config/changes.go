@@ -1,0 +1,123 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Change is a key that differs between two definitions of a stream.
+type Change struct {
+	// Key is a path of the stream, such as window.size, or one of its shared budget, such as budgets[shoppers].epsilon.
+	Key string `json:"key"`
+	// Before and After are YAML in one line; "" where the key is absent.
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// String is the change in one line, such as "window.size: 15m → 1h".
+func (c Change) String() string {
+	text := func(value string) string {
+		if value == "" {
+			return "absent"
+		}
+		return value
+	}
+	return fmt.Sprintf("%s: %s → %s", c.Key, text(c.Before), text(c.After))
+}
+
+// Changes lists what differs between two definitions of one stream, sorted by key.
+func Changes(before, after Definition) ([]Change, error) {
+	var old, now yaml.Node
+	for _, d := range []struct {
+		of   Definition
+		into *yaml.Node
+	}{{before, &old}, {after, &now}} {
+		if err := yaml.Unmarshal([]byte(d.of), d.into); err != nil {
+			return nil, fmt.Errorf("definition %s: %w", d.of.Fingerprint(), err)
+		}
+	}
+	all := compare(nil, "", &old, &now)
+	for i := range all {
+		if key, ok := strings.CutPrefix(all[i].Key, "streams["); ok {
+			_, all[i].Key, _ = strings.Cut(key, "].")
+		}
+	}
+	slices.SortFunc(all, func(a, b Change) int { return strings.Compare(a.Key, b.Key) })
+	return all, nil
+}
+
+// compare adds what differs between two nodes at a path; nil is a node that is absent.
+func compare(all []Change, path string, before, after *yaml.Node) []Change {
+	old, ok := children(before)
+	now, both := children(after)
+	if !ok || !both {
+		if b, a := flat(before), flat(after); b != a {
+			all = append(all, Change{path, b, a})
+		}
+		return all
+	}
+	keys := maps.Clone(old)
+	maps.Copy(keys, now)
+	for key := range keys {
+		below := path + key
+		if path == "" {
+			below = strings.TrimPrefix(key, ".")
+		}
+		all = compare(all, below, old[key], now[key])
+	}
+	return all
+}
+
+// children are a node's, by what they add to its path, if they have names: the values of a mapping, and the mappings of a
+// list that give their name.
+func children(n *yaml.Node) (map[string]*yaml.Node, bool) {
+	if n == nil {
+		return nil, false
+	}
+	all := map[string]*yaml.Node{}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return children(n.Content[0])
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			all["."+n.Content[i].Value] = n.Content[i+1]
+		}
+		return all, true
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			var named struct{ Name string }
+			if item.Kind != yaml.MappingNode || item.Decode(&named) != nil || named.Name == "" {
+				return nil, false
+			}
+			all["["+named.Name+"]"] = item
+		}
+		return all, len(all) > 0
+	}
+	return nil, false
+}
+
+// flat is a node in one line.
+func flat(n *yaml.Node) string {
+	if n == nil {
+		return ""
+	}
+	unquote(n)
+	n.Style |= yaml.FlowStyle
+	text, err := yaml.Marshal(n)
+	if err != nil {
+		return n.Value
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// unquote takes away the quotes that YAML can do without.
+func unquote(n *yaml.Node) {
+	n.Style &^= yaml.DoubleQuotedStyle
+	for _, below := range n.Content {
+		unquote(below)
+	}
+}

@@ -1,0 +1,139 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// History is what an app has agreed on: every definition of every stream, and when each holds.
+type History struct {
+	// Epoch is the number of the newest epoch; 0: there is none yet.
+	Epoch    int `json:"epoch"`
+	Revision int `json:"revision"`
+	// At is when the epoch was agreed on; nil: there is none.
+	At          *time.Time `json:"at"`
+	Definitions []Dated    `json:"definitions"`
+}
+
+// Dated is one definition of a stream and when it holds.
+type Dated struct {
+	Stream string `json:"stream"`
+	// Number counts a stream's definitions, from 0.
+	Number uint32 `json:"number"`
+	// From is the start of the first window that follows the definition, Until the end of the last one; nil: there is no
+	// last one.
+	From  time.Time  `json:"from"`
+	Until *time.Time `json:"until"`
+	// Removed says that the streams files ended the stream with this definition.
+	Removed     bool   `json:"removed"`
+	Fingerprint string `json:"fingerprint"`
+	// Size and Every are those of the windows, as streams files write durations.
+	Size   string `json:"size"`
+	Every  string `json:"every"`
+	Budget string `json:"budget"`
+	// Changes say what differs from the definition before.
+	Changes []config.Change `json:"changes"`
+}
+
+// History tells the definitions of the newest epoch, by stream and number.
+func (s *State) History() (History, error) {
+	h := History{Definitions: []Dated{}}
+	e := s.newest()
+	if e == nil {
+		return h, nil
+	}
+	h.Epoch, h.Revision, h.At = e.Number, e.Revision, &e.At
+	for _, name := range slices.Sorted(maps.Keys(e.Streams)) {
+		for i, ed := range e.Streams[name] {
+			d, err := ed.dated()
+			if err == nil && i > 0 {
+				d.Changes, err = config.Changes(e.Streams[name][i-1].Definition, ed.Definition)
+			}
+			if err != nil {
+				return h, fmt.Errorf("stream %s in the control topic: %w", name, err)
+			}
+			h.Definitions = append(h.Definitions, d)
+		}
+	}
+	return h, nil
+}
+
+func (e *edition) dated() (Dated, error) {
+	stream, err := e.Definition.Stream()
+	if err != nil {
+		return Dated{}, err
+	}
+	s := e.scheduleOf(stream)
+	d := Dated{Stream: stream.Name, Number: e.Number, From: time.Unix(0, s.Start).UTC(), Removed: e.Removed, Fingerprint: e.Definition.Fingerprint(),
+		Size: config.Duration(s.Size), Every: config.Duration(s.Every), Budget: stream.Budget.Name, Changes: []config.Change{}}
+	if s.End != 0 {
+		d.Until = new(time.Unix(0, s.End).UTC())
+	}
+	return d, nil
+}
+
+// Preview is what an app would agree on if a process with other streams files started now.
+type Preview struct {
+	// Before and After are the same if nothing would change.
+	Before, After History
+	// Older says that the files are those of an earlier epoch. A process that has them would follow the newer definitions.
+	Older bool
+	// Notes say what in the files would have no effect.
+	Notes []string
+}
+
+// Foresee makes a preview of the files w at a moment. It writes nothing. It fails with [ErrRefused] where [Load] would.
+func Foresee(ctx context.Context, log Records, w Wanted, payments Payments, now time.Time) (Preview, error) {
+	var p Preview
+	s, err := Read(ctx, log)
+	if err != nil {
+		return p, err
+	}
+	if p.Before, err = s.History(); err != nil {
+		return p, err
+	}
+	if _, err := s.complete(ctx, w, payments, now, rand.Reader); err != nil {
+		return p, err
+	}
+	p.After, err = s.History()
+	p.Older, p.Notes = s.Older, s.Notes
+	return p, err
+}
+
+// Begins are the definitions that the files would add.
+func (p Preview) Begins() []Dated {
+	return slices.DeleteFunc(slices.Clone(p.After.Definitions), func(d Dated) bool {
+		return slices.ContainsFunc(p.Before.Definitions, d.same)
+	})
+}
+
+// Ends are the definitions that the files would end.
+func (p Preview) Ends() []Dated {
+	return slices.DeleteFunc(slices.Clone(p.After.Definitions), func(after Dated) bool {
+		return !slices.ContainsFunc(p.Before.Definitions, func(before Dated) bool {
+			return before.same(after) && (before.Removed != after.Removed || !equal(before.Until, after.Until))
+		})
+	})
+}
+
+// Replaces are the definitions that would never begin.
+func (p Preview) Replaces() []Dated {
+	return slices.DeleteFunc(slices.Clone(p.Before.Definitions), func(d Dated) bool {
+		return slices.ContainsFunc(p.After.Definitions, d.same)
+	})
+}
+
+// same says that two are one definition, which may have got another end.
+func (d Dated) same(o Dated) bool {
+	return d.Stream == o.Stream && d.Number == o.Number && d.Fingerprint == o.Fingerprint && d.From.Equal(o.From)
+}
+
+func equal(a, b *time.Time) bool {
+	return a == b || a != nil && b != nil && a.Equal(*b)
+}

@@ -1,0 +1,77 @@
+package control
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// told is a definition in a line.
+func told(all []Dated) (lines []string) {
+	for _, d := range all {
+		until := "never"
+		if d.Until != nil {
+			until = d.Until.Format("15:04:05")
+		}
+		lines = append(lines, fmt.Sprint(d.Stream, " ", d.Number, " ", d.Size, " ", d.From.Format("15:04:05"), "–", until, " ", d.Changes))
+	}
+	return lines
+}
+
+// TestPreviewIsWhatHappens changes the file at 10:20, and compares what was foreseen with what is agreed on then.
+func TestPreviewIsWhatHappens(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, file           []string
+		begins, ends, replaces []string
+		older                  bool
+	}{
+		"the same file": {},
+		"another window": {nil, []string{"size: 1h", "size: 15m"},
+			[]string{"s 1 15m 11:00:00–never [window.size: 1h → 15m]"}, []string{"s 0 1h 00:00:00–11:00:00 []"}, nil, false},
+		"before it begins": {[]string{"2026-01-01T00", "2026-01-01T12"}, []string{"size: 1h", "size: 15m"},
+			[]string{"s 1 15m 12:00:00–never []"}, nil, []string{"s 0 1h 12:00:00–never []"}, false},
+		"a stream less": {nil, []string{"name: s", "name: other", "version: 1", "version: 1\nremoved: [s]"},
+			[]string{"other 0 1h 00:00:00–never []"}, []string{"s 0 1h 00:00:00–11:00:00 []"}, nil, false},
+		"a lower revision": {[]string{"version: 1", "version: 1\nrevision: 3"}, []string{"size: 1h", "size: 15m"}, nil, nil, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(time.Date(2026, 1, 1, 10, 20, 0, 0, time.UTC)))
+				log := &memory{}
+				if _, err := Load(t.Context(), log, wanted(t, c.before...), never); err != nil {
+					t.Fatal(err)
+				}
+				records := len(log.records)
+				p, err := Foresee(t.Context(), log, wanted(t, c.file...), never, time.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(log.records) != records || log.turn != 1 {
+					t.Error("a preview has written to the control topic, or taken the turn")
+				}
+				for what, lines := range map[string][2][]string{"begins": {c.begins, told(p.Begins())}, "ends": {c.ends, told(p.Ends())}, "replaces": {c.replaces, told(p.Replaces())}} {
+					if d := cmp.Diff(lines[0], lines[1]); d != "" {
+						t.Errorf("%s: %s", what, d)
+					}
+				}
+				if p.Older != c.older {
+					t.Errorf("the file is older: %t, want %t", p.Older, c.older)
+				}
+				state, err := Load(t.Context(), log, wanted(t, c.file...), never)
+				if err != nil {
+					t.Fatal(err)
+				}
+				happened, err := state.History()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(p.After, happened); d != "" {
+					t.Errorf("foreseen and agreed on differ: %s", d)
+				}
+			})
+		})
+	}
+}
