@@ -109,6 +109,19 @@ func (s *State) judge(ctx context.Context, streams []*config.Stream, payments Pa
 			}
 		}
 	}
+	return j.over()
+}
+
+// over checks that nobody pays from a budget that another stream's budget has taken over: that one waits until all windows
+// of the former are decided.
+func (j *judgement) over() error {
+	for _, heir := range j.streams {
+		for _, old := range j.Lineage(heir.Budget.Name)[1:] {
+			if s := j.payingFrom(old); s != nil {
+				return refuse(s, "budget %q is over: budget %q of stream %s took over what it had spent; name that one, or a new one", old, heir.Budget.Name, heir.Name)
+			}
+		}
+	}
 	return nil
 }
 
