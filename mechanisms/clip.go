@@ -73,7 +73,7 @@ const (
 
 // newClipping returns the clipping of a query whose release is ε-DP.
 func newClipping(q *Query) (*clipping, error) {
-	num, den, err := positive("epsilon", q.Epsilon)
+	num, den, err := positive(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func newClipping(q *Query) (*clipping, error) {
 // own takes ρ/32, which is σ² = 16/ρ; 8 are taken off I for its noise, ε·√2·σ. The interval takes ρ/4 if I < 64, which is
 // ε_t = √(2ρ) = ε, and otherwise ρ/8, ε_t = √ρ rounded down to a fraction.
 func newConcentrated(q *Query) (*clipping, error) {
-	if _, _, err := positive("epsilon", q.Epsilon); err != nil {
+	if _, _, err := positive(q.Epsilon); err != nil {
 		return nil, err
 	}
 	rho := func(part *big.Rat) *big.Rat {

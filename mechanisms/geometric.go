@@ -25,7 +25,7 @@ type geometric struct {
 }
 
 func newGeometric(q *Query) (Mechanism, error) {
-	num, den, err := positive("epsilon", q.Epsilon)
+	num, den, err := positive(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (q *Query) clippedMean(h header, c *clipping) Mechanism {
 }
 
 func newTwoSums(q *Query) (Mechanism, error) {
-	num, den, err := positive("epsilon", q.Epsilon)
+	num, den, err := positive(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}

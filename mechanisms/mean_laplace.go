@@ -24,7 +24,7 @@ type meanLaplace struct {
 }
 
 func newMeanLaplace(q *Query) (Mechanism, error) {
-	num, den, err := positive("epsilon", q.Epsilon)
+	num, den, err := positive(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}

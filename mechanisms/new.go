@@ -80,7 +80,7 @@ func New(q Query) (Mechanism, error) {
 
 // check looks at the parameters that several mechanisms share and refuses those that the chosen one does not take.
 func (q *Query) check(chosen offer) error {
-	if _, _, err := positive("epsilon", q.Epsilon); err != nil {
+	if _, _, err := positive(q.Epsilon); err != nil {
 		return err
 	}
 	for _, p := range []struct {
@@ -136,19 +136,19 @@ func (q *Query) check(chosen offer) error {
 	return nil
 }
 
-// positive returns a decimal > 0 as num/den in lowest terms, each at most 10^18.
-func positive(name string, d decimal.Decimal) (num, den uint64, err error) {
-	if d.Sign() <= 0 {
-		return 0, 0, fmt.Errorf("%s %s must be greater than 0", name, shown(d))
+// positive returns an ε > 0 as num/den in lowest terms, each at most 10^18.
+func positive(epsilon decimal.Decimal) (num, den uint64, err error) {
+	if epsilon.Sign() <= 0 {
+		return 0, 0, fmt.Errorf("epsilon %s must be greater than 0", shown(epsilon))
 	}
 	limit := big.NewInt(1e18)
-	if d.Exponent() >= -200 && d.Exponent() <= 18 {
-		r := d.Rat()
+	if epsilon.Exponent() >= -200 && epsilon.Exponent() <= 18 {
+		r := epsilon.Rat()
 		if r.Num().Cmp(limit) <= 0 && r.Denom().Cmp(limit) <= 0 {
 			return r.Num().Uint64(), r.Denom().Uint64(), nil
 		}
 	}
-	return 0, 0, fmt.Errorf("%s %s has too many digits: at most 18 before and after the point together", name, shown(d))
+	return 0, 0, fmt.Errorf("epsilon %s has too many digits: at most 18 before and after the point together", shown(epsilon))
 }
 
 // shown prints a decimal that may have an absurd exponent.

@@ -75,7 +75,7 @@ func newClippedSumGaussian(q *Query) (Mechanism, error) {
 }
 
 func newWholeSum(q *Query) (Mechanism, error) {
-	num, den, err := positive("epsilon", q.Epsilon)
+	num, den, err := positive(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}

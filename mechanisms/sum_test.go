@@ -79,7 +79,7 @@ func TestClippedSumPrivacy(t *testing.T) {
 					return law
 				}
 			})
-			w := build(t, Query{Statistic: Sum, Clip: "none", Epsilon: decimal.NewFromFloat(epsilon), Grid: m.sums.grid}).(*wholeSum)
+			w := build(t, Query{Statistic: Sum, Clip: "none", Epsilon: decimal.NewFromFloat(epsilon), Grid: m.grid}).(*wholeSum)
 			dptest.CheckPrivacy(t, "whole sum from "+lower, points, users, epsilon, 0.99, func(e float64) dptest.Law {
 				return func(h []int64) []float64 {
 					return lumped(cutSum(&w.sums, h, w.largest())+most, 2*most, e/epsilon*w.noise.rate()/float64(w.largest()))

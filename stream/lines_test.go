@@ -81,7 +81,7 @@ func TestLinesOfSituations(t *testing.T) {
 			s.end(t)
 		}, []string{"WARN stream users: budget users exhausted to the stream's end; windows are withheld"}},
 		{"the budget pays for a window in two hours", "1000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
-			w.streams[0].Budget.Limit.Per = 2 * time.Hour
+			w.streams[0].Budget.Per = 2 * time.Hour
 			s := w.start(observe)
 			w.await(3)
 			s.end(t)

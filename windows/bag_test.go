@@ -3,7 +3,6 @@ package windows
 import (
 	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,17 +99,6 @@ func TestGroupsChangeWithWindow(t *testing.T) {
 	}
 	if same > 300 { // of 1000 with probability 0.1 each; by Hoeffding above 300 with probability < exp(−2·1000·0.2²) < 1e-34
 		t.Errorf("%d of 1000 users have the same group in both windows, want about 100", same)
-	}
-}
-
-func TestParsePolicy(t *testing.T) {
-	for _, p := range policies {
-		if got, err := ParsePolicy(string(p)); got != p || err != nil {
-			t.Errorf("ParsePolicy(%q) = %q, %v", p, got, err)
-		}
-	}
-	if _, err := ParsePolicy("Last"); err == nil || !strings.Contains(err.Error(), `"Last" must be one of ["first" "last"`) {
-		t.Errorf("error %v", err)
 	}
 }
 

@@ -409,6 +409,3 @@ func (g *Gathering) Needs(position int64) int64 {
 	}
 	return position
 }
-
-// Bytes is how much of payloads is held.
-func (g *Gathering) Bytes() int64 { return g.held }

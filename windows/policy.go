@@ -1,7 +1,5 @@
 package windows
 
-import "fmt"
-
 // Policy says which of a user's records in one group of a window is the one that counts.
 type Policy string
 
@@ -16,14 +14,6 @@ const (
 
 // policies in the order of their codes in a payload.
 var policies = [...]Policy{First, Last, Min, Max, Random}
-
-// ParsePolicy returns the policy of that name.
-func ParsePolicy(name string) (Policy, error) {
-	if p := Policy(name); p.code() >= 0 {
-		return p, nil
-	}
-	return "", fmt.Errorf("contribution policy %q must be one of %q", name, policies)
-}
 
 func (p Policy) code() int {
 	for i, q := range policies {

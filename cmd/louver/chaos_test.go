@@ -204,7 +204,7 @@ func (c *chaos) remove(m *member) {
 func (c *chaos) kill(m *member) {
 	c.remove(m)
 	m.signal(c.t, syscall.SIGKILL)
-	kafkatest.Receive(c.t, m.name+" ends", m.ended)
+	_ = kafkatest.Receive(c.t, m.name+" ends", m.ended) // it was killed
 }
 
 // terminate ends a process in good order.

@@ -133,11 +133,11 @@ func unreachable(err error) string {
 
 // reader reads committed records.
 func reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
-	return readerTelling(conn, log, episode.New(log).Retrying)
+	return readerTelling(conn, episode.New(log).Retrying)
 }
 
 // readerTelling is a reader with hooks, made by retrying, that hear of failures that are tried again.
-func readerTelling(conn *kafkaconn.Conn, log *zap.Logger, retrying func(problem, solved string) func(error)) *outputs.Reader {
+func readerTelling(conn *kafkaconn.Conn, retrying func(problem, solved string) func(error)) *outputs.Reader {
 	return &outputs.Reader{Conn: conn, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
 		OnRetry: func(topic string, _ int, err error) {
 			retrying("cannot read topic "+topic, "topic "+topic+" can be read again")(err)

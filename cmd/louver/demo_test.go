@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,20 +110,15 @@ func (a *audience) none(metric string) {
 func busy(t *testing.T) {
 	t.Helper()
 	before := runtime.GOMAXPROCS(1)
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+	var stop atomic.Bool
+	var other sync.WaitGroup
+	other.Go(func() {
+		for !stop.Load() {
 		}
-	}()
+	})
 	t.Cleanup(func() {
-		close(stop)
-		<-stopped
+		stop.Store(true)
+		other.Wait()
 		runtime.GOMAXPROCS(before)
 	})
 }

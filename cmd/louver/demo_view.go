@@ -100,7 +100,7 @@ func (v *view) String() string {
 	pages := pagesOf(v.newest().stream, v.height-len(head)-len(foot)-2)
 	v.page = (v.page%len(pages) + len(pages)) % len(pages)
 	rows := strings.Split(v.table(pages[v.page]), "\n")
-	lines := append(head, rows...)
+	lines := slices.Concat(head, rows)
 	foot = append(foot, v.keys(len(pages)))
 	for space := v.height - len(lines) - len(foot); space > 0 && (len(pages) > 1 || lines[len(lines)-1] != ""); space-- {
 		lines = append(lines, "") // with pages the foot stays where it is

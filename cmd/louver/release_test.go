@@ -49,14 +49,17 @@ func TestRelease(t *testing.T) {
 
 // Who draws from nobody's data is told so, beside the figure.
 func TestReleaseOfNobody(t *testing.T) {
-	for in, args := range map[string][]string{
-		"":              with("--statistic", "count"),
-		" \n\n":         with("--statistic", "count"),
-		"\ufeffid,ms\n": with("--statistic", "count", "--value", "ms"),
+	for _, c := range []struct {
+		in   string
+		args []string
+	}{
+		{"", with("--statistic", "count")},
+		{" \n\n", with("--statistic", "count")},
+		{"\ufeffid,ms\n", with("--statistic", "count", "--value", "ms")},
 	} {
-		got := commandLine(t, in, args...)
+		got := commandLine(t, c.in, c.args...)
 		if want := "louver: stdin holds no user: what is printed is noise alone (this line is for you, it is not private)\n"; got != (outcome{out: "0\n", err: want}) {
-			t.Errorf("%q: %+v, want %q", in, got, want)
+			t.Errorf("%q: %+v, want %q", c.in, got, want)
 		}
 	}
 	if got := commandLine(t, "", with("--json")...); got.code != exitDone || strings.Count(got.err, "\n") != 1 || !json.Valid([]byte(got.out)) {

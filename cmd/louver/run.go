@@ -178,7 +178,7 @@ func (s *service) work(ctx context.Context, engine *stream.Service, gauges *outp
 		working.Go(func() error { return classed(engine.Run(ctx)) })
 		working.Go(func() error { return s.follow(ctx, engine.Health, gauges) })
 		working.Go(func() error {
-			err := restore(ctx, readerTelling(s.conn, s.log, engine.Health.Retrying), s.AppID, s.streams, gauges)
+			err := restore(ctx, readerTelling(s.conn, engine.Health.Retrying), s.AppID, s.streams, gauges)
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("the public metrics show only what is published from now on: the ledger cannot be read", zap.Error(err))
 			}
@@ -207,7 +207,7 @@ func (s *service) follow(ctx context.Context, monitor *health.Monitor, gauges *o
 			from = t
 		}
 	}
-	err := readerTelling(s.conn, s.log, monitor.Retrying).Follow(ctx, outputTopics(s.streams), from, func(r outputs.Record, _ []byte) error {
+	err := readerTelling(s.conn, monitor.Retrying).Follow(ctx, outputTopics(s.streams), from, func(r outputs.Record, _ []byte) error {
 		gauges.Update(r)
 		if s.released != nil {
 			s.released(r)

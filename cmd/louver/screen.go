@@ -77,7 +77,7 @@ func (m *screenModel) tick() tea.Cmd {
 
 func (m *screenModel) View() tea.View {
 	m.now = time.Now()
-	v := tea.NewView(m.view.String())
+	v := tea.NewView(m.String())
 	v.AltScreen = true
 	return v
 }
@@ -126,7 +126,7 @@ func (m *screenModel) turn() {
 			m.text = m.scene.text()
 			m.text.guess = m.text.guess && m.keyboard
 		}
-		m.view.add(m.queue[0])
+		m.add(m.queue[0])
 		m.queue, m.shown = m.queue[1:], time.Now()
 	}
 }

@@ -56,7 +56,7 @@ func (c *watchCommand) Run(app *App) error {
 		from = time.Now().Add(-c.Since)
 	}
 	lines := newWatchLines(app, streams)
-	err = readerTelling(conn, app.Log, tellOnce(app.Err)).Follow(ctx, outputTopics(streams), from, func(r outputs.Record, value []byte) error {
+	err = readerTelling(conn, tellOnce(app.Err)).Follow(ctx, outputTopics(streams), from, func(r outputs.Record, value []byte) error {
 		if c.Stream != "" && r.Stream != c.Stream {
 			return nil
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/csv"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -86,7 +85,8 @@ func (c column) input() input {
 func TestUnseenData(t *testing.T) {
 	unseen(t)
 	former, now := contenders()[0], defaultChoices()[0]
-	list := append(contenders()[:11], now)
+	list := contenders()[:11]
+	list = append(list, now)
 	var sum, best, gained score
 	settings, worse := 0, 0
 	for _, column := range columns {
@@ -118,7 +118,7 @@ func TestUnseenData(t *testing.T) {
 				gained.add(r)
 				best.add(ratio(after, least, in.step/100))
 				sum.add(ratio(before, least, in.step/100))
-				t.Log(fmt.Sprintf("%-26s n %5d p %.2f ε %.2f: %s %9.4g, %s %9.4g, best %9.4g", column.name, c.n, c.alpha(), c.epsilon, former.name, before, now.name, after, least))
+				t.Logf("%-26s n %5d p %.2f ε %.2f: %s %9.4g, %s %9.4g, best %9.4g", column.name, c.n, c.alpha(), c.epsilon, former.name, before, now.name, after, least)
 			}
 		}
 	}

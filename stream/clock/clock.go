@@ -79,13 +79,13 @@ func (w *Watch) read() (now time.Time, behind span) {
 
 // Now implements Clock.
 func (w *Watch) Now() (time.Time, error) {
-	now, err, report := w.look()
+	now, report, err := w.look()
 	report()
 	return now, err
 }
 
 // look reads the time and notices a step.
-func (w *Watch) look() (now time.Time, err error, report func()) {
+func (w *Watch) look() (now time.Time, report func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, behind := w.read()
@@ -101,7 +101,7 @@ func (w *Watch) look() (now time.Time, err error, report func()) {
 		}
 		report = w.distrust(fmt.Errorf("the clock of this machine has stepped %s by %s", direction, step.Round(time.Millisecond)))
 	}
-	return now, w.err, report
+	return now, report, w.err
 }
 
 // distrust stops relying on the clock. What it returns reports the change, without the lock.

@@ -51,7 +51,7 @@ func TestDefinitionReadsBackAsTheSame(t *testing.T) {
 		t.Errorf("group %q, want %q", got, want)
 	}
 	if one.Window != s.Window || one.Input.User != s.Input.User || one.Grid.Text(1) != s.Grid.Text(1) || one.Budget.Name != "shoppers" ||
-		!one.Budget.Limit.Equal(s.Budget.Limit) || len(one.Releases) != 2 || one.Releases[1].Query.Epsilon.String() != s.Releases[1].Query.Epsilon.String() || one.Withhold != s.Withhold || one.Unit != "1" {
+		!one.Budget.Equal(s.Budget.Limit) || len(one.Releases) != 2 || one.Releases[1].Query.Epsilon.String() != s.Releases[1].Query.Epsilon.String() || one.Withhold != s.Withhold || one.Unit != "1" {
 		t.Errorf("read back as %+v, want %+v", one, *s)
 	}
 }

@@ -176,7 +176,7 @@ func TestALyingSnappyHeaderTakesNoMemory(t *testing.T) {
 	r := c.Partition("t", 0, 0)
 	used := allocated(func() {
 		_, err := read(t, r)
-		mustBatchError(t, err, 0)
+		_ = mustBatchError(t, err, 0)
 	})
 	if used > 1<<20 {
 		t.Errorf("%d bytes were allocated", used)
@@ -185,7 +185,7 @@ func TestALyingSnappyHeaderTakesNoMemory(t *testing.T) {
 
 func TestALargeBlockOfBareSnappy(t *testing.T) {
 	codec := snappy.Codec{Framing: snappy.Unframed}
-	batch := packed(kafka.Snappy, func(w io.Writer) io.WriteCloser { return codec.NewWriter(w) }, 2, func(w io.Writer) {
+	batch := packed(kafka.Snappy, codec.NewWriter, 2, func(w io.Writer) {
 		zeros(w, 0, 3*maxWhole)
 		must(w.Write(rec{delta: 1, value: []byte("behind")}.encode()))
 	})

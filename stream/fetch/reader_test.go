@@ -109,7 +109,7 @@ func TestDamageBehindWholeBatches(t *testing.T) {
 		t.Fatalf("got %v, %v", got, err)
 	}
 	_, err := read(t, r)
-	mustBatchError(t, err, 1)
+	_ = mustBatchError(t, err, 1)
 }
 
 func TestFailuresThatPassAreTriedAgain(t *testing.T) {

@@ -137,11 +137,12 @@ func (b *Broker) CreateTopic(t testing.TB, name string, partitions int, configs 
 		if err != nil {
 			return err
 		}
-		if err := res.Errors[name]; errors.Is(err, kafka.InvalidReplicationFactor) {
+		switch err := res.Errors[name]; {
+		case errors.Is(err, kafka.InvalidReplicationFactor):
 			return fmt.Errorf("%w: %w", kafka.BrokerNotAvailable, err) // a real broker that has missed a heartbeat
-		} else if errors.Is(err, kafka.TopicAlreadyExists) {
+		case errors.Is(err, kafka.TopicAlreadyExists):
 			return nil // made by an earlier try
-		} else {
+		default:
 			return err
 		}
 	})

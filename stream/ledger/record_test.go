@@ -188,7 +188,7 @@ func TestRecordsSayWhatWasCut(t *testing.T) {
 	e := exampleEntry()
 	e.Releases[0] = Release{Name: "typical", Statistic: "mean", Mechanism: "clipped", Unit: "ms", Epsilon: dec("0.1")}
 	e.Groups[0].Values[0] = Value{Value: some("144.071"), Error95: some("2.5"), Clip: &[2]decimal.Decimal{dec("0"), dec("1024.5")}, Quality: "useful"}
-	back, err := Decode([]byte(encode(t, e)))
+	back, err := Decode(encode(t, e))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,8 +63,9 @@ func (s *session) load(ctx context.Context, parts []*windows.Held, add func(*win
 				if !ok {
 					return nil
 				}
-				got := append(messages[at.part], slices.Clone(r.Value))
-				if messages[at.part] = got; len(got) < len(at.part.Offsets) {
+				messages[at.part] = append(messages[at.part], slices.Clone(r.Value))
+				got := messages[at.part]
+				if len(got) < len(at.part.Offsets) {
 					return nil
 				}
 				delete(messages, at.part)

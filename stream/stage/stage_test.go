@@ -28,7 +28,7 @@ type process struct {
 	done          sync.WaitGroup
 }
 
-func start(t *testing.T, b *kafkatest.Broker, conn *kafkaconn.Conn, topic string) *process {
+func start(t *testing.T, conn *kafkaconn.Conn, topic string) *process {
 	t.Helper()
 	p := &process{conn: conn}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -36,7 +36,7 @@ func start(t *testing.T, b *kafkatest.Broker, conn *kafkaconn.Conn, topic string
 	env := stage.Env{Conn: conn, Log: zap.NewNop(), Metrics: metrics.New(prometheus.NewRegistry(), nil, nil), Monitor: monitor, Health: monitor.Stage("test")}
 	p.done.Go(func() {
 		err := stage.Run(ctx, env, group.Config{Conn: conn, GroupID: topic, Topics: []string{topic}, SessionTimeout: 6 * time.Second},
-			func(ctx context.Context, at stage.Partition, _ *stage.Membership) error {
+			func(ctx context.Context, _ stage.Partition, _ *stage.Membership) error {
 				producer, err := txn.Open(ctx, conn.Client, topic, stage.TransactionTimeout)
 				if err != nil {
 					return err
@@ -71,10 +71,10 @@ func TestAWorkerThatIsNoMemberLeavesTheIdAlone(t *testing.T) {
 	t.Cleanup(conn.Close)
 	group := &cuttable{dial: conn.Dialer.DialFunc}
 	conn.Dialer.DialFunc = group.Dial
-	old := start(t, b, conn, topic)
+	old := start(t, conn, topic)
 	kafkatest.Await(t, "the old worker writes", func() bool { return old.wrote.Load() > 0 })
 	group.cut()
-	successor := start(t, b, b.Conn, topic)
+	successor := start(t, b.Conn, topic)
 	kafkatest.Await(t, "the successor writes", func() bool { return successor.wrote.Load() > 0 })
 	for range 3 { // it would take the id back at once
 		before := successor.wrote.Load()
