@@ -147,7 +147,9 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 			s.steps["in"] = append(s.steps["in"], control.Step{Partitions: 2, Due: late.Add(time.Second).UnixNano()})
 		}},
 		{name: "another definition from a window on", plan: func(s *story) { s.redefine(4, 4) }},
+		{name: "a definition that comes too late for this run", plan: func(s *story) { s.redefine(5, 4); s.streams[0].definitions[1].given = s.to }},
 
+		{name: "a definition never takes effect", plan: func(s *story) { s.redefine(5, 4); s.streams[0].definitions[1].given = s.to.Add(-time.Hour) }, want: verdict{missing: 1}},
 		{name: "a moment is in no window where the definition changes", plan: func(s *story) {
 			s.redefine(4, 4)
 			e := &s.entries[4]
@@ -158,7 +160,7 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 			e := &s.entries[4]
 			e.WindowStart, e.WindowEnd = e.WindowStart.Add(-time.Second), e.WindowEnd.Add(-time.Second)
 		}, want: verdict{different: 1}},
-		{name: "a window goes back to the old definition", plan: func(s *story) { s.redefine(3, 3) }, want: verdict{missing: 1, different: 1}},
+		{name: "a window goes back to the old definition", plan: func(s *story) { s.redefine(3, 3) }, want: verdict{missing: 2, different: 1}},
 
 		{name: "incomplete without a fault", plan: func(s *story) { s.first().Incomplete = true }, want: verdict{incomplete: 1, unexplained: 1}},
 		{name: "incomplete, and the fault was another stream's", plan: func(s *story) {

@@ -34,14 +34,18 @@ type definition struct {
 	limit            budget.Limit
 	exact            bool   // ε is so large that figures are those of the truth
 	continues        string // the budget whose spending this one takes over
+	given            time.Time
 }
+
+// tookEffect is how long a new definition may take until it is in force, whatever else goes wrong.
+const tookEffect = 3 * time.Minute
 
 // price is the ε of a window.
 func (v definition) price() decimal.Decimal {
 	return v.epsilon.Mul(decimal.NewFromInt(int64(len(v.releases))))
 }
 
-// fits says that an entry is one of this definition.
+// fits says that an entry has the windows, groups and releases of this definition.
 func (v definition) fits(e ledger.Entry) bool {
 	var groups, releases []string
 	for _, g := range e.Groups {
@@ -51,6 +55,24 @@ func (v definition) fits(e ledger.Entry) bool {
 		releases = append(releases, r.Name)
 	}
 	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) && e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every
+}
+
+// charges says that an entry has the charge of this definition.
+func (v definition) charges(e ledger.Entry) bool {
+	return priceOf(e).Equal(v.price()) && e.Budget == v.budget && e.Limit.Equal(v.limit)
+}
+
+// after finds the definition of an entry among those from one on; −1 if there is none. One with another charge is better
+// than none.
+func (p promised) after(now int, e ledger.Entry) int {
+	for _, strict := range []bool{true, false} {
+		for i := now; i < len(p.definitions); i++ {
+			if v := p.definitions[i]; v.fits(e) && (!strict || v.charges(e)) {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // newest is the stream's last definition.
@@ -202,24 +224,18 @@ func (c *checker) checkOutputs() {
 	}
 }
 
-// checkSchedule looks for windows that never came, and for entries that are not as the stream promises. Where a new
-// definition begins, the windows of the one before have ended: no moment lies between.
+// checkSchedule looks for windows that never came, and for entries that are not as the stream promises. A new
+// definition begins where the next window of the old one would have.
 func (c *checker) checkSchedule() {
 	for _, s := range c.streams {
 		now := 0 // the definition that is in force
-		next, end := c.from, c.from
+		next := c.from
 		for _, e := range c.of(s.name) {
 			key := windowKey(s.name, e.WindowStart)
-			i := now
-			for i < len(s.definitions) && !s.definitions[i].fits(e) {
-				i++
-			}
-			if i == len(s.definitions) {
+			i := s.after(now, e)
+			if i < 0 {
 				c.complain(&c.different, "%s to %s follows no definition, or an old one: groups %v, releases %v, every %s", key, e.WindowEnd.Format(time.TimeOnly), e.Groups, e.Releases, e.Every)
 				i = now
-			}
-			if i > now {
-				next = end
 			}
 			now = i
 			v := s.definitions[now]
@@ -230,10 +246,13 @@ func (c *checker) checkSchedule() {
 				c.complain(&c.missing, "%s was never decided", windowKey(s.name, next))
 			}
 			c.follows[key] = v
-			next, end = e.WindowStart.Add(v.every), e.WindowEnd
+			next = e.WindowStart.Add(v.every)
 		}
-		for v := s.definitions[now]; end.Before(c.to) && !next.Add(v.size).After(c.to); next = next.Add(v.every) {
+		for v := s.definitions[now]; !next.Add(v.size).After(c.to); next = next.Add(v.every) {
 			c.complain(&c.missing, "%s was never decided", windowKey(s.name, next))
+		}
+		if v := s.newest(); now < len(s.definitions)-1 && v.given.Add(tookEffect).Before(c.to) {
+			c.complain(&c.missing, "the definition of %s that was given at %s is not in force at %s", s.name, v.given.Format(time.TimeOnly), c.to.Format(time.TimeOnly))
 		}
 	}
 	for topic, steps := range c.steps {
@@ -249,7 +268,7 @@ func (c *checker) checkSchedule() {
 	}
 }
 
-// of are the entries of a stream in the order of their windows.
+// of are the entries of a stream in the order in which their windows begin.
 func (c *checker) of(stream string) []ledger.Entry {
 	var all []ledger.Entry
 	for _, e := range c.entries {
@@ -257,7 +276,7 @@ func (c *checker) of(stream string) []ledger.Entry {
 			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(a, b ledger.Entry) int { return a.WindowEnd.Compare(b.WindowEnd) })
+	slices.SortFunc(all, func(a, b ledger.Entry) int { return a.WindowStart.Compare(b.WindowStart) })
 	return all
 }
 
@@ -322,8 +341,9 @@ func (c *checker) checkBudgets() {
 		shared[s.account]++
 		for _, e := range c.of(s.name) {
 			v := c.follows[windowKey(s.name, e.WindowStart)]
-			if price := priceOf(e); !price.Equal(v.price()) || e.Budget != v.budget {
-				c.complain(&c.overspent, "%s charges %s to %s, want %s to %s", windowKey(s.name, e.WindowStart), price, e.Budget, v.price(), v.budget)
+			if !v.charges(e) {
+				c.complain(&c.overspent, "%s charges %s to %s of %s, want %s to %s of %s", windowKey(s.name, e.WindowStart),
+					priceOf(e), e.Budget, e.Limit.Epsilon, v.price(), v.budget, v.limit.Epsilon)
 			}
 			accounts[s.account] = append(accounts[s.account], e)
 		}

@@ -24,6 +24,7 @@ func (c *chaos) finish(deeds []deed) {
 	for len(c.members) > 0 {
 		c.terminate(c.members[0])
 	}
+	close(c.over)
 	c.watching.Wait()
 	e.faults, e.harms = c.faults, c.harms
 	e.steps = c.steps()

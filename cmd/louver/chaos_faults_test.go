@@ -28,8 +28,7 @@ const (
 	sessionTimeout                 = 10 * time.Second
 )
 
-// chaosFaults are drawn from. A new definition of a stream under running processes belongs here as well, as soon as a
-// process follows a changed file.
+// chaosFaults are drawn from.
 var chaosFaults = []fault{
 	{"kill -9", 5, func(c *chaos) bool {
 		m := c.anyone()
@@ -96,6 +95,7 @@ var chaosFaults = []fault{
 		}
 		return true
 	}},
+	{"a definition changes", 3, (*chaos).redefine},
 	{"partitions are added", 1, func(c *chaos) bool {
 		more := int(c.load.partitions.Load()) + 1
 		if more > mostPartitions {
@@ -180,8 +180,12 @@ func (c *chaos) loses(kind string, at time.Time, streams []string, on func() boo
 	c.watching.Go(func() {
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
-		for !on() {
-			<-tick.C
+		for over := false; !over && !on(); {
+			select {
+			case <-tick.C:
+			case <-c.over:
+				over = true
+			}
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -21,16 +21,19 @@ import (
 
 // chaos is a service of several processes to which faults are done while it works.
 type chaos struct {
-	t       *testing.T
-	broker  *kafkatest.Broker
-	random  *rand.Rand
-	names   topics.Names
-	file    string
-	began   time.Time
-	from    time.Time
-	streams []promised
-	output  string
-	load    *load
+	t      *testing.T
+	broker *kafkatest.Broker
+	random *rand.Rand
+	names  topics.Names
+	file   string
+	// revision counts the files, redefined is when it was last raised.
+	revision  int
+	redefined time.Time
+	began     time.Time
+	from      time.Time
+	streams   []promised
+	output    string
+	load      *load
 
 	members []*member
 	all     []*member // those that have ended too
@@ -38,6 +41,7 @@ type chaos struct {
 	faults  int
 
 	watching sync.WaitGroup
+	over     chan struct{} // closed when all processes have ended
 	mu       sync.Mutex
 	harms    []harm
 }
@@ -98,7 +102,7 @@ func TestChaos(t *testing.T) {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	t.Helper()
-	c := &chaos{t: t, broker: kafkatest.Cluster(t, 3), random: rand.New(rand.NewPCG(seed, 0)), began: time.Now()}
+	c := &chaos{t: t, broker: kafkatest.Cluster(t, 3), random: rand.New(rand.NewPCG(seed, 0)), began: time.Now(), revision: 1, over: make(chan struct{})}
 	c.names = topics.Names{App: kafkatest.Name(t)}
 	input, other := c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil)
 	c.output = c.broker.Topic(t, 2, map[string]string{"retention.ms": "-1"})
@@ -125,7 +129,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 
 // configure writes the streams file, by the newest definitions.
 func (c *chaos) configure() {
-	yaml, budgets := "streams:\n", "version: 1\nbudgets:\n"
+	yaml, budgets := "streams:\n", fmt.Sprintf("version: 1\nrevision: %d\nbudgets:\n", c.revision)
 	seen := map[string]bool{}
 	for _, s := range c.streams {
 		v := s.newest()
