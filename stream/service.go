@@ -106,7 +106,7 @@ func (s *Service) Run(ctx context.Context) error {
 		if !errors.Is(err, errNewEpoch) {
 			return stopped(ctx, err)
 		}
-		s.Log.Info("the streams' definitions have changed: going on with the new ones")
+		s.Log.Info("the streams' definitions have changed: this process goes on with the new ones")
 	}
 }
 
@@ -182,7 +182,7 @@ func (s *Service) follow(ctx context.Context) error {
 // tell says what of the files is not acted on.
 func (s *Service) tell(state *control.State) {
 	if state.Older {
-		s.Log.Warn("these streams files are older than what the app has agreed on: this process follows the newer definitions; raise revision in the files to go back to theirs",
+		s.Log.Warn("this process's streams files are older than the definitions in force, which it follows; to go back to the files, raise their revision",
 			zap.Int("epoch", state.Epoch()))
 	}
 	for _, note := range state.Notes {
@@ -229,9 +229,9 @@ func (s *Service) watch(log *progress.Log, editions []control.Edition) *clock.Wa
 	}
 	w := clock.New(limit, brokers, func(err error) {
 		if err != nil {
-			s.Log.Error("windows do not close, since the clock can't be relied upon", zap.Error(err))
+			s.Log.Error("no window closes: the clock cannot be trusted", zap.Error(err))
 		} else {
-			s.Log.Info("the clock is right again, windows close")
+			s.Log.Info("the clock is right again: windows close")
 		}
 	}, wall)
 	s.monitor().Clock(func() error {

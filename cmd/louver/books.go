@@ -131,7 +131,7 @@ func printFindings(w io.Writer, found ledger.Findings) {
 	if !found.OK {
 		verdict = fmt.Sprintf("%d faults", found.FaultCount)
 	}
-	_, _ = fmt.Fprintf(w, "%s: %d ledger entries, %d outputs, %d as the ledger says, %d pending, %d no longer in the output topics\n",
+	_, _ = fmt.Fprintf(w, "%s: %d ledger entries, %d outputs, %d match the ledger, %d pending, %d no longer in the output topics\n",
 		verdict, found.Entries, found.Outputs, found.Matched, found.Pending, found.Absent)
 }
 
@@ -140,7 +140,7 @@ func entries(ctx context.Context, r *outputs.Reader, app string, f func(outputs.
 	topic := topics.Names{App: app}.Ledger()
 	switch _, err := topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: topic}}); {
 	case errors.Is(err, topics.ErrMissing):
-		return brokerError(fmt.Errorf("app %s has no ledger: topic %s is not there, or you may not describe it; check LOUVER_APP_ID, or run louver first", app, topic))
+		return brokerError(fmt.Errorf("app %s has no ledger: topic %s does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first", app, topic))
 	case err != nil:
 		return classed(err)
 	}

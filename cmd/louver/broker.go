@@ -11,7 +11,7 @@ import (
 // brokerCommand is the embedded broker alone.
 type brokerCommand struct {
 	Listen  string `default:"127.0.0.1:9092" placeholder:"ADDR" help:"Address to listen on."`
-	DataDir string `placeholder:"DIR" help:"Keep the data here; absent: in memory."`
+	DataDir string `placeholder:"DIR" help:"Directory for the data. Absent: data is kept in memory."`
 }
 
 // Run implements the command.
@@ -22,7 +22,7 @@ func (c *brokerCommand) Run(app *App) error {
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
-		return usageError(fmt.Errorf("--listen=%s: the port is no number; want host:port, such as 127.0.0.1:9092", c.Listen))
+		return usageError(fmt.Errorf("--listen=%s: the port is not a number; want host:port, such as 127.0.0.1:9092", c.Listen))
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
@@ -31,7 +31,7 @@ func (c *brokerCommand) Run(app *App) error {
 		return err
 	}
 	defer broker.Close()
-	_, _ = fmt.Fprintf(app.Out, "a broker for trying things listens on %s; Ctrl-C ends it\n", c.Listen)
+	_, _ = fmt.Fprintf(app.Out, "the embedded broker listens on %s; Ctrl-C ends it\n", c.Listen)
 	<-ctx.Done()
 	return nil
 }

@@ -13,18 +13,18 @@ import (
 type checkCommand struct {
 	KafkaSettings
 	AppSettings
-	Connect bool     `help:"Also look on the cluster: whether the topics are there and keep what they must, and from which window on the files would change something."`
-	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs; absent: LOUVER_STREAMS."`
+	Connect bool     `help:"Also check on the cluster that the topics exist and keep their records as they must. Say from which window on the files would change something."`
+	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
 	Format  string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
 	JSON    bool     `name:"json" help:"The same as --format json."`
 }
 
 // Help is the long help.
 func (checkCommand) Help() string {
-	return `Validates streams files as one. Prints for every stream what one user can lose in a window, how long the budget lasts,
-and each release's mechanism, charge and error; then the topics and rights that they need.
+	return `Checks all streams files together. For every stream it prints what one user can lose in a window, how long the budget
+lasts, and the mechanism, charge and error of each release. Then come the topics and rights that the streams need.
 
-Mistakes are printed to standard error, all of them, one a line as "file:line: …", and the exit code is 1.`
+All mistakes go to standard error, each in a line "file:line: …", and the exit code is 1.`
 }
 
 // Run checks and prints.

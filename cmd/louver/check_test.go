@@ -45,8 +45,8 @@ func TestCheckText(t *testing.T) {
 		"│ p50     │ median    │ margin    │ 0.05 │ 0.1             │ p41.4–p55.7 (± 398.1 ranks) │ useful",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04            │ ± 150 users                 │ useful",
 		"  5000 users expected in a window and group\n",
-		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule takes ε 13.44\n" +
-			"  what one user does in any 24h is in up to 97 windows, which cost at most ε 13.58\n  lasts for ever\n",
+		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule needs ε 13.44\n" +
+			"  what one user does in any 24h falls into up to 97 windows, which cost at most ε 13.58\n  lasts for ever\n",
 		"checkout.events", "louver.ledger", "│ transactional-id │ louver.…         │ Write ",
 	} {
 		if !strings.Contains(got.out, want) {
@@ -62,11 +62,11 @@ func TestCheckText(t *testing.T) {
 func TestCheckOverlap(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	for window, want := range map[string][2]string{
-		"size: 24h":             {"", "is in up to 2 windows, which cost at most ε 0.28\n"},
-		"size: 24h, every: 1h":  {"one event is in up to 24 windows, which cost its user at most ε 3.36\n", "is in up to 48 windows, which cost at most ε 6.72\n"},
-		"size: 20h, every: 10m": {"one event is in up to 120 windows, which cost its user at most ε 16.8\n", "is in up to 264 windows, which cost at most ε 36.96\n"},
-		"size: 1h, every: 5m":   {"one event is in up to 12 windows, which cost its user at most ε 1.68\n", "is in up to 300 windows, which cost at most ε 42\n"},
-		"size: 1h, every: 4m":   {"one event is in up to 15 windows, which cost its user at most ε 2.1\n", "is in up to 375 windows, which cost at most ε 48\n"}, // the limit of two periods
+		"size: 24h":             {"", "falls into up to 2 windows, which cost at most ε 0.28\n"},
+		"size: 24h, every: 1h":  {"one event falls into up to 24 windows, which cost its user at most ε 3.36\n", "falls into up to 48 windows, which cost at most ε 6.72\n"},
+		"size: 20h, every: 10m": {"one event falls into up to 120 windows, which cost its user at most ε 16.8\n", "falls into up to 264 windows, which cost at most ε 36.96\n"},
+		"size: 1h, every: 5m":   {"one event falls into up to 12 windows, which cost its user at most ε 1.68\n", "falls into up to 300 windows, which cost at most ε 42\n"},
+		"size: 1h, every: 4m":   {"one event falls into up to 15 windows, which cost its user at most ε 2.1\n", "falls into up to 375 windows, which cost at most ε 48\n"}, // the limit of two periods
 	} {
 		got := commandLine(t, "", "check", file(t, "s.yaml", strings.Replace(streamsFile, "size: 15m", window, 1)+"    on_exhausted: withhold\n"))
 		if got.code != exitDone || !strings.Contains(got.out, want[0]) || !strings.Contains(got.out, want[1]) || want[0] == "" && strings.Contains(got.out, "one event") {
@@ -208,7 +208,7 @@ func TestCheckBacklog(t *testing.T) {
 		paid       int64
 		want       string
 	}{
-		{"all are paid", old, windows, "  it starts 2020-01-01T00:00:00Z: 241487 windows are over already and follow at once\n  they cost a user ε 33808.18 in all\n"},
+		{"all are paid", old, windows, "  it starts 2020-01-01T00:00:00Z: 241487 windows are over already and will be released at once\n  they cost a user ε 33808.18 in all\n"},
 		{"a rolling budget withholds", strings.Replace(old, "budget: shoppers", "budget: {epsilon: 6.72, per: 24h}\n    on_exhausted: withhold", 1), 2515*48 + 47,
 			"  the budget pays for 120767 of them, which cost a user ε 16907.38 in all; 120720 are withheld\n"},
 		{"a budget for ever withholds", strings.Replace(old, "budget: shoppers", "budget: {epsilon: 1, per: forever}\n    on_exhausted: withhold", 1), 7,

@@ -12,10 +12,10 @@ import (
 
 // fileColumns name the columns of a file of events.
 type fileColumns struct {
-	User  string `placeholder:"COLUMN" help:"Column of the user (for JSON lines a field, with dots into objects; so for all columns)."`
+	User  string `placeholder:"COLUMN" help:"Column of the user. In JSON lines every column is a field; dots lead into objects."`
 	Value string `placeholder:"COLUMN" help:"Column of the value."`
 	Time  string `placeholder:"COLUMN" help:"Column of the time."`
-	Group string `placeholder:"COLUMN" help:"Column of the group; absent: no groups."`
+	Group string `placeholder:"COLUMN" help:"Column of the group. Absent: no groups."`
 }
 
 // columns are those that the flags name.

@@ -25,14 +25,14 @@ type demoCommand struct {
 
 // Help is the long help.
 func (demoCommand) Help() string {
-	return `Without --csv, shows a simulated service: beside each private figure stands the truth, since nobody is behind it.
+	return `Without --csv it shows a simulated service. Nobody is behind the numbers, so each private figure stands next to the truth.
 
-With --csv, shows the figures of a file of your own, with the file's own times. All its events are sent before the first
-window closes, so none is late, in whatever order they are. Times in which nothing happens are skipped.
+With --csv it shows the figures of a file of your own, with the file's own times. The rows may be in any order. All of
+them are sent before the first window closes, so none is late. Times in which nothing happens are skipped.
 
   louver demo --csv requests.csv --user client --value bytes --time time --group section --upper 100000
 
-On a terminal the figures are drawn as a table. Into a pipe goes a header, and then a line for each figure.`
+A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.`
 }
 
 // scene is what a demo is about: where its events come from, and what may be said about them.

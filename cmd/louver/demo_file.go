@@ -22,11 +22,11 @@ type fileFlags struct {
 	CSV string `name:"csv" placeholder:"FILE" help:"Show the figures of a file instead of the simulated service's: CSV with a header, or JSON lines."`
 	fileColumns
 	delimiterFlag
-	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file, for example 3h; absent: chosen so that there are some dozens."`
+	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file, for example 3h. Absent: chosen to give a few dozen windows."`
 	Epsilon number        `default:"4" placeholder:"E" help:"The most ε that one user of the file can lose in one window, all figures together."`
 	Lower   number        `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
 	Upper   number        `default:"1000000" placeholder:"X" help:"Upper bound of the file's values."`
-	Step    number        `default:"1" placeholder:"X" help:"Distance of the grid's points."`
+	Step    number        `default:"1" placeholder:"X" help:"Distance between values that can be released."`
 	Unit    string        `placeholder:"UNIT" help:"Unit of the file's values."`
 }
 

@@ -19,18 +19,18 @@ import (
 
 // KafkaSettings say how to reach the cluster; see [KafkaSettings.Config].
 type KafkaSettings struct {
-	KafkaBrokers          []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT" help:"Brokers to begin with."`
+	KafkaBrokers          []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT" help:"Brokers to contact first."`
 	KafkaTLS              bool     `envconfig:"LOUVER_KAFKA_TLS" name:"kafka-tls" group:"kafka" negatable:"" help:"Encrypt the connection with TLS."`
-	KafkaTLSCAFile        string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"Authorities that sign the brokers' certificates, PEM; absent: the system's."`
-	KafkaTLSCertFile      string   `envconfig:"LOUVER_KAFKA_TLS_CERT_FILE" name:"kafka-tls-cert-file" group:"kafka" placeholder:"FILE" help:"Own certificate, PEM, for brokers that ask for one."`
-	KafkaTLSKeyFile       string   `envconfig:"LOUVER_KAFKA_TLS_KEY_FILE" name:"kafka-tls-key-file" group:"kafka" placeholder:"FILE" help:"Key of that certificate, PEM."`
-	KafkaTLSServerName    string   `envconfig:"LOUVER_KAFKA_TLS_SERVER_NAME" name:"kafka-tls-server-name" group:"kafka" placeholder:"NAME" help:"Name that the brokers' certificates bear; absent: the host's."`
-	KafkaSASLMechanism    string   `envconfig:"LOUVER_KAFKA_SASL_MECHANISM" name:"kafka-sasl-mechanism" group:"kafka" placeholder:"NAME" help:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; absent: none."`
+	KafkaTLSCAFile        string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"CA certificates for the brokers, in PEM. Absent: the system's."`
+	KafkaTLSCertFile      string   `envconfig:"LOUVER_KAFKA_TLS_CERT_FILE" name:"kafka-tls-cert-file" group:"kafka" placeholder:"FILE" help:"Client certificate, in PEM, for brokers that ask for one."`
+	KafkaTLSKeyFile       string   `envconfig:"LOUVER_KAFKA_TLS_KEY_FILE" name:"kafka-tls-key-file" group:"kafka" placeholder:"FILE" help:"Private key of that certificate, in PEM."`
+	KafkaTLSServerName    string   `envconfig:"LOUVER_KAFKA_TLS_SERVER_NAME" name:"kafka-tls-server-name" group:"kafka" placeholder:"NAME" help:"Host name in the brokers' certificates. Absent: the name of the broker's host."`
+	KafkaSASLMechanism    string   `envconfig:"LOUVER_KAFKA_SASL_MECHANISM" name:"kafka-sasl-mechanism" group:"kafka" placeholder:"NAME" help:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Absent: none."`
 	KafkaSASLUsername     string   `envconfig:"LOUVER_KAFKA_SASL_USERNAME" name:"kafka-sasl-username" group:"kafka" placeholder:"NAME" help:"User name."`
 	KafkaSASLPassword     string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD" kong:"-"` // a command line can be read by others
-	KafkaSASLPasswordFile string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD_FILE" name:"kafka-sasl-password-file" group:"kafka" placeholder:"FILE" help:"File that holds the password; it may be in LOUVER_KAFKA_SASL_PASSWORD instead."`
+	KafkaSASLPasswordFile string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD_FILE" name:"kafka-sasl-password-file" group:"kafka" placeholder:"FILE" help:"File with the password. Or set LOUVER_KAFKA_SASL_PASSWORD to the password itself."`
 	KafkaClientID         string   `envconfig:"LOUVER_KAFKA_CLIENT_ID" name:"kafka-client-id" default:"louver" group:"kafka" placeholder:"NAME" help:"Name that brokers see in quotas and logs."`
-	KafkaIsolation        string   `envconfig:"LOUVER_KAFKA_ISOLATION" default:"read_committed" group:"kafka" placeholder:"LEVEL" help:"read_committed, or read_uncommitted: count records of transactions that may be undone."`
+	KafkaIsolation        string   `envconfig:"LOUVER_KAFKA_ISOLATION" default:"read_committed" group:"kafka" placeholder:"LEVEL" help:"read_committed, or read_uncommitted, which also counts records of transactions that may yet be aborted."`
 }
 
 // RegistrySettings say where schemas are. They are hidden, as others below: this version refuses them.
@@ -42,19 +42,19 @@ type RegistrySettings struct {
 
 // AppSettings say which app this is and what it does.
 type AppSettings struct {
-	AppID   string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Names the internal topics and groups; processes of one app id share the work."`
+	AppID   string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Prefix of the internal topics and groups. Processes with the same app id share the work."`
 	Streams string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 }
 
 // TopicSettings say what may be done about missing topics.
 type TopicSettings struct {
 	TopicsCreate      bool `envconfig:"LOUVER_TOPICS_CREATE" default:"true" negatable:"" group:"kafka" help:"Create missing internal and output topics."`
-	TopicsReplication int  `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Their replication factor; -1: the broker's default."`
+	TopicsReplication int  `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of topics that Louver creates; -1: the broker's default."`
 }
 
 // HTTPSettings are the public address: dashboard, API and public metrics.
 type HTTPSettings struct {
-	HTTPAddr          string `envconfig:"LOUVER_HTTP_ADDR" name:"http-addr" default:"127.0.0.1:8080" group:"http" placeholder:"ADDR" help:"Address of dashboard, API and public metrics; empty: none."`
+	HTTPAddr          string `envconfig:"LOUVER_HTTP_ADDR" name:"http-addr" default:"127.0.0.1:8080" group:"http" placeholder:"ADDR" help:"Address of the public metrics; empty: none."`
 	HTTPBasePath      string `envconfig:"LOUVER_HTTP_BASE_PATH" name:"http-base-path" group:"http" placeholder:"PATH" hidden:"" help:"Path that a proxy puts before ours."`
 	HTTPWebConfigFile string `envconfig:"LOUVER_HTTP_WEB_CONFIG_FILE" name:"http-web-config-file" group:"http" placeholder:"FILE" hidden:"" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
 }
@@ -63,7 +63,7 @@ type HTTPSettings struct {
 type MetricsSettings struct {
 	MetricsAddr          string `envconfig:"LOUVER_METRICS_ADDR" default:"127.0.0.1:9797" group:"http" placeholder:"ADDR" help:"Address of the operators' metrics and health."`
 	MetricsWebConfigFile string `envconfig:"LOUVER_METRICS_WEB_CONFIG_FILE" group:"http" placeholder:"FILE" hidden:"" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
-	DebugEndpoints       bool   `envconfig:"LOUVER_DEBUG_ENDPOINTS" negatable:"" group:"http" help:"Serve /debug/pprof there."`
+	DebugEndpoints       bool   `envconfig:"LOUVER_DEBUG_ENDPOINTS" negatable:"" group:"http" help:"Serve /debug/pprof on the operators' address."`
 }
 
 // LogSettings belong to every command.
@@ -75,7 +75,7 @@ type LogSettings struct {
 // ServiceSettings belong to services.
 type ServiceSettings struct {
 	ShutdownTimeout time.Duration `envconfig:"LOUVER_SHUTDOWN_TIMEOUT" default:"20s" placeholder:"DURATION" help:"How long to wait for a clean end after SIGTERM."`
-	BagBytes        int64         `envconfig:"LOUVER_BAG_BYTES" default:"268435456" placeholder:"BYTES" help:"Memory for open windows, in bytes. What exceeds it is written to Kafka before the windows close. As much again may hold what waits for its release."`
+	BagBytes        int64         `envconfig:"LOUVER_BAG_BYTES" default:"268435456" placeholder:"BYTES" help:"Memory for open windows, in bytes. Beyond it, parts of them are written to Kafka early. The release stage may use as much again."`
 }
 
 // Environment is all that is read from variables.

@@ -44,7 +44,7 @@ func (b *examinedBacklog) print(w *bytes.Buffer) {
 	if b == nil {
 		return
 	}
-	fmt.Fprintf(w, "  it starts %s: %d windows are over already and follow at once\n", b.Since.Format(time.RFC3339), b.Windows)
+	fmt.Fprintf(w, "  it starts %s: %d windows are over already and will be released at once\n", b.Since.Format(time.RFC3339), b.Windows)
 	switch {
 	case b.Paid == nil:
 		fmt.Fprintln(w, "  the budget cannot pay for all of them; the others are withheld")

@@ -45,7 +45,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	fmt.Fprintf(w, "  one user counts in %s and can lose %s in a window, paid by budget %s\n",
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
 	if s.Overlap > 1 {
-		fmt.Fprintf(w, "  one event is in up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
+		fmt.Fprintf(w, "  one event falls into up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
 	}
 	s.Backlog.print(w)
 	fmt.Fprintln(w)
@@ -87,11 +87,11 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 	}
 	fmt.Fprintf(w, "  %s cost one user at most %s", which, loss(b.Epsilon, b.Delta))
 	if b.Wanted != nil {
-		fmt.Fprintf(w, "; the schedule takes ε %s", b.Wanted)
+		fmt.Fprintf(w, "; the schedule needs ε %s", b.Wanted)
 	}
 	fmt.Fprintln(w)
 	if b.Touched != nil {
-		fmt.Fprintf(w, "  what one user does in any %s is in up to %d windows, which cost at most %s\n", b.Per, *b.Touched, loss(*b.StretchEpsilon, *b.StretchDelta))
+		fmt.Fprintf(w, "  what one user does in any %s falls into up to %d windows, which cost at most %s\n", b.Per, *b.Touched, loss(*b.StretchEpsilon, *b.StretchDelta))
 	}
 	switch {
 	case len(b.Streams) == 0:

@@ -12,13 +12,13 @@ import (
 
 type healthcheckCommand struct {
 	MetricsSettings
-	Path    string        `default:"/readyz" help:"What to ask for: /readyz (doing its work) or /livez (alive)." placeholder:"PATH"`
+	Path    string        `default:"/readyz" help:"What to ask for: /readyz (it does its work) or /livez (it is alive)." placeholder:"PATH"`
 	Timeout time.Duration `default:"5s" help:"How long to wait for the answer." placeholder:"DURATION"`
 }
 
 // Help is the long help.
 func (healthcheckCommand) Help() string {
-	return `For containers: asks the operators' address of a louver on this host and exits 0 if it answers with status 200, else 1.`
+	return `For containers: asks a louver on this host, at its operators' address. Exits with 0 if the answer has status 200, else with 1.`
 }
 
 // Run asks once.

@@ -2,7 +2,7 @@ package main
 
 // helpCommand is --help as a command.
 type helpCommand struct {
-	Command []string `arg:"" optional:"" help:"Command to explain; absent: all of them in short."`
+	Command []string `arg:"" optional:"" help:"Command to explain. Absent: an overview of all."`
 }
 
 // Run prints what --help prints.

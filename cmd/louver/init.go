@@ -13,9 +13,9 @@ import (
 // initCommand writes a streams file to begin with.
 type initCommand struct {
 	KafkaSettings
-	File  string `arg:"" optional:"" help:"File to write, such as streams.yaml; absent or -: standard output."`
-	Topic string `placeholder:"TOPIC" help:"Input topic. The names and types of its fields are put into the file, taken from a few records; what the fields hold is not."`
-	Force bool   `help:"Replace the file if it is there."`
+	File  string `arg:"" optional:"" help:"File to write, such as streams.yaml. Absent or -: standard output."`
+	Topic string `placeholder:"TOPIC" help:"Input topic. The file gets the names and types of the fields in a few records, never their values."`
+	Force bool   `help:"Replace the file if it exists."`
 }
 
 // Help is the long help.
@@ -25,8 +25,8 @@ func (initCommand) Help() string {
   louver init streams.yaml --topic checkout.events
   louver check streams.yaml
 
-With --topic, looks at a few records for the names and the types of their fields. Values, their range, their length or
-how often they occur do not reach the file: bounds, groups and ε are published, and must not come from the data.`
+With --topic, it reads a few records to learn the names and types of their fields. Nothing else about them reaches the
+file. Bounds, groups and ε are published, so they must not come from the data.`
 }
 
 //go:embed init.yaml.tmpl
@@ -69,7 +69,7 @@ func (c *initCommand) write(text []byte) error {
 	}
 	file, err := os.OpenFile(c.File, flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already; want another name, or --force to replace it", c.File)
+		return fmt.Errorf("%s exists already; want another name, or --force to replace it", c.File)
 	} else if err != nil {
 		return err
 	}

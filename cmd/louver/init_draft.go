@@ -52,7 +52,7 @@ func newDraft(topic string, s sampled) (draft, error) {
 		note("The records in %s are bare numbers.", topic)
 		d.Value, d.User = "$value", "$key"
 	case all(s.values, isLine):
-		note("The records in %s are text, but no JSON. If they are CSV, name the columns.", topic)
+		note("The records in %s are text, but not JSON. If they are CSV, name the columns.", topic)
 		d.Format = "csv"
 	default:
 		return d, fmt.Errorf("topic %s: the records are neither JSON nor text; want JSON objects, numbers or lines of CSV (Avro and Protobuf are not available yet)", topic)

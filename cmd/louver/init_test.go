@@ -73,7 +73,7 @@ func TestInitFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	commandLine(t, "", "init", path).wants(t, exitInvalid, "louver: "+path+" is there already; want another name, or --force to replace it")
+	commandLine(t, "", "init", path).wants(t, exitInvalid, "louver: "+path+" exists already; want another name, or --force to replace it")
 	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
 		t.Errorf("what was there is %q, %v", text, err)
 	}

@@ -24,23 +24,23 @@ type commands struct {
 	LogSettings
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
-	Demo        demoCommand        `cmd:"" help:"Watch it work: embedded broker, simulated service, live table. Needs nothing."`
-	Init        initCommand        `cmd:"" help:"Write a commented streams file to begin with."`
+	Demo        demoCommand        `cmd:"" help:"See it work: an embedded broker, a simulated service, a live table. Needs no Kafka."`
+	Init        initCommand        `cmd:"" help:"Write a first streams file, with comments."`
 	Run         runCommand         `cmd:"" help:"Run the service until SIGTERM."`
-	Check       checkCommand       `cmd:"" help:"Check streams files; print what one user can lose and how exact the releases will be."`
+	Check       checkCommand       `cmd:"" help:"Check streams files. Print what one user can lose and how exact the figures will be."`
 	Release     releaseCommand     `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
-	Plan        planCommand        `cmd:"" help:"Forecast the error before spending anything; or the ε or the users that an error takes."`
+	Plan        planCommand        `cmd:"" help:"Forecast errors before anything is spent, or the ε or users needed for a given error."`
 	Replay      replayCommand      `cmd:"" help:"Send a CSV or JSON-lines file to a topic."`
-	Watch       watchCommand       `cmd:"" help:"Print releases as they come."`
-	Budget      budgetCommand      `cmd:"" help:"Print what each stream and budget has spent and has left, from the ledger."`
-	Audit       auditCommand       `cmd:"" help:"Compare the ledger with what was published: every charge once, every value identical."`
+	Watch       watchCommand       `cmd:"" help:"Print figures as they are published."`
+	Budget      budgetCommand      `cmd:"" help:"Print what each stream and budget has spent and what is left, from the ledger."`
+	Audit       auditCommand       `cmd:"" help:"Compare the ledger with what was published: every charge once, every value the same."`
 	Streams     streamsCommand     `cmd:"" help:"Print which definition of each stream holds from when, and what a file would change."`
-	Topics      topicsCommand      `cmd:"" help:"List every topic, group and right that the streams need; create what is missing."`
-	Schema      schemaCommand      `cmd:"" help:"Print the JSON Schema or the reference of the streams file or of the published record."`
-	Broker      brokerCommand      `cmd:"" help:"Run the embedded broker alone, for trying things."`
+	Topics      topicsCommand      `cmd:"" help:"List the topics, consumer groups and rights that the streams need. Create missing topics."`
+	Schema      schemaCommand      `cmd:"" help:"Print the JSON Schema or the reference of the streams file or the published record."`
+	Broker      brokerCommand      `cmd:"" help:"Run the embedded broker alone, to try things out."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
-	Completion  completionCommand  `cmd:"" help:"Print the script that makes a shell complete commands and flags."`
+	Completion  completionCommand  `cmd:"" help:"Print the completion script of a shell."`
 	Help        helpCommand        `cmd:"" help:"Explain a command."`
 }
 

@@ -15,21 +15,21 @@ import (
 )
 
 type planCommand struct {
-	File string `arg:"" optional:"" help:"Streams file to forecast; absent: the release that the flags describe."`
+	File string `arg:"" optional:"" help:"Streams file to forecast. Absent: the release that the flags describe."`
 
 	queryFlags
-	Lower     *number `group:"privacy" placeholder:"X" help:"Least value that counts as it is."`
-	Upper     *number `group:"privacy" placeholder:"X" help:"Greatest value that counts as it is."`
-	Step      *number `group:"privacy" placeholder:"X" help:"Distance of the values that can be released."`
-	Epsilon   *number `group:"privacy" placeholder:"E" help:"ε of each window; absent: what the error wanted takes."`
-	MaxGroups int     `default:"1" group:"privacy" placeholder:"N" help:"Groups of a window in which one user counts."`
+	Lower     *number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one."`
+	Upper     *number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
+	Step      *number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
+	Epsilon   *number `group:"privacy" placeholder:"E" help:"ε of each window. Absent: the ε that --error needs."`
+	MaxGroups int     `default:"1" group:"privacy" placeholder:"N" help:"In how many groups of a window one user counts."`
 
-	Users        int64         `group:"Forecast:" placeholder:"N" help:"Users expected in a window and group; absent: what the error wanted takes, or the file's expected_users."`
-	Error        string        `group:"Forecast:" placeholder:"X" help:"Error wanted: 2% of the users; or a number of users for counts, modes and quantiles, of the values' unit for means and sums, and for quantiles too if there is a --shape."`
+	Users        int64         `group:"Forecast:" placeholder:"N" help:"Users expected in a window and group. Absent: as many as --error needs, or the file's expected_users."`
+	Error        string        `group:"Forecast:" placeholder:"X" help:"Error that you accept: a share of the users such as 2%, or a number. Means and sums take it in the values' unit, and so do quantiles with a --shape. All others take a number of users."`
 	Shape        string        `group:"Forecast:" placeholder:"SHAPE" help:"Public guess of the values: lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform."`
-	Spread       *number       `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation alone: normal, in the middle of the bounds."`
-	CountEpsilon *number       `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released beside."`
-	Every        time.Duration `default:"1h" group:"Forecast:" placeholder:"D" help:"How far apart windows are."`
+	Spread       *number       `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation, instead of a shape. They are taken as normal, around the middle of the bounds."`
+	CountEpsilon *number       `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released too."`
+	Every        time.Duration `default:"1h" group:"Forecast:" placeholder:"D" help:"Time from one window to the next."`
 
 	JSON bool `name:"json" help:"Print JSON."`
 
@@ -38,16 +38,16 @@ type planCommand struct {
 
 // Help is the long help.
 func (planCommand) Help() string {
-	return `Says what error to expect before anything is spent, from public figures alone, and the other way round: the ε or the
-number of users that an error takes.
+	return `Says what errors to expect, from public figures alone, before anything is spent. With --error it works the other way
+round: it says which ε, or how many users, an error needs.
 
   louver plan --statistic median --lower 0 --upper 60000 --step 1 --epsilon 0.1 --users 5000
   louver plan --statistic quantile --p 0.99 --lower 0 --upper 60000 --step 1 --users 5000 --error 1%
   louver plan --lower 0 --upper 60000 --step 1 --epsilon 0.1 --error 5 --shape lognormal:120,0.6
   louver plan streams.yaml --users 2000
 
-Errors hold with a probability of 95 %; a typical error is one that half of the releases have or less.
-With --error, ε and the number of users are each found for the other one given.`
+With a probability of 95 % a release is off by no more than its error. Half of the releases are off by no more than the
+typical error.`
 }
 
 // Run forecasts and prints.

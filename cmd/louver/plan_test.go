@@ -148,8 +148,8 @@ func TestPlanText(t *testing.T) {
 		"│ p50     │ margin    │ 0.05 │ p41.4–p55.7 (± 398.1 ranks) │ ",
 		"│ users   │ geometric │ 0.02 │ ± 150 users ",
 		"p50: an error of 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n",
-		"One window costs a user ε 0.14, in 2 groups: whoever sees what is released can raise a bet of 50:50 on whether that user took part to at most 53.5 %.\n",
-		"A user of all 96 windows of a day, one every 15m, loses ε 13.44: at most 99.9999 %; but for a chance of about 0.000001 only ε ",
+		"One window costs a user ε 0.14, in 2 groups. Somebody who thought it 50:50 that the user took part can become at most 53.5 % sure.\n",
+		"A user in all 96 windows of a day, one every 15m, loses ε 13.44: at most 99.9999 % sure. Except with a probability of about 0.000001 it is only ε ",
 	} {
 		if !strings.Contains(got.out, want) || got.code != exitDone {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
@@ -157,7 +157,7 @@ func TestPlanText(t *testing.T) {
 	}
 	// What is promised in ρ alone has an ε for a δ only.
 	got = commandLine(t, "", planOf("--statistic", "mean", "--mechanism", "smooth_lln", "--epsilon", "0.1", "--users", "100")...)
-	if !strings.Contains(got.out, ", δ 0.000001: whoever sees") || !strings.Contains(got.out, ", but for a chance of about δ.\n") {
+	if !strings.Contains(got.out, ", δ 0.000001. Somebody who") || !strings.Contains(got.out, ", except with a probability of about δ.\n") {
 		t.Errorf("%+v", got)
 	}
 	got = commandLine(t, "", planOf("--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1")...)

@@ -67,7 +67,7 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 		return err
 	}
 	if p.Shape != "" && p.Users > 0 {
-		fmt.Fprintln(w, "Typical error and 19 of 20 count from the statistic of the users who are there, not from that of the shape.")
+		fmt.Fprintln(w, "The typical error and that of 19 in 20 are measured from the statistic of the users who took part, not from that of the shape.")
 	}
 	for _, r := range p.Releases {
 		if r.Needs != nil {
@@ -86,15 +86,15 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 	}
 	chance := ""
 	if p.Window.Delta.IsPositive() {
-		chance = ", but for a chance of about δ"
+		chance = ", except with a probability of about δ"
 	}
-	fmt.Fprintf(w, "One window costs a user %s%s: whoever sees what is released can raise a bet of 50:50 on whether that user took part to at most %s%s.\n",
+	fmt.Fprintf(w, "One window costs a user %s%s. Somebody who thought it 50:50 that the user took part can become at most %s sure%s.\n",
 		loss(p.Window.Epsilon, p.Window.Delta), groups, certainty(p.Window.Belief), chance)
 	if p.Day != nil {
-		fmt.Fprintf(w, "A user of all %d windows of a day, one every %s, loses %s: at most %s", p.Day.Windows, config.Duration(p.every),
+		fmt.Fprintf(w, "A user in all %d windows of a day, one every %s, loses %s: at most %s sure", p.Day.Windows, config.Duration(p.every),
 			loss(p.Day.Epsilon, p.Day.Delta), certainty(p.Day.Belief))
 		if p.Advanced != nil {
-			fmt.Fprintf(w, "; but for a chance of about %s only ε %s: %s", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), certainty(p.Advanced.Belief))
+			fmt.Fprintf(w, ". Except with a probability of about %s it is only ε %s: at most %s sure", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), certainty(p.Advanced.Belief))
 		}
 		fmt.Fprintln(w, ".")
 	}
@@ -113,7 +113,7 @@ func (r plannedRelease) needsText(users int64) string {
 		ways = append(ways, fmt.Sprintf("%d users with ε %s", *n.Users, r.Epsilon))
 	}
 	if ways == nil {
-		return fmt.Sprintf("%s: what an error of %s needs can't be forecast, or is out of reach.", r.Release, r.Needs.Error)
+		return fmt.Sprintf("%s: an error of %s is out of reach, or cannot be forecast.", r.Release, r.Needs.Error)
 	}
 	return fmt.Sprintf("%s: an error of %s needs %s.", r.Release, r.Needs.Error, strings.Join(ways, ", or "))
 }

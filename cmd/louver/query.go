@@ -15,17 +15,17 @@ type queryFlags struct {
 	Statistic   string   `default:"median" enum:"median,quantile,quantiles,mode,mean,sum,trimmed_mean,count,outside" group:"what" placeholder:"NAME" help:"median, quantile, quantiles, mode, mean, sum, trimmed_mean, count or outside."`
 	P           []number `group:"what" placeholder:"P" help:"Probability of a quantile, between 0 and 1; several, ascending, for quantiles."`
 	Trim        *number  `group:"what" placeholder:"T" help:"Fraction that trimmed_mean cuts from each end."`
-	Clip        string   `placeholder:"none" group:"what" help:"none: a mean or sum of all values as they are, within the bounds; absent: the mechanism finds narrower ones."`
+	Clip        string   `placeholder:"none" group:"what" help:"none: means and sums take all values as they are, within the bounds. Absent: the mechanism finds narrower bounds."`
 	Above       *number  `group:"what" placeholder:"X" help:"Count users with a value greater than this."`
 	Below       *number  `group:"what" placeholder:"X" help:"Count users with a value less than this."`
-	Mechanism   string   `group:"what" placeholder:"NAME" help:"Mechanism; absent: the statistic's default."`
+	Mechanism   string   `group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
 	Tilt        []int64  `group:"what" placeholder:"A,B" sep:"," help:"Weights of the two sides, for margin."`
 	Calibration string   `default:"tight" enum:"tight,published" group:"what" placeholder:"NAME" help:"tight, or published: the papers' formulas, for smooth_*."`
 	Beta        *number  `group:"what" placeholder:"B" help:"β of smooth_*."`
-	Gamma       *number  `group:"what" placeholder:"G" help:"Exponent of smooth_cauchy's density, above 1; absent: 2."`
-	Interval    *number  `group:"what" placeholder:"LEVEL" help:"Release an interval of values too, such as 0.95 (paid from ε)."`
+	Gamma       *number  `group:"what" placeholder:"G" help:"Exponent of smooth_cauchy's density, above 1. Absent: 2."`
+	Interval    *number  `group:"what" placeholder:"LEVEL" help:"Also release an interval that holds the true value with this probability, such as 0.95. It is paid for from ε."`
 
-	ExpectedUsers int64 `group:"what" placeholder:"N" help:"Public forecast of the number of users. Means, sums and quantiles in the tails go by it; absent: they spend a part of ε to find out."`
+	ExpectedUsers int64 `group:"what" placeholder:"N" help:"Public forecast of the number of users, for means, sums and quantiles in the tails. Absent: they spend part of ε to find out."`
 
 	Prior string `default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
 	Delta number `default:"0" group:"privacy" placeholder:"D" help:"δ of each draw, for mechanisms that need one."`

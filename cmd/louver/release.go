@@ -11,36 +11,36 @@ import (
 )
 
 type releaseCommand struct {
-	File string `arg:"" optional:"" help:"File with the values; absent or -: standard input."`
+	File string `arg:"" optional:"" help:"File with the values. Absent or -: standard input."`
 
 	queryFlags
-	Lower   *number `group:"privacy" placeholder:"X" help:"Least value that counts as it is. Bounds are public: never take them from the data. A plain count needs none."`
-	Upper   *number `group:"privacy" placeholder:"X" help:"Greatest value that counts as it is."`
-	Step    *number `group:"privacy" placeholder:"X" help:"Distance of the values that can be released."`
-	Epsilon number  `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what each user loses by it."`
+	Lower   *number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one. Bounds are public: never take them from the data. A plain count needs none."`
+	Upper   *number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
+	Step    *number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
+	Epsilon number  `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what it costs each user."`
 	Repeat  int     `default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
 
-	Value string `group:"input" placeholder:"COLUMN" help:"Read CSV with a header: column of the values."`
-	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users; absent: each row is a user of its own."`
+	Value string `group:"input" placeholder:"COLUMN" help:"Column of the values, in a CSV file with a header."`
+	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users. Absent: each row is another user."`
 	delimiterFlag
 	Contribution string `default:"last" enum:"first,last,min,max,random" group:"input" placeholder:"NAME" help:"Which value of a user counts: first, last (by row), min, max or random."`
 
-	JSON bool `name:"json" help:"Print one JSON object a draw."`
+	JSON bool `name:"json" help:"Print one JSON object for each draw."`
 }
 
 // Help is the long help.
 func (releaseCommand) Help() string {
-	return `Reads numbers, one user each, separated by spaces or lines; or, with --value, a CSV file with a header. Files packed
-with gzip are unpacked.
+	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a header. Files may
+be packed with gzip.
 
-Prints the value drawn, one line a draw; for quantiles one line for each p, such as p99=812; with --interval the value
-and the ends of the interval.
+Prints one line for each draw: the value; with --interval the value and the ends of the interval. Several quantiles have
+a line each, such as p99=812.
 
   louver release --statistic median --lower 0 --upper 100 --step 1 --epsilon 0.5 <ages.txt
   louver release --user id --value ms --statistic quantile --p 0.99 --lower 0 --upper 60000 --step 1 --epsilon 1 requests.csv
   louver release --statistic count --epsilon 1 <ages.txt
 
-Each draw costs every user in the data ε. Draws add up, and nothing keeps count of them here.
+Each draw costs every user in the data ε. Draws add up, and this command keeps no account of them.
 
 If the input holds nobody at all, standard error says so. That line is not private: it is for whoever holds the file.
 Publish standard output only.`
@@ -70,7 +70,7 @@ func (c *releaseCommand) Run(app *App) error {
 		return err
 	}
 	if sample.Users() == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no user: what is printed is noise alone (this line is for you, it is not private)\n", name)
+		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users, so the output is only noise (this line is not private: do not publish it)\n", name)
 	}
 	return repeat(app, c.Repeat, newDraws(query, mechanism, sample, c.JSON))
 }

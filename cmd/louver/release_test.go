@@ -58,7 +58,7 @@ func TestReleaseOfNobody(t *testing.T) {
 		{"\ufeffid,ms\n", with("--statistic", "count", "--value", "ms")},
 	} {
 		got := commandLine(t, c.in, c.args...)
-		if want := "louver: stdin holds no user: what is printed is noise alone (this line is for you, it is not private)\n"; got != (outcome{out: "0\n", err: want}) {
+		if want := "louver: stdin holds no users, so the output is only noise (this line is not private: do not publish it)\n"; got != (outcome{out: "0\n", err: want}) {
 			t.Errorf("%q: %+v, want %q", c.in, got, want)
 		}
 	}

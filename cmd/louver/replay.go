@@ -21,22 +21,22 @@ type replayCommand struct {
 	KafkaSettings
 	fileColumns
 	delimiterFlag
-	File       string  `arg:"" help:"CSV with a header, or JSON lines; gzip is unpacked; -: standard input."`
+	File       string  `arg:"" help:"CSV with a header, or JSON lines. May be packed with gzip. -: standard input."`
 	Topic      string  `required:"" placeholder:"TOPIC" help:"Topic to send to. It is created if it is missing."`
-	Partitions int     `default:"3" placeholder:"N" help:"Partitions of a topic that is created."`
-	From       string  `placeholder:"TIME" help:"Move all times so that the first event happens then: now, or RFC 3339. Absent: times stay."`
-	Speed      float64 `placeholder:"X" help:"1: as fast as it happened; 60: an hour a minute; absent: as fast as possible."`
-	Keyed      bool    `help:"Give each record its user as key, so that all records of a user go to one partition."`
+	Partitions int     `default:"3" placeholder:"N" help:"Partitions of the topic, if it is created."`
+	From       string  `placeholder:"TIME" help:"Move all times so that the first event happens then: now, or a time in RFC 3339. Absent: times stay."`
+	Speed      float64 `placeholder:"X" help:"1: as fast as it happened. 60: an hour in a minute. Absent: as fast as possible."`
+	Keyed      bool    `help:"Use the user as the record's key, so that all records of a user go to one partition."`
 	DryRun     bool    `help:"Read the whole file and print the input block, but send nothing."`
 }
 
 // Help is the long help.
 func (replayCommand) Help() string {
-	return `Sends each row as a JSON record with the fields that you name. They keep the names of their columns; a dot in a name
+	return `Sends each row as a JSON record with the columns that you name. The fields have the names of the columns. A dot in a name
 leads into an object: geo.city becomes {"geo":{"city":…}}, which a streams file reads as geo.city.
 
-When all is sent, prints the input block of the stream that reads these records, to be copied into a streams file. If a
-stream would reject some of them, says which lines and why.
+Then it prints the input block that reads these records, for you to copy into a streams file. If a stream would reject
+some of them, it says which lines and why.
 
   louver replay requests.csv --topic web --user client --value bytes --time time --group section
 

@@ -39,7 +39,7 @@ type runCommand struct {
 func (c *runCommand) Run(app *App) error {
 	for _, s := range c.Stages {
 		if !slices.Contains(stream.Stages, s) {
-			return usageError(fmt.Errorf("--stages: %q is no stage; want some of %s", s, strings.Join(stream.Stages, ",")))
+			return usageError(fmt.Errorf("--stages: %q is not a stage; want one or more of %s", s, strings.Join(stream.Stages, ",")))
 		}
 	}
 	if err := c.notYet(); err != nil {
@@ -180,7 +180,7 @@ func (s *service) work(ctx context.Context, engine *stream.Service, gauges *outp
 		working.Go(func() error {
 			err := restore(ctx, readerTelling(s.conn, engine.Health.Retrying), s.AppID, s.streams, gauges)
 			if err != nil && ctx.Err() == nil {
-				s.log.Warn("the public metrics show only what is published from now on: the ledger cannot be read", zap.Error(err))
+				s.log.Warn("the ledger cannot be read: the public metrics show only what is published from now on", zap.Error(err))
 			}
 			return nil
 		})

@@ -13,12 +13,12 @@ import (
 // topicsCommand lists, and creates, what the streams need on the cluster.
 type topicsCommand struct {
 	KafkaSettings
-	AppID             string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Names the internal topics and groups."`
+	AppID             string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Prefix of the internal topics and groups."`
 	Streams           string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	File              string `arg:"" optional:"" help:"The same as --streams."`
-	TopicsReplication int    `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of created topics; -1: the broker's default."`
-	Create            bool   `help:"Create the topics that are missing, verify all of them, and say which were created, exist already, or are yours to create."`
-	Format            string `enum:"table,acls" default:"table" placeholder:"FORMAT" help:"table, or acls: an argument line of kafka-acls.sh for each right."`
+	TopicsReplication int    `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of topics that Louver creates; -1: the broker's default."`
+	Create            bool   `help:"Create missing topics and check all of them. Say which were created, which existed and which are yours to create."`
+	Format            string `enum:"table,acls" default:"table" placeholder:"FORMAT" help:"table, or acls: the arguments of kafka-acls.sh, one line for each right."`
 	JSON              bool   `name:"json" help:"Print JSON."`
 }
 

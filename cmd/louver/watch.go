@@ -18,8 +18,8 @@ type watchCommand struct {
 	KafkaSettings
 	Streams string        `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	Stream  string        `placeholder:"NAME" help:"Only this stream."`
-	Since   time.Duration `placeholder:"DURATION" help:"Begin with the windows that ended this long ago; absent: with what comes next."`
-	JSON    bool          `help:"Print the output records."`
+	Since   time.Duration `placeholder:"DURATION" help:"Begin with the windows that ended this long ago. Absent: print new figures only."`
+	JSON    bool          `help:"Print the published records, as JSON."`
 }
 
 // Help is the long help.

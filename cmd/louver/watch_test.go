@@ -113,7 +113,7 @@ func TestWatchWaitsForTheTopic(t *testing.T) {
 	}
 	b.CreateTopic(t, "checkout.private", 1, nil)
 	b.Produce(t, "checkout.private", 0, kafkatest.Values(watched(t)[0])...)
-	if got, want := read(errOut), "louver: topic checkout.private is there\n"; got != want {
+	if got, want := read(errOut), "louver: topic checkout.private exists now\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := read(out); !strings.HasPrefix(got, "2026-11-20T08:15:00Z  checkout/eu/p50") {

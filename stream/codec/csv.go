@@ -40,7 +40,7 @@ func newCSV(s Spec, r rules) (Decoder, error) {
 	}
 	for i, c := range d.columns {
 		if slices.Contains(d.columns[:i], c) {
-			return nil, fmt.Errorf("column %q is there twice; want each name once", c)
+			return nil, fmt.Errorf("column %q occurs twice; want each name once", c)
 		}
 	}
 	if s.Value == ValueField {

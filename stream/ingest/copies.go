@@ -65,6 +65,6 @@ func (p *partition) sendOneByOne(ctx context.Context, topic string, copies []txn
 	}
 	if refused > 0 {
 		p.Metrics.ForwardFailure.WithLabelValues(topic).Add(float64(refused))
-		p.Log.Warn("copies are refused and left out", zap.String("topic", topic), zap.Int("copies", refused), zap.Error(why))
+		p.Log.Warn("Kafka refuses copies of records: they are dropped", zap.String("topic", topic), zap.Int("copies", refused), zap.Error(why))
 	}
 }

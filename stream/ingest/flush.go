@@ -162,7 +162,7 @@ func (p *partition) keep(ctx context.Context, next progressRecord) {
 		return
 	}
 	if err := p.membership.Commit(ctx, p.at, next.Offset, ""); err != nil {
-		p.Log.Debug("offset not committed, will be later", zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Error(err))
+		p.Log.Debug("offset not committed yet", zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Error(err))
 	}
 }
 

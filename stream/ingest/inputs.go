@@ -41,7 +41,7 @@ func (p *partition) recount(ctx context.Context) {
 		err = p.agree(ctx, n)
 	}
 	if err != nil && ctx.Err() == nil {
-		p.Log.Debug("the number of partitions is not agreed on, will be later", zap.String("topic", p.at.Topic), zap.Error(err))
+		p.Log.Debug("the number of partitions is not agreed on yet", zap.String("topic", p.at.Topic), zap.Error(err))
 	}
 }
 
@@ -67,7 +67,7 @@ func (p *partition) agree(ctx context.Context, n int) error {
 		return err
 	}
 	if have > 0 {
-		p.Log.Warn("the number of partitions of an input has changed: windows that are due from now on take all of them",
+		p.Log.Warn("an input has a different number of partitions now: windows due from now on read all of them",
 			zap.String("topic", p.at.Topic), zap.Int("before", have), zap.Int("now", n))
 	}
 	p.vanished()

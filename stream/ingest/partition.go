@@ -82,7 +82,7 @@ func (p *partition) round(ctx context.Context) error {
 		return err
 	}
 	if page.Lost > 0 {
-		p.lose(page.Lost, errors.New("they were deleted before they were read"))
+		p.lose(page.Lost, errors.New("the topic deleted them before they were read"))
 	}
 	// A cut is taken after the fetch and before its records are sorted in: everything fetched so far lies below it.
 	if err := p.cut(ctx); err != nil {
@@ -193,7 +193,7 @@ func (p *partition) position() int64 { return p.reader.Position() + p.base }
 // lose notes records that could not be read: they lie just below the position.
 func (p *partition) lose(n int64, why error) {
 	p.Metrics.Lost.WithLabelValues(p.at.Topic).Add(float64(n))
-	p.Log.Error("records are lost: the windows that they may belong to will be marked incomplete",
+	p.Log.Error("records are lost: the windows they may belong to will be marked incomplete",
 		zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Int64("records", n), zap.Error(why))
 	for _, r := range p.routes {
 		r.lose(n)
@@ -206,7 +206,7 @@ func (p *partition) truncate(end int64) {
 	p.base += p.reader.Position() - end
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, end)
 	const atLeast = 1
-	p.lose(atLeast, errors.New("the partition ends before the position: the topic was made anew, or records were lost on the brokers"))
+	p.lose(atLeast, errors.New("the partition ends before the position reached: the topic was recreated, or the brokers lost records"))
 }
 
 // brokerAhead is how far ahead of its own time a broker lets a record's timestamp be, unless it is told otherwise.

@@ -109,7 +109,7 @@ func (r *Reader) partitions(ctx context.Context, names []string, work func(ctx c
 func (r *Reader) find(ctx context.Context, name string) (partitions int, fresh bool, err error) {
 	notify := func(error) {}
 	if r.Retrying != nil {
-		notify = r.Retrying("waiting for topic "+name, "topic "+name+" is there")
+		notify = r.Retrying("waiting for topic "+name, "topic "+name+" exists now")
 	}
 	counts, err := kafkaconn.Retry(ctx, func(err error) {
 		fresh = fresh || errors.Is(err, topics.ErrMissing)

@@ -162,7 +162,7 @@ func (s *session) adopt(ctx context.Context, aborted []drawn) error {
 		if err := s.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{s.record(d.entry, d.value)}}); err != nil {
 			return fmt.Errorf("record again the window ending %s of stream %s: %w", d.entry.WindowEnd, d.entry.Stream, err)
 		}
-		s.Log.Info("a window that was drawn before is recorded as it was drawn", zap.String("stream", d.entry.Stream), zap.Time("window_end", d.entry.WindowEnd))
+		s.Log.Info("a window had been drawn but not committed: it is committed as it was drawn", zap.String("stream", d.entry.Stream), zap.Time("window_end", d.entry.WindowEnd))
 		if err := s.learn(d.entry); err != nil {
 			return errors.Join(ledger.ErrUnreadable, err)
 		}

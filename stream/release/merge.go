@@ -18,7 +18,7 @@ func (s *session) merge(ctx context.Context, p *program, w windows.Window) (merg
 	add := func(h *windows.Held, payload []byte) {
 		if err := merged.Add(payload, h.Slice); err != nil {
 			// What the partition sent is lost to this window, but the window is not: the schedule is public.
-			s.Log.Error("a part does not fit the stream and is left out", zap.String("stream", p.stream.Name), zap.Error(err))
+			s.Log.Error("a part does not fit the stream: it is left out", zap.String("stream", p.stream.Name), zap.Error(err))
 			lost = true
 		}
 	}
@@ -71,7 +71,7 @@ func (s *session) load(ctx context.Context, parts []*windows.Held, add func(*win
 				delete(messages, at.part)
 				payload, err := at.part.Assemble(got)
 				if err != nil {
-					s.Log.Error("a part is unreadable and left out", zap.Int("partition", s.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
+					s.Log.Error("a part is unreadable: it is left out", zap.Int("partition", s.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
 					missing = true
 					return nil
 				}

@@ -159,7 +159,7 @@ func (s *session) keep(ctx context.Context, offset int64) {
 		return
 	}
 	if err := s.membership.Commit(ctx, s.at, offset, ""); err != nil {
-		s.Log.Debug("offset not committed, will be later", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Error(err))
+		s.Log.Debug("offset not committed yet", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Error(err))
 	}
 }
 
@@ -168,7 +168,7 @@ func (s *session) read(ctx context.Context) error {
 	from := s.reader.Position()
 	page, err := s.reader.Poll(ctx)
 	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
-		s.Log.Warn("the parts end before the position: the topic was made anew, or records were lost on the brokers", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number))
+		s.Log.Warn("the topic of parts ends before the position reached: it was recreated, or the brokers lost records", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number))
 		s.gather.Lose(0, time.Now())
 		s.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, 0)
 		return nil
@@ -321,7 +321,7 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	s.tell(e)
 	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
 	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {
-		s.Log.Error("part of a window's input was lost: it is released without, and marked incomplete", zap.String("stream", p.stream.Name),
+		s.Log.Error("part of a window's input was lost: it is released without that part and marked incomplete", zap.String("stream", p.stream.Name),
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
 	if e.Reason != "" {

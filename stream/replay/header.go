@@ -39,7 +39,7 @@ func (h Header) Find(flag, name string) (int, error) {
 	at := slices.Index(h.names, name)
 	switch {
 	case at >= 0 && slices.Contains(h.names[at+1:], name):
-		return 0, fmt.Errorf("1: --%s %q stands twice in the header; want one of the columns renamed", flag, name)
+		return 0, fmt.Errorf("1: --%s %q occurs twice in the header; want one of the columns renamed", flag, name)
 	case at >= 0:
 		return at, nil
 	case len(h.names) == 1:

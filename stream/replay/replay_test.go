@@ -157,7 +157,7 @@ func TestErrors(t *testing.T) {
 		{table, columns, replay.Options{Speed: -1}, "--speed -1; want a number greater than 0"},
 		{table, replay.Columns{User: "Client", Value: "bytes", Time: "time"}, replay.Options{}, `f.csv:1: --user "Client" is not in the header; want one of time, client, section, status, bytes`},
 		{strings.ReplaceAll(table, ",", ";"), columns, replay.Options{}, `f.csv:1: --user "client" is not in the header, which has one column if ',' separates them; want --delimiter ';'`},
-		{"a,a,b,t\n1,2,3,4\n", replay.Columns{User: "a", Value: "b", Time: "t"}, replay.Options{}, `f.csv:1: --user "a" stands twice in the header`},
+		{"a,a,b,t\n1,2,3,4\n", replay.Columns{User: "a", Value: "b", Time: "t"}, replay.Options{}, `f.csv:1: --user "a" occurs twice in the header`},
 		{`{"usr":{"id":1},"v":2,"t":0}`, replay.Columns{User: "usr.name", Value: "v", Time: "t"}, replay.Options{}, `f.csv:1: --user "usr.name" is not in the first event; want one of usr.id, v, t`},
 		{table + "secret,1\n", columns, replay.Options{}, "f.csv:4: the line does not have as many fields as the header"},
 		{table + "2015-05-17T10:05:04Z,se\"cret,x,1,1\n", columns, replay.Options{}, `f.csv:4: bare " in non-quoted-field; want CSV, RFC 4180`},

@@ -25,7 +25,7 @@ const calm = time.Minute
 // otherwise fence each other in turns.
 func (r *running) supervise(ctx context.Context, at Partition) error {
 	wait := kafkaconn.NewBackOff()
-	again := r.env.Monitor.Retrying(fmt.Sprintf("%s/%d begins again and again at what is committed", at.Topic, at.Number),
+	again := r.env.Monitor.Retrying(fmt.Sprintf("%s/%d keeps failing and starting over from the last commit", at.Topic, at.Number),
 		fmt.Sprintf("%s/%d goes on", at.Topic, at.Number))
 	for first := true; ; first = false {
 		began := time.Now()

@@ -42,7 +42,7 @@ const Forever = time.Duration(-1)
 func Plan(app string, streams []*config.Stream) []Topic {
 	n := Names{app}
 	plan := []Topic{
-		{Name: n.Control(), Use: "user-hash key, budgets of streams, starts", Partitions: 1, Cleanup: "compact", Personal: true,
+		{Name: n.Control(), Use: "user-hash key, definitions and budgets of streams", Partitions: 1, Cleanup: "compact", Personal: true,
 			Operations: ownRights},
 		{Name: n.Partials(), Use: "parts of open windows", Partitions: Partitions, Cleanup: "delete", MinRetention: partialsRetention(streams), Personal: true,
 			Operations: ownRights},
