@@ -66,6 +66,7 @@ streams:
     continues: s
 budgets: [{name: another, epsilon: 1000000000000, per: 1h}]
 `))
+		after := w.streams[0].Definition.Fingerprint()
 		two := w.start()
 		short := func(r outputs.Record) bool { return r.WindowEnd.Sub(r.WindowStart) == 2*time.Second }
 		kafkatest.Await(t, "figures by the second file", func() bool {
@@ -86,6 +87,10 @@ budgets: [{name: another, epsilon: 1000000000000, per: 1h}]
 				return strings.Contains(e.Message, "older than the definitions in force")
 			})
 		})
+		for i, r := range []*running{one, two, three} {
+			want := []string{fmt.Sprintf(`epoch:"2" fingerprint:%q stream:"s"`, after)}
+			kafkatest.Await(t, fmt.Sprintf("process %d shows the definition that it works by", i), func() bool { return slices.Equal(r.definitions(t), want) })
+		}
 		one.end(t)
 		two.end(t)
 		three.end(t)
@@ -127,6 +132,28 @@ budgets: [{name: another, epsilon: 1000000000000, per: 1h}]
 		}
 		w.audit()
 	})
+}
+
+// definitions are the labels of the metric that tells which ones the process works by.
+func (r *running) definitions(t *testing.T) (all []string) {
+	t.Helper()
+	families, err := r.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() != "louver_config_info" {
+				continue
+			}
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s:%q", l.GetName(), l.GetValue()))
+			}
+			all = append(all, strings.Join(labels, " "))
+		}
+	}
+	return all
 }
 
 func figure(t *testing.T, r outputs.Record) float64 {

@@ -151,6 +151,10 @@ func (s *Service) follow(ctx context.Context) error {
 	run.Go(func() error { watch.Run(working); return nil })
 	run.Go(func() error { return s.await(working, names.Control(), state.Epoch()) })
 	monitor.Started(schedules(editions))
+	if err := s.acts(state); err != nil {
+		return err
+	}
+	run.Go(func() error { s.late(working); return nil })
 	on := func(name string) stage.Env {
 		env := env
 		env.Health = monitor.Stage(name)
@@ -285,11 +289,11 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 	return err
 }
 
-// schedules gives each stream's timetable: that of its newest definition.
-func schedules(editions []control.Edition) map[string]windows.Schedule {
-	all := map[string]windows.Schedule{}
+// schedules gives each stream's timetables: those of its definitions, in their order.
+func schedules(editions []control.Edition) map[string][]windows.Schedule {
+	all := map[string][]windows.Schedule{}
 	for _, e := range editions {
-		all[e.Stream.Name] = e.Schedule
+		all[e.Stream.Name] = append(all[e.Stream.Name], e.Schedule)
 	}
 	return all
 }

@@ -102,13 +102,21 @@ func (s Schedule) Next(w Window) (Window, bool) { return s.After(w.End) }
 // aligned, and false if there is none.
 func (s Schedule) After(end int64) (Window, bool) {
 	if first := s.First(); end < first.End {
-		return first, true
+		return first, first.End <= s.last() // else it ended before it began
 	}
 	if end >= s.last() {
 		return Window{}, false
 	}
 	w := s.at(floor(end, s.Every) + int64(s.Every) - int64(s.Size))
 	return w, w.End <= s.last()
+}
+
+// DueSince returns how many windows of the schedule are due at t, in Unix nanoseconds, from w on. w is one of them.
+func (s Schedule) DueSince(w Window, t int64) int64 {
+	if latest := min(t-int64(s.Grace), s.last()); latest >= w.End {
+		return (latest-w.End)/int64(s.Every) + 1
+	}
+	return 0
 }
 
 func (s Schedule) at(start int64) Window { return Window{start, start + int64(s.Size)} }

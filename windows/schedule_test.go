@@ -91,6 +91,15 @@ func TestScheduleMatchesCounting(t *testing.T) {
 		if rapid.Bool().Draw(t, "whole second") {
 			moment -= moment % 1e9
 		}
+		due := int64(0)
+		for _, w := range windows {
+			if s.Due(w) <= moment {
+				due++
+			}
+		}
+		if got := s.DueSince(windows[0], min(moment, limit+int64(s.Grace))); got != due && moment <= limit+int64(s.Grace) {
+			t.Fatalf("DueSince(%d) = %d, want %d", moment, got, due)
+		}
 		var want, got []Window
 		for _, w := range windows {
 			if w.Start <= moment && moment < w.End {
@@ -117,6 +126,13 @@ func TestScheduleMatchesCounting(t *testing.T) {
 			t.Fatalf("After(%d) = %v, %v", moment, next, ok)
 		}
 	})
+}
+
+func TestScheduleThatEndsBeforeItBegins(t *testing.T) {
+	s := Schedule{Size: 10 * time.Second, Every: 10 * time.Second, Start: 20e9, End: 20e9}
+	if w, ok := s.After(0); ok {
+		t.Errorf("it has the window %v", w)
+	}
 }
 
 func TestNextBoundary(t *testing.T) {

@@ -42,7 +42,7 @@ type Monitor struct {
 	waiting string // what the stages wait for before they begin; empty: they run
 	stopped bool
 	stages  map[string]*Stage
-	streams map[string]windows.Schedule
+	streams map[string][]windows.Schedule
 	brokers func() []kafkaconn.Broker // nil: not watched
 	lost    *outage                   // nil while a broker answers
 	clock   func() error              // why the clock is not to be relied upon; nil: not watched
@@ -67,8 +67,8 @@ func (m *Monitor) Waiting(what string) {
 	m.waiting = what
 }
 
-// Started says that the stages begin, and what the streams' schedules are.
-func (m *Monitor) Started(streams map[string]windows.Schedule) {
+// Started says that the stages begin, and what the streams' schedules are: those of all definitions, in their order.
+func (m *Monitor) Started(streams map[string][]windows.Schedule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waiting, m.streams = "", streams
@@ -142,8 +142,8 @@ type partition struct {
 // next is the oldest window of a stream that is not finished.
 type next struct {
 	window windows.Window
+	of     windows.Schedule
 	due    time.Time
-	grace  time.Duration
 	since  time.Time // when the one before was finished, or the partition opened
 }
 
@@ -208,7 +208,7 @@ func (s *Stage) Next(at Partition, stream string, w windows.Window, schedule win
 	if p == nil || p.next[stream].window == w {
 		return
 	}
-	p.next[stream] = next{window: w, due: time.Unix(0, schedule.Due(w)), grace: schedule.Grace, since: time.Now()}
+	p.next[stream] = next{window: w, of: schedule, due: time.Unix(0, schedule.Due(w)), since: time.Now()}
 }
 
 // Finished says that a stream has no further window there.

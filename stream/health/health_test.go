@@ -67,7 +67,7 @@ func newProcess(t *testing.T, log *zap.Logger) *process {
 
 // run brings the process to where it decides its first window.
 func (p *process) run() {
-	p.Started(map[string]windows.Schedule{"web": p.s})
+	p.Started(map[string][]windows.Schedule{"web": {p.s}})
 	p.stage.Assigned(p.at)
 	p.stage.Joined()
 	p.stage.Opened(p.at)
@@ -82,10 +82,10 @@ func TestReadiness(t *testing.T) {
 	}{
 		{"before it connects", func(p *process) { p.Waiting("connecting to Kafka") },
 			"service: not ready: connecting to Kafka\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: not begun\n"},
-		{"while it joins", func(p *process) { p.Started(map[string]windows.Schedule{"web": p.s}); time.Sleep(5 * time.Second) },
+		{"while it joins", func(p *process) { p.Started(map[string][]windows.Schedule{"web": {p.s}}); time.Sleep(5 * time.Second) },
 			"service: not ready: release: joining its consumer group for 5s\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: joining its consumer group for 5s\nstream web: ok\n"},
 		{"without partitions", func(p *process) {
-			p.Started(map[string]windows.Schedule{"web": p.s})
+			p.Started(map[string][]windows.Schedule{"web": {p.s}})
 			p.stage.Joined()
 			time.Sleep(time.Hour)
 		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 0 partitions\nstream web: ok\n"},

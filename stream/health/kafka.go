@@ -115,9 +115,11 @@ func (m *Monitor) found() {
 // due counts the windows of all streams that were to close after from and not after to.
 func (m *Monitor) due(from, to time.Time) int {
 	n := 0
-	for _, s := range m.streams {
-		for w, ok := s.After(from.UnixNano() - int64(s.Grace)); ok && s.Due(w) <= to.UnixNano(); w, ok = s.Next(w) {
-			n++
+	for _, schedules := range m.streams {
+		for _, s := range schedules {
+			if w, ok := s.After(from.UnixNano() - int64(s.Grace)); ok {
+				n += int(s.DueSince(w, to.UnixNano()))
+			}
 		}
 	}
 	return n

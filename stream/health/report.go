@@ -139,7 +139,7 @@ func (n next) overdue(now time.Time) (string, bool) {
 	if n.since.After(waits) {
 		waits = n.since
 	}
-	if now.Sub(waits) <= Patience+n.grace {
+	if now.Sub(waits) <= Patience+n.of.Grace {
 		return "", false
 	}
 	return fmt.Sprintf("the window that was due %s is %s overdue", n.due.UTC().Format(time.RFC3339), episode.Round(now.Sub(n.due))), true

@@ -91,6 +91,7 @@ func (p *partition) mark(r *route, to int64) {
 	for _, part := range parts {
 		for _, message := range part.Messages(messageBytes) {
 			p.put(r, message)
+			p.Metrics.PartBytes.WithLabelValues(r.stream.Name).Add(float64(len(message)))
 		}
 	}
 	p.put(r, mark.Message())

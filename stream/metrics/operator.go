@@ -27,6 +27,10 @@ type Operator struct {
 	AbortedTxns    prometheus.Counter
 	ForwardFailure *prometheus.CounterVec // topic
 	Incomplete     *prometheus.CounterVec // stream
+	PartBytes      *prometheus.CounterVec // stream
+	Overdue        *prometheus.GaugeVec   // stream
+	Wait           *prometheus.GaugeVec   // stream
+	ConfigInfo     *prometheus.GaugeVec   // stream, fingerprint, epoch
 }
 
 // Stream is what New must know of a stream, so that all its label values exist at 0 from the start.
@@ -76,12 +80,16 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		LastRelease:    gauge("louver_last_release_timestamp_seconds", "When the stream's newest window was published, in seconds since 1970.", "stream"),
 		ForwardFailure: counter("louver_forward_failures_total", "Rejected or late records that could not be copied.", "topic"),
 		Incomplete:     counter("louver_incomplete_windows_total", "Windows released although part of their input was lost.", "stream"),
+		PartBytes:      counter("louver_part_bytes_total", "Bytes of parts of windows that were written to the partials topic.", "stream"),
+		Overdue:        gauge("louver_windows_overdue", "Windows of the stream that are due and not yet in the ledger. 0 in a process that does not decide them.", "stream"),
+		Wait:           gauge("louver_window_wait_seconds", "How long the oldest window has been due that is not yet in the ledger. 0 if there is none.", "stream"),
+		ConfigInfo:     gauge("louver_config_info", "1, with the newest definition of the stream and the epoch that this process works by. Processes that show different ones for long do not agree.", "stream", "fingerprint", "epoch"),
 		Rebalances:     prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_rebalances_total", Help: "How often this process has joined a consumer group anew."}),
 		AbortedTxns:    prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_transactions_aborted_total", Help: "Transactions that failed, or that another process took over."}),
 	}
 	r.MustRegister(m.Rebalances, m.AbortedTxns)
 	for _, s := range streams {
-		for _, v := range []*prometheus.CounterVec{m.Events, m.Late, m.Superseded, m.Clamped, m.Releases, m.Incomplete} {
+		for _, v := range []*prometheus.CounterVec{m.Events, m.Late, m.Superseded, m.Clamped, m.Releases, m.Incomplete, m.PartBytes} {
 			v.WithLabelValues(s.Name)
 		}
 		for _, reason := range reasons {
@@ -90,7 +98,7 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		for _, reason := range []string{BudgetExhausted, TooFewUsers} {
 			m.Withheld.WithLabelValues(s.Name, reason)
 		}
-		for _, v := range []*prometheus.GaugeVec{m.OpenWindows, m.BagBytes, m.LastRelease} {
+		for _, v := range []*prometheus.GaugeVec{m.OpenWindows, m.BagBytes, m.LastRelease, m.Overdue, m.Wait} {
 			v.WithLabelValues(s.Name)
 		}
 		m.Lost.WithLabelValues(s.Topic)

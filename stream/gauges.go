@@ -1,0 +1,49 @@
+package stream
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/louver/louver/stream/control"
+)
+
+// acts notes which definitions this process works by: of each stream the newest, unless the stream is removed.
+func (s *Service) acts(state *control.State) error {
+	h, err := state.History()
+	if err != nil {
+		return err
+	}
+	newest := map[string]control.Dated{}
+	for _, d := range h.Definitions {
+		newest[d.Stream] = d
+	}
+	s.Metrics.ConfigInfo.Reset()
+	for name, d := range newest {
+		if !d.Removed {
+			s.Metrics.ConfigInfo.WithLabelValues(name, d.Fingerprint, strconv.Itoa(h.Epoch)).Set(1)
+		}
+	}
+	return nil
+}
+
+// late keeps the gauges of windows that are due and not decided up to date until ctx ends.
+func (s *Service) late(ctx context.Context) {
+	stage := s.monitor().Stage(Release)
+	if stage == nil {
+		return // the windows are decided by other processes
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		for name, o := range stage.Overdue() {
+			s.Metrics.Overdue.WithLabelValues(name).Set(float64(o.Windows))
+			s.Metrics.Wait.WithLabelValues(name).Set(o.Wait.Seconds())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package health
+
+import "time"
+
+// Overdue is what a stage of this process has not finished of a stream although it is due.
+type Overdue struct {
+	// Windows that are due and not finished.
+	Windows int64
+	// Wait is how long the oldest of them has been due; 0 if there is none.
+	Wait time.Duration
+}
+
+// Overdue tells of every stream what is due and not finished in the stage's partitions. A stream that belongs to
+// another process has nothing overdue here.
+func (s *Stage) Overdue() map[string]Overdue {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	now := time.Now()
+	all := map[string]Overdue{}
+	for name := range s.monitor.streams {
+		all[name] = Overdue{}
+	}
+	for _, p := range s.partitions {
+		for name, n := range p.next {
+			if now.Before(n.due) {
+				continue
+			}
+			o := Overdue{Windows: n.of.DueSince(n.window, now.UnixNano()), Wait: now.Sub(n.due)}
+			for _, later := range s.monitor.streams[name] {
+				if later.Start > n.of.Start {
+					o.Windows += later.DueSince(later.First(), now.UnixNano())
+				}
+			}
+			if o.Wait >= all[name].Wait {
+				all[name] = o
+			}
+		}
+	}
+	return all
+}
