@@ -91,7 +91,7 @@ func (l *lines) show(p picture) {
 		if strings.ContainsAny(name, " \t") {
 			name = strconv.Quote(name)
 		}
-		line(&b, sim, end, name, value, filled(r.Unit), filled(errorOf(r)), filled(r.Quality), filled(truth), p.lost.String(), filled(note))
+		line(&b, sim, end, name, value, filled(r.Unit), filled(errorOf(r)), filled(string(r.Quality)), filled(truth), p.lost.String(), filled(note))
 	}
 	_, _ = io.WriteString(l.out, b.String()) // a closed pipe ends the process
 }

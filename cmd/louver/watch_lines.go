@@ -82,7 +82,7 @@ func figureColumns(r outputs.Record) string {
 		if off = bound(r); off == "" {
 			off = "no public error"
 		}
-		if quality = r.Quality; quality == "" {
+		if quality = string(r.Quality); quality == "" {
 			quality = "-"
 		}
 	case r.Reason != nil:

@@ -178,8 +178,8 @@ func (a *Audit) Output(at Position, key, value []byte) {
 		Schema string `json:"schema"`
 		ID     string `json:"id"`
 	}
-	if err := json.Unmarshal(value, &o); err != nil || o.Schema != schema || o.ID == "" {
-		a.fault(OutputUnreadable, at, "want JSON of schema %s with an id", schema)
+	if err := json.Unmarshal(value, &o); err != nil || o.Schema != Schema || o.ID == "" {
+		a.fault(OutputUnreadable, at, "want JSON of schema %s with an id", Schema)
 		return
 	}
 	id, s := identify(at.Topic, o.ID), sighting{contentOf(key, value), at}
@@ -255,7 +255,7 @@ func (a *Audit) compareStanding(b booking, want Standing) {
 		{"stream_epsilon_spent", got.StreamSpent, want.StreamSpent},
 		{"budget_epsilon_spent", got.BudgetSpent, want.BudgetSpent},
 	} {
-		if g, w := text(optional(c.got)), text(optional(c.want)); g != w {
+		if g, w := text(c.got), text(c.want); g != w {
 			a.fault(WrongSum, b.at, "%s: %s is %s, the entries give %s", b.entry.name(), c.name, g, w)
 		}
 	}
@@ -330,4 +330,12 @@ func (a *Audit) readyBudget() string {
 		}
 	}
 	return names[0]
+}
+
+// text is a sum for people.
+func text(d *decimal.Decimal) string {
+	if d == nil {
+		return "no bound"
+	}
+	return d.String()
 }

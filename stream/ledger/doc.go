@@ -1,6 +1,6 @@
 // Package ledger holds the books of a running Louver, apart from Kafka: the [Entry], one record of the ledger topic,
 // which says what one window of one stream was charged and what was drawn; the [Record] that each of its values becomes
-// in the output topic; the [Books], the fold of entries that decides which window is next and whether it can be paid;
+// in the output topic, with a [Figure] as its value; the [Books], the fold of entries that decides which window is next and whether it can be paid;
 // the [Report] of what was spent; and the [Audit] that compares a ledger with the outputs.
 //
 // An entry holds everything that its records say, so that publishing is a copy: the same entry gives the same bytes,

@@ -3,6 +3,8 @@ package ledger
 import (
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/budget"
 )
 
@@ -121,4 +123,17 @@ func figures(a *budget.Account, name, stream string, at time.Time, forecast budg
 		f.Returns = append(f.Returns, ReturnFigure{whole(time.Unix(0, back.At)), number{back.Epsilon}})
 	}
 	return f
+}
+
+// number is a decimal written as a JSON number, exact.
+type number struct{ decimal.Decimal }
+
+// MarshalJSON writes every digit.
+func (n number) MarshalJSON() ([]byte, error) { return []byte(n.String()), nil }
+
+func optional(d *decimal.Decimal) *number {
+	if d == nil {
+		return nil
+	}
+	return &number{*d}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/louver/louver/stream/ledger"
 )
 
 // Gauges shows the newest published figures as Prometheus metrics. They are public: all of it has been released.
@@ -111,8 +113,8 @@ func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 		c <- prometheus.MustNewConstMetric(withheld, prometheus.GaugeValue, indicator(is), append(labels[:3:3], reason)...)
 	}
 	shown := r.Value != nil && g.now().Sub(r.DueAt) <= staleWindows*r.WindowEnd.Sub(r.WindowStart)
-	for _, q := range []string{"useful", "rough", "noise"} {
-		c <- prometheus.MustNewConstMetric(quality, prometheus.GaugeValue, indicator(shown && r.Quality == q), append(labels[:3:3], q)...)
+	for _, q := range []ledger.Quality{"useful", "rough", "noise"} {
+		c <- prometheus.MustNewConstMetric(quality, prometheus.GaugeValue, indicator(shown && r.Quality == q), append(labels[:3:3], string(q))...)
 	}
 	if !shown {
 		return
@@ -126,8 +128,8 @@ func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 		gauge(c, low, r.Smoothed.Low, labels...)
 		gauge(c, high, r.Smoothed.High, labels...)
 	default:
-		if v, e, ok := r.bounded(); ok {
-			c <- prometheus.MustNewConstMetric(low, prometheus.GaugeValue, max(v-e, r.least()), labels...)
+		if v, e, ok := bounded(r); ok {
+			c <- prometheus.MustNewConstMetric(low, prometheus.GaugeValue, max(v-e, least(r)), labels...)
 			c <- prometheus.MustNewConstMetric(high, prometheus.GaugeValue, v+e, labels...)
 		}
 	}
