@@ -100,7 +100,7 @@
 // are due after that moment wait for a cut of every partition, earlier ones for the partitions that there were. A topic
 // with fewer partitions, or one made anew, ends no stream; what is lost makes windows incomplete.
 //
-// Memory is bounded. [Service.BagBytes] limits the open bags of a process, and again the parts that release holds; parts
+// Memory is bounded. [Service.BagBytes] limits the open bags of a process and the parts that release holds; parts
 // beyond that are read again when their window is decided. Compressed batches are unpacked as a stream. What is left
 // grows with the users of the one window that is being merged.
 //

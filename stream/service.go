@@ -55,8 +55,8 @@ type Service struct {
 	// CreateTopics lets the service create what is missing, with this replication (−1: the broker's default).
 	CreateTopics bool
 	Replication  int
-	// BagBytes is how much memory the open bags of the process may take before they are written as parts, and again what
-	// the parts of undecided windows may take; 0 is [DefaultBagBytes].
+	// BagBytes is how much memory open windows may take: three quarters for bags, which are written as parts beyond that,
+	// and a quarter for the parts of undecided windows, which are read again beyond that. 0 is [DefaultBagBytes].
 	BagBytes int64
 	Metrics  *metrics.Operator
 	// Wall is the machine's clock; time.Now if nil, as it is except in tests.
@@ -165,13 +165,13 @@ func (s *Service) follow(ctx context.Context) error {
 		ReadUncommitted: s.ReadUncommitted, OnRetry: onRetry})
 	hasher := windows.NewHasher(state.HashKey)
 	if slices.Contains(s.Stages, Ingest) {
-		g := &ingest.Ingest{Env: events, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes(),
+		g := &ingest.Ingest{Env: events, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes() / 4 * 3,
 			Group: s.group(names.IngestGroup(), inputs(editions))}
 		run.Go(func() error { return g.Run(working) })
 	}
 	if slices.Contains(s.Stages, Release) {
 		r := &release.Release{Env: on(Release), Editions: editions, Hasher: hasher, Lineage: state.Lineage, Place: place,
-			PartBytes: s.bagBytes() / topics.Partitions,
+			PartBytes: s.bagBytes() / 4 / topics.Partitions,
 			Drawn:     fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, Aborted: true, OnRetry: onRetry}),
 			Group:     s.group(names.ReleaseGroup(), []string{names.Partials()})}
 		run.Go(func() error { return r.Run(working) })

@@ -75,7 +75,7 @@ type LogSettings struct {
 // ServiceSettings belong to services.
 type ServiceSettings struct {
 	ShutdownTimeout time.Duration `envconfig:"LOUVER_SHUTDOWN_TIMEOUT" default:"20s" placeholder:"DURATION" help:"How long to wait for a clean end after SIGTERM."`
-	BagBytes        int64         `envconfig:"LOUVER_BAG_BYTES" default:"268435456" placeholder:"BYTES" help:"Memory for open windows, in bytes. Beyond it, parts of them are written to Kafka early. The release stage may use as much again."`
+	BagBytes        int64         `envconfig:"LOUVER_BAG_BYTES" default:"268435456" placeholder:"BYTES" help:"Memory for open windows, in bytes. Beyond it, parts of them are written to Kafka early."`
 }
 
 // Environment is all that is read from variables.

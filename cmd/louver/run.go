@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -56,10 +57,22 @@ func (c *runCommand) Run(app *App) error {
 		return err
 	}
 	defer conn.Close()
+	limitMemory(c.BagBytes)
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
 		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, conn: conn, log: app.Log,
 		reach: func(ctx context.Context) error { return c.reach(ctx, conn, app.Log) }}
 	return s.run(ctx)
+}
+
+// besideBags is what a process needs beside open windows: pages of records, decoders, connections.
+const besideBags = 150 << 20
+
+// limitMemory lets the garbage collector work harder before the process takes much more than it was given for open
+// windows. Who sets GOMEMLIMIT knows better.
+func limitMemory(bags int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(bags + besideBags)
+	}
 }
 
 // notYet refuses settings that this version would ignore.
