@@ -50,7 +50,7 @@ func TestDocuments(t *testing.T) {
 
 const metricsIntroduction = `# Metrics and exit codes
 
-Louver serves Prometheus metrics on two addresses. This document is made from the metrics that are registered.
+Louver serves Prometheus metrics on two addresses. This document is generated from the metrics that the program registers.
 
 `
 
@@ -61,7 +61,7 @@ func metricsReference(t *testing.T) string {
 	public.MustRegister(outputs.NewGauges())
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
-	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent: for operators alone. Beside these there are Go's own `go_*` and `process_*`.\n\n%s\n\n", operators.table(t))
+	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators only. Go's own `go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
 	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n", public.table(t))
 	codes := table.NewWriter()
 	codes.AppendHeader(table.Row{"code", "meaning"})
