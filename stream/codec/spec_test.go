@@ -25,7 +25,7 @@ func TestNewRefuses(t *testing.T) {
 		`value is $value, and a bare number has no fields`:  func(s *codec.Spec) { s.Value = "$value" },
 		`columns are missing`:                               func(s *codec.Spec) { s.Format = "csv" },
 		`user "user_id" is not a column; want one of a, b`:  func(s *codec.Spec) { s.Format, s.Columns, s.Value = "csv", []string{"a", "b"}, "a" },
-		`column "a" occurs twice`:                         func(s *codec.Spec) { s.Format, s.Columns = "csv", []string{"a", "b", "a"} },
+		`column "a" occurs twice`:                           func(s *codec.Spec) { s.Format, s.Columns = "csv", []string{"a", "b", "a"} },
 		`value $value is for json`:                          func(s *codec.Spec) { s.Format, s.Columns, s.Value = "csv", []string{"a"}, "$value" },
 		`delimiter '"'; want one character`:                 func(s *codec.Spec) { s.Format, s.Columns, s.Delimiter = "csv", []string{"a"}, '"' },
 	} {
