@@ -36,6 +36,13 @@ what that file would change and from which window on. Nothing is written.`
 
 // Run prints the definitions, and what a file would change.
 func (c *streamsCommand) Run(app *App) error {
+	var file *config.File
+	if c.Streams != "" {
+		var err error
+		if file, err = config.Load(c.Streams, os.LookupEnv); err != nil {
+			return err
+		}
+	}
 	conn, err := c.connect(app.Context, app)
 	if err != nil {
 		return err
@@ -50,33 +57,25 @@ func (c *streamsCommand) Run(app *App) error {
 	if err != nil {
 		return err
 	}
-	if history.Epoch == 0 && c.Streams == "" {
+	if history.Epoch == 0 && file == nil {
 		return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty, or not there, or you may not describe it; check LOUVER_APP_ID, or run louver first", c.AppID, agreed.Names.Control()))
 	}
 	if c.JSON {
-		return c.printJSON(app, agreed, history)
+		return printHistoryJSON(app, agreed, history, file)
 	}
-	if err := printHistory(app, c.AppID, history); err != nil || c.Streams == "" {
-		return err
-	}
-	file, err := config.Load(c.Streams, os.LookupEnv)
-	if err != nil {
+	if err := printHistory(app, c.AppID, history); err != nil || file == nil {
 		return err
 	}
 	return printPreview(app, agreed, file)
 }
 
-// printJSON writes the definitions, and with a file those that it would begin and end.
-func (c *streamsCommand) printJSON(app *App, agreed agreement, history control.History) error {
+// printHistoryJSON writes the definitions, and with a file those that it would begin and end.
+func printHistoryJSON(app *App, agreed agreement, history control.History, file *config.File) error {
 	listed := struct {
 		control.History
 		Preview *foreseen `json:"preview,omitempty"`
 	}{History: history}
-	if c.Streams != "" {
-		file, err := config.Load(c.Streams, os.LookupEnv)
-		if err != nil {
-			return err
-		}
+	if file != nil {
 		p, err := agreed.foresee(app.Context, file)
 		if err != nil {
 			return err

@@ -37,6 +37,7 @@ func TestStreamsCommand(t *testing.T) {
 			}
 		}
 	}
+	commandLine(t, "", "streams", "--streams", "nope.yaml", "--kafka-brokers", "127.0.0.1:1").wants(t, exitInvalid, "louver: nope.yaml: no such streams file")
 	commandLine(t, "", "streams").wants(t, exitBroker, "louver: app louver has no streams yet: topic louver.control is empty, or not there")
 	has(commandLine(t, "", "streams", "--streams", first), exitDone, "would begin epoch 1", "stream checkout: definition 0 holds from the window that starts ", ": 15m, budget shoppers")
 
