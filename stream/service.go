@@ -123,7 +123,11 @@ func (s *Service) follow(ctx context.Context) error {
 	env := stage.Env{Names: names, Conn: s.Conn, Metrics: s.Metrics, Monitor: monitor, Log: s.Log}
 	env.Sizes = &topics.Sizes{Client: s.Conn.Client, OnRetry: env.Writing}
 	onRetry := func(topic string, _ int, err error) { env.Reading(topic)(err) }
-	env.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, OnRetry: onRetry})
+	client := func(o fetch.Options) *fetch.Client {
+		o.ClientID, o.MaxWait, o.OnRetry = s.Conn.ClientID, maxWait, onRetry
+		return fetch.New(s.Conn.Transport, s.Conn.Addr, o)
+	}
+	env.Fetch = client(fetch.Options{})
 	env.Progress = &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.Progress(), OnRetry: env.Writing(names.Progress())}
 	place := func(budget string) int { return topics.Place(budget, topics.Partitions) }
 	agreed := control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
@@ -146,14 +150,14 @@ func (s *Service) follow(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.acts(state); err != nil {
+		return err
+	}
 	run, working := errgroup.WithContext(ctx)
 	watch := s.watch(env.Progress, editions)
 	run.Go(func() error { watch.Run(working); return nil })
 	run.Go(func() error { return s.await(working, names.Control(), state.Epoch()) })
 	monitor.Started(schedules(editions))
-	if err := s.acts(state); err != nil {
-		return err
-	}
 	run.Go(func() error { s.late(working); return nil })
 	on := func(name string) stage.Env {
 		env := env
@@ -161,8 +165,7 @@ func (s *Service) follow(ctx context.Context) error {
 		return env
 	}
 	events := on(Ingest)
-	events.Fetch = fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, MaxBytes: 4 << 20, MaxRecordBytes: maxEvent,
-		ReadUncommitted: s.ReadUncommitted, OnRetry: onRetry})
+	events.Fetch = client(fetch.Options{MaxBytes: 4 << 20, MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
 	hasher := windows.NewHasher(state.HashKey)
 	if slices.Contains(s.Stages, Ingest) {
 		g := &ingest.Ingest{Env: events, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes() / 4 * 3,
@@ -172,7 +175,7 @@ func (s *Service) follow(ctx context.Context) error {
 	if slices.Contains(s.Stages, Release) {
 		r := &release.Release{Env: on(Release), Editions: editions, Hasher: hasher, Lineage: state.Lineage, Place: place,
 			PartBytes: s.bagBytes() / 4 / topics.Partitions,
-			Drawn:     fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: maxWait, Aborted: true, OnRetry: onRetry}),
+			Drawn:     client(fetch.Options{Aborted: true}),
 			Group:     s.group(names.ReleaseGroup(), []string{names.Partials()})}
 		run.Go(func() error { return r.Run(working) })
 	}
