@@ -97,7 +97,7 @@ func (s KafkaSettings) connectError(err error) error {
 	case errors.Is(err, kafka.SASLAuthenticationFailed):
 		why = fmt.Sprintf("the broker refuses the user %q (%s); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM", s.KafkaSASLUsername, s.KafkaSASLMechanism)
 	case errors.Is(err, kafka.UnsupportedSASLMechanism):
-		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want the one that it does: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.KafkaSASLMechanism)
+		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want one that it offers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.KafkaSASLMechanism)
 	case errors.Is(err, kafka.IllegalSASLState), errors.Is(err, kafka.SecurityDisabled):
 		why = "the port takes no credentials; want LOUVER_KAFKA_SASL_MECHANISM unset, or a port with SASL"
 	case kafkaconn.Refused(err):
@@ -122,9 +122,9 @@ func unreachable(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return "the connection is closed without an answer, as brokers do that want credentials (LOUVER_KAFKA_SASL_MECHANISM)"
+		return "the connection was closed without an answer; brokers that want credentials do that (LOUVER_KAFKA_SASL_MECHANISM)"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "there is no route to that host"
+		return "no route to that host"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "no answer"
 	}

@@ -73,7 +73,7 @@ func TestNoLedger(t *testing.T) {
 	b := kafkatest.Fake(t)
 	for _, command := range []string{"audit", "budget"} {
 		commandLine(t, "", command, "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")).wants(t, exitBroker,
-			"louver: app shop has no ledger: topic shop.ledger is not there, or you may not describe it; check LOUVER_APP_ID, or run louver first")
+			"louver: app shop has no ledger: topic shop.ledger does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first")
 	}
 }
 
@@ -81,12 +81,12 @@ func TestNoLedger(t *testing.T) {
 func TestUnreachableInWords(t *testing.T) {
 	s := KafkaSettings{KafkaBrokers: []string{"kafka:9092", "kafka2:9092"}}
 	for want, err := range map[string]error{
-		"nothing listens there":               &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-		`there is no host "kafka"`:            &net.OpError{Op: "dial", Err: &net.DNSError{Name: "kafka", IsNotFound: true}},
-		"the connection is closed without an": io.EOF,
-		"there is no route to that host":      &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
-		"no answer":                           &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
-		"odd":                                 errors.New("odd"),
+		"nothing listens there":                &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		`there is no host "kafka"`:             &net.OpError{Op: "dial", Err: &net.DNSError{Name: "kafka", IsNotFound: true}},
+		"the connection was closed without an": io.EOF,
+		"no route to that host":                &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
+		"no answer":                            &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
+		"odd":                                  errors.New("odd"),
 	} {
 		got := s.connectError(fmt.Errorf("%w (the last failure: %w)", context.DeadlineExceeded, err)).Error()
 		if want := "no Kafka broker answered at kafka:9092,kafka2:9092 within 30s: " + want; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; check LOUVER_KAFKA_BROKERS") {

@@ -58,7 +58,7 @@ func (c *streamsCommand) Run(app *App) error {
 		return err
 	}
 	if history.Epoch == 0 && file == nil {
-		return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty, or not there, or you may not describe it; check LOUVER_APP_ID, or run louver first", c.AppID, agreed.Names.Control()))
+		return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not describe it; check LOUVER_APP_ID, or run louver first", c.AppID, agreed.Names.Control()))
 	}
 	if c.JSON {
 		return printHistoryJSON(app, agreed, history, file)
@@ -183,7 +183,7 @@ func printPreview(app *App, agreed agreement, file *config.File) error {
 	var b strings.Builder
 	switch {
 	case p.Older:
-		fmt.Fprintf(&b, "the file is older than epoch %d: a process that has it follows the newer definitions; raise revision in it to go back to its own\n", p.Before.Epoch)
+		fmt.Fprintf(&b, "the file is older than epoch %d: a process that has it follows the newer definitions; to go back to the file, raise its revision\n", p.Before.Epoch)
 	case p.After.Epoch == p.Before.Epoch:
 		fmt.Fprintf(&b, "the file changes nothing: epoch %d has its definitions\n", p.Before.Epoch)
 	default:

@@ -39,7 +39,7 @@ func TestStreamsCommand(t *testing.T) {
 		}
 	}
 	commandLine(t, "", "streams", "--streams", "nope.yaml", "--kafka-brokers", "127.0.0.1:1").wants(t, exitInvalid, "louver: nope.yaml: no such streams file")
-	commandLine(t, "", "streams").wants(t, exitBroker, "louver: app louver has no streams yet: topic louver.control is empty, or not there")
+	commandLine(t, "", "streams").wants(t, exitBroker, "louver: app louver has no streams yet: topic louver.control is empty or missing")
 	has(commandLine(t, "", "streams", "--streams", first), exitDone, "would begin epoch 1", "stream checkout: definition 0 holds from the window that starts 2020-01-01T00:00:00Z: 15m, budget shoppers")
 
 	names := topics.Names{App: "louver"}

@@ -14,7 +14,7 @@ var limitForm = form{
 		value: into(number(span{over: "0"}), func(b *budgetNode, v decimal.Decimal) { b.Epsilon = v })},
 	{name: "delta", fallback: "0", example: "0.000001", meaning: "the δ that goes with it, for mechanisms that have one",
 		value: into(number(span{least: "0", under: "1"}), func(b *budgetNode, v decimal.Decimal) { b.Delta = v })},
-	{name: "per", required: true, example: "24h", meaning: "the rolling period, at least as long as a window. All windows that end within any stretch of this length together cost a user no more than the limit. `forever`: all windows together",
+	{name: "per", required: true, example: "24h", meaning: "the rolling period: all windows that end within a stretch of this length cost a user no more than the limit together. It is at least as long as a window. `forever`: all windows together",
 		value: into(orWord("forever", duration(time.Second), func(text string) (time.Duration, error) { return parseDuration(text, time.Second) }),
 			func(b *budgetNode, v *time.Duration) {
 				if v != nil {

@@ -51,7 +51,7 @@ func (e Env) Reading(topic string) func(error) {
 
 // Transactions is the hook for steps of a transaction that are tried again.
 func (e Env) Transactions(topic string) func(error) {
-	return e.Monitor.Retrying("Kafka does not take transactions for "+topic, "Kafka takes transactions for "+topic+" again")
+	return e.Monitor.Retrying("Kafka does not accept transactions for "+topic, "Kafka accepts transactions for "+topic+" again")
 }
 
 // Lag notes how far a reader is behind its partition's end.

@@ -47,7 +47,7 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 		if errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) {
 			r.env.Metrics.AbortedTxns.Inc()
 		}
-		r.env.Log.Debug("begin again at what is committed", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
+		r.env.Log.Debug("starting over from the last commit", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
 		again(err)
 		if time.Since(began) > calm {
 			wait.Reset()
