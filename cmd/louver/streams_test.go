@@ -23,7 +23,6 @@ func TestStreamsCommand(t *testing.T) {
 	t.Setenv("LOUVER_KAFKA_BROKERS", strings.Join(b.Conn.Brokers, ","))
 	t.Setenv("COLUMNS", "200")
 	// The windows begin in the past: the first definition is not replaced before it begins, whatever the time of day.
-	streamsFile := strings.Replace(streamsFile, "grace: 30s}", "grace: 30s, start: 2020-01-01T00:00:00Z}", 1)
 	begun := strings.Replace(streamsFile, "grace: 30s}", "grace: 30s, start: 2020-01-01T00:00:00Z}", 1)
 	first := file(t, "a.yaml", begun)
 	second := file(t, "b.yaml", strings.NewReplacer("size: 15m", "size: 30m", "median, epsilon: 0.05", "median, epsilon: 0.1").Replace(begun))
