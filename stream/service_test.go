@@ -217,14 +217,15 @@ func TestRestartDrawsNothingTwice(t *testing.T) {
 		// Each stage alone, one after another: what one has left is all that the next can know.
 		for _, step := range []struct {
 			stage string
-			done  func() bool
+			done  func(*running) bool
 		}{
-			{stream.Ingest, func() bool { return w.records(topics.Names{App: w.app}.Partials()) >= 7*3 }},
-			{stream.Release, func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 7 }},
-			{stream.Publish, func() bool { return len(w.published()) >= 7*14 }},
+			// Events are counted after the windows that they complete have been cut and written.
+			{stream.Ingest, func(s *running) bool { return s.count(t, "louver_events_total") >= float64(len(events)) }},
+			{stream.Release, func(*running) bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 7 }},
+			{stream.Publish, func(*running) bool { return len(w.published()) >= 7*14 }},
 		} {
 			s := w.start(func(s *stream.Service) { s.Stages = []string{step.stage} })
-			kafkatest.Await(t, "the work of stage "+step.stage, step.done)
+			kafkatest.Await(t, "the work of stage "+step.stage, func() bool { return step.done(s) })
 			s.end(t)
 		}
 		before := w.await(7 * 14)
