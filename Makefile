@@ -21,9 +21,9 @@ demo: build ## the whole service on an embedded broker, with simulated events
 build: ## bin/louver
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/louver ./cmd/louver
 
-test: ## every test
+test: ## every test; many of them mostly wait, so more run at a time than there are cores
 	$(GO) vet ./...
-	$(GO) test -timeout $(TEST_TIMEOUT) ./...
+	$(GO) test -timeout $(TEST_TIMEOUT) -parallel 6 ./...
 
 # Faults that `make chaos` does to a running service, drawn by the seed. `make test` does a dozen.
 CHAOS_FAULTS ?= 500
