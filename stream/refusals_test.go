@@ -43,6 +43,23 @@ func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
 	})
 }
 
+// TestLedgerThatIsMadeAnewIsAPrivacyStop deletes the ledger and makes it anew, empty: what it charged is forgotten, and
+// no stage may go on as if nothing had been spent.
+func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, withBudget("1000000000"))
+		s := w.start()
+		w.await(3)
+		s.end(t)
+		b.DeleteTopic(t, topics.Names{App: w.app}.Ledger())
+		for _, stage := range []string{stream.Release, stream.Publish} {
+			if err := w.start(only(stage)).refused(t); !errors.Is(err, ledger.ErrUnreadable) {
+				t.Errorf("the stage %s ended with %v", stage, err)
+			}
+		}
+	})
+}
+
 // TestForgetfulTopicsAreRefused creates topics that would lose charges or records.
 func TestForgetfulTopicsAreRefused(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {

@@ -24,6 +24,9 @@ type Log struct {
 	OnRetry func(error)
 }
 
+// PublishKey is the key of how far a partition of the ledger is published.
+func PublishKey(partition int) string { return fmt.Sprintf("publish/%d", partition) }
+
 // Read decodes the last committed value of a key into v, a pointer; found is false if there is none.
 func (l *Log) Read(ctx context.Context, key string, v any) (found bool, err error) {
 	var last []byte

@@ -3,13 +3,13 @@ package publish
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/stream/txn"
@@ -28,15 +28,13 @@ type topicSink struct {
 // writeTimeout is how long one transaction may take before its output counts as blocked.
 const writeTimeout = 20 * time.Second
 
-func (s *topicSink) key() string { return fmt.Sprintf("publish/%d", s.at.Number) }
-
 // Begin implements [Sink].
 func (s *topicSink) Begin(ctx context.Context) (Progress, error) {
 	if err := s.open(ctx); err != nil {
 		return Progress{}, err
 	}
 	var p Progress
-	found, err := s.Progress.Read(ctx, s.key(), &p)
+	found, err := s.Progress.Read(ctx, progress.PublishKey(s.at.Number), &p)
 	if err != nil || found {
 		return p, err
 	}
@@ -57,7 +55,7 @@ func (s *topicSink) Write(ctx context.Context, entries []ledger.Entry, p Progres
 			return err
 		}
 	}
-	mark, err := s.Progress.Record(s.key(), p)
+	mark, err := s.Progress.Record(progress.PublishKey(s.at.Number), p)
 	if err != nil {
 		return err
 	}

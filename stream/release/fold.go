@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/txn"
 )
 
@@ -121,11 +122,26 @@ func (s *session) foldOwn(ctx context.Context) (aborted []drawn, err error) {
 	return aborted, unreadable(err)
 }
 
-// whole checks that nothing of a ledger partition is gone.
+// whole checks that nothing of a ledger partition is gone: neither its beginning nor what was published from its end.
 func (s *session) whole(ctx context.Context, partition int) error {
-	starts, err := s.Fetch.Starts(ctx, s.Names.Ledger(), []int{partition})
-	if err == nil && starts[partition] > 0 {
-		err = fmt.Errorf("%w: the first %d records of %s/%d are gone: what they charged is not known", ledger.ErrUnreadable, starts[partition], s.Names.Ledger(), partition)
+	topic, one := s.Names.Ledger(), []int{partition}
+	starts, err := s.Fetch.Starts(ctx, topic, one)
+	if err != nil {
+		return err
+	}
+	if starts[partition] > 0 {
+		return fmt.Errorf("%w: the first %d records of %s/%d are gone: what they charged is not known", ledger.ErrUnreadable, starts[partition], topic, partition)
+	}
+	var published struct {
+		Offset int64 `json:"offset"`
+	}
+	if _, err := s.Progress.Read(ctx, progress.PublishKey(partition), &published); err != nil {
+		return err
+	}
+	ends, err := s.Fetch.Ends(ctx, topic, one)
+	if err == nil && ends[partition] < published.Offset {
+		err = fmt.Errorf("%w: %s/%d ends at offset %d, but it was published up to %d: what was charged there is not known; the topic must never be deleted or made anew",
+			ledger.ErrUnreadable, topic, partition, ends[partition], published.Offset)
 	}
 	return err
 }
