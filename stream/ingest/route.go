@@ -194,7 +194,7 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int) (parts []
 
 // quiet says that a mark would tell nothing new.
 func (r *route) quiet(position int64, now time.Time) bool {
-	return position <= r.from && r.lost == 0 && now.Sub(r.marked) < sayAgain
+	return (position <= r.from || r.finished()) && r.lost == 0 && now.Sub(r.marked) < sayAgain
 }
 
 // lose notes records that were gone before they were read.
