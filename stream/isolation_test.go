@@ -191,7 +191,9 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 				t.Errorf("the service has ended with %v", <-s.err)
 				return
 			}
-			if h.Hits() == 0 && key != kmsg.JoinGroup && key != kmsg.SyncGroup {
+			// A member asks for these only when it joins again, which it may not have to.
+			joining := key == kmsg.JoinGroup || key == kmsg.SyncGroup || key == kmsg.OffsetFetch
+			if h.Hits() == 0 && !joining {
 				t.Errorf("no request was answered with an error")
 			}
 			s.end(t)
