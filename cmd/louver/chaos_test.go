@@ -37,7 +37,7 @@ type chaos struct {
 
 	members []*member
 	all     []*member // those that have ended too
-	mends   []mend
+	repairs []repair
 	faults  int
 
 	watching sync.WaitGroup
@@ -54,8 +54,8 @@ type member struct {
 	ended   chan error
 }
 
-// mend undoes a fault at its time.
-type mend struct {
+// repair undoes a fault at its time.
+type repair struct {
 	at time.Time
 	do func()
 }
@@ -95,7 +95,7 @@ func TestChaos(t *testing.T) {
 		c.draw()
 		c.wait(c.between(0, 6))
 	}
-	c.mend()
+	c.repair()
 	deeds := c.load.end()
 	c.finish(deeds)
 }
@@ -190,7 +190,7 @@ func (c *chaos) anyone() *member {
 		}
 	}
 	if len(able) == 0 {
-		c.mend()
+		c.repair()
 		return c.anyone()
 	}
 	return able[c.random.IntN(len(able))]
@@ -231,7 +231,7 @@ func (c *chaos) resume(m *member) {
 
 // pause ends all processes, and starts as many again when f has returned.
 func (c *chaos) pause(f func()) {
-	c.mend()
+	c.repair()
 	n := len(c.members)
 	for len(c.members) > 0 {
 		c.terminate(c.members[0])
@@ -244,14 +244,14 @@ func (c *chaos) pause(f func()) {
 
 // later undoes something after a time.
 func (c *chaos) later(after time.Duration, do func()) {
-	c.mends = append(c.mends, mend{time.Now().Add(after), do})
+	c.repairs = append(c.repairs, repair{time.Now().Add(after), do})
 }
 
-// mend undoes now what is still to be undone.
-func (c *chaos) mend() {
-	mends := c.mends
-	c.mends = nil
-	for _, m := range mends {
+// repair undoes now what is still to be undone.
+func (c *chaos) repair() {
+	repairs := c.repairs
+	c.repairs = nil
+	for _, m := range repairs {
 		m.do()
 	}
 }
@@ -271,11 +271,11 @@ func (c *chaos) wait(d time.Duration) {
 
 // look undoes what it is time for, and fails if a process has ended by itself.
 func (c *chaos) look(now time.Time) {
-	due := c.mends
-	c.mends = nil
+	due := c.repairs
+	c.repairs = nil
 	for _, m := range due {
 		if m.at.After(now) {
-			c.mends = append(c.mends, m)
+			c.repairs = append(c.repairs, m)
 		} else {
 			m.do()
 		}
