@@ -13,7 +13,7 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build test chaos lint bench clean
+.PHONY: demo build test chaos mutate lint bench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
@@ -31,6 +31,12 @@ CHAOS_SEED   ?= $(shell date +%s)
 
 chaos: ## faults of every kind, on three brokers, while events of known truth come in
 	CHAOS_FAULTS=$(CHAOS_FAULTS) CHAOS_SEED=$(CHAOS_SEED) $(GO) test -run '^TestChaos$$' -v -timeout 12h ./cmd/louver
+
+# Only mutations with one of these words in their place or their description; all without.
+MUTATIONS ?=
+
+mutate: ## takes privacy away in some two hundred places, one at a time: a test must notice each
+	$(GO) run ./mechanisms/internal/mutate $(MUTATIONS)
 
 lint: ## golangci-lint, built from source at a fixed version
 	$(GO) run $(LINT) run ./...

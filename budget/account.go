@@ -1,6 +1,9 @@
 package budget
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -18,6 +21,7 @@ type Account struct {
 	limit   Limit
 	classes []*class
 	index   map[classKey]*class
+	last    map[string]*class // the class of each stream's last charge
 	// took are the accounts whose charges this one has taken over.
 	took []*Account
 }
@@ -26,34 +30,80 @@ type classKey struct{ stream, price string }
 
 type class struct {
 	stream string
+	items  []Item
 	unit   sum
 	ends   []int64 // sorted
 }
 
-// NewAccount opens an account under a limit.
-func NewAccount(limit Limit) *Account {
-	return &Account{limit: limit, index: map[classKey]*class{}}
+// Charges are those of one stream that cost the same.
+type Charges struct {
+	Stream string
+	// Items are what each of them cost, in canonical order.
+	Items []Item
+	// Ends are the ends of their windows, in Unix nanoseconds, sorted. A window that was charged twice is in it twice.
+	Ends []int64
 }
 
-// Limit is the limit in force.
+// NewAccount opens an account under a limit.
+func NewAccount(limit Limit) *Account {
+	return &Account{limit: limit, index: map[classKey]*class{}, last: map[string]*class{}}
+}
+
+// Limit is the current limit.
 func (a *Account) Limit() Limit { return a.limit }
 
-// SetLimit puts another limit in force; what was charged stays charged.
+// SetLimit changes the limit. Earlier charges stay.
 func (a *Account) SetLimit(limit Limit) { a.limit = limit }
 
 // Add charges the account, whether or not the charge fits.
 func (a *Account) Add(c Charge) {
-	if len(c.Items) == 0 {
-		return
+	if len(c.Items) > 0 {
+		a.class(c.Stream, c.Items).insert(c.End)
 	}
-	key := classKey{c.Stream, price(c.Items)}
+}
+
+// class is that of a stream's charges of these items.
+func (a *Account) class(stream string, items []Item) *class {
+	if k := a.last[stream]; k != nil && slices.EqualFunc(k.items, items, Item.equal) {
+		return k // without writing the price down, which takes most of the time of an Add
+	}
+	key := classKey{stream, price(items)}
 	k := a.index[key]
 	if k == nil {
-		k = &class{stream: c.Stream, unit: sumOf(c.Items)}
+		k = &class{stream: stream, items: items, unit: sumOf(items)}
 		a.index[key] = k
 		a.classes = append(a.classes, k)
 	}
-	k.insert(c.End)
+	a.last[stream] = k
+	return k
+}
+
+// Charges lists all that the account itself was charged, in an order that does not depend on that of the charges. The
+// caller must not change the slices.
+func (a *Account) Charges() []Charges {
+	keys := slices.SortedFunc(maps.Keys(a.index), func(x, y classKey) int {
+		return cmp.Or(cmp.Compare(x.stream, y.stream), cmp.Compare(x.price, y.price))
+	})
+	all := make([]Charges, len(keys))
+	for i, key := range keys {
+		k := a.index[key]
+		all[i] = Charges{k.stream, k.items, k.ends}
+	}
+	return all
+}
+
+// AddAll charges the account as Add does, for charges that it has none of yet. It fails where an item is not a cost or
+// the ends are not sorted.
+func (a *Account) AddAll(c Charges) error {
+	if _, err := Canonical(c.Items); err != nil {
+		return fmt.Errorf("charges of stream %q: %w", c.Stream, err)
+	}
+	k := a.class(c.Stream, c.Items)
+	if len(c.Items) == 0 || len(k.ends) > 0 || !slices.IsSorted(c.Ends) {
+		return fmt.Errorf("charges of stream %q: %d items and %d ends, want sorted ends of charges that are listed once", c.Stream, len(c.Items), len(c.Ends))
+	}
+	k.ends = slices.Clone(c.Ends)
+	return nil
 }
 
 func (k *class) insert(end int64) {
@@ -103,7 +153,7 @@ func (a *Account) all() []*class {
 func (a *Account) Clone() *Account {
 	b := NewAccount(a.limit)
 	for key, k := range a.index {
-		c := &class{stream: k.stream, unit: k.unit, ends: slices.Clone(k.ends)}
+		c := &class{stream: k.stream, items: k.items, unit: k.unit, ends: slices.Clone(k.ends)}
 		b.index[key] = c
 		b.classes = append(b.classes, c)
 	}
@@ -158,10 +208,10 @@ func (a *Account) lifetime(stream string, plus []Charge) sum {
 	return a.between(math.MinInt64, math.MaxInt64, stream, plus)
 }
 
-// Fits tells whether the limit would still hold, in every period, if c were added. What equals the limit fits.
+// Fits says whether the limit would still hold, in every period, if c were added. An exact match fits.
 //
-// A period (e − per, e] holds the charge if e lies in [end, end + per); over these e the sum can grow only where another
-// charge comes in, so its own end and the later ends within reach are all there is to check.
+// A period (e − per, e] holds the charge if e lies in [end, end + per); over these e the sum can grow only where
+// another charge comes in, so it is enough to check its own end and the later ends within reach.
 func (a *Account) Fits(c Charge) bool {
 	unit := sumOf(c.Items)
 	if !a.fitsAt(c.End, unit) {

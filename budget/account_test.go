@@ -75,6 +75,17 @@ func TestAccountAgainstBruteForce(t *testing.T) {
 		same(t, "spent", a.Spent(at), spentIn(paid, limit, at))
 		same(t, "total", a.Total(), Limit{Delta: limit.Delta}.Compose(allItems(paid)))
 		same(t, "clone", a.Clone().Spent(at), a.Spent(at))
+		again := NewAccount(limit)
+		again.Continue(old)
+		for _, c := range a.Charges() {
+			if err := again.AddAll(c); err != nil {
+				t.Fatal(err)
+			}
+			if err := again.AddAll(c); err == nil {
+				t.Fatal("the same charges are taken in a second time")
+			}
+		}
+		same(t, "from the list of its charges", again.Spent(at), a.Spent(at))
 		plus := charge("s", 30, pure("0.7", 1))
 		same(t, "with one more", a.Spent(at, plus), spentIn(append(slices.Clone(paid), plus), limit, at))
 		one := slices.DeleteFunc(slices.Clone(paid), func(c Charge) bool { return c.Stream != "s" })
@@ -86,6 +97,9 @@ func TestAccountAgainstBruteForce(t *testing.T) {
 		for more := spentItems(paid, limit, at); ; n++ {
 			if more = append(more, items...); !limit.within(limit.Compose(more)) {
 				break
+			}
+			if n > 10_000 {
+				t.Fatalf("%+v pays for %v for ever", limit, items)
 			}
 		}
 		if got := a.WindowsLeft(items, at); got != n {

@@ -39,7 +39,7 @@ func BenchmarkAccount(b *testing.B) {
 	}
 }
 
-func BenchmarkForecast(b *testing.B) {
+func BenchmarkRunway(b *testing.B) {
 	minute := Schedule{Stream: "s", Size: time.Minute, Every: time.Minute, Items: []Item{boundedRange("0.1", 1)}}
 	a := NewAccount(Limit{Epsilon: dec("144"), Per: 24 * time.Hour})
 	for i := range int64(1440) {
@@ -48,6 +48,6 @@ func BenchmarkForecast(b *testing.B) {
 	minute.Start = 1440 * int64(time.Minute)
 	b.ReportAllocs()
 	for b.Loop() {
-		a.Forecast([]Schedule{minute})
+		a.Runway([]Schedule{minute})
 	}
 }

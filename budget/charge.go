@@ -7,7 +7,23 @@ import (
 	"strings"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
 )
+
+// Item is a promise and how many times it is charged: a release of a window is charged once for each group that one
+// user may be in.
+type Item struct {
+	privacy.Promise
+	Times int64 `json:"times"`
+}
+
+func (i Item) check() error {
+	if i.Times < 1 {
+		return fmt.Errorf("a cost charged %d times, want at least once", i.Times)
+	}
+	return i.Check()
+}
 
 // Charge is what one window of one stream costs a user who was in it: the sum of its releases, each as many times as
 // there are groups that one user may count in. Make one with [NewCharge].
@@ -21,7 +37,7 @@ type Charge struct {
 	Items []Item
 }
 
-// NewCharge sums items. It fails where an item is not a cost: ε ≤ 0, a δ or ρ that its kind has not, and the like.
+// NewCharge sums items. It fails where an item is no promise: ε ≤ 0, a δ or ρ that its kind does not have, and the like.
 func NewCharge(stream, budget string, start, end int64, items []Item) (Charge, error) {
 	if end <= start {
 		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d, not after its start at %d", stream, end, start)
@@ -46,7 +62,7 @@ func Canonical(items []Item) ([]Item, error) {
 		if err := i.check(); err != nil {
 			return nil, err
 		}
-		at, found := slices.BinarySearchFunc(out, i, func(a, b Item) int { return compareCosts(a.Cost, b.Cost) })
+		at, found := slices.BinarySearchFunc(out, i, func(a, b Item) int { return compare(a.Promise, b.Promise) })
 		if found {
 			out[at].Times += i.Times
 			continue
@@ -56,9 +72,12 @@ func Canonical(items []Item) ([]Item, error) {
 	return out, nil
 }
 
-func compareCosts(a, b Cost) int {
+func compare(a, b privacy.Promise) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), a.Epsilon.Cmp(b.Epsilon), a.Delta.Cmp(b.Delta), a.Rho.Cmp(b.Rho))
 }
+
+// equal says that two items are the same, whatever way their numbers are written.
+func (i Item) equal(j Item) bool { return i.Times == j.Times && compare(i.Promise, j.Promise) == 0 }
 
 // price names a list of items: equal text, equal charge.
 func price(items []Item) string {

@@ -1,9 +1,9 @@
-// Package budget keeps the books: what each window was charged, what a stream and a budget have spent, and whether a
-// further charge fits under a limit. All of it is a fold over public charges, in decimal arithmetic that rounds up.
-// It knows nothing of Kafka and of mechanisms.
+// Package budget does the accounting: what each window was charged, what a stream and a budget have spent, and whether
+// another charge fits under a limit. All of it is a fold over public charges, in decimal arithmetic that rounds up. It
+// knows neither Kafka nor mechanisms.
 //
-// Begin with [NewCharge], which sums the [Cost] of a window's releases, and [NewAccount], which folds charges under a
-// [Limit]: [Account.Fits] before a window is drawn, [Account.Add] when it is recorded. [Account.Forecast] says
+// Begin with [NewCharge], which sums the promises of a window's releases, and [NewAccount], which folds charges under a
+// [Limit]: [Account.Fits] before a window is drawn, [Account.Add] when it is recorded. [Account.Runway] says
 // beforehand whether a schedule can be paid.
 //
 // Under a limit without δ, the ε of pure mechanisms add up, and nothing else is admitted. With δ > 0 the least of

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
 )
 
 // Limit is what a budget may spend on one user.
@@ -18,7 +20,7 @@ type Limit struct {
 	Per time.Duration
 }
 
-// Check says what is wrong with a limit.
+// Check returns an error for an invalid limit.
 func (l Limit) Check() error {
 	switch {
 	case l.Epsilon.Sign() <= 0:
@@ -28,20 +30,20 @@ func (l Limit) Check() error {
 	case l.Per < 0:
 		return fmt.Errorf("period %s of a budget, want a positive duration or forever", l.Per)
 	}
-	if err := checkDecimal("epsilon", l.Epsilon); err != nil {
+	if err := privacy.CheckDigits("epsilon", l.Epsilon); err != nil {
 		return err
 	}
-	return checkDecimal("delta", l.Delta)
+	return privacy.CheckDigits("delta", l.Delta)
 }
 
-// Equal tells whether two limits are the same.
+// Equal says whether two limits are the same.
 func (l Limit) Equal(m Limit) bool {
 	return l.Per == m.Per && l.Epsilon.Equal(m.Epsilon) && l.Delta.Equal(m.Delta)
 }
 
 const forever = "forever"
 
-// FormatPer writes a period as it stands in a configuration: "24h", or "forever" for 0.
+// FormatPer writes a period as in a configuration: "24h", or "forever" for 0.
 func FormatPer(per time.Duration) string {
 	if per == 0 {
 		return forever
@@ -75,7 +77,7 @@ type Spending struct {
 	Unbounded bool
 }
 
-// within tells whether the limit admits s. What equals the limit is admitted.
+// within says whether the limit admits s. An exact match is admitted.
 func (l Limit) within(s Spending) bool {
 	return !s.Unbounded && s.Epsilon.Cmp(l.Epsilon) <= 0 && s.Delta.Cmp(l.Delta) <= 0
 }
@@ -93,7 +95,7 @@ func (l Limit) Compose(items []Item) Spending {
 	return l.bound(sumOf(items))
 }
 
-// sum is all that a bound needs to know of a set of costs. Sums are exact; the ρ in it were rounded up.
+// sum is all that a bound needs to know about a set of costs. Sums are exact; the ρ in it were rounded up.
 type sum struct {
 	pure        decimal.Decimal // Σ ε of Pure and BoundedRange costs …
 	pureRho     decimal.Decimal // … and Σ ρ of the same
@@ -106,13 +108,12 @@ func sumOf(items []Item) sum {
 	var s sum
 	for _, i := range items {
 		one := sum{}
-		rho, _ := i.zcdp()
 		switch i.Kind {
-		case Pure, BoundedRange:
-			one.pure, one.pureRho = i.Epsilon, rho
-		case ZCDP:
-			one.rho = rho
-		case Approximate:
+		case privacy.Pure, privacy.BoundedRange:
+			one.pure, one.pureRho = i.Epsilon, i.Rho
+		case privacy.ZCDP:
+			one.rho = i.Rho
+		case privacy.Approximate:
 			one.approximate, one.delta = i.Epsilon, i.Delta
 		}
 		s.add(one, i.Times)

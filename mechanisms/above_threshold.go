@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 )
 
@@ -45,7 +46,7 @@ func newAboveThreshold(q *Query) (Mechanism, error) {
 		return nil, err
 	}
 	bounds := Cells(q.Grid).bounds
-	m := &aboveThreshold{header: header{r.name, pure(q.Epsilon)}, p: r.p, q: r.q, last: q.Grid.last, rate: r.rate}
+	m := &aboveThreshold{header: header{r.name, privacy.NewPure(q.Epsilon)}, p: r.p, q: r.q, last: q.Grid.last, rate: r.rate}
 	m.borders = bounds[1 : len(bounds)-1]
 	if 2*m.p < m.q {
 		m.p, m.mirrored = m.q-m.p, true
@@ -97,9 +98,10 @@ func (m *aboveThreshold) candidate(s *Sample, i int) (x, passed int64) {
 // e^{−ε_ν(ρ−f)} = u^{p/q}·e^{ε_ν·f}, or 1 if that is more.
 func (m *aboveThreshold) reaches(rho *exact.Uniform, level int64, source *exact.Source) bool {
 	u, share := rho.Float(), float64(m.p)/float64(m.q)
-	y := share*math.Log(u) + m.rate.Float()*float64(level)
+	bonus := m.rate.Float() * float64(level)
+	y := share*math.Log(u) + bonus
 	// u is known to 2^−64; the rest is a few roundings.
-	slack := 0x1p-62/u + math.Abs(y-share*math.Log(u))*0x1p-50 + 0x1p-44
+	slack := 0x1p-62/u + math.Abs(bonus)*0x1p-50 + 0x1p-44
 	if y > slack {
 		return true
 	}

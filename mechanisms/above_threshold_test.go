@@ -7,9 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
 	"gonum.org/v1/gonum/integrate/quad"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // law integrates over u, ρ = −ln(u)/ε_ρ. With u = v^q all is a polynomial in v between the places where one of the

@@ -1,7 +1,6 @@
 package mechanisms
 
 import (
-	"fmt"
 	"math/big"
 	"math/bits"
 	"slices"
@@ -47,7 +46,7 @@ func (q Query) Adaptive() bool {
 // NewFilter returns the filter of one series (stream, group and quantile) of a query that is [Query.Adaptive].
 func NewFilter(q Query) (*Filter, error) {
 	if !q.Adaptive() {
-		return nil, fmt.Errorf("prior %q with mechanism %q: an adaptive base measure serves margin and duff of a median or quantile", q.Prior, q.Mechanism)
+		return nil, wrong("prior", quoted(q.Prior), "adaptive, for a median or quantile by the mechanism margin or duff")
 	}
 	m, err := New(q)
 	if err != nil {

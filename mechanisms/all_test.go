@@ -11,12 +11,14 @@ import (
 	"testing/iotest"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
 )
 
 // everyQuery returns one query for each mechanism of each statistic.
 func everyQuery(g *Grid) []Query {
 	var all []Query
-	for _, s := range []Statistic{Median, Quantile, Quantiles, Mode, Mean, Sum, TrimmedMean, Count, Outside} {
+	for _, s := range Statistics() {
 		for _, name := range Available(s) {
 			q := Query{Statistic: s, Mechanism: name, Epsilon: dec("0.5"), Grid: g}
 			switch s {
@@ -43,16 +45,22 @@ func possible(q Query, m Mechanism, x int64) bool {
 		return x >= 0
 	case q.Statistic == Sum:
 		return x >= 0 || q.Grid.lower.IsNegative()
+	case q.Statistic == Variance, q.Statistic == StdDev:
+		return x >= 0
 	}
 	value := q.Scale(m).Decimal(x)
 	return !value.LessThan(q.Grid.lower) && !value.GreaterThan(q.Grid.upper)
 }
 
-// gridPoint returns the point of the grid next to a value drawn, and a sum or number of users as it is.
+// gridPoint returns the point of the grid next to a value drawn, a sum or number of users as it is, and the whole number
+// next to a variance or its root.
 func gridPoint(t *testing.T, q Query, m Mechanism, x int64) int64 {
 	t.Helper()
-	if m.Counts() || q.Statistic == Sum {
+	switch {
+	case m.Counts(), q.Statistic == Sum:
 		return x
+	case q.Statistic == Variance, q.Statistic == StdDev:
+		return q.Scale(m).Decimal(x).Round(0).IntPart()
 	}
 	i, err := q.Grid.Parse([]byte(q.Scale(m).Text(x)))
 	if err != nil {
@@ -73,10 +81,10 @@ func TestEveryMechanism(t *testing.T) {
 			t.Errorf("%s: its name is %s", name, m.Name())
 		}
 		p := m.Promise()
-		if !p.Epsilon.Equal(q.Epsilon) || !p.Delta.Equal(q.Delta) || (p.Rho > 0) != p.Delta.IsZero() || p.BoundedRange && p.Concentrated {
+		if !p.Epsilon.Equal(q.Epsilon) || !p.Delta.Equal(q.Delta) || p.Check() != nil {
 			t.Errorf("%s: promise %+v", name, p)
 		}
-		if p.BoundedRange && p.Rho > 0.5*0.5/8*1.0001 || p.Rho > 0.5*0.5/2*1.0001 {
+		if p.Kind == privacy.BoundedRange && p.Rho.Cmp(dec("0.03125")) > 0 {
 			t.Errorf("%s: ρ = %v", name, p.Rho)
 		}
 		if m.Counts() != (q.Statistic == Count || q.Statistic == Outside) {

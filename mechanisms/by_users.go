@@ -4,6 +4,8 @@ import (
 	"io"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
 )
 
 // The default of a median or quantile depends on what is public:
@@ -20,11 +22,11 @@ import (
 func (q *Query) byDefault() offer {
 	switch {
 	case q.Tilt != [2]int64{} || q.Interval != nil:
-		return offer{"margin", newMargin, "tilt interval"}
+		return offer{name: "margin", build: newMargin, takes: []string{"tilt", "interval"}}
 	case q.ZCDP || q.Prior == "adaptive":
-		return offer{"margin", newBounded, ""}
+		return offer{name: "margin", build: newBounded}
 	}
-	return offer{"permute_and_flip", newByUsers, ""}
+	return offer{name: "permute_and_flip", build: newByUsers}
 }
 
 // best returns the utility for p/q and its R.
@@ -67,10 +69,10 @@ func (m *ranks) foldTail() {
 // the bit, which costs share·ε, and a mechanism that is (1 − share)·ε-DP and that the bit chooses.
 type byUsers struct {
 	header
-	whole pair // of ε
-	rest  pair // of what is left of ε when the bit is paid for
-	test  fewUsers
-	desks *desks
+	whole   pair // of ε
+	rest    pair // of what is left of ε when the bit is paid for
+	test    fewUsers
+	scratch *scratches
 }
 
 // pair is what there is to choose from.
@@ -101,7 +103,7 @@ func newByUsers(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &byUsers{header{flip.name + "/" + whole.threshold.name, pure(q.Epsilon)}, whole, rest, test, &desks{}}, nil
+	return &byUsers{header{flip.name + "/" + whole.threshold.name, privacy.NewPure(q.Epsilon)}, whole, rest, test, &scratches{}}, nil
 }
 
 func (q *Query) pair(of func(p, q int64) (rankUtility, int64)) (pair, error) {
@@ -122,8 +124,8 @@ func (m *byUsers) Draw(s *Sample, public Public, random io.Reader) (Draw, error)
 	if err != nil {
 		return Draw{}, err
 	}
-	k := m.desks.take(random)
-	defer m.desks.put(k)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
 	of, few := m.whole, false
 	if public.Users != nil {
 		few = public.Users.Value < m.test.limit
@@ -134,7 +136,7 @@ func (m *byUsers) Draw(s *Sample, public Public, random io.Reader) (Draw, error)
 	return d, k.source.Err()
 }
 
-func (o pair) draw(s *Sample, few bool, measure *Measure, public Public, k *desk) Draw {
+func (o pair) draw(s *Sample, few bool, measure *Measure, public Public, k *scratch) Draw {
 	if few {
 		d := o.threshold.draw(s, &k.source)
 		d.Mechanism = o.threshold.name

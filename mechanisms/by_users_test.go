@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // law is the exact law of the bit and the value together at f times ε: first the values of above_threshold.
@@ -129,7 +131,7 @@ func TestByUsersTold(t *testing.T) {
 			t.Errorf("%d users: χ² %.1f > %.1f", c.users, statistic, threshold)
 		}
 	}
-	if p := m.Promise(); !p.Epsilon.Equal(dec("1")) || p.BoundedRange || m.rest.flip.rate.Float() != m.whole.flip.rate.Float()*31/32 {
+	if p := m.Promise(); !p.Epsilon.Equal(dec("1")) || p.Kind != privacy.Pure || m.rest.flip.rate.Float() != m.whole.flip.rate.Float()*31/32 {
 		t.Errorf("promise %+v, rates %v of %v", p, m.rest.flip.rate.Float(), m.whole.flip.rate.Float())
 	}
 }
@@ -165,7 +167,7 @@ func TestDefaultFollowsWhatIsPublic(t *testing.T) {
 			c.q.Grid = g
 		}
 		m := build(t, c.q)
-		if m.Name() != c.want || m.Promise().Rho > c.rho*1.0001 || m.Promise().BoundedRange != (c.rho == 0.125) {
+		if m.Name() != c.want || m.Promise().Rho.InexactFloat64() > c.rho*1.0001 || (m.Promise().Kind == privacy.BoundedRange) != (c.rho == 0.125) {
 			t.Errorf("%s: %s with %+v, want %s with ρ %v", c.name, m.Name(), m.Promise(), c.want, c.rho)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 )
 
@@ -87,9 +88,9 @@ func newClipping(q *Query) (*clipping, error) {
 			x.interval = exact.NewRate(new(big.Rat).Mul(c.epsilon, interval))
 			x.sums = laplace{num * sums.Num().Uint64(), den, sums.Denom().Uint64()}
 			ofSums, _ := sums.Float64()
-			x.rho = rhoOfRange(x.interval.Float()) + rhoOfPure(e*ofSums)
+			x.rho = privacy.RhoOfRange(x.interval.Float()) + privacy.RhoOfPure(e*ofSums)
 			if own > 0 {
-				x.rho += rhoOfPure(e / ownShare)
+				x.rho += privacy.RhoOfPure(e / ownShare)
 			}
 		}
 	}
@@ -127,7 +128,7 @@ func (q *Query) clipping(own noise, unit int64) *clipping {
 		epsilon: q.Epsilon.Rat(), expected: q.ExpectedUsers, own: own, unit: big.NewRat(unit, 1)}
 }
 
-// dearest is the ρ of the dearest way to draw, rounded up.
+// dearest is the ρ of the dearest way to draw.
 func (c *clipping) dearest() float64 {
 	most := 0.0
 	for own := range c.shares {
@@ -135,7 +136,7 @@ func (c *clipping) dearest() float64 {
 			most = max(most, c.shares[own][sure].rho)
 		}
 	}
-	return roundUp(most)
+	return most
 }
 
 // plan draws what is needed to know the information.

@@ -1,76 +1,17 @@
 package mechanisms
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"os"
-	"slices"
-	"strconv"
 	"testing"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/internal/dptest"
-	"github.com/shopspring/decimal"
 )
-
-// meanVectors were computed by another program in 128-bit floating point, before this one was written.
-type meanVectors struct {
-	Cells []struct {
-		N, Anchor, Cells int64
-		Fold             string
-		First, Last      []int64
-	}
-	Intervals []struct {
-		N, Anchor   int64
-		Data        []int64
-		Epsilon     float64
-		Information int64
-		Sure        bool
-		Halvings    uint
-		W0          int64
-		Count       int
-		Top         [][4]float64 // l, h, users outside, probability
-	}
-	Last []struct {
-		A, B, Width int64
-		Epsilon     float64
-		Law         []float64
-	}
-	Laws []struct {
-		N, Anchor   int64
-		Data        []int64
-		Epsilon     float64
-		Information int64
-		Law         []float64
-	}
-	Own []struct {
-		N, Anchor int64
-		Data      []int64
-		Epsilon   float64
-		Law       []float64
-		Branches  []struct {
-			Sure        bool
-			Halvings    uint
-			Probability float64
-		}
-	}
-}
-
-func readMeanVectors(t *testing.T) meanVectors {
-	t.Helper()
-	text, err := os.ReadFile("testdata/means.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v meanVectors
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 func histogram(last int64, data []int64) []int64 {
 	h := make([]int64, last+1)
@@ -116,45 +57,6 @@ func intervalLaw(c *clipping, h []int64, p plan, f float64) []piece {
 		law[i].p /= sum
 	}
 	return law
-}
-
-func TestClipCells(t *testing.T) {
-	for _, v := range readMeanVectors(t).Cells {
-		b := cellBounds(v.N+1, v.Anchor, cellsPerDistance, fewestCells)
-		fold := uint64(0)
-		for _, x := range b {
-			fold = fold*1000003 + uint64(x)
-		}
-		want, err := strconv.ParseUint(v.Fold, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if fold != want || int64(len(b)-1) != v.Cells || !slices.Equal(b[:len(v.First)], v.First) || !slices.Equal(b[len(b)-len(v.Last):], v.Last) {
-			t.Errorf("0..%d around %d: %d cells, fold %d; want %d, %d", v.N, v.Anchor, len(b)-1, fold, v.Cells, want)
-		}
-	}
-}
-
-func TestClipIntervalVectors(t *testing.T) {
-	for _, v := range readMeanVectors(t).Intervals {
-		g := anchored(t, v.N, v.Anchor)
-		c := clippingOf(t, g, v.Epsilon)
-		p := c.planFor(big.NewRat(v.Information, 1), 0)
-		if sure := p.interval.Float() < 0.4*v.Epsilon; sure != v.Sure || p.halvings != v.Halvings || c.last>>p.halvings != v.W0 {
-			t.Errorf("information %d: ε_t %v, %d halvings; want sure %v, %d", v.Information, p.interval.Float(), p.halvings, v.Sure, v.Halvings)
-		}
-		h := histogram(v.N, v.Data)
-		law := intervalLaw(c, h, p, 1)
-		if len(law) != v.Count || len(law) != c.law(sampleOf(g, h), p).size() {
-			t.Errorf("%d intervals, want %d", len(law), v.Count)
-		}
-		for _, top := range v.Top {
-			i := slices.IndexFunc(law, func(x piece) bool { return x.l == int64(top[0]) && x.h == int64(top[1]) })
-			if i < 0 || law[i].out != int64(top[2]) || math.Abs(law[i].p/top[3]-1) > 1e-12 {
-				t.Errorf("0..%d, %v: [%v, %v] with %v outside has %v", v.N, v.Data, top[0], top[1], top[2], top[3])
-			}
-		}
-	}
 }
 
 // One more user changes every probability by a factor in e^{±ε_t}, and all of them within a range of e^{ε_t}.
@@ -285,4 +187,53 @@ func TestClipPlan(t *testing.T) {
 			t.Errorf("own count of nobody: %d halvings", p.halvings)
 		}
 	}
+}
+
+// What the own count, the interval and the sums cost is all of the ε of a release, or all of its ρ, in each way to draw.
+func TestPartsOfClippingAddUp(t *testing.T) {
+	for _, epsilon := range []string{"0.1", "1", "7"} {
+		q := Query{Statistic: Mean, Epsilon: dec(epsilon), Grid: smallGrid(t, 1001)}
+		pure, err := newClipping(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		concentrated, err := newConcentrated(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := q.Epsilon.InexactFloat64()
+		for own := range 2 {
+			for sure := range 2 {
+				x := pure.shares[own][sure]
+				if got := float64(own)*pure.own.rate() + x.interval.Float() + x.sums.rate(); math.Abs(got/e-1) > 1e-14 {
+					t.Errorf("ε = %s, way %d %d: the parts cost %v", epsilon, own, sure, got)
+				}
+				// The rate of a Gaussian noise is √(2ρ). The interval is of bounded range: ρ = ε²/8. √½ is rounded down.
+				x = concentrated.shares[own][sure]
+				square := func(f float64) float64 { return f * f }
+				got := float64(own)*square(concentrated.own.rate())/2 + square(x.interval.Float())/8 + square(x.sums.rate())/2
+				if rho := e * e / 2; got > rho*(1+1e-14) || got < rho*(1-1e-8) {
+					t.Errorf("ρ = %v, way %d %d: the parts cost %v", rho, own, sure, got)
+				}
+			}
+		}
+	}
+}
+
+// The count of its own has the noise that is paid for: for ε = 1, P(Z = z) ∝ e^{−|z|/16}. It is seen in whether
+// I = n + Z − 16 reaches 64, which for 96 users is P(Z ≥ −16) = 1 − r^17/(1 + r), r = e^{−1/16}.
+func TestOwnCountIsNoisy(t *testing.T) {
+	x := clippingOf(t, smallGrid(t, 1001), 1)
+	source := exact.NewSource(rand.NewChaCha8([32]byte{58}))
+	counts := dptest.Counts(20000, 2, func() int {
+		if x.plan(96, nil, source).information.Cmp(big.NewRat(sureFrom, 1)) >= 0 {
+			return 1
+		}
+		return 0
+	})
+	dptest.CheckSampler(t, "own count", counts, func(f float64) []float64 {
+		r := math.Exp(-f / ownShare)
+		below := math.Pow(r, 17) / (1 + r)
+		return []float64{below, 1 - below}
+	})
 }

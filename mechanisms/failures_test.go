@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // What well-known libraries have got wrong, on every mechanism of every statistic.
@@ -24,6 +27,10 @@ func pointsOff(g *Grid, q Query, x int64) int64 {
 		return 1
 	case q.Statistic == Sum:
 		return 60_000 // Laplace noise of ε = ½·15/16·½ at least and the scale 1000 is beyond that with probability e^{−14}
+	case q.Statistic == Variance:
+		return 40 // three noises of scale W²/(ε·15/16·n) < 2.2 at W = 1000 are beyond that together with probability 3e^{−6} at most
+	case q.Statistic == StdDev:
+		return 7 // where the variance is 0; √40 < 7
 	case q.Statistic == Count || q.Statistic == Outside:
 		return 20 // geometric noise of ε = ½ is beyond that with probability e^{−10}
 	}
@@ -42,13 +49,13 @@ func TestManyDuplicates(t *testing.T) {
 		want   map[Statistic][]int64
 	}{
 		{"all equal", []Point{{400, users}}, map[Statistic][]int64{
-			Median: {400}, Quantile: {400}, Quantiles: {400, 400}, Mode: {400}, Mean: {400}, Sum: {400 * users}, TrimmedMean: {400}, Count: {users}, Outside: {0}}},
+			Median: {400}, Quantile: {400}, Quantiles: {400, 400}, Mode: {400}, Mean: {400}, Sum: {400 * users}, TrimmedMean: {400}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
 		{"all at an end", []Point{{1000, users}}, map[Statistic][]int64{
-			Median: {1000}, Quantile: {1000}, Quantiles: {1000, 1000}, Mode: {1000}, Mean: {1000}, Sum: {1000 * users}, TrimmedMean: {1000}, Count: {users}, Outside: {0}}},
+			Median: {1000}, Quantile: {1000}, Quantiles: {1000, 1000}, Mode: {1000}, Mean: {1000}, Sum: {1000 * users}, TrimmedMean: {1000}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
 		{"two heaps", []Point{{200, 600_000}, {900, 400_000}}, map[Statistic][]int64{ // trimmed: 500,000 and 300,000 are left
-			Median: {200}, Quantile: {900}, Quantiles: {200, 900}, Mode: {200}, Mean: {480}, Sum: {480 * users}, TrimmedMean: {462}, Count: {users}, Outside: {0}}},
+			Median: {200}, Quantile: {900}, Quantiles: {200, 900}, Mode: {200}, Mean: {480}, Sum: {480 * users}, TrimmedMean: {462}, Variance: {117_600}, StdDev: {343}, Count: {users}, Outside: {0}}},
 		{"two heaps side by side", []Point{{500, 600_000}, {501, 400_000}}, map[Statistic][]int64{
-			Median: {500}, Quantile: {501}, Quantiles: {500, 501}, Mode: {500}, Mean: {500}, Sum: {500_400_000}, TrimmedMean: {500}, Count: {users}, Outside: {0}}},
+			Median: {500}, Quantile: {501}, Quantiles: {500, 501}, Mode: {500}, Mean: {500}, Sum: {500_400_000}, TrimmedMean: {500}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
 	} {
 		s := NewSample(g, c.points)
 		for _, q := range everyQuery(g) {
@@ -127,21 +134,20 @@ func TestEveryDrawIsCharged(t *testing.T) {
 			}
 			e := q.Epsilon.InexactFloat64()
 			switch {
-			case !p.Delta.Equal(q.Delta) || p.Delta.Sign() > 0 && p.Rho != 0:
-				t.Errorf("%s: δ = %s, ρ = %v", name, p.Delta, p.Rho)
-			case p.Delta.IsZero() && !(p.Rho > 0 && p.Rho <= e*e/2*(1+1e-9)):
-				t.Errorf("%s: ρ = %v", name, p.Rho)
-			case p.BoundedRange && p.Rho < boundedRange(q.Epsilon).Rho:
+			case p.Check() != nil:
+				t.Errorf("%s: %v", name, p.Check())
+			case !p.Delta.Equal(q.Delta):
+				t.Errorf("%s: δ = %s", name, p.Delta)
+			case p.Kind == privacy.BoundedRange && p.Rho.Cmp(privacy.NewBoundedRange(q.Epsilon).Rho) < 0:
 				t.Errorf("%s: ρ = %v is less than bounded range costs", name, p.Rho)
-			case p.Concentrated && p.Rho < e*e/2*(1-1e-15):
+			case p.Kind == privacy.ZCDP && p.Rho.InexactFloat64() < e*e/2*(1-1e-15):
 				t.Errorf("%s: ρ = %v without a pure ε", name, p.Rho)
 			}
-			var releases []Promise
 			for k := int64(1); k <= 5; k++ {
-				releases = append(releases, p)
-				sum, times := compose(releases...), decimal.NewFromInt(k)
-				if !sum.Epsilon.Equal(p.Epsilon.Mul(times)) || !sum.Delta.Equal(p.Delta.Mul(times)) || sum.Rho < float64(k)*p.Rho {
-					t.Errorf("%s: %d releases are charged %+v", name, k, sum)
+				c, err := budget.NewCharge("s", "b", 0, 1, []budget.Item{{Promise: p, Times: k - 1}, {Promise: p, Times: 1}}[max(0, 2-k):])
+				times := decimal.NewFromInt(k)
+				if err != nil || !c.Epsilon.Equal(p.Epsilon.Mul(times)) || !c.Delta.Equal(p.Delta.Mul(times)) || len(c.Items) != 1 || c.Items[0].Times != k || !c.Items[0].Rho.Equal(p.Rho) {
+					t.Errorf("%s: %d releases are charged %+v, %v", name, k, c, err)
 				}
 			}
 		}
@@ -232,11 +238,14 @@ func TestEveryExtreme(t *testing.T) {
 						}
 						x = gridPoint(t, q, m, x)
 						// At ε = 10^6 so many users at one point leave no doubt, but for what one of them moves a mean.
-						off := int64(0)
-						if q.Statistic == Mean || q.Statistic == TrimmedMean {
+						off, far := int64(0), g.last-x
+						switch q.Statistic {
+						case Mean, TrimmedMean:
 							off = g.last / 25_000
+						case Variance, StdDev: // their noise is that of 0, of scale W²/(ε·15/16·n) < 0.04
+							off, far = 1, x
 						}
-						if sure := len(points) == 1 && points[0].Count > 1; sure && epsilon == "1000000" && !m.Counts() && q.Statistic != Sum && g.last-x > off {
+						if sure := len(points) == 1 && points[0].Count > 1; sure && epsilon == "1000000" && !m.Counts() && q.Statistic != Sum && far > off {
 							t.Errorf("%s by %s, ε = %s, N = %d: %d from users at the end", q.Statistic, q.Mechanism, epsilon, g.last, x)
 						}
 					}
@@ -246,10 +255,16 @@ func TestEveryExtreme(t *testing.T) {
 	}
 }
 
-// refused says that a query is the one that may be: the calibration of Gaussian noise is not valid for a large ε, which
-// New has to say.
+// refused says that a query is one of those that may be: the calibration of Gaussian noise is not valid for a large ε,
+// and a variance has room for 2^28 steps. New has to say so.
 func refused(t *testing.T, q Query) bool {
 	t.Helper()
+	if (q.Statistic == Variance || q.Statistic == StdDev) && q.Grid.last > mostVarianceSteps {
+		if _, err := New(q); err == nil || !strings.Contains(err.Error(), "2^28") {
+			t.Errorf("%s by %s, N = %d: %v; want an error that says how many steps it takes", q.Statistic, q.Mechanism, q.Grid.last, err)
+		}
+		return true
+	}
 	if q.Mechanism != "smooth_gaussian" || q.Epsilon.LessThan(dec("1000000")) {
 		return false
 	}

@@ -1,5 +1,7 @@
 package mechanisms
 
+import "github.com/louver/louver/budget/privacy"
+
 // Permute-and-flip under a measure, for quantiles and for the mode. Each point has the weight
 //
 //	w(x) = μ(x)·e^{−κ·D(x)},  κ = ε/R,
@@ -53,7 +55,7 @@ func (q *Query) flip(of func(p, q int64) (rankUtility, int64)) (*ranks, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.promise = pure(q.Epsilon)
+	m.promise = privacy.NewPure(q.Epsilon)
 	m.choose, m.odds = (*survey).flip, 0.5
 	return m, nil
 }
@@ -64,7 +66,7 @@ func newModeFlip(q *Query) (Mechanism, error) {
 		return nil, err
 	}
 	flipped := *m.(*mode)
-	flipped.header = header{"permute_and_flip", pure(q.Epsilon)}
+	flipped.header = header{"permute_and_flip", privacy.NewPure(q.Epsilon)}
 	flipped.choose = (*survey).flip
 	return &flipped, nil
 }

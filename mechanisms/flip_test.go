@@ -6,9 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/internal/dptest"
-	"github.com/shopspring/decimal"
 )
 
 func testSource(seed byte) *exact.Source { return exact.NewSource(rand.NewChaCha8([32]byte{seed})) }
@@ -92,10 +93,10 @@ func TestTailRangeIsTight(t *testing.T) {
 		widest := int64(0)
 		g := smallGrid(t, 4)
 		dptest.Samples(4, 8, func(h []int64) {
-			before := levels(g, u, h)
+			before := levelsOf(g, u, h)
 			for y := range h {
 				h[y]++
-				after := levels(g, u, h)
+				after := levelsOf(g, u, h)
 				h[y]--
 				low, high := int64(never), int64(-never)
 				for x := range before {
@@ -110,7 +111,7 @@ func TestTailRangeIsTight(t *testing.T) {
 	}
 }
 
-func levels(g *Grid, u rankUtility, h []int64) []int64 {
+func levelsOf(g *Grid, u rankUtility, h []int64) []int64 {
 	w := &tour{grid: g, sample: sampleOf(g, h), utility: u}
 	all := make([]int64, g.last+1)
 	for x := range all {
@@ -131,7 +132,7 @@ func TestTail(t *testing.T) {
 			dptest.Samples(6, 6, func(h []int64) {
 				s := sampleOf(g, h)
 				checkWalk(t, fmt.Sprint("tail ", p, few, h), g, newTour(m, s))
-				all, best := levels(g, u, h), int64(never)
+				all, best := levelsOf(g, u, h), int64(never)
 				for _, l := range all {
 					best = min(best, l)
 				}
@@ -156,16 +157,11 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// The fast race draws the law, also where most of the grid is not looked at, under even and very uneven measures.
+// The fast sampler draws the law, also where most of the grid is not looked at, under even and very uneven measures.
 func TestFlipSampler(t *testing.T) {
 	const points = 160
 	g := smallGrid(t, points)
-	h := make([]int64, points)
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 60 {
-		h[int(min(max(60+20*rng.NormFloat64(), 0), points-1))] += 1 + rng.Int64N(3)
-	}
-	s := sampleOf(g, h)
+	s := heapsAround(g, 60, 60, 2)
 	lazy := 0
 	for _, p := range []string{"0.5", "0.9", "0.1"} {
 		for _, epsilon := range []string{"0.1", "0.5"} {
@@ -175,8 +171,8 @@ func TestFlipSampler(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				k := m.desks.take(rand.NewChaCha8([32]byte{1}))
-				counts := dptest.Counts(15000, points, func() int {
+				k := m.scratch.take(rand.NewChaCha8([32]byte{1}))
+				counts := dptest.Counts(25000, points, func() int {
 					x := m.draw(s, measure, k)
 					if k.survey.rest > 0 {
 						lazy++
@@ -192,7 +188,7 @@ func TestFlipSampler(t *testing.T) {
 	}
 }
 
-// Whatever may be left out, the law is the same: a race that looks at as little as it may gives the rest its full part.
+// Whatever may be left out, the law is the same: a survey of as little as there may be gives the rest its full part.
 func TestFlipOfTheRest(t *testing.T) {
 	const points = 120
 	g := smallGrid(t, points)
@@ -206,15 +202,10 @@ func TestFlipOfTheRest(t *testing.T) {
 	for kind, measure := range map[string]*Measure{"steep": measure, "one cell": Uniform(g)} {
 		won := 0
 		counts := dptest.Counts(40000, points, func() int {
-			k := m.desks.take(random)
-			defer m.desks.put(k)
+			k := m.scratch.take(random)
+			defer m.scratch.put(k)
 			v := &k.survey
-			w := m.walk(s)
-			lo, hi, level := w.next()
-			v.begin(w, m.rate, measure, level)
-			v.walk, v.seen = w, spanned(measure, lo, hi, level)
-			v.see(v.seen)
-			v.floor = w.floor()
+			v.first(m.walk(s), m.rate, measure)
 			x := v.flip(&k.source)
 			if measure.below(x) < v.seen.from || measure.below(x) >= v.seen.from+v.seen.mass {
 				won++

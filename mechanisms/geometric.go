@@ -1,13 +1,14 @@
 package mechanisms
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"math/big"
 
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/exact"
 )
 
 // geometric counts users and adds discrete Laplace noise, P(z) ∝ e^{−ε|z|}; counts below 0 become 0, and those beyond
@@ -29,10 +30,17 @@ func newGeometric(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &geometric{header: header{"geometric", pure(q.Epsilon)}, num: num, den: den, error95: float64(CountError95(q.Epsilon.InexactFloat64()))}
+	of, err := newCounting(q)
+	if err != nil {
+		return nil, err
+	}
+	return &geometric{header{"geometric", privacy.NewPure(q.Epsilon)}, num, den, of, float64(CountError95(q.Epsilon.InexactFloat64()))}, nil
+}
+
+// newCounting returns how many users of a sample the query counts.
+func newCounting(q *Query) (of func(s *Sample) int64, err error) {
 	if q.Statistic == Outside {
-		m.of = func(s *Sample) int64 { return s.outside }
-		return m, nil
+		return func(s *Sample) int64 { return s.outside }, nil
 	}
 	// Strictly above and strictly below, among what a value can be on the grid: an index more than first and less than end.
 	g := q.Grid
@@ -52,10 +60,9 @@ func newGeometric(q *Query) (Mechanism, error) {
 		}
 	}
 	if first+1 >= end {
-		return nil, fmt.Errorf("above %s and below %s leave no point of the grid between them", text(q.Above), text(q.Below))
+		return nil, wrong("above", text(q.Above), "a point of the grid between it and below, which is %s", text(q.Below))
 	}
-	m.of = func(s *Sample) int64 { return s.below(end) - s.atMost(first) }
-	return m, nil
+	return func(s *Sample) int64 { return s.below(end) - s.atMost(first) }, nil
 }
 
 func text(d *decimal.Decimal) string {
@@ -68,7 +75,7 @@ func text(d *decimal.Decimal) string {
 // floor returns the index of the last grid point at or below a threshold, which must lie within the bounds.
 func (g *Grid) floor(name string, d decimal.Decimal) (int64, error) {
 	if d.Cmp(g.lower) < 0 || d.Cmp(g.upper) > 0 {
-		return 0, fmt.Errorf("%s %s must lie within the bounds, %s to %s", name, shown(d), g.lower, g.upper)
+		return 0, wrong(name, shown(d), "a number within the bounds, %s to %s", g.lower, g.upper)
 	}
 	steps, _ := d.Sub(g.lower).QuoRem(g.step, 0)
 	return steps.IntPart(), nil

@@ -2,7 +2,6 @@ package mechanisms
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -29,9 +28,12 @@ type Grid struct {
 // grid's precision.
 func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 	g := &Grid{lower: lower, upper: upper, step: step}
-	for _, d := range []decimal.Decimal{lower, upper, step} {
-		if d.Exponent() > 18 || d.Exponent() < -1000 || d.NumDigits() > 1000 {
-			return nil, fmt.Errorf("grid: a bound or step has too many digits: at most 17 at the grid's precision")
+	for _, x := range []struct {
+		name  string
+		value decimal.Decimal
+	}{{"lower", lower}, {"upper", upper}, {"step", step}} {
+		if d := x.value; d.Exponent() > 18 || d.Exponent() < -1000 || d.NumDigits() > 1000 {
+			return nil, wrong(x.name, shown(d), "at most 17 digits at the precision of the step")
 		}
 	}
 	for _, d := range []decimal.Decimal{lower, upper, step} {
@@ -44,19 +46,20 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 	}{{"lower", lower, &g.lo}, {"upper", upper, &g.hi}, {"step", step, &g.width}} {
 		units := f.value.Shift(int32(g.digits)).BigInt()
 		if units.CmpAbs(big.NewInt(1<<60)) > 0 {
-			return nil, fmt.Errorf("grid: %s %s has too many digits for a grid with %d decimal places: at most 17 in all", f.name, f.value, g.digits-1)
+			return nil, wrong(f.name, f.value, "at most 17 digits in all, of which %d are decimal places", g.digits-1)
 		}
 		*f.units = units.Int64()
 	}
 	switch {
 	case g.lo >= g.hi:
-		return nil, fmt.Errorf("grid: lower %s must be less than upper %s", lower, upper)
+		return nil, wrong("upper", upper, "more than lower, which is %s", lower)
 	case g.width <= 0:
-		return nil, fmt.Errorf("grid: step %s must be greater than 0", step)
+		return nil, wrong("step", step, "a number greater than 0")
 	case (g.hi-g.lo)%g.width != 0:
-		return nil, fmt.Errorf("grid: step %s must divide upper − lower = %s exactly", step, upper.Sub(lower))
+		fitting := g.decimalOf(g.hi - (g.hi-g.lo)%g.width)
+		return nil, wrong("upper", upper, "lower plus a multiple of the step, %s, for example %s or %s", step, fitting, fitting.Add(step))
 	case (g.hi-g.lo)/g.width > MaxPoints:
-		return nil, fmt.Errorf("grid: step %s is too fine: upper − lower = %s may have at most 2^53 steps", step, upper.Sub(lower))
+		return nil, wrong("step", step, "a step of which at most 2^53 lie between the bounds")
 	}
 	g.last = (g.hi - g.lo) / g.width
 	g.anchor = min(max(g.nearest(0), 0), g.last)

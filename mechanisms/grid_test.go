@@ -24,16 +24,16 @@ func grid(t testing.TB, lower, upper, step string) *Grid {
 
 func TestNewGridRefuses(t *testing.T) {
 	for _, c := range []struct{ lower, upper, step, want string }{
-		{"1", "1", "1", "lower 1 must be less than upper 1"},
-		{"2", "1", "1", "lower 2 must be less than upper 1"},
-		{"0", "1", "0", "step 0 must be greater than 0"},
-		{"0", "1", "-1", "step -1 must be greater than 0"},
-		{"0", "1", "0.3", "step 0.3 must divide upper − lower = 1 exactly"},
-		{"0", "100000000", "0.000000001", "at most 2^53 steps"},
-		{"0", "1e30", "1", "too many digits"},
-		{"0", "1e9000", "1", "too many digits"},
-		{"0", "1", "1e-9000", "too many digits"},
-		{"0", "1", "0.00000000000000000000001", "too many digits"},
+		{"1", "1", "1", "upper 1; want more than lower, which is 1"},
+		{"2", "1", "1", "upper 1; want more than lower, which is 2"},
+		{"0", "1", "0", "step 0; want a number greater than 0"},
+		{"0", "1", "-1", "step -1; want a number greater than 0"},
+		{"0", "1", "0.3", "upper 1; want lower plus a multiple of the step, 0.3, for example 0.9 or 1.2"},
+		{"0", "100000000", "0.000000001", "at most 2^53"},
+		{"0", "1e30", "1", "at most 17 digits"},
+		{"0", "1e9000", "1", "at most 17 digits"},
+		{"0", "1", "1e-9000", "at most 17 digits"},
+		{"0", "1", "0.00000000000000000000001", "at most 17 digits"},
 	} {
 		_, err := NewGrid(dec(c.lower), dec(c.upper), dec(c.step))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

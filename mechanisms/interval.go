@@ -1,11 +1,12 @@
 package mechanisms
 
 import (
-	"fmt"
 	"io"
 	"math"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
 )
 
 // interval is a quantile with an interval of values around it, which is paid for: half of ε goes to the quantile, a
@@ -22,11 +23,11 @@ type interval struct {
 
 func newInterval(q *Query) (Mechanism, error) {
 	if q.Interval.Sign() <= 0 || q.Interval.Cmp(decimal.NewFromInt(1)) >= 0 {
-		return nil, fmt.Errorf("interval %s must lie between 0 and 1, both excluded", shown(*q.Interval))
+		return nil, wrong("interval", shown(*q.Interval), "a number greater than 0 and less than 1")
 	}
 	m := &interval{eta: (1 - q.Interval.InexactFloat64()) / 2}
 	if !(m.eta > 0) {
-		return nil, fmt.Errorf("interval %s is too close to 1", shown(*q.Interval))
+		return nil, wrong("interval", shown(*q.Interval), "a number less close to 1")
 	}
 	var err error
 	if m.estimate, err = q.margin(2); err != nil {
@@ -37,11 +38,10 @@ func newInterval(q *Query) (Mechanism, error) {
 	}
 	m.side.measure = Uniform(q.Grid)
 	if u := m.side.utility.(margin); max(u.a, u.b)*u.q > 1e9 {
-		return nil, fmt.Errorf("interval: the denominator %d of p times tilt [%d, %d] must be at most 10^9", u.q, u.a, u.b)
+		return nil, wrong("p", listed(q.P), "fewer digits with an interval: the denominator %d times the tilt [%d, %d] may be at most 10^9", u.q, u.a, u.b)
 	}
-	half, quarter := decimal.New(5, -1), decimal.New(25, -2)
-	parts := compose(boundedRange(q.Epsilon.Mul(half)), boundedRange(q.Epsilon.Mul(quarter)), boundedRange(q.Epsilon.Mul(quarter)))
-	m.header = header{"margin", Promise{Epsilon: q.Epsilon, Rho: parts.Rho}}
+	e := q.Epsilon.InexactFloat64()
+	m.header = header{"margin", privacy.NewPieces(q.Epsilon, privacy.RhoOfRange(e/2)+2*privacy.RhoOfRange(e/4))}
 	return m, nil
 }
 
@@ -50,8 +50,8 @@ func (m *interval) Draw(s *Sample, public Public, random io.Reader) (Draw, error
 	if err != nil {
 		return Draw{}, err
 	}
-	k := m.estimate.desks.take(random)
-	defer m.estimate.desks.put(k)
+	k := m.estimate.scratch.take(random)
+	defer m.estimate.scratch.put(k)
 	x := m.estimate.draw(s, measure, k)
 	padded, sides := s.padded(m.side.grid), m.side.measure
 	// The lower end must not overshoot to the right, nor the upper one to the left.

@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 func intervalOf(t testing.TB, g *Grid, p, epsilon, level string) *interval {
@@ -89,8 +91,8 @@ func TestIntervalCovers(t *testing.T) {
 
 func TestIntervalPromise(t *testing.T) {
 	m := intervalOf(t, smallGrid(t, 10), "0.5", "1", "0.95")
-	want := boundedRange(dec("0.5")).Rho + 2*boundedRange(dec("0.25")).Rho
-	if p := m.Promise(); !p.Epsilon.Equal(dec("1")) || p.BoundedRange || p.Rho < want || p.Rho > want*1.000001 {
+	want := privacy.RhoOfRange(0.5) + 2*privacy.RhoOfRange(0.25)
+	if p := m.Promise(); !p.Epsilon.Equal(dec("1")) || p.Kind != privacy.Pure || p.Rho.InexactFloat64() < want || p.Rho.InexactFloat64() > want*1.000001 {
 		t.Errorf("%+v, want ρ %v", p, want)
 	}
 	whole := build(t, Query{Statistic: Median, Epsilon: dec("1"), Grid: smallGrid(t, 10)}).(*ranks)

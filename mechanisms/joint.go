@@ -1,13 +1,16 @@
 package mechanisms
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/big"
 	"slices"
-	"sync"
 
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 )
 
@@ -16,15 +19,23 @@ import (
 //
 //	P(o) ∝ Π_j μ(o_j) · e^{−(ε/2Δ)·Σ_j |n_j − w_j·N|}.
 //
-// Privacy: ε-DP and ε-bounded-range. With N = n, the exact number of users, one more user raises one n_j by 1 and all
-// w_j·n by w_j, so that the sum changes by at most (1−w_j) + Σ_{i≠j} w_i = 2(1−w_j) ≤ Δ = 2(1−w_min). Where a noisy
-// count of the window has been released, N is that count, which is a constant here: Δ = 1, which is better. Before,
-// every user is spread at random over the step of the grid that the value stands for ([spread]); that is a map of each
-// user alone, so that neighbours stay neighbours. It gives users of equal values an order, without which values that
-// many share could not be told apart from those beside them.
+// Every user is first spread at random over the step of the grid that the value stands for ([spread]). That gives users of
+// equal values an order, without which values that many share could not be told apart from those beside them.
 //
-// The base measure of a tuple is that of m independent draws from μ put in order; an adaptive one is read as tapered. ρ = ε/(2Δq) is cut to 1000/q, q the
-// common denominator of the p_j: a rank more is then less likely by e^{−1000}.
+// Privacy: ε-DP, and ρ-zCDP with the ρ of an ε-bounded range. Let the users' places be given. With N = n, the exact number
+// of users, one more user raises one n_j by 1 and all w_j·n by w_j, so that the sum changes by at most
+// (1−w_j) + Σ_{i≠j} w_i = 2(1−w_j) ≤ Δ = 2(1−w_min). Where a noisy count of the window has been released, N is that count,
+// which is a constant here: Δ = 1, which is better. So for given places this is an exponential mechanism of ε-bounded range.
+//
+// With places at random the law is a mixture, and a mixture of laws of bounded range need not have one itself. But a Rényi
+// divergence is quasi-convex: that of two mixtures with the same weights is at most the largest of their parts (van Erven
+// & Harremoës 2014, Theorem 13). Each user is placed independently. So let the parts be the places of the users whom both
+// samples have, and of the one more: each pair of parts has a divergence of at most αρ, and hence so do the mixtures. For
+// α → ∞ the same argument gives ε.
+//
+// The base measure of a tuple is that of m independent draws from μ put in order; an adaptive one is read as tapered. The
+// rate κ = ε/(2Δq) of a level is cut to 1000/q, q the common denominator of the p_j: a rank more is then less likely by
+// e^{−1000}.
 type joint struct {
 	header
 	grid    *Grid
@@ -35,14 +46,7 @@ type joint struct {
 	digits  int // of a place within a grid point, in bits
 	alone   exact.Rate
 	counted exact.Rate
-	rooms   sync.Pool // of *room
-}
-
-// room is what one draw works with.
-type room struct {
-	source   exact.Source
-	spread   spread
-	messages messages
+	scratch scratches
 }
 
 func newJoint(q *Query) (Mechanism, error) {
@@ -50,7 +54,7 @@ func newJoint(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &joint{header: header{"joint", boundedRange(q.Epsilon)}, grid: q.Grid, q: den, p: p}
+	m := &joint{header: header{"joint", privacy.NewBoundedRange(q.Epsilon)}, grid: q.Grid, q: den, p: p}
 	before := int64(0)
 	for _, p := range append(slices.Clone(p), den) {
 		m.shares = append(m.shares, p-before)
@@ -60,10 +64,33 @@ func newJoint(q *Query) (Mechanism, error) {
 	m.fine, m.digits = q.measure(10).refine()
 	m.alone = m.cut(q.rate(2 * (den - slices.Min(m.shares))))
 	m.counted = m.cut(q.rate(den))
-	return m, nil
+	return m, m.affordable(q)
 }
 
-// cut returns the rate 2ρ, at most 2000/q.
+// mostMemory is how many bytes the messages of one draw may take, as far as public figures tell.
+const mostMemory = 1 << 30
+
+// affordable refuses an ε that is too small for so many quantiles: the messages would have a place for nearly every user.
+// The bound is that of [messages.begin] where no two users share a place. Users who do may widen the windows further, up to
+// 48 bytes for each quantile and user.
+func (m *joint) affordable(q *Query) error {
+	count := float64(len(m.p))
+	depth := 40 + count*math.Log(float64(m.fine.total())/float64(m.fine.lightest)) + (outermost+2)*math.Ln2
+	users := 2*depth/(m.alone.Float()*float64(m.q)) + 4*float64(len(m.shares)) + 2
+	if q.ExpectedUsers > 0 {
+		users = min(users, 2*float64(q.ExpectedUsers))
+	}
+	bytes := 48 * count * users
+	if bytes <= mostMemory {
+		return nil
+	}
+	least := q.Epsilon.Mul(decimal.NewFromFloat(bytes / mostMemory))
+	least = least.RoundUp(1 - int32(least.NumDigits()) - least.Exponent())
+	return wrong("epsilon", shown(q.Epsilon), "at least about %s: %d quantiles by joint might take %.0f GiB for this one. Fewer quantiles and the mechanism split take less",
+		least, len(m.p), math.Ceil(bytes/(1<<30)))
+}
+
+// cut returns the rate 2κ, at most 2000/q.
 func (m *joint) cut(rate exact.Rate) exact.Rate {
 	if rate.Float() > 2000/float64(m.q) {
 		return exact.NewRate(big.NewRat(2000, m.q))
@@ -74,10 +101,10 @@ func (m *joint) cut(rate exact.Rate) exact.Rate {
 // probabilities returns ascending p_j as numerators of one denominator.
 func (q *Query) probabilities() (p []int64, den int64, err error) {
 	if len(q.P) == 0 {
-		return nil, 0, fmt.Errorf("p: quantiles take at least one probability")
+		return nil, 0, wrong("p", "missing", "at least one number greater than 0 and less than 1")
 	}
 	if len(q.P) > 100 {
-		return nil, 0, fmt.Errorf("p: %d probabilities are too many: at most 100", len(q.P))
+		return nil, 0, wrong("p", fmt.Sprintf("a list of %d", len(q.P)), "at most 100 numbers")
 	}
 	common := big.NewInt(1)
 	for i, d := range q.P {
@@ -85,13 +112,13 @@ func (q *Query) probabilities() (p []int64, den int64, err error) {
 			return nil, 0, err
 		}
 		if i > 0 && d.Cmp(q.P[i-1]) <= 0 {
-			return nil, 0, fmt.Errorf("p %s must be greater than the one before it, %s", d, q.P[i-1])
+			return nil, 0, wrong("p", listed(q.P), "ascending numbers, each once: %s follows %s", d, q.P[i-1])
 		}
 		f := d.Rat().Denom()
 		common.Div(common, new(big.Int).GCD(nil, nil, common, f)).Mul(common, f)
 	}
 	if common.Cmp(big.NewInt(1e9)) > 0 {
-		return nil, 0, fmt.Errorf("p: the probabilities have a common denominator of %s: at most 10^9", common)
+		return nil, 0, wrong("p", listed(q.P), "fewer digits: the common denominator is %s, and may be at most 10^9", common)
 	}
 	for _, d := range q.P {
 		p = append(p, new(big.Int).Quo(new(big.Int).Mul(d.Rat().Num(), common), d.Rat().Denom()).Int64())
@@ -103,28 +130,16 @@ func (m *joint) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	r, ok := m.rooms.Get().(*room)
-	if !ok {
-		r = &room{}
-	}
-	defer m.leave(r)
-	r.source.Reset(random)
-	r.spread.begin(s, m.digits, &r.source)
-	r.messages.begin(m, s, public.Users, &r.spread)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
+	k.spread.begin(s, m.digits, &k.source)
+	k.messages.begin(m, s, public.Users, &k.spread)
 	d := newDraw(len(m.p), public.Users)
-	for _, place := range r.messages.draw(&r.source) {
+	for _, place := range k.messages.draw(&k.source) {
 		d.Values = append(d.Values, place>>m.digits)
 	}
 	m.errors(&d, public.Users)
-	return d, r.source.Err()
-}
-
-// leave keeps a room for a later draw, without the reader and the sample.
-func (m *joint) leave(r *room) {
-	r.source.Reset(nil)
-	r.spread.sample = nil
-	clear(r.spread.placed)
-	m.rooms.Put(r)
+	return d, errors.Join(k.messages.err, k.source.Err())
 }
 
 // errors fills in how far a value may be from its quantile, in ranks among the spread users. A tuple whose value j is t

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 )
 
@@ -33,7 +34,7 @@ type clippedMean struct {
 	header
 	twoSums
 	*clipping
-	desks *desks
+	scratch *scratches
 }
 
 // wholeMean is twoSums on the whole grid: better than clippedMean where the bounds are the data's own range.
@@ -54,7 +55,7 @@ func newClippedMean(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.clippedMean(header{"clipped", Promise{Epsilon: q.Epsilon, Rho: c.dearest()}}, c), nil
+	return q.clippedMean(header{"clipped", privacy.NewPieces(q.Epsilon, c.dearest())}, c), nil
 }
 
 // newClippedMeanGaussian is the same with ρ-zCDP, ρ = ½ε²: Z is discrete Gaussian noise of variance W²/(2ρ_m). One user
@@ -64,11 +65,11 @@ func newClippedMeanGaussian(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.clippedMean(header{"clipped_gaussian", concentrated(q.Epsilon)}, c), nil
+	return q.clippedMean(header{"clipped_gaussian", privacy.NewZCDP(q.Epsilon)}, c), nil
 }
 
 func (q *Query) clippedMean(h header, c *clipping) Mechanism {
-	return &clippedMean{h, twoSums{q.Grid, q.Grid.parts()}, c, &desks{}}
+	return &clippedMean{h, twoSums{q.Grid, q.Grid.parts()}, c, &scratches{}}
 }
 
 func newTwoSums(q *Query) (Mechanism, error) {
@@ -76,15 +77,15 @@ func newTwoSums(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wholeMean{header{"two_sums", pure(q.Epsilon)}, twoSums{q.Grid, q.Grid.parts()}, laplace{num, den, 1}}, nil
+	return &wholeMean{header{"two_sums", privacy.NewPure(q.Epsilon)}, twoSums{q.Grid, q.Grid.parts()}, laplace{num, den, 1}}, nil
 }
 
 func (m *clippedMean) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	k := m.desks.take(random)
-	defer m.desks.put(k)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
 	p := m.plan(s.n, public.Users, &k.source)
 	l, h := m.draw(s, p, &k.source, &k.weights)
 	d := m.mean(s, l, h, p.sums, public.Users, &k.source)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 )
 
@@ -20,19 +21,19 @@ type meanDuff struct {
 	grid    *Grid
 	rate    exact.Rate
 	measure *Measure
-	desks   *desks
+	scratch *scratches
 }
 
 func newMeanDuff(q *Query) (Mechanism, error) {
-	return &meanDuff{header{"duff", boundedRange(q.Epsilon)}, q.Grid, q.rate(2), Uniform(q.Grid), &desks{}}, nil
+	return &meanDuff{header{"duff", privacy.NewBoundedRange(q.Epsilon)}, q.Grid, q.rate(2), Uniform(q.Grid), &scratches{}}, nil
 }
 
 func (m *meanDuff) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	k := m.desks.take(random)
-	defer m.desks.put(k)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
 	k.survey.outward(newMeanWalk(m.grid, s), m.rate, m.measure)
 	x := k.survey.exponential(&k.source)
 	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, k.source.Err()

@@ -166,7 +166,7 @@ func (m *Measure) surprises(eta float64) (left, right float64) {
 // check refuses a measure that was made for a grid of another size.
 func (m *Measure) check(g *Grid) error {
 	if end := m.bounds[len(m.bounds)-1]; end != g.last+1 {
-		return fmt.Errorf("measure: made for a grid of %d points, not %d", end, g.last+1)
+		return fmt.Errorf("the measure is for a grid of %d points; want one of %d", end, g.last+1)
 	}
 	return nil
 }

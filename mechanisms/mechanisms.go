@@ -2,17 +2,17 @@
 //
 // Everything lives on a public [Grid] of points lower + i·step, 0 ≤ i ≤ N; a value is its index i. A [Sample] is the
 // multiset of the indices of one window and group, one value a user. A [Query] says which statistic is wanted, by
-// which mechanism and for which ε; [New] checks it and returns the [Mechanism], which states its [Promise] and draws.
+// which mechanism and for which ε; [New] checks it and returns the [Mechanism], which states its [privacy.Promise] and draws.
 //
 // Neighbouring samples differ by one user's value, added or removed; the number of users is private. Nothing here
 // knows of Kafka, time or configuration files.
 //
-// Each mechanism has a file of its own with its statement, its proof and its source: flip.go, level.go, few_users.go and
-// by_users.go (the default of medians and quantiles), above_threshold.go, margin.go, duff.go, rank.go and
-// piecewise_laplace.go for one quantile, interval.go for one with a paid interval, joint.go and split.go for several, mode.go,
-// mean_clipped.go (the default of means, with clip.go), mean_duff.go and mean_laplace.go, sum.go, trimmed_clipped.go, geometric.go for counts.
-// Means and quantiles by smooth sensitivity are in package smooth. A [Measure] favours some points of
-// the grid over others before any data are seen ([Tapered] by default); a [Filter] learns one from what has been published.
+// The catalogue (catalogue.go) lists the statistics and the mechanisms that serve each, parameter.go what can be said of a
+// query beside. Each mechanism has a file of its own with its statement, its proof and its source; those of means and
+// quantiles by smooth sensitivity are in package smooth. A new statistic is one such file and one row of the catalogue.
+//
+// A [Measure] favours some points of the grid over others before any data are seen ([Tapered] by default); a [Filter]
+// learns one from what has been published.
 //
 // All laws are drawn exactly, bit for bit: package exact says how. Utilities are whole numbers, and ε and p are taken as
 // the fractions that their decimal texts are. Exponential mechanisms look at the best levels only (survey.go), so that a
@@ -22,10 +22,10 @@ package mechanisms
 import (
 	"io"
 
-	"github.com/shopspring/decimal"
+	"github.com/louver/louver/budget/privacy"
 )
 
-// Statistic names what is asked of a sample.
+// Statistic names what is asked of a sample. The catalogue says what there is to know of each.
 type Statistic string
 
 // The statistics.
@@ -40,57 +40,6 @@ const (
 	Count       Statistic = "count"
 	Outside     Statistic = "outside"
 )
-
-// Query is one release as it is asked for. Numbers are exact decimals: the law that is drawn is that of their text.
-type Query struct {
-	Statistic Statistic
-	// P is the probability of a quantile, in (0, 1); several, ascending, for [Quantiles]; absent otherwise.
-	P []decimal.Decimal
-	// Trim is the fraction cut from each end by [TrimmedMean], in [0, ½).
-	Trim decimal.Decimal
-	// Above and Below restrict [Count] to values strictly above and strictly below; nil: no restriction.
-	Above, Below *decimal.Decimal
-	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. That of a median or quantile
-	// depends on the other fields: with Tilt or Interval it is margin; with ZCDP or the "adaptive" Prior it is a margin
-	// whose tilt follows the number of users; in a tail with few users it may be above_threshold.
-	Mechanism string
-	// Calibration of a smooth_* mechanism: "" (tight) or "published".
-	Calibration string
-	// Tilt weighs the two sides of margin; the zero value chooses by p.
-	Tilt [2]int64
-	// Epsilon > 0 is the ε of the release, for one user in one group. Delta is 0 unless the mechanism needs it.
-	Epsilon, Delta decimal.Decimal
-	// Beta of a smooth_* mechanism; zero: the mechanism's own choice.
-	Beta decimal.Decimal
-	// Gamma > 1 is the exponent of smooth_cauchy's density 1/(1+|z|^γ); zero: 2, the Cauchy law.
-	Gamma decimal.Decimal
-	// Clip is "none" for a mean or sum of all values as they are, within the bounds; "": the mechanism may find narrower ones.
-	Clip string
-	// Interval is the level in (0, 1) of a paid value interval; nil: none.
-	Interval *decimal.Decimal
-	// Prior is the base measure: "tapered", "cells", "uniform" or "adaptive"; "" is "tapered".
-	Prior string
-	// ExpectedUsers is a public forecast of the users in a window and group; 0: unknown.
-	ExpectedUsers int64
-	// ZCDP says that the budget sums up what is charged in ρ (zero-concentrated differential privacy), as one with a δ
-	// does. Bounded-range mechanisms are cheaper there.
-	ZCDP bool
-	Grid *Grid
-	// ReplaceOne makes the number of users public: neighbours differ in one user's value. It serves to repeat what papers
-	// did; rank and smooth_* take it. The service never uses it.
-	ReplaceOne bool
-}
-
-// Promise is what one draw costs the user whose value it saw.
-type Promise struct {
-	Epsilon, Delta decimal.Decimal
-	// BoundedRange: the mechanism is ε-bounded-range, so its zCDP ρ is less than ε²/2.
-	BoundedRange bool
-	// Rho is the zCDP parameter ρ, rounded up; 0 where the mechanism has none (δ > 0).
-	Rho float64
-	// Concentrated: the promise is ρ-zCDP alone; there is no pure ε, and Epsilon is only the figure that was asked for.
-	Concentrated bool
-}
 
 // Public is what a draw may use beside the sample: figures that have been released already.
 type Public struct {
@@ -123,7 +72,7 @@ type Draw struct {
 	PLow, PHigh []float64
 	// Low and High are the paid value interval; present if the query asked for one.
 	Low, High int64
-	// Clip is the interval that the mechanism found and cut values to, both ends included, in the numbers of Values; nil: it
+	// Clip is the interval that the mechanism found and cut values to, both ends included, as [Query.ClipScale] says; nil: it
 	// looked for none. Error95 says nothing of what was cut.
 	Clip []int64
 	// information is ε·n as the mechanism of Clip knows it: from a count that was released or drawn with noise, or expected.
@@ -145,7 +94,7 @@ type Mechanism interface {
 	// chooses.
 	Name() string
 	// Promise is what every draw costs.
-	Promise() Promise
+	Promise() privacy.Promise
 	// Counts says that the values drawn are numbers of users instead of grid indices.
 	Counts() bool
 	// Draw makes one private draw; random must be a cryptographic source, read by nobody else meanwhile. It fails only if

@@ -10,7 +10,7 @@ import (
 // messages draws from the law of [joint] by dynamic programming over c_j, how many users lie left of o_j.
 //
 // Since Σ_j (n_j − w_j·N) = n − N, the sum of absolute values is |n − N| more than twice the sum of the parts of one
-// sign; so the weight of a tuple is e^{−2ρ·level} with the whole number
+// sign; so the weight of a tuple is e^{−2κ·level} with the whole number
 //
 //	level = Σ_j max(0, −σ(q·n_j − w_j·q·N)),  σ the sign of n − N.
 //
@@ -23,19 +23,21 @@ import (
 // whole numbers made of the messages choose it, and keeps it with probability W(o)/(Q(o)·A); or, with probability
 // ∝ A/1024, a tuple of m independent places with probability Q'(o), and keeps it, if it is not within the windows, with
 // probability W(o)/(Q'(o)·A/1024). So it ends at any o with probability ∝ W(o), provided that these are probabilities.
-// The first is, since Q(o) is at least W(o)/S up to the relative errors of some 10^7 roundings, of numbers of at most
-// some 10^4, for which slack is ample; the second since windows are widened until it is.
+// The first is, since Q(o) is at least W(o)/S·e^{−slack}: slack bounds what all roundings can do, see [messages.roundings].
+// The second is, since windows are widened until it is. Each try checks both once more: see [messages.keep].
 type messages struct {
 	*joint
 	spread *spread
-	rate   exact.Rate // 2ρ
+	rate   exact.Rate // 2κ
 	n      int64
 	zero   []int64 // penalty of n_j = 0
 	excess int64   // −σ: 1 if too many users between two values cost, −1 if too few do
 	users  int64   // N
 	window []window
 	limit  int64 // tuples not within the windows have a higher level
+	slack  float64
 	logA   float64
+	err    error // a probability was more than 1, which cannot be
 	// Working memory.
 	memory  []float64
 	sums    []uint64
@@ -52,13 +54,13 @@ type window struct {
 }
 
 const (
-	slack     = 1. / 256
-	outermost = 10 // the tuples outside weigh less than 2^−outermost
+	leastSlack = 1. / 256
+	outermost  = 10 // the tuples outside weigh less than 2^−outermost
 )
 
 // begin computes the messages of a sample. The memory of an earlier one is used again.
 func (x *messages) begin(m *joint, s *Sample, count *NoisyCount, places *spread) {
-	x.joint, x.spread, x.rate, x.n, x.users, x.excess = m, places, m.alone, s.n, s.n, -1
+	x.joint, x.spread, x.rate, x.n, x.users, x.excess, x.err = m, places, m.alone, s.n, s.n, -1, nil
 	if count != nil {
 		x.rate = m.counted
 		x.users = min(max(0, count.Value), 2*maxUsers)
@@ -186,7 +188,35 @@ func (x *messages) pass() {
 	for i, out := range last.out {
 		sum = logAdd(sum, out+x.end(last.lo+int64(i)))
 	}
-	x.logA = sum + slack
+	x.slack = leastSlack + x.roundings()
+	x.logA = sum + x.slack
+}
+
+// roundings bounds by how much Q(o) may be less than W(o)/S, as a logarithm.
+//
+// A message is the end of a chain of sums, each of which adds its own error and passes on that of its terms, but no more:
+// ln(e^a + e^b) moves by at most as much as a and b. A chain has at most three sums for each entry of a window, a few for
+// each window, and one for each run of equal places. Each of them, with its products, errs by less than 2^−50 of the largest number
+// in it. The offsets of a window, which may be much larger and cancel, come in 16 times at most. Then [messages.pick] makes
+// whole numbers of the weights, and loses less than one for each of them.
+func (x *messages) roundings() float64 {
+	chain, lost := 0., 0.
+	fold := x.rate.Float() * float64(x.q)
+	for j, w := range x.window {
+		size, largest := float64(len(w.out)), 64.
+		for i := range w.out {
+			for _, v := range [3]float64{w.mass[i], w.in[i], w.out[i]} {
+				if v = math.Abs(v); v > largest && !math.IsInf(v, 1) {
+					largest = v
+				}
+			}
+		}
+		runs := float64(j + 1)
+		offsets := fold * float64(x.n+x.users)
+		chain += (3*size+8*runs+32)*(largest+2*fold*size) + 16*offsets
+		lost += (size + runs + 2) / pickScale(max(len(w.out), len(x.window)))
+	}
+	return chain*0x1p-50 + 2*lost
 }
 
 // end is the logarithm of the weight of the users right of o_m.

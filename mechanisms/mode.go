@@ -1,9 +1,11 @@
 package mechanisms
 
 import (
+	"cmp"
 	"io"
 	"math"
 
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 )
 
@@ -19,19 +21,19 @@ type mode struct {
 	rate    exact.Rate
 	measure *Measure
 	choose  chooser
-	desks   *desks
+	scratch *scratches
 	surplus float64 // how much fewer users than the best a value may have before all such values together are negligible
 }
 
 func newMode(q *Query) (Mechanism, error) {
 	epsilon := q.Epsilon.InexactFloat64()
 	return &mode{
-		header:  header{"duff", boundedRange(q.Epsilon)},
+		header:  header{cmp.Or(q.Mechanism, "exponential"), privacy.NewBoundedRange(q.Epsilon)},
 		grid:    q.Grid,
 		rate:    q.rate(1),
 		measure: Uniform(q.Grid),
 		choose:  (*survey).exponential,
-		desks:   &desks{},
+		scratch: &scratches{},
 		surplus: math.Ceil(math.Log(float64(q.Grid.last+1)/negligible) / epsilon),
 	}, nil
 }
@@ -42,12 +44,11 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	k := m.desks.take(random)
-	defer m.desks.put(k)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
 	v := &k.survey
 	v.begin(popularity{s}, m.rate, m.measure, 0)
 	v.floor = int64(min(float64(s.most), m.surplus))
-	v.even = v.floor == s.most // the rest are the values that nobody holds
 	v.unseen = func(source *exact.Source) int64 {
 		for {
 			if x := int64(source.Below(v.measure.total())); v.level(x) >= v.floor {
@@ -58,12 +59,12 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	before := int64(0)
 	for j, upTo := range s.upTo {
 		if level := s.most - (upTo - before); level < v.floor {
-			v.see(run{uint64(s.values[j]), 1, level})
+			v.see(run{from: uint64(s.values[j]), mass: 1, heaviest: 1, level: level})
 		}
 		before = upTo
 	}
 	if len(v.runs) == 0 { // nobody is there
-		v.see(run{0, v.rest, 0})
+		v.see(run{mass: v.rest, heaviest: 1})
 	}
 	return Draw{Values: []int64{m.choose(v, &k.source)}, RankError95: []float64{math.NaN()}}, k.source.Err()
 }

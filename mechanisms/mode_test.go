@@ -7,11 +7,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-var modeMechanisms = []string{"duff", "permute_and_flip"}
+var modeMechanisms = []string{"exponential", "permute_and_flip"}
 
 func modeLaw(name string, h []int64, epsilon float64) []float64 {
 	if name == "permute_and_flip" {

@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/louver/louver/mechanisms/smooth"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/louver/louver/mechanisms/smooth"
 )
 
 // replaced is the fewest values to replace until X(r) is a point: the distance of Gillenwater & Muñoz Medina (2020) where

@@ -1,12 +1,12 @@
 package mechanisms
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/exact"
 )
 
 // Piecewise Laplace (Durfee 2025, arXiv 2505.02798) on the distance of a quantile: instead of steps, a level that grows
@@ -24,7 +24,7 @@ import (
 
 func newPiecewiseLaplace(q *Query) (Mechanism, error) {
 	if q.Epsilon.Cmp(decimal.New(1, 6)) > 0 {
-		return nil, fmt.Errorf("epsilon %s must be at most 10^6 for mechanism piecewise_laplace", shown(q.Epsilon))
+		return nil, wrong("epsilon", shown(q.Epsilon), "at most 10^6 for mechanism piecewise_laplace")
 	}
 	epsilon := q.Epsilon.InexactFloat64()
 	steps := int64(min(math.Ceil(epsilon/2), 512)) // times 2^53 points it fits into 62 bits

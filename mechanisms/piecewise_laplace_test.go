@@ -6,8 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // rampLevels computes φ from its definition: the least t at which the line through the hulls' ends reaches x.

@@ -38,10 +38,11 @@ func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 			return Noise
 		}
 	}
-	switch q.Statistic {
-	case Median, Quantile, Quantiles:
+	of, _ := q.Statistic.find()
+	switch of.family {
+	case OfRanks:
 		return q.judgeBand(d, i, n)
-	case Mode:
+	case OfLeads:
 		if n > 0 && float64(Lead95(q.Epsilon.InexactFloat64(), q.Grid.last)) >= n {
 			return Noise
 		}
@@ -55,15 +56,11 @@ func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 		return ""
 	}
 	reference := math.Abs(value)
-	switch some := q.Above != nil || q.Below != nil; {
-	case q.Statistic == Count && some, q.Statistic == Outside:
+	switch {
+	case of.family == OfUsers && !q.CountsUsers():
 		reference = max(reference, n/10)
-	case q.Statistic != Count && q.Grid.lower.IsNegative() && q.Grid.upper.IsPositive():
-		width := q.Grid.upper.Sub(q.Grid.lower).InexactFloat64()
-		if q.Statistic == Sum {
-			width *= n
-		}
-		reference = max(reference, width/10)
+	case of.width != nil:
+		reference = max(reference, of.width(q.Grid, n)/10)
 	}
 	quality := compare(noise, reference)
 	if d.Clip != nil && d.information < 40 && quality == Useful {
@@ -74,10 +71,7 @@ func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 
 // judgeBand judges a quantile among n users; 0: unknown.
 func (q Query) judgeBand(d Draw, i int, n float64) Quality {
-	p := 0.5
-	if i < len(q.P) {
-		p = q.P[i].InexactFloat64()
-	}
+	p := q.Probabilities()[i].InexactFloat64()
 	low, bounded := figure(d.PLow, i)
 	high, _ := figure(d.PHigh, i)
 	if ranks, ok := figure(d.RankError95, i); !bounded && ok && n > 0 {

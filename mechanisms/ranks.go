@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 )
 
@@ -30,7 +31,7 @@ type ranks struct {
 	fixed     bool // no other measure may take its place
 	choose    chooser
 	odds      float64 // a point is drawn instead of the quantile with at most that times the ratio of their weights
-	desks     *desks
+	scratch   *scratches
 	unbounded bool // the quantile itself may have a level above 0: no bound of the error
 	// What one e-folding of the weight is worth, in ranks to the left and to the right of the quantile.
 	left, right float64
@@ -44,7 +45,7 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 	p, den := int64(1), int64(2)
 	if q.Statistic == Quantile {
 		if len(q.P) != 1 {
-			return nil, fmt.Errorf("p: a quantile takes one probability, not %d", len(q.P))
+			return nil, wrong("p", fmt.Sprintf("a list of %d", len(q.P)), "one number greater than 0 and less than 1")
 		}
 		var err error
 		if p, den, err = fraction(q.P[0]); err != nil {
@@ -54,7 +55,7 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 	utility, divisor := of(p, den)
 	folding := float64(divisor) / q.Epsilon.InexactFloat64() / float64(den)
 	return &ranks{
-		header:  header{name, boundedRange(q.Epsilon)},
+		header:  header{name, privacy.NewBoundedRange(q.Epsilon)},
 		grid:    q.Grid,
 		p:       p,
 		q:       den,
@@ -64,7 +65,7 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 		measure: q.measure(finest),
 		choose:  (*survey).exponential,
 		odds:    1,
-		desks:   &desks{},
+		scratch: &scratches{},
 		left:    folding,
 		right:   folding,
 	}, nil
@@ -75,8 +76,8 @@ func (m *ranks) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	if err != nil {
 		return Draw{}, err
 	}
-	k := m.desks.take(random)
-	defer m.desks.put(k)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
 	d := Draw{Values: []int64{m.draw(s, measure, k)}}
 	d.RankError95, d.PLow, d.PHigh = m.errors(measure, public.Users)
 	return d, k.source.Err()
@@ -93,7 +94,7 @@ func (m *ranks) measureOf(s *Sample, public Public) (*Measure, error) {
 	return public.Measure, public.Measure.check(m.grid)
 }
 
-func (m *ranks) draw(s *Sample, measure *Measure, k *desk) int64 {
+func (m *ranks) draw(s *Sample, measure *Measure, k *scratch) int64 {
 	k.survey.outward(m.walk(s), m.rate, measure)
 	return m.choose(&k.survey, &k.source)
 }
@@ -154,10 +155,16 @@ type tour struct {
 	grid     *Grid
 	sample   *Sample
 	utility  rankUtility
-	lo, hi   int   // the pieces lo ≤ i < hi have been seen
-	lowFloor int64 // what is left of lo is no better
-	hiFloor  int64 // what is right of hi is no better
+	lo, hi   int // the pieces lo ≤ i < hi have been seen
+	down, up ahead
 }
+
+// ahead is the levels of the next piece in one direction and of the one after that: a data point and a gap, of which
+// neither kind gets better further out.
+type ahead struct{ next, then int64 }
+
+// floor returns a level that no piece ahead is better than.
+func (a ahead) floor() int64 { return min(a.next, a.then) }
 
 // newTour begins at the best piece.
 func newTour(m *ranks, s *Sample) *tour {
@@ -174,25 +181,27 @@ func newTour(m *ranks, s *Sample) *tour {
 		}
 	}
 	t.lo, t.hi = best, best
-	t.lowFloor, t.hiFloor = t.ahead(best-1, -1), t.ahead(best, 1)
+	t.down, t.up = ahead{t.levelOf(best - 1), t.levelOf(best - 2)}, ahead{t.levelOf(best), t.levelOf(best + 1)}
 	return t
 }
 
 func (t *tour) next() (lo, hi, level int64) {
 	piece := t.hi
-	if t.lo == t.hi || t.hiFloor <= t.lowFloor {
+	if t.lo == t.hi || t.up.floor() <= t.down.floor() {
+		level = t.up.next
 		t.hi++
-		t.hiFloor = t.ahead(t.hi, 1)
+		t.up = ahead{t.up.then, t.levelOf(t.hi + 1)}
 	} else {
+		level = t.down.next
 		t.lo--
 		piece = t.lo
-		t.lowFloor = t.ahead(t.lo-1, -1)
+		t.down = ahead{t.down.then, t.levelOf(t.lo - 2)}
 	}
 	lo, hi = t.span(piece)
-	return lo, hi, t.levelOf(piece)
+	return lo, hi, level
 }
 
-func (t *tour) floor() int64 { return min(t.lowFloor, t.hiFloor) }
+func (t *tour) floor() int64 { return min(t.up.floor(), t.down.floor()) }
 
 func (t *tour) level(x int64) int64 {
 	below, upTo := t.sample.below(x), t.sample.atMost(x)
@@ -215,26 +224,16 @@ func (t *tour) span(piece int) (lo, hi int64) {
 	return lo, hi
 }
 
+// levelOf returns the level of a piece, and never beyond the ends of the grid.
 func (t *tour) levelOf(piece int) int64 {
-	j := piece / 2
+	j, last := piece/2, len(t.sample.values)
+	if piece < 0 || piece > 2*last {
+		return never
+	}
 	below := t.sample.before(j)
 	upTo := below
 	if piece%2 == 1 {
 		upTo = t.sample.upTo[j]
 	}
 	return t.utility.level(below, upTo-below, t.sample.n-upTo)
-}
-
-// ahead returns a level that no piece from this one on, in that direction, is better than: this one and the next are a
-// data point and a gap, and neither kind gets better further out.
-func (t *tour) ahead(piece, direction int) int64 {
-	last := 2 * len(t.sample.values)
-	if piece < 0 || piece > last {
-		return never
-	}
-	level := t.levelOf(piece)
-	if next := piece + direction; next >= 0 && next <= last {
-		level = min(level, t.levelOf(next))
-	}
-	return level
 }

@@ -6,9 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/internal/dptest"
-	"github.com/shopspring/decimal"
 )
 
 // smallGrid has the given number of points.
@@ -21,6 +22,16 @@ func sampleOf(g *Grid, h []int64) *Sample {
 	var points []Point
 	for i, c := range h {
 		points = append(points, Point{int64(i), c})
+	}
+	return NewSample(g, points)
+}
+
+// heapsAround is a sample of heaps of one to three users, normal about a centre with a deviation of 20 points.
+func heapsAround(g *Grid, centre float64, heaps int, seed uint64) *Sample {
+	rng := rand.New(rand.NewPCG(1, seed))
+	var points []Point
+	for range heaps {
+		points = append(points, Point{int64(centre + 20*rng.NormFloat64()), 1 + rng.Int64N(3)})
 	}
 	return NewSample(g, points)
 }
@@ -184,12 +195,7 @@ func checkWalk(t *testing.T, name string, g *Grid, w walk) {
 func TestRanksSampler(t *testing.T) {
 	const points = 160
 	g := smallGrid(t, points)
-	h := make([]int64, points)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for range 40 {
-		h[int(min(max(80+20*rng.NormFloat64(), 0), points-1))] += 1 + rng.Int64N(3)
-	}
-	s := sampleOf(g, h)
+	s := heapsAround(g, 80, 40, 1)
 	for _, name := range rankMechanisms {
 		for _, p := range []string{"0.5", "0.9"} {
 			for _, epsilon := range []string{"0.05", "0.5", "1.5"} {
@@ -299,7 +305,7 @@ func TestRanksExtremes(t *testing.T) {
 	if _, err := m.Draw(NewSample(wide, []Point{{0, 1 << 29}}), Public{}, random); err == nil {
 		t.Error("2^29 users are accepted")
 	}
-	if _, err := m.Draw(NewSample(wide, nil), Public{Measure: lopsided(4)}, random); err == nil {
+	if _, err := m.Draw(NewSample[Point](wide, nil), Public{Measure: lopsided(4)}, random); err == nil {
 		t.Error("a measure of another grid is accepted")
 	}
 }

@@ -18,15 +18,16 @@ type Sample struct {
 	outside int64
 }
 
-// NewSample builds a sample of the points, which it copies. Points that hold nobody are dropped; those out of order or
-// repeated are put right.
-func NewSample(g *Grid, points []Point) *Sample {
+// NewSample builds a sample of points, which may be of any type that is like [Point], and copies them. Points that hold
+// nobody are dropped; those out of order or repeated are put right.
+func NewSample[P ~struct{ Index, Count int64 }](g *Grid, points []P) *Sample {
 	if !slices.IsSortedFunc(points, byIndex) {
 		points = slices.Clone(points)
 		slices.SortStableFunc(points, byIndex)
 	}
 	s := &Sample{values: make([]int64, 0, len(points)), upTo: make([]int64, 0, len(points))}
-	for _, p := range points {
+	for _, x := range points {
+		p := Point(x)
 		if p.Count <= 0 {
 			continue
 		}
@@ -48,7 +49,9 @@ func NewSample(g *Grid, points []Point) *Sample {
 	return s
 }
 
-func byIndex(a, b Point) int { return cmp.Compare(a.Index, b.Index) }
+func byIndex[P ~struct{ Index, Count int64 }](a, b P) int {
+	return cmp.Compare(Point(a).Index, Point(b).Index)
+}
 
 // Users returns the exact number of users. It is private.
 func (s *Sample) Users() int64 { return s.n }

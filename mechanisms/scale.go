@@ -29,6 +29,14 @@ func (q *Query) Scale(m Mechanism) Scale {
 	return q.Grid.scale(1)
 }
 
+// ClipScale returns the scale of [Draw].Clip.
+func (q *Query) ClipScale(m Mechanism) Scale {
+	if own, ok := m.(interface{ clipScale() Scale }); ok {
+		return own.clipScale()
+	}
+	return q.Scale(m)
+}
+
 // scale is that of the grid's points with parts steps in the place of one.
 func (g *Grid) scale(parts int64) Scale {
 	digits := int32(0)

@@ -14,24 +14,24 @@ import (
 // Means are rounded to a thousandth of the grid's step: they are those of the values in thousandths.
 type smoothed struct {
 	header
-	inner *smooth.Mechanism
-	grid  *Grid
-	parts int64
-	desks *desks
+	inner   *smooth.Mechanism
+	grid    *Grid
+	parts   int64
+	scratch *scratches
 }
 
 // smoothOffers are the noises, the default first. Parameters are those that they take.
 func smoothOffers() []offer {
 	var all []offer
 	for _, noise := range []string{"power", "student_t", "cauchy", "laplace", "gaussian", "lln", "uln", "arsinh"} {
-		takes := "beta calibration replace_one"
+		takes := []string{"beta", "calibration", "replace_one"}
 		switch noise {
 		case "laplace", "gaussian":
-			takes += " delta"
+			takes = append(takes, "delta")
 		case "cauchy":
-			takes += " gamma"
+			takes = append(takes, "gamma")
 		}
-		all = append(all, offer{"smooth_" + noise, newSmoothed("smooth_" + noise), takes})
+		all = append(all, offer{name: "smooth_" + noise, build: newSmoothed("smooth_" + noise), takes: takes})
 	}
 	return all
 }
@@ -51,8 +51,7 @@ func newSmoothed(name string) func(*Query) (Mechanism, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := inner.Promise()
-		return &smoothed{header{name, Promise{Epsilon: p.Epsilon, Delta: p.Delta, Rho: p.Rho, Concentrated: !p.Pure && p.Delta.IsZero()}}, inner, q.Grid, parts, &desks{}}, nil
+		return &smoothed{header{name, inner.Promise()}, inner, q.Grid, parts, &scratches{}}, nil
 	}
 }
 
@@ -61,8 +60,8 @@ func (m *smoothed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	k := m.desks.take(random)
-	defer m.desks.put(k)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
 	values, counts := k.within(s, 0, m.grid.last, m.parts)
 	x, err := m.inner.Draw(values, counts, random)
 	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, err

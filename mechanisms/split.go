@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
 )
 
 // split draws several quantiles one by one, each by margin with an equal share of ε, and puts them in order.
@@ -14,8 +16,8 @@ import (
 // than ε²/(8m). Putting in order is post-processing.
 type split struct {
 	header
-	parts []*ranks
-	desks desks
+	parts   []*ranks
+	scratch scratches
 }
 
 func newSplit(q *Query) (Mechanism, error) {
@@ -24,7 +26,6 @@ func newSplit(q *Query) (Mechanism, error) {
 	}
 	m := &split{}
 	count := int64(len(q.P))
-	var promises []Promise
 	for _, p := range q.P {
 		part := *q
 		part.Statistic, part.P = Quantile, []decimal.Decimal{p}
@@ -33,9 +34,8 @@ func newSplit(q *Query) (Mechanism, error) {
 			return nil, err
 		}
 		m.parts = append(m.parts, r)
-		promises = append(promises, boundedRange(q.Epsilon.DivRound(decimal.NewFromInt(count), 20).Add(decimal.New(1, -20))))
 	}
-	m.header = header{"split", Promise{Epsilon: q.Epsilon, Rho: compose(promises...).Rho}}
+	m.header = header{"split", privacy.NewPieces(q.Epsilon, float64(count)*privacy.RhoOfRange(q.Epsilon.InexactFloat64()/float64(count)))}
 	return m, nil
 }
 
@@ -43,8 +43,8 @@ func (m *split) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	k := m.desks.take(random)
-	defer m.desks.put(k)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
 	d := newDraw(len(m.parts), public.Users)
 	for _, r := range m.parts {
 		d.Values = append(d.Values, r.draw(s, r.measure, k))

@@ -32,7 +32,7 @@ func (p *spread) begin(s *Sample, digits int, source *exact.Source) {
 // place returns that of the i-th user in order, 1 ≤ i ≤ n.
 func (p *spread) place(i int64) int64 {
 	j := p.sample.at(i)
-	return p.heap(j)[i-p.sample.before(j)-1]
+	return p.placesAt(j)[i-p.sample.before(j)-1]
 }
 
 // below returns how many users have a place less than y.
@@ -40,13 +40,13 @@ func (p *spread) below(y int64) int64 {
 	j, found := slices.BinarySearch(p.sample.values, y>>p.digits)
 	c := p.sample.before(j)
 	if found {
-		within, _ := slices.BinarySearch(p.heap(j), y)
+		within, _ := slices.BinarySearch(p.placesAt(j), y)
 		c += int64(within)
 	}
 	return c
 }
 
-func (p *spread) heap(j int) []int64 {
+func (p *spread) placesAt(j int) []int64 {
 	if places, ok := p.placed[j]; ok {
 		return places
 	}

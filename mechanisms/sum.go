@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 )
 
@@ -27,7 +28,7 @@ type clippedSum struct {
 	header
 	sums
 	*clipping
-	desks *desks
+	scratch *scratches
 }
 
 // wholeSum adds noise for the largest value possible.
@@ -62,7 +63,7 @@ func newClippedSum(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clippedSum{header{"clipped", Promise{Epsilon: q.Epsilon, Rho: c.dearest()}}, newSums(q.Grid, c.borders...), c, &desks{}}, nil
+	return &clippedSum{header{"clipped", privacy.NewPieces(q.Epsilon, c.dearest())}, newSums(q.Grid, c.borders...), c, &scratches{}}, nil
 }
 
 // newClippedSumGaussian is the same with ρ-zCDP, ρ = ½ε², and discrete Gaussian noise of variance c²/(2ρ_m).
@@ -71,7 +72,7 @@ func newClippedSumGaussian(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clippedSum{header{"clipped_gaussian", concentrated(q.Epsilon)}, newSums(q.Grid, c.borders...), c, &desks{}}, nil
+	return &clippedSum{header{"clipped_gaussian", privacy.NewZCDP(q.Epsilon)}, newSums(q.Grid, c.borders...), c, &scratches{}}, nil
 }
 
 func newWholeSum(q *Query) (Mechanism, error) {
@@ -79,15 +80,15 @@ func newWholeSum(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wholeSum{header{"laplace", pure(q.Epsilon)}, newSums(q.Grid, 0, q.Grid.last), laplace{num, den, 1}}, nil
+	return &wholeSum{header{"laplace", privacy.NewPure(q.Epsilon)}, newSums(q.Grid, 0, q.Grid.last), laplace{num, den, 1}}, nil
 }
 
 func (m *clippedSum) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	k := m.desks.take(random)
-	defer m.desks.put(k)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
 	p := m.plan(s.n, public.Users, &k.source)
 	c := m.choose(s, p, &k.source, &k.weights)
 	d := m.sum(s, c, p.sums, &k.source)

@@ -13,16 +13,16 @@ type walk interface {
 	next() (lo, hi, level int64)
 	// floor returns a level that no unseen point is better than.
 	floor() int64
-	leveller
+	levels
 }
 
-// leveller knows the level of any point.
-type leveller interface {
+// levels knows the level of any point.
+type levels interface {
 	level(x int64) int64
 }
 
-// keeper is a walk whose levels are too good. A point drawn by its level is kept with a probability of its own.
-type keeper interface {
+// thinning is a walk whose levels are too good. A point drawn by its level is kept with a probability of its own.
+type thinning interface {
 	keep(x int64, source *exact.Source) bool
 }
 
@@ -34,29 +34,37 @@ const never = math.MaxInt64
 //
 // A utility is surveyed until the rest would weigh little even if all of it were on the floor. That takes
 // about (1/κ)·ln(total mass) levels instead of all. How far the survey went makes no difference to the law that is
-// drawn: see exponential and flip. The zero value is ready for begin; its memory is used again.
+// drawn: see try. The zero value is ready for begin; its memory is used again.
 type survey struct {
-	leveller
-	keeper  keeper // nil: all points are kept
+	levels
+	thinned thinning // nil: all points are kept
 	measure *Measure
 	rate    exact.Rate
 	best    int64
 	runs    []run
 	wheel   exact.Wheel
-	race    exact.Race
-	groups  []group // of the race
+	flips   exact.Flip
 	walk    walk
 	rest    uint64
 	floor   int64
-	even    bool                             // all of the rest is on the floor, and the measure is uniform
-	seen    run                              // what a walk has seen
+	seen    seen
 	unseen  func(source *exact.Source) int64 // a point of the rest, by the measure; nil: of all but seen
 }
 
 // run is a run of points of one level, as masses of the measure.
 type run struct {
 	from, mass uint64
+	heaviest   uint64 // of its points, by the measure
 	level      int64
+	peak       float64 // what that point weighs, about: heaviest·e^{−κ·(level−best)}
+}
+
+// seen is what a walk has seen of a measure: the points lo ≤ x < hi, in the cells from left to right, and their masses.
+type seen struct {
+	measure     *Measure
+	lo, hi      int64
+	left, right int
+	from, mass  uint64
 }
 
 // negligible is how much the rest may weigh beside what has been seen. It is about the chance of another try: less would
@@ -64,49 +72,85 @@ type run struct {
 const negligible = 0x1p-3
 
 // begin forgets all that was surveyed before.
-func (v *survey) begin(points leveller, rate exact.Rate, measure *Measure, best int64) {
+func (v *survey) begin(points levels, rate exact.Rate, measure *Measure, best int64) {
 	if v.runs == nil {
 		v.runs = make([]run, 0, 128)
 	}
-	v.leveller, v.walk, v.keeper, v.unseen, v.even = points, nil, nil, nil, false
+	v.levels, v.walk, v.thinned, v.unseen = points, nil, nil, nil
 	v.measure, v.rate, v.best, v.rest, v.runs = measure, rate, best, measure.total(), v.runs[:0]
 	v.wheel.Reset(rate, best)
 }
 
 // outward surveys a walk.
 func (v *survey) outward(w walk, rate exact.Rate, measure *Measure) {
-	lo, hi, level := w.next()
-	v.begin(w, rate, measure, level)
-	v.walk = w
-	v.keeper, _ = w.(keeper)
-	v.seen = spanned(measure, lo, hi, level)
-	v.see(v.seen)
-	v.floor = w.floor()
+	v.first(w, rate, measure)
 	for v.rest > 0 && float64(v.rest)*v.wheel.Weight(v.floor) > negligible*v.wheel.Total() {
 		v.widen()
 	}
 }
 
+// first surveys the first run of a walk.
+func (v *survey) first(w walk, rate exact.Rate, measure *Measure) {
+	lo, hi, level := w.next()
+	v.begin(w, rate, measure, level)
+	v.walk = w
+	v.thinned, _ = w.(thinning)
+	v.seen = nothingAt(lo, measure)
+	v.see(v.seen.grow(lo, hi, level))
+	v.floor = w.floor()
+}
+
 // widen surveys one more run of a walk, if any is left.
 func (v *survey) widen() {
 	if lo, hi, level := v.walk.next(); lo < hi {
-		r := spanned(v.measure, lo, hi, level)
-		v.see(r)
-		v.seen.from = min(v.seen.from, r.from)
-		v.seen.mass += r.mass
+		v.see(v.seen.grow(lo, hi, level))
 	}
 	v.floor = v.walk.floor()
 }
 
-func spanned(measure *Measure, lo, hi, level int64) run {
-	from := measure.below(lo)
-	return run{from, measure.below(hi) - from, level}
+// nothingAt has seen nothing yet and begins at the point x.
+func nothingAt(x int64, m *Measure) seen {
+	cell := m.cell(x)
+	return seen{measure: m, lo: x, hi: x, left: cell, right: cell, from: m.upTo[cell] + m.weight[cell]*uint64(x-m.bounds[cell])}
+}
+
+// grow sees the points lo ≤ x < hi, which begin or end where what has been seen ends or begins.
+func (s *seen) grow(lo, hi, level int64) run {
+	m, r := s.measure, run{level: level}
+	if lo == s.hi {
+		for m.bounds[s.right+1] <= lo {
+			s.right++
+		}
+		r.heaviest = m.weight[s.right]
+		for m.bounds[s.right+1] < hi {
+			s.right++
+			r.heaviest = max(r.heaviest, m.weight[s.right])
+		}
+		r.from = s.from + s.mass
+		r.mass = m.upTo[s.right] + m.weight[s.right]*uint64(hi-m.bounds[s.right]) - r.from
+		s.hi = hi
+	} else {
+		for m.bounds[s.left] >= hi {
+			s.left--
+		}
+		r.heaviest = m.weight[s.left]
+		for m.bounds[s.left] > lo {
+			s.left--
+			r.heaviest = max(r.heaviest, m.weight[s.left])
+		}
+		r.from = m.upTo[s.left] + m.weight[s.left]*uint64(lo-m.bounds[s.left])
+		r.mass = s.from - r.from
+		s.lo, s.from = lo, r.from
+	}
+	s.mass += r.mass
+	return r
 }
 
 // see adds a run.
 func (v *survey) see(r run) {
-	v.runs = append(v.runs, r)
 	v.wheel.Add(r.mass, r.level)
+	r.peak = v.peak(r.heaviest, r.level)
+	v.runs = append(v.runs, r)
 	v.rest -= r.mass
 }
 
@@ -130,82 +174,73 @@ func (v *survey) another(source *exact.Source) int64 {
 // chooser draws a point of what has been surveyed.
 type chooser func(v *survey, source *exact.Source) int64
 
-// exponential draws a point with P(x) ∝ μ(x)·e^{−κ·level(x)}: the exponential mechanism, exactly.
+// try spins the wheel and returns a point and its level, with a probability proportional to μ(x)·e^{−κ·level(x)}, or false.
 //
-// The rest goes on the wheel as one piece on the floor. If it is chosen, one of its points is drawn by the measure and
-// kept with probability e^{−κ(level(x)−floor)}; if it is not kept, all is drawn again. A try ends at a seen point x
-// with probability ∝ μ(x)·e^{−κ·level(x)} and at another with probability ∝ μ(x)·e^{−κ·floor}·e^{−κ(level(x)−floor)}:
-// the same.
+// The rest must be on the wheel as one piece on the floor. If it is chosen, one of its points is drawn by the measure and
+// taken with probability e^{−κ(level(x)−floor)}. So a try ends at a seen point x with probability
+// ∝ μ(x)·e^{−κ·level(x)} and at another with probability ∝ μ(x)·e^{−κ·floor}·e^{−κ(level(x)−floor)}: the same.
+func (v *survey) try(source *exact.Source) (x, level int64, ok bool) {
+	if i := v.wheel.Spin(source); i < len(v.runs) {
+		return v.within(v.runs[i], source), v.runs[i].level, true
+	}
+	x = v.another(source)
+	level = v.level(x)
+	return x, level, source.ExpCoin(v.rate, level-v.floor)
+}
+
+// exponential draws a point with P(x) ∝ μ(x)·e^{−κ·level(x)}: the exponential mechanism, exactly. It tries until it
+// succeeds.
 func (v *survey) exponential(source *exact.Source) int64 {
+	v.addRest()
+	for {
+		if x, _, ok := v.try(source); ok && (v.thinned == nil || v.thinned.keep(x, source)) {
+			return x
+		}
+	}
+}
+
+// flip draws a point by permute-and-flip under the measure; flip.go has the law. Its tries are those of the exponential
+// mechanism, and [exact.Flip] keeps one. It asks for one thing more: that the heaviest point is known. So the survey
+// goes on until no point of the rest can be heavier.
+func (v *survey) flip(source *exact.Source) int64 {
+	top := v.runs[0]
+	for i := 1; ; i++ {
+		for i == len(v.runs) && v.rest > 0 && v.heavier(run{heaviest: v.measure.heaviest, level: v.floor, peak: v.peak(v.measure.heaviest, v.floor)}, top) {
+			v.widen()
+		}
+		if i == len(v.runs) {
+			break
+		}
+		if v.heavier(v.runs[i], top) {
+			top = v.runs[i]
+		}
+	}
+	v.addRest()
+	v.flips.Reset(&v.wheel, top.candidate())
+	for {
+		v.flips.Arrive(source)
+		if x, level, ok := v.try(source); ok && v.flips.Keep(source, exact.Candidate{Mass: v.measure.weight[v.measure.cell(x)], Level: level}) {
+			return x
+		}
+	}
+}
+
+// peak returns about how much a point of this weight and level weighs.
+func (v *survey) peak(weight uint64, level int64) float64 {
+	return float64(weight) * v.wheel.Weight(level)
+}
+
+// heavier says whether the heaviest point of a run weighs more than that of another.
+func (v *survey) heavier(r, other run) bool {
+	return r.peak > other.peak*(1-0x1p-30) && v.rate.Heavier(r.candidate(), other.candidate())
+}
+
+// candidate is the heaviest point of a run.
+func (r run) candidate() exact.Candidate { return exact.Candidate{Mass: r.heaviest, Level: r.level} }
+
+// addRest puts the rest on the wheel, as if all of it were on the floor.
+func (v *survey) addRest() {
 	if v.rest > 0 {
 		v.wheel.Add(v.rest, v.floor)
 	}
-	for {
-		var x int64
-		if i := v.wheel.Spin(source); i < len(v.runs) {
-			x = v.within(v.runs[i], source)
-		} else if x = v.another(source); !source.ExpCoin(v.rate, v.level(x)-v.floor) {
-			continue
-		}
-		if v.keeper == nil || v.keeper.keep(x, source) {
-			return x
-		}
-	}
-}
-
-// flip draws a point by permute-and-flip under the measure: each point x comes at a uniform time in [0, 1/w(x)] for
-// w(x) = μ(x)·e^{−κ·level(x)}, and the first one wins. See flip.go for the law and [exact.Race] for how it is drawn.
-//
-// The points of a run that lie in one cell of the measure are alike: they are a group of the race. The survey goes on
-// until no point of the rest can weigh more than half as much as the heaviest that has been seen, which is what the race
-// asks for. That is so soon, since all of the rest together weighs next to nothing.
-func (v *survey) flip(source *exact.Source) int64 {
-	v.groups = v.groups[:0]
-	v.race.Reset(source, v.rate, v.best)
-	heaviest := 0.
-	for i := 0; ; i++ {
-		// Half of the half, for what float64 leaves open.
-		if i == len(v.runs) && (v.even || v.rest == 0 || 4*float64(v.measure.heaviest)*v.wheel.Weight(v.floor) <= heaviest) {
-			break
-		}
-		for i == len(v.runs) {
-			v.widen()
-		}
-		heaviest = max(heaviest, v.enter(v.runs[i]))
-	}
-	switch {
-	case v.rest == 0:
-	case v.even:
-		v.race.Enter(v.rest, 1, v.floor)
-	default:
-		v.race.Rest(v.rest, v.floor)
-	}
-	for {
-		if i := v.race.Winner(); i < len(v.groups) {
-			return v.groups[i].lo + int64(source.Below(v.groups[i].count))
-		}
-		x := v.another(source)
-		if v.even || v.race.Keep(v.measure.weight[v.measure.cell(x)], v.level(x)) {
-			return x
-		}
-	}
-}
-
-// group is a run of points of one level and one cell that is in the race.
-type group struct {
-	lo    int64
-	count uint64
-}
-
-// enter sends the points of a run into the race and returns how much the heaviest of them weighs, e^{κ·best} times.
-func (v *survey) enter(r run) float64 {
-	m, most := v.measure, uint64(0)
-	for cell := m.cellOf(r.from); r.mass > 0; cell++ {
-		mass, weight := min(r.mass, m.upTo[cell+1]-r.from), m.weight[cell]
-		if v.race.Enter(mass/weight, weight, r.level) {
-			v.groups = append(v.groups, group{m.bounds[cell] + int64((r.from-m.upTo[cell])/weight), mass / weight})
-		}
-		r.from, r.mass, most = r.from+mass, r.mass-mass, max(most, weight)
-	}
-	return float64(most) * v.race.Weight(r.level)
 }

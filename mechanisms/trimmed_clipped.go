@@ -6,9 +6,11 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/smooth"
-	"github.com/shopspring/decimal"
 )
 
 // clippedTrimmed draws a trimmed mean by smooth_power. Where few users are trimmed, it first finds an interval [l, h]
@@ -23,11 +25,11 @@ import (
 type clippedTrimmed struct {
 	header
 	*clipping
-	grid  *Grid
-	parts int64
-	trim  *big.Rat
-	draws [2]trimmedDraws
-	desks *desks
+	grid    *Grid
+	parts   int64
+	trim    *big.Rat
+	draws   [2]trimmedDraws
+	scratch *scratches
 }
 
 // trimmedDraws are smooth_power with what is left of ε after a count of its own or none.
@@ -43,8 +45,8 @@ func newClippedTrimmed(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &clippedTrimmed{header: header{"clipped", pure(q.Epsilon)}, clipping: c, grid: q.Grid, parts: q.Grid.parts(),
-		trim: q.Trim.Rat(), desks: &desks{}}
+	m := &clippedTrimmed{header: header{"clipped", privacy.NewPure(q.Epsilon)}, clipping: c, grid: q.Grid, parts: q.Grid.parts(),
+		trim: q.Trim.Rat(), scratch: &scratches{}}
 	for own := range m.draws {
 		left := q.Epsilon
 		if own > 0 {
@@ -74,8 +76,8 @@ func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw,
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	k := m.desks.take(random)
-	defer m.desks.put(k)
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
 	p := m.plan(s.n, public.Users, &k.source)
 	d := Draw{RankError95: []float64{math.NaN()}}
 	l, h, inner := int64(0), m.grid.last, m.draws[p.own].whole
@@ -103,8 +105,8 @@ func (m *clippedTrimmed) trimsFew(p plan) bool {
 }
 
 // within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each,
-// in the desk's memory.
-func (k *desk) within(s *Sample, l, h, parts int64) (values, counts []int64) {
+// in memory that is used again.
+func (k *scratch) within(s *Sample, l, h, parts int64) (values, counts []int64) {
 	k.values, k.counts = slices.Grow(k.values[:0], len(s.values)), slices.Grow(k.counts[:0], len(s.values))
 	values, counts = k.values[:len(s.values)], k.counts[:len(s.values)]
 	size, last, before := 0, int64(-1), int64(0)

@@ -12,9 +12,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/louver/louver/mechanisms/smooth"
-	"github.com/shopspring/decimal"
 )
 
 // An interval is looked for where few users are trimmed, and only there.
@@ -123,13 +124,13 @@ func powerLaw(t *testing.T, m *smooth.Mechanism, values, counts []int64, last in
 func clippedTrimmedLaw(t *testing.T, m *clippedTrimmed, h []int64) []float64 {
 	t.Helper()
 	chance, plans := map[string]float64{}, map[string]plan{}
-	n, rate := total(h), m.own.rate()
-	side := int64(max(34/rate, 1000/clipEpsilon(m.clipping))) + 1
-	for z := -side; z <= side; z++ {
-		information := new(big.Rat).Mul(m.epsilon, big.NewRat(max(0, n+z), 1))
+	epsilon, _ := m.epsilon.Float64()
+	noise, side := noiseLaw(m.own, 1, 1, int64(1000/epsilon)+1)
+	for i, q := range noise {
+		information := new(big.Rat).Mul(m.epsilon, big.NewRat(max(0, total(h)+int64(i)-side), 1))
 		p := m.planFor(information.Sub(information, m.unit), 1)
 		key := fmt.Sprint(m.trimsFew(p), m.last>>p.halvings)
-		chance[key] += math.Exp(-rate*math.Abs(float64(z))) * math.Expm1(rate) / (math.Exp(rate) + 1)
+		chance[key] += q
 		plans[key] = p
 	}
 	s, last := sampleOf(m.grid, h), m.grid.last
@@ -137,14 +138,14 @@ func clippedTrimmedLaw(t *testing.T, m *clippedTrimmed, h []int64) []float64 {
 	for _, key := range slices.Sorted(maps.Keys(chance)) {
 		p := plans[key]
 		if !m.trimsFew(p) {
-			values, counts := (&desk{}).within(s, 0, last, 1)
+			values, counts := (&scratch{}).within(s, 0, last, 1)
 			for _, x := range powerLaw(t, m.draws[1].whole, values, counts, last) {
 				law = append(law, chance[key]*x)
 			}
 			continue
 		}
 		for _, x := range intervalLaw(m.clipping, h, p, 1) {
-			values, counts := (&desk{}).within(s, x.l, x.h, 1)
+			values, counts := (&scratch{}).within(s, x.l, x.h, 1)
 			for _, y := range powerLaw(t, m.draws[1].rest, values, counts, x.h-x.l) {
 				law = append(law, chance[key]*x.p*y)
 			}
@@ -190,7 +191,7 @@ func TestClippedTrimmedSampler(t *testing.T) {
 		other := build(t, q).(*clippedTrimmed)
 		all := make([]float64, size)
 		for _, x := range intervalLaw(m.clipping, h, p, f) {
-			values, counts := (&desk{}).within(s, x.l, x.h, 1)
+			values, counts := (&scratch{}).within(s, x.l, x.h, 1)
 			for i, y := range powerLaw(t, other.draws[0].rest, values, counts, x.h-x.l) {
 				all[place[[2]int64{x.l, x.h}]+i] += x.p * y
 			}

@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
@@ -12,7 +13,7 @@ import (
 // factor is a part of one over the probability of a proposal.
 type factor struct{ num, den uint64 }
 
-// draw returns places o_1 ≤ … ≤ o_m. They are overwritten by the next draw.
+// draw returns places o_1 ≤ … ≤ o_m. They are overwritten by the next draw, and are worth nothing if there is an error.
 func (x *messages) draw(source *exact.Source) []int64 {
 	for {
 		if source.Coin(1, 1+1<<outermost) {
@@ -113,7 +114,7 @@ func (x *messages) inside(source *exact.Source) ([]int64, bool) {
 
 // pick chooses among weights given as logarithms, with probability exactly chance/total.
 func (x *messages) pick(logs []float64, source *exact.Source) (i int, chance, total uint64) {
-	scale := math.Ldexp(1, min(40, 61-bits.Len(uint(len(logs)))))
+	scale := pickScale(len(logs))
 	top := slices.Max(logs)
 	x.sums = x.sums[:0]
 	for _, l := range logs {
@@ -131,9 +132,18 @@ func (x *messages) pick(logs []float64, source *exact.Source) (i int, chance, to
 	return i, chance, total
 }
 
-// keep returns true with probability ratio·e^{−2ρ·level}/A.
+// pickScale is what the largest of n weights counts as.
+func pickScale(n int) float64 { return math.Ldexp(1, min(40, 61-bits.Len(uint(n)))) }
+
+// keep returns true with probability ratio·e^{−2κ·level}/A. A is so large that this is at most e^{−slack}, up to the
+// roundings of these few lines. If it is not, no more is drawn: the law would be another one.
 func (x *messages) keep(source *exact.Source, logRatio float64, level int64, ratio func() *big.Rat) bool {
-	approx := math.Exp(min(0, logRatio-x.rate.Float()*float64(level)-x.logA))
+	logKept := logRatio - x.rate.Float()*float64(level) - x.logA
+	if logKept > -leastSlack/2 {
+		x.err = fmt.Errorf("joint: a tuple would be kept with probability e^%g; want at most e^%g", logKept, -x.slack)
+		return true
+	}
+	approx := math.Exp(logKept)
 	return source.RealCoin(approx, approx*0x1p-20+0x1p-62, func(prec uint) exact.Interval {
 		y := new(big.Rat).SetFloat64(x.logA)
 		return exact.FromRat(ratio(), prec).Mul(x.rate.Interval(level, prec)).Mul(exact.FromRat(y, prec).Neg().Exp())

@@ -22,7 +22,7 @@
 //
 //	<app>.control         what all processes agree on: the hash key, the definitions of the streams,
 //	                      which budget pays for what, how many partitions an input has
-//	<app>.progress        how far each worker has come
+//	<app>.progress        how far each worker has come, and checkpoints of the ledger
 //
 // Any number of processes with the same app id share the work. Each stage is a consumer group ([stage.Run]), and a process
 // runs all stages or some. Everything that must outlive a process is in these topics: a process has no disk.
@@ -38,8 +38,8 @@
 //  4. Every half minute, at every cut, and whenever the bags are too large, ingest writes each bag as a [windows.Part] and
 //     then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts and marks
 //     go to the partition of the partials that belongs to the stream's budget.
-//  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] makes one
-//     bag of the window's parts; a user who is in several of them counts as if all records had been in one. Its Sample
+//  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts the
+//     window's parts together; a user who is in several of them counts as if all records had been in one. Its Sample
 //     holds values and how many users have each, and no hashes.
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. All else that it uses is
 //     public: the definition, and what was published before. Groups without users are drawn like all others.
@@ -52,10 +52,17 @@
 // What a window costs follows from the stream's definition alone ([config.Stream.Price]). All windows of a budget are
 // decided by one worker, that of the budget's partition ([topics.Place]), in the order in which they are due.
 //
-// The worker knows what is spent from the ledger. When it gets a partition it reads that partition from the first entry
-// on, into [ledger.Books]. For each window [ledger.Books.Settle] asks whether the price fits under the limit. The answer
-// depends on earlier entries, the window, the price and the limit, never on data. A window that does not fit is withheld
-// whole: nothing is drawn and nothing is charged, and the entry says so.
+// The worker knows what is spent from the ledger. For each window [ledger.Books.Settle] asks whether the price fits under
+// the limit. The answer depends on earlier entries, the window, the price and the limit, never on data. A window that does
+// not fit is withheld whole: nothing is drawn and nothing is charged, and the entry says so.
+//
+// When a worker gets a partition it reads the entries into a [ledger.Fold]. So that this takes no longer every year, a worker
+// writes the fold down after every thousand entries ([ledger.Fold.Checkpoint]): into the progress topic, in the transaction of
+// the entries that come next. The next worker begins there. A checkpoint saves time and nothing else; the ledger stays the
+// truth, whole and for ever. A checkpoint that does not fit the entries is left out, and all of them are read. If entries that
+// a checkpoint tells of are gone, that is a privacy stop. Processes of a version without checkpoints may work beside others:
+// they read all entries, and what they add comes after the last checkpoint. `louver audit` computes the last checkpoint of each
+// partition anew from the first entry; those before it are gone, because the topic is compacted.
 //
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
@@ -100,9 +107,11 @@
 // are due after that moment wait for a cut of every partition, earlier ones for the partitions that there were. A topic
 // with fewer partitions, or one made anew, ends no stream; what is lost makes windows incomplete.
 //
-// Memory is bounded. [Service.BagBytes] limits the open bags of a process and the parts that release holds; parts
-// beyond that are read again when their window is decided. Compressed batches are unpacked as a stream. What is left
-// grows with the users of the one window that is being merged.
+// Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
+// of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
+// decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed batches
+// are unpacked as a stream. What is left is the merged sample: one number for each different value of each group, which
+// the grid and the list of groups bound.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and an
 // output that takes no records holds up no other output. Whatever a broker refuses is tried again for ever, partition by
@@ -117,9 +126,10 @@
 //
 // # What is not promised
 //
-// Ledgers are read from their beginning whenever a partition changes hands, so a worker starts the later the longer the
-// ledger is. Parts of decided windows stay in the partials until their retention is over. A reader of uncommitted output
-// records may see the same value twice.
+// A reader of uncommitted output records may see the same value twice.
+//
+// Parts are deleted as soon as no undecided window needs them, but a broker erases them only with their segment: about an
+// hour later where the service has created the topic. Without the right to delete they stay until their retention is over.
 //
 // # Other packages
 //

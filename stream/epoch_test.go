@@ -84,7 +84,7 @@ budgets: [{name: another, epsilon: 1000000000000, per: 1h}]
 		three := w.start(func(s *stream.Service) { s.Log = zap.New(core) })
 		kafkatest.Await(t, "the third one says that its file is older", func() bool {
 			return slices.ContainsFunc(logs.All(), func(e observer.LoggedEntry) bool {
-				return strings.Contains(e.Message, "older than the definitions in force")
+				return strings.Contains(e.Message, "older than the current definitions")
 			})
 		})
 		for i, r := range []*running{one, two, three} {

@@ -160,7 +160,7 @@ func TestCrashesAtRandomMoments(t *testing.T) {
 		}
 		seen := map[string]outputs.Record{}
 		for range 8 {
-			s := w.start()
+			s := w.start(often(3))
 			select {
 			case err := <-s.err:
 				t.Fatalf("the service ended by itself: %v", err)
@@ -179,7 +179,7 @@ func TestCrashesAtRandomMoments(t *testing.T) {
 				seen[r.ID] = r
 			}
 		}
-		s := w.start()
+		s := w.start(often(3))
 		for _, r := range w.await(7 * 14) {
 			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
 				t.Error(err)

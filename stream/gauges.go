@@ -8,7 +8,7 @@ import (
 	"github.com/louver/louver/stream/control"
 )
 
-// acts notes which definitions this process works by: of each stream the newest, unless the stream is removed.
+// acts notes the definitions that this process uses: the newest of each stream that is not removed.
 func (s *Service) acts(state *control.State) error {
 	h, err := state.History()
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Service) acts(state *control.State) error {
 	return nil
 }
 
-// late keeps the gauges of windows that are due and not decided up to date until ctx ends.
+// late updates the gauges of due, undecided windows until ctx ends.
 func (s *Service) late(ctx context.Context) {
 	stage := s.monitor().Stage(Release)
 	if stage == nil {

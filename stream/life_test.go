@@ -53,9 +53,7 @@ func TestPartsAreDeletedBeforeTheirRelease(t *testing.T) {
 				t.Errorf("%s: incomplete %v, value %v; want a value that is marked", id, r.Incomplete, r.Value)
 			}
 		}
-		if n := s.count(t, "louver_incomplete_windows_total"); n != 3 {
-			t.Errorf("%v incomplete windows are counted, want 3", n)
-		}
+		s.expect(t, 3, "louver_incomplete_windows_total")
 		s.end(t)
 		w.audit()
 	})

@@ -79,13 +79,13 @@ func TestLinesOfSituations(t *testing.T) {
 			s := w.start(observe)
 			w.await(3)
 			s.end(t)
-		}, []string{"WARN stream users: budget users exhausted to the stream's end; windows are withheld"}},
+		}, []string{"WARN stream users: budget users exhausted until the stream ends; windows are withheld"}},
 		{"the budget pays for a window in two hours", "1000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
 			w.streams[0].Budget.Per = 2 * time.Hour
 			s := w.start(observe)
 			w.await(3)
 			s.end(t)
-		}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld", "INFO stream users: budget users pays again"}},
+		}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld", "INFO stream users: budget users can pay again"}},
 		{"an open transaction", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.broker.Produce(t, w.input, 1, records(at(0, "a", 1))...)
 			hung := w.broker.Begin(t, kafkatest.Name(t))
@@ -100,7 +100,7 @@ func TestLinesOfSituations(t *testing.T) {
 					t.Errorf("the line says %v, want producer %d at offset 1", e.ContextMap(), hung.ProducerID())
 				}
 			}
-		}, []string{"WARN windows wait for an open transaction on INPUT/1", "INFO the open transaction on INPUT/1 has ended"}},
+		}, []string{"WARN windows are waiting for an open transaction on INPUT/1", "INFO the open transaction on INPUT/1 has ended"}},
 		{"no input topic", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.streams[0].Input.Topic = w.input + "-later"
 			s := w.start(observe)
@@ -175,10 +175,12 @@ streams:
 	for i, line := range messages(logs)[quiet:] {
 		t.Logf("%s %s", logs.All()[quiet+i].Time.Format(time.TimeOnly), line)
 	}
-	got := unusual(logs)
-	want := []string{`^WARN Kafka lost: .*connection refused$`, `^INFO Kafka back after \d+s, \d+ windows were late$`}
-	if len(got) != len(want) || !regexp.MustCompile(want[0]).MatchString(got[0]) || !regexp.MustCompile(want[1]).MatchString(got[1]) {
-		t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	// A broker on a busy machine takes a while to come back. Each full minute without it has a line.
+	minutes := int(time.Since(lost) / time.Minute)
+	got := strings.Join(unusual(logs), "\n")
+	want := fmt.Sprintf(`^(WARN Kafka lost: .*connection refused\n){1,%d}INFO Kafka back after (\d+m)?\d+s, \d+ windows were late$`, 1+minutes)
+	if !regexp.MustCompile(want).MatchString(got) {
+		t.Errorf("the log says\n%s\nwant\n%s", got, want)
 	}
 	s.end(t)
 	w.audit()

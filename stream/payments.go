@@ -11,7 +11,7 @@ import (
 	"github.com/louver/louver/stream/topics"
 )
 
-// Payments reads in the ledger which streams a budget has paid for, and which topics they read.
+// Payments reads from the ledger which streams a budget has paid for, and which topics they read.
 func Payments(ctx context.Context, client *fetch.Client, names topics.Names, budget string) ([]control.Payment, error) {
 	partition := topics.Place(budget, topics.Partitions)
 	type reader struct{ stream, topic string }

@@ -1,9 +1,11 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +32,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// The stages, by which a process may take on only some of the work.
+// The stages. A process may run only some of them.
 const (
 	Ingest  = "ingest"
 	Release = "release"
@@ -47,6 +49,8 @@ type Service struct {
 	Streams  []*config.Stream
 	Revision int
 	Removed  []string
+	// Version is the program's, which is recorded with the definitions that this process proposes.
+	Version string
 	// Stages to run; see [Stages].
 	Stages []string
 	Conn   *kafkaconn.Conn
@@ -55,18 +59,24 @@ type Service struct {
 	// CreateTopics lets the service create what is missing, with this replication (−1: the broker's default).
 	CreateTopics bool
 	Replication  int
-	// BagBytes is how much memory open windows may take: three quarters for bags, which are written as parts beyond that,
-	// and a quarter for the parts of undecided windows, which are read again beyond that. 0 is [DefaultBagBytes].
+	// BagBytes is how much memory open windows may take. Half is for bags, which are written as parts beyond that. A quarter
+	// is for the parts of undecided windows, which are read again beyond that, and a quarter for the users of windows that
+	// are being merged, which takes several passes beyond that. 0 is [DefaultBagBytes].
 	BagBytes int64
-	Metrics  *metrics.Operator
+	// CheckpointEvery is how many entries of the ledger lie between two checkpoints; 0 is 1000.
+	CheckpointEvery int64
+	Metrics         *metrics.Operator
 	// Wall is the machine's clock; time.Now if nil, as it is except in tests.
 	Wall func() time.Time
-	// Health answers whether the service does its work. Made by the service if nil.
+	// Health says whether the service works. The service makes one if it is nil.
 	Health *health.Monitor
 	Log    *zap.Logger
 
 	once sync.Once
 }
+
+// checkpointEvery is a fold of some thirty milliseconds.
+const checkpointEvery = 1000
 
 // DefaultBagBytes is 256 MiB.
 const DefaultBagBytes = 256 << 20
@@ -78,10 +88,22 @@ func (s *Service) bagBytes() int64 {
 	return DefaultBagBytes
 }
 
+// share is what each worker of the release stage has of a quarter of BagBytes. Only those that decide budgets need any.
+func (s *Service) share(editions []control.Edition, place func(budget string) int) int64 {
+	places := map[int]bool{}
+	for _, e := range editions {
+		places[place(e.Stream.Budget.Name)] = true
+	}
+	return s.bagBytes() / 4 / int64(max(len(places), 1))
+}
+
+// leastMerge prevents passes so small that reading parts again would be most of the work.
+const leastMerge = 1 << 20
+
 // sessionTimeout is after how long a silent worker's partitions go to others.
 const sessionTimeout = 10 * time.Second
 
-// Ready says whether the service does its work; see package health.
+// Ready says whether the service works; see package health.
 func (s *Service) Ready() bool { return s.monitor().Report().Ready }
 
 func (s *Service) monitor() *health.Monitor {
@@ -106,14 +128,14 @@ func (s *Service) Run(ctx context.Context) error {
 		if !errors.Is(err, errNewEpoch) {
 			return stopped(ctx, err)
 		}
-		s.Log.Info("the streams' definitions have changed: this process goes on with the new ones")
+		s.Log.Info("the streams' definitions have changed: this process continues with the new ones")
 	}
 }
 
 // errNewEpoch ends the stages so that they begin again by newer definitions.
 var errNewEpoch = errors.New("a new epoch")
 
-// follow agrees with the other processes on the streams' definitions and works by them until there are newer ones.
+// follow agrees with the other processes on the streams' definitions and uses them until there are newer ones.
 func (s *Service) follow(ctx context.Context) error {
 	if err := s.prepare(ctx, topics.Plan(s.App, s.Streams)); err != nil {
 		return err
@@ -121,7 +143,7 @@ func (s *Service) follow(ctx context.Context) error {
 	monitor, names := s.monitor(), topics.Names{App: s.App}
 	monitor.Waiting("reading the control topic")
 	env := stage.Env{Names: names, Conn: s.Conn, Metrics: s.Metrics, Monitor: monitor, Log: s.Log}
-	env.Sizes = &topics.Sizes{Client: s.Conn.Client, OnRetry: env.Writing}
+	env.Sizes = &topics.Sizes{Client: s.Conn.Client}
 	onRetry := func(topic string, _ int, err error) { env.Reading(topic)(err) }
 	client := func(o fetch.Options) *fetch.Client {
 		o.ClientID, o.MaxWait, o.OnRetry = s.Conn.ClientID, maxWait, onRetry
@@ -133,7 +155,7 @@ func (s *Service) follow(ctx context.Context) error {
 	agreed := control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(names.Control())))
 	}}
-	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed}
+	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, By: s.proposer()}
 	state, err := control.Load(ctx, agreed, wanted, func(ctx context.Context, budget string) ([]control.Payment, error) {
 		return Payments(ctx, env.Fetch, names, budget)
 	})
@@ -168,15 +190,16 @@ func (s *Service) follow(ctx context.Context) error {
 	events.Fetch = client(fetch.Options{MaxBytes: 4 << 20, MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
 	hasher := windows.NewHasher(state.HashKey)
 	if slices.Contains(s.Stages, Ingest) {
-		g := &ingest.Ingest{Env: events, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes() / 4 * 3,
+		g := &ingest.Ingest{Env: events, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes() / 2,
 			Group: s.group(names.IngestGroup(), inputs(editions))}
 		run.Go(func() error { return g.Run(working) })
 	}
 	if slices.Contains(s.Stages, Release) {
 		r := &release.Release{Env: on(Release), Editions: editions, Hasher: hasher, Lineage: state.Lineage, Place: place,
-			PartBytes: s.bagBytes() / 4 / topics.Partitions,
-			Drawn:     client(fetch.Options{Aborted: true}),
-			Group:     s.group(names.ReleaseGroup(), []string{names.Partials()})}
+			CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
+			PartBytes:       s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge), // it may double for a moment
+			Drawn: client(fetch.Options{Aborted: true}),
+			Group: s.group(names.ReleaseGroup(), []string{names.Partials()})}
 		run.Go(func() error { return r.Run(working) })
 	}
 	if slices.Contains(s.Stages, Publish) {
@@ -186,10 +209,16 @@ func (s *Service) follow(ctx context.Context) error {
 	return run.Wait()
 }
 
-// tell says what of the files is not acted on.
+// proposer is this process. A host that does not know its name has none.
+func (s *Service) proposer() control.Proposer {
+	host, _ := os.Hostname()
+	return control.Proposer{Host: host, ClientID: s.Conn.ClientID, Version: s.Version}
+}
+
+// tell logs what in the files has no effect.
 func (s *Service) tell(state *control.State) {
 	if state.Older {
-		s.Log.Warn("this process's streams files are older than the definitions in force, which it follows; to go back to the files, raise their revision",
+		s.Log.Warn("this process's streams files are older than the current definitions, which it follows; to go back to the files, raise their revision",
 			zap.Int("epoch", state.Epoch()))
 	}
 	for _, note := range state.Notes {
@@ -219,7 +248,7 @@ func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 	return nil
 }
 
-// watch makes the clock by which windows close. It has to be right to half the shortest grace.
+// watch makes the clock by which windows close. Its error must be below half the shortest grace.
 func (s *Service) watch(log *progress.Log, editions []control.Edition) *clock.Watch {
 	limit := time.Duration(math.MaxInt64)
 	for _, e := range editions {
@@ -236,9 +265,11 @@ func (s *Service) watch(log *progress.Log, editions []control.Edition) *clock.Wa
 	}
 	w := clock.New(limit, brokers, func(err error) {
 		if err != nil {
-			s.Log.Error("no window closes: the clock cannot be trusted", zap.Error(err))
+			s.Metrics.ClockDoubted.Set(1)
+			s.Log.Error("no window closes, because the clock cannot be trusted", zap.Error(err))
 		} else {
-			s.Log.Info("the clock is right again: windows close")
+			s.Metrics.ClockDoubted.Set(0)
+			s.Log.Info("the clock is right again, and windows close")
 		}
 	}, wall)
 	s.monitor().Clock(func() error {
@@ -258,7 +289,7 @@ const maxWait = 250 * time.Millisecond
 // is told otherwise, but what is packed in them may be of any size.
 const maxEvent = 4 << 20
 
-// stopped hides an error that comes of ctx's end.
+// stopped hides an error that is due to ctx's end.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -266,7 +297,7 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// prepare waits until the topics are there and fit, creating what it may.
+// prepare waits until the topics exist and are suitable. It creates those that it may.
 func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 	s.monitor().Waiting("waiting for topics")
 	notify := func(err error) {
@@ -287,7 +318,9 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 				return struct{}{}, err
 			}
 		}
-		return struct{}{}, topics.Verify(ctx, s.Conn.Client, plan)
+		return struct{}{}, topics.Verify(ctx, s.Conn.Client, plan, func(line string) {
+			s.monitor().Episodes.On(line, episode.Rule{}, line)
+		})
 	})
 	return err
 }

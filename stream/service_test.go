@@ -159,14 +159,37 @@ func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := s.count(t, "louver_events_total"); n != float64(len(events)) {
-			t.Errorf("%v events were read, want %d", n, len(events))
-		}
+		s.expect(t, len(events), "louver_events_total")
 		s.end(t)
 		if entries := w.audit(); len(entries) != windows {
 			t.Errorf("%d ledger entries, want %d", len(entries), windows)
 		}
 	})
+}
+
+// TestLittleMemoryIsExact has memory for hardly anything: bags are written after every page, and parts are read again when
+// their window is decided, all of them or most.
+func TestLittleMemoryIsExact(t *testing.T) {
+	for _, memory := range []int64{1, 20_000} {
+		t.Run(fmt.Sprint(memory), func(t *testing.T) {
+			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+				w := newWorld(t, b, 3, exactly)
+				random := rand.New(rand.NewPCG(3, 4))
+				events := history(random, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 3000)
+				for i := 0; i < len(events); i += 100 {
+					w.broker.Produce(t, w.input, random.IntN(3), records(events[i:i+100]...)...)
+				}
+				s := w.start(func(s *stream.Service) { s.BagBytes = memory })
+				for _, r := range w.await(7 * 2 * 7) {
+					if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil || r.Incomplete {
+						t.Errorf("incomplete %v, %v", r.Incomplete, err)
+					}
+				}
+				s.end(t)
+				w.audit()
+			})
+		})
+	}
 }
 
 func TestWindowsCloseOnTimeWithoutTraffic(t *testing.T) {

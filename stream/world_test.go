@@ -203,6 +203,9 @@ func (w *world) audit() []ledger.Entry {
 	audit := ledger.NewAudit()
 	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{})}
 	ctx := kafkatest.Context(w.t)
+	if err := stream.Checkpoints(ctx, w.broker.Conn.Client, reader.Fetch, w.app, audit.Checkpoint); err != nil {
+		w.t.Fatal(err)
+	}
 	err := reader.All(ctx, w.outputs(), func(m outputs.Message) error {
 		audit.Output(ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, m.Value)
 		return nil
@@ -250,6 +253,17 @@ func (r *running) has(t *testing.T, group, partition string) bool {
 		}
 	}
 	return false
+}
+
+// expect waits until an operators' counter has the value. A page's events are counted after its parts were sent, so figures
+// may come first.
+func (r *running) expect(t *testing.T, want int, name string, labels ...string) {
+	t.Helper()
+	count := func() int { return int(r.count(t, name, labels...)) }
+	kafkatest.Await(t, fmt.Sprint(name, labels), func() bool { return count() >= want })
+	if n := count(); n != want {
+		t.Errorf("%s%q is %d, want %d", name, labels, n, want)
+	}
 }
 
 // count is the value of an operators' counter, summed over its labels that contain all of those given.

@@ -12,8 +12,8 @@ type BagSpec struct {
 // limited: a user may have records in more groups than count.
 func (s BagSpec) limited() bool { return s.MaxGroups < len(s.Groups) }
 
-// Bag holds the contributions of one (stream, window, partition): of every user one value a group, in at most
-// MaxGroups groups, and for every group the ordered multiset of its values.
+// Bag holds the contributions of one (stream, slice, partition), or of one window while its parts are merged: of every
+// user one value a group, in at most MaxGroups groups, and for every group the ordered multiset of its values.
 //
 // Promise: for two series of Adds that differ by all those of one user, in whatever order, at most MaxGroups of the
 // samples differ, each by one value.
@@ -111,7 +111,7 @@ func (b *Bag) add(u UserHash, group int32, order, value int64) (superseded bool)
 	// Here the spec is limited: the user has another group than the MaxGroups kept.
 	if c, rank := &b.arena[worst], b.rank(u, group); b.before(rank, group, c) {
 		b.values[c.group].remove(c.point)
-		c.group, c.rank, c.order, c.point = group, rank, order, b.values[group].add(value, 1)
+		*c = contribution{b.values[group].add(value, 1), order, rank, group, c.next}
 	}
 	return true
 }
@@ -147,6 +147,21 @@ func (b *Bag) rank(u UserHash, group int32) uint64 {
 
 // Sample returns the values of a group, ascending, with the number of users that have each. The slice is the caller's.
 func (b *Bag) Sample(group int) []Point { return b.values[group].points() }
+
+// upTo returns a bag of those users whose hashes begin with last at most.
+func (b *Bag) upTo(last uint64) *Bag {
+	some := NewBag(b.spec)
+	for u, head := range b.heads {
+		if u[0] > last {
+			continue
+		}
+		for i := head; i != none; i = b.arena[i].next {
+			c := &b.arena[i]
+			some.add(u, c.group, c.order, c.point.Index)
+		}
+	}
+	return some
+}
 
 // Users returns how many users have a contribution in the bag. The number is personal: it must not be released.
 func (b *Bag) Users() int { return len(b.heads) }

@@ -94,22 +94,21 @@ func BenchmarkSeal(b *testing.B) {
 	full, empty := NewBag(spec), NewBag(spec)
 	newTraffic().fill(full, 1)
 	for _, c := range []struct {
-		name       string
-		bag        *Bag
-		valuesOnly bool
-	}{{"users", full, false}, {"values", full, true}, {"empty", empty, false}} {
+		name string
+		bag  *Bag
+	}{{"users", full}, {"empty", empty}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			size := 0
 			for b.Loop() {
-				size = len(c.bag.Seal(c.valuesOnly))
+				size = len(c.bag.Seal())
 			}
 			b.ReportMetric(float64(size), "bytes")
 		})
 	}
 }
 
-// BenchmarkMerge is a new merger that takes 100 000 users from 8 partitions.
+// BenchmarkMerge is a new merger that takes 100 000 users from 8 partitions, at once and in passes.
 func BenchmarkMerge(b *testing.B) {
 	spec, t := benchSpec(Last, 1, 1), newTraffic()
 	bags := make([]*Bag, 8)
@@ -120,20 +119,28 @@ func BenchmarkMerge(b *testing.B) {
 		id, time, value := t.record(i)
 		bags[i%len(bags)].Add(spec.Hasher.User(id), 0, time, value)
 	}
-	for _, valuesOnly := range []bool{false, true} {
-		b.Run(map[bool]string{false: "users", true: "values"}[valuesOnly], func(b *testing.B) {
-			var payloads [][]byte
-			for _, bag := range bags {
-				payloads = append(payloads, bag.Seal(valuesOnly))
-			}
+	var payloads [][]byte
+	for _, bag := range bags {
+		payloads = append(payloads, bag.Seal())
+	}
+	for _, c := range []struct {
+		name  string
+		limit int64
+	}{{"at_once", 1 << 30}, {"in_passes", 1 << 20}} {
+		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				m := NewMerger(spec)
-				for _, p := range payloads {
-					if err := m.Add(p, spec.Window); err != nil {
-						b.Fatal(err)
+				m, passes := NewMerger(spec, c.limit), 0
+				for m.Pass() {
+					passes++
+					for _, p := range payloads {
+						if err := m.Add(p, spec.Window); err != nil {
+							b.Fatal(err)
+						}
 					}
 				}
+				b.ReportMetric(float64(passes), "passes")
+				m.Sample(0)
 			}
 		})
 	}

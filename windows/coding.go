@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// reader takes an encoded form apart. Its first error sticks, and after it every call returns zero.
+// reader decodes a payload or message. It keeps its first error; every later call returns zero.
 type reader struct {
 	rest []byte
 	err  error

@@ -11,8 +11,8 @@
 //  4. From time to time [Bag.Seal] makes the bags' payloads, and [Part.Messages] cuts them into messages. A [Mark] follows,
 //     which says which records they hold, and which windows are cut there.
 //  5. The reader of these messages collects them in a [Gathering]. It tells when a window is complete, and when something
-//     of it is gone. The payloads of a window's parts are put together in a [Merger], whose [Merger.Sample] is all that a
-//     mechanism sees.
+//     of it is gone. The payloads of a window's parts are put together in a [Merger], in passes over ranges of the hashes
+//     if there are many users. Its [Merger.Sample] is all that a mechanism sees.
 //
 // # One contribution a user
 //
@@ -25,6 +25,11 @@
 //   - Of all groups in which a user has a record, the MaxGroups with the least keyed hash of (user, window start,
 //     group) count. A group among the least of all is also among the least of every partition that has seen it, from
 //     its first record on; so dropping the others early loses nothing, and merging is exact.
+//
+// Parts always carry the users' hashes, even if the definition says that a user's records are all in one partition. Without
+// them, a user with records in two parts would count twice and the promise would be broken. Adding partitions moves users,
+// and for records that were written before the service began nobody knows when that was. Besides, most windows are read in
+// several pieces, which have users in common whatever the partitions are.
 //
 // # Units
 //

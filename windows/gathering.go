@@ -2,6 +2,7 @@ package windows
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -19,6 +20,7 @@ type Gathering struct {
 	limit   int64
 	held    int64
 	streams map[edition]*gathered
+	aside   int64 // where the first message of a later definition is that is not followed; −1: there is none
 }
 
 // edition is one definition of a stream.
@@ -27,7 +29,7 @@ type edition struct {
 	epoch  uint32
 }
 
-// gathered is what is known of one edition's undecided windows.
+// gathered is what is known about one edition's undecided windows.
 type gathered struct {
 	schedule Schedule
 	maxAhead time.Duration
@@ -49,6 +51,7 @@ type Held struct {
 	Part // its Payload is nil if it is not held
 	// Offsets of its messages in the log, in the order of the payload.
 	Offsets []int64
+	size    int64 // of the payload, held or not
 }
 
 // assembly is a part of which some messages are here.
@@ -58,7 +61,7 @@ type assembly struct {
 	at     map[uint32]int64
 }
 
-// source is one partition of the input, as the marks tell.
+// source is one partition of the input, as the marks describe it.
 type source struct {
 	known      bool
 	to         int64 // end of the chain of marks
@@ -73,7 +76,6 @@ type source struct {
 type cut struct {
 	after, through int64
 	offset         int64
-	attempt        [16]byte
 	partitions     int
 	at             int64
 }
@@ -87,11 +89,11 @@ type gap struct {
 
 // NewGathering returns an empty gathering that holds up to limit bytes of payloads.
 func NewGathering(limit int64) *Gathering {
-	return &Gathering{limit: limit, streams: map[edition]*gathered{}}
+	return &Gathering{limit: limit, streams: map[edition]*gathered{}, aside: -1}
 }
 
 // Follow collects the windows of a stream's edition that end after decided, in Unix nanoseconds. Messages of others are
-// left aside. maxAhead is how far an event's time may lie ahead of the moment at which it was written.
+// left aside; those of later editions stay needed, since somebody is going to follow them. maxAhead is how far an event's time may lie ahead of the moment at which it was written.
 func (g *Gathering) Follow(stream string, epoch uint32, s Schedule, maxAhead time.Duration, decided int64) {
 	g.streams[edition{stream, epoch}] = &gathered{schedule: s, maxAhead: maxAhead, decided: decided,
 		slices: map[int64]*slice{}, sources: map[int]*source{}}
@@ -106,14 +108,29 @@ func (g *Gathering) Add(data []byte, at int64, written time.Time) error {
 		g.Lose(at, written)
 		return err
 	case c != nil:
-		if s := g.streams[edition{c.Stream, c.Epoch}]; s != nil {
+		if s := g.of(c.Origin, at); s != nil {
 			return g.addChunk(s, c, at)
 		}
 	default:
-		if s := g.streams[edition{m.Stream, m.Epoch}]; s != nil {
+		if s := g.of(m.Origin, at); s != nil {
 			s.addMark(m, at, written)
 		}
 	}
+	return nil
+}
+
+// of returns what a message at an offset of the log belongs to, or nil if its edition is not followed.
+func (g *Gathering) of(o Origin, at int64) *gathered {
+	s := g.streams[edition{o.Stream, o.Epoch}]
+	if s != nil || g.aside >= 0 {
+		return s
+	}
+	for e := range g.streams {
+		if e.stream == o.Stream && e.epoch > o.Epoch {
+			return nil // it was replaced before it began
+		}
+	}
+	g.aside = at
 	return nil
 }
 
@@ -166,7 +183,7 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 		}
 		l.open[c.Attempt] = a
 	}
-	if f := a.first; c.of != f.of || c.Partition != f.Partition || c.From != f.From || c.To != f.To || c.ValuesOnly != f.ValuesOnly || c.Slice != f.Slice {
+	if f := a.first; c.of != f.of || c.Partition != f.Partition || c.From != f.From || c.To != f.To || c.Slice != f.Slice {
 		return fmt.Errorf("stream %s, slice of %s: chunk %d of %d contradicts another of its attempt", c.Stream, format(c.Slice.Start), c.index, c.of)
 	}
 	if _, known := a.at[c.index]; !known {
@@ -183,20 +200,58 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 // hold makes a complete assembly into a part and keeps its payload if there is room.
 func (g *Gathering) hold(a *assembly) *Held {
 	h := &Held{Part: a.first.Part}
-	var size int64
 	for i := range a.first.of {
 		h.Offsets = append(h.Offsets, a.at[i])
-		size += int64(len(a.shares[i]))
+		h.size += int64(len(a.shares[i]))
 	}
-	if g.held+size > g.limit {
+	if g.held+h.size > g.limit {
 		return h
 	}
-	g.held += size
-	h.Payload = make([]byte, 0, size)
+	g.held += h.size
+	h.Payload = make([]byte, 0, h.size)
 	for i := range a.first.of {
 		h.Payload = append(h.Payload, a.shares[i]...)
 	}
 	return h
+}
+
+// Ahead are parts of slices after a window that are not held and would fit, beside so many bytes: whoever reads the log
+// again for the window reads these too and gives them to Hold. In a backlog that saves most of the reading.
+func (g *Gathering) Ahead(stream string, epoch uint32, w Window, beside int64) []*Held {
+	s := g.streams[edition{stream, epoch}]
+	room := g.limit - g.held - beside
+	var parts []*Held
+	for _, start := range slices.Sorted(maps.Keys(s.slices)) {
+		if start < w.End {
+			continue
+		}
+		for _, h := range s.slices[start].parts {
+			if h.Payload != nil {
+				continue
+			}
+			if room -= h.size; room < 0 {
+				return parts
+			}
+			parts = append(parts, h)
+		}
+	}
+	return parts
+}
+
+// Hold keeps the payload of a part that was not held, if there is room, until its windows are decided.
+func (g *Gathering) Hold(h *Held, payload []byte) {
+	if h.Payload == nil && g.held+int64(len(payload)) <= g.limit {
+		g.held += int64(len(payload))
+		h.Payload = payload
+	}
+}
+
+// Size is how many bytes the payloads of parts have that are not held.
+func Size(parts []*Held) (bytes int64) {
+	for _, h := range parts {
+		bytes += h.size
+	}
+	return bytes
 }
 
 // Assemble makes the payload of a part that is not held from its messages, in the order of [Held.Offsets].
@@ -242,12 +297,12 @@ func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 		}
 	}
 	if m.Through > m.After && m.Through > s.decided {
-		o.cuts = append(o.cuts, cut{m.After, m.Through, m.To, m.Attempt, m.Partitions, at})
+		o.cuts = append(o.cuts, cut{m.After, m.Through, m.To, m.Partitions, at})
 	}
 	o.said = max(o.said, m.Through)
 }
 
-// State is what can be said of a window.
+// State is the state of a window.
 type State struct {
 	// Ready: nothing more will come.
 	Ready bool
@@ -257,7 +312,7 @@ type State struct {
 	Incomplete []int
 }
 
-// State tells how a window stands.
+// State returns the state of a window.
 func (g *Gathering) State(stream string, epoch uint32, w Window) State {
 	s := g.streams[edition{stream, epoch}]
 	n, known := s.needed(w)
@@ -307,7 +362,7 @@ func (o *source) cut(w Window) *cut {
 	return nil
 }
 
-// lacks says that some of the window's records in a partition are missing.
+// lacks says whether some of the window's records in a partition are missing.
 func (s *gathered) lacks(w Window, partition int, o *source, c *cut) bool {
 	for _, gaps := range [][]gap{s.gaps, o.gaps} {
 		for _, g := range gaps {
@@ -338,27 +393,12 @@ func (g *Gathering) Parts(stream string, epoch uint32, w Window) []*Held {
 			if h.Partition >= n {
 				continue
 			}
-			c := s.source(h.Partition).cut(w)
-			if (c == nil || h.To <= c.offset) && !l.replaced(h, c) {
+			if c := s.source(h.Partition).cut(w); c == nil || h.To <= c.offset {
 				parts = append(parts, h)
 			}
 		}
 	}
 	return parts
-}
-
-// replaced says that a part must not count beside another of its partition and slice. A part without users is the whole
-// slice of its partition: it counts alone, if the cut names it, and not at all otherwise.
-func (l *slice) replaced(h *Held, c *cut) bool {
-	if c == nil {
-		return h.ValuesOnly
-	}
-	if h.ValuesOnly {
-		return h.Attempt != c.attempt
-	}
-	return slices.ContainsFunc(l.parts, func(o *Held) bool {
-		return o.ValuesOnly && o.Partition == h.Partition && o.Attempt == c.attempt
-	})
 }
 
 // Decide frees what only windows that end at or before w does hold. Windows are decided in the order of their ends.
@@ -384,6 +424,9 @@ func (g *Gathering) Decide(stream string, epoch uint32, w Window) {
 
 // Needs is the lowest offset of the log that an undecided window needs, or position if there is none.
 func (g *Gathering) Needs(position int64) int64 {
+	if g.aside >= 0 {
+		position = min(position, g.aside)
+	}
 	for _, s := range g.streams {
 		for _, l := range s.slices {
 			for _, h := range l.parts {

@@ -175,26 +175,6 @@ func TestDecidedWindowsAreFreed(t *testing.T) {
 	}
 }
 
-func TestPartWithoutUsersCountsAlone(t *testing.T) {
-	s := newScribe(t, tumbling)
-	alone := Origin{Stream: "s", Epoch: 1, From: 0, To: 9, Attempt: [16]byte{7}}
-	part := Part{Origin: alone, Slice: Window{0, minute}, ValuesOnly: true, Payload: []byte("x")}
-	s.flush(0, 0, 4, 0, 0, 0) // 1, by a worker that then fell silent
-	s.send(part.Messages(1000)...)
-	s.send(Mark{Origin: alone, Partitions: 2, Through: minute, Slices: []int64{0}}.Message())
-	s.flush(1, 0, 0, 0, minute)
-	if got := s.parts(); got != "7" {
-		t.Errorf("parts %s count, want 7 alone", got)
-	}
-	s = newScribe(t, tumbling)
-	s.flush(0, 0, 9, 0, minute, 0) // 1: the cut is this one's
-	s.send(part.Messages(1000)...)
-	s.flush(1, 0, 0, 0, minute)
-	if got := s.parts(); got != "1" {
-		t.Errorf("parts %s count, want 1 alone", got)
-	}
-}
-
 func testMessages() (part, mark []byte) {
 	o := Origin{Stream: "latency", Epoch: 3, Partition: 2, From: 1 << 40, To: 1<<40 + 5, Attempt: [16]byte{1, 2, 3}}
 	return Part{Origin: o, Slice: Window{-minute, 0}, Payload: []byte("payload")}.Messages(1000)[0],

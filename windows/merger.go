@@ -1,60 +1,102 @@
 package windows
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
-// Merger makes the payloads of all parts of a window into one bag, in which a user counts as if all records had been
-// added to it, whatever order the payloads come in. A payload with users may come twice, or overlap another: that makes
-// no difference. One without users would count twice.
+// Merger makes the payloads of all parts of a window into one sample a group, in which a user counts as if all records had
+// been in one bag, whatever order the payloads come in. A payload may come twice, or overlap another: that makes no
+// difference.
+//
+// It works in passes over ranges of the users' hashes, so that the memory for users has a limit however many a window has.
+// Every payload is added in every pass, and each pass keeps the users of its range alone:
+//
+//	for m.Pass() {
+//		// Add all payloads.
+//	}
+//
+// A user's hash is in one range. So all that is known of a user meets in one pass, and the sum of the passes is what a
+// single one gives. What grows with the passes is the sample: one [Point] for each different value of each group, which
+// the grid and the groups bound.
 //
 // A Merger is not safe for concurrent use.
 type Merger struct {
-	bag    *Bag
+	spec   BagSpec
 	groups map[string]int32
+	limit  int64 // of the bag's bytes
+
+	bag         *Bag       // the users of this pass
+	first, last uint64     // with what their hashes begin
+	merged      []multiset // one a group: of the passes before
 }
 
-// NewMerger returns an empty merger. Its spec must be that of the bags, but the groups may be others and in another
-// order.
-func NewMerger(spec BagSpec) *Merger {
-	m := &Merger{NewBag(spec), make(map[string]int32, len(spec.Groups))}
+// NewMerger returns an empty merger, whose passes end at about so many bytes of users. At the moment when a pass turns
+// out to be too large it takes half as much again. The spec must be that of the bags, but the groups may be others and in
+// another order.
+func NewMerger(spec BagSpec, limit int64) *Merger {
+	m := &Merger{spec: spec, groups: make(map[string]int32, len(spec.Groups)), merged: make([]multiset, len(spec.Groups))}
+	pool := newPool()
 	for i, g := range spec.Groups {
-		m.groups[g] = int32(i)
+		m.groups[g], m.merged[i] = int32(i), newMultiset(pool)
 	}
+	m.limit = NewBag(spec).Bytes() + limit
 	return m
 }
 
-// Add puts the payload of a slice in. Groups that the spec does not have are left out. A payload that is corrupt, or was sealed by
-// another policy or for more groups a user than this merger can make up for, is an error and changes nothing.
+// Pass ends a pass and begins the next. It returns false when every user has been in one.
+func (m *Merger) Pass() bool {
+	if m.bag != nil {
+		for i, values := range m.bag.values {
+			for _, p := range values.points() {
+				m.merged[i].add(p.Index, p.Count)
+			}
+		}
+		m.bag = nil
+		if m.last == math.MaxUint64 {
+			return false
+		}
+		m.first = m.last + 1
+	}
+	m.bag, m.last = NewBag(m.spec), math.MaxUint64
+	return true
+}
+
+// Add puts the payload of a slice in. Groups that the spec does not have are left out. A payload that is corrupt, or was
+// sealed by another policy, is an error and changes nothing.
 func (m *Merger) Add(data []byte, slice Window) error {
-	b := m.bag
 	p, err := decodePayload(data, slice.Start)
 	if err != nil {
 		return err
 	}
-	if p.policy != b.spec.Policy {
-		return fmt.Errorf("payload was sealed with contribution policy %q, not %q", p.policy, b.spec.Policy)
-	}
-	if p.valuesOnly && p.maxGroups > uint64(b.spec.MaxGroups) {
-		return fmt.Errorf("payload without users counts each in up to %d groups, more than %d", p.maxGroups, b.spec.MaxGroups)
+	if p.policy != m.spec.Policy {
+		return fmt.Errorf("payload was sealed with contribution policy %q, not %q", p.policy, m.spec.Policy)
 	}
 	for _, g := range p.groups {
 		group, known := m.groups[g.name]
 		if !known {
 			continue
 		}
-		for i, n := range g.counts {
-			b.values[group].add(g.values[i], n)
-		}
-		for i, u := range g.users {
-			var order int64
-			if g.orders != nil {
-				order = g.orders[i]
+		for r := g.rows(); r.next(); {
+			if r.user[0] < m.first || r.user[0] > m.last {
+				continue
 			}
-			b.add(u, group, order, g.values[i])
+			m.bag.add(r.user, group, r.order, r.value)
+			for m.bag.Bytes() > m.limit && m.bag.Users() > 1 && m.first < m.last {
+				m.narrow()
+			}
 		}
 	}
 	return nil
 }
 
-// Sample returns the merged values of a group, ascending, with the number of users that have each. The slice is the
-// caller's.
-func (m *Merger) Sample(group int) []Point { return m.bag.Sample(group) }
+// narrow leaves the upper half of the pass's range to later passes. Hashes are keyed and so spread evenly: about half of
+// the users stay, and the number of passes is at most about twice that of bags that all users would fill.
+func (m *Merger) narrow() {
+	m.last = m.first + (m.last-m.first)/2
+	m.bag = m.bag.upTo(m.last)
+}
+
+// Sample returns the merged values of a group, ascending, with the number of users that have each, once there is no pass
+// left. The slice is the caller's.
+func (m *Merger) Sample(group int) []Point { return m.merged[group].points() }

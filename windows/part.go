@@ -11,13 +11,12 @@ import (
 // Part is what the records of one input partition between two offsets contribute to one slice of a stream.
 //
 // Parts of one slice merge in any order, and one that holds records that another holds too changes nothing: each policy
-// chooses by a total order, so choosing among the chosen is choosing among all. The exception is a part without users
-// ([Part.ValuesOnly]), which counts alone for its partition and slice.
+// chooses by a total order, so choosing among the chosen is choosing among all. That takes the users' hashes, which every
+// part therefore has: see the package's page.
 type Part struct {
 	Origin
-	Slice      Window
-	ValuesOnly bool   // whether the payload leaves the users out, as given to [Bag.Seal]
-	Payload    []byte // what [Bag.Seal] returned
+	Slice   Window
+	Payload []byte // what [Bag.Seal] returned
 }
 
 // Origin says where parts come from, and which of them were written together.
@@ -46,7 +45,7 @@ type Mark struct {
 
 // A message in the log of parts and marks is, numbers big-endian,
 //
-//	version, kind, flags, 0     1 byte each
+//	version, kind, 0, 0         1 byte each
 //	CRC-32C of all other bytes  4
 //	attempt                     16
 //	from, to                    8 each
@@ -70,16 +69,14 @@ const (
 
 	kindPart = 0
 	kindMark = 1
-
-	flagValuesOnly = 1
 )
 
 // partOverhead returns how many bytes of each of a part's messages are not payload.
 func (o Origin) partOverhead() int { return messageHeader + len(o.Stream) + 2*8 + 2*4 }
 
-func (o Origin) begin(kind, flags byte, size int) []byte {
+func (o Origin) begin(kind byte, size int) []byte {
 	b := make([]byte, 8, messageHeader+len(o.Stream)+size)
-	b[0], b[1], b[2] = messageVersion, kind, flags
+	b[0], b[1] = messageVersion, kind
 	b = append(b, o.Attempt[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(o.From))
 	b = binary.BigEndian.AppendUint64(b, uint64(o.To))
@@ -105,14 +102,10 @@ func checksum(message []byte) uint32 {
 func (p Part) Messages(limit int) [][]byte {
 	room := max(limit-p.partOverhead(), 1)
 	of := max((len(p.Payload)+room-1)/room, 1)
-	flags := byte(0)
-	if p.ValuesOnly {
-		flags = flagValuesOnly
-	}
 	messages := make([][]byte, of)
 	for i := range messages {
 		share := p.Payload[min(i*room, len(p.Payload)):min((i+1)*room, len(p.Payload))]
-		b := p.begin(kindPart, flags, 2*8+2*4+len(share))
+		b := p.begin(kindPart, 2*8+2*4+len(share))
 		b = binary.BigEndian.AppendUint64(b, uint64(p.Slice.Start))
 		b = binary.BigEndian.AppendUint64(b, uint64(p.Slice.End))
 		b = binary.BigEndian.AppendUint32(b, uint32(i))
@@ -124,7 +117,7 @@ func (p Part) Messages(limit int) [][]byte {
 
 // Message encodes the mark.
 func (m Mark) Message() []byte {
-	b := m.begin(kindMark, 0, 3*8+2*4+8*len(m.Slices))
+	b := m.begin(kindMark, 3*8+2*4+8*len(m.Slices))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.After))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.Through))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.Lost))
@@ -147,7 +140,7 @@ func decode(data []byte) (*chunk, *Mark, error) {
 	if len(data) < messageHeader {
 		return nil, nil, fmt.Errorf("message has %d bytes; its header alone has %d", len(data), messageHeader)
 	}
-	if data[0] != messageVersion || data[1] > kindMark || data[2] > flagValuesOnly || data[3] != 0 {
+	if data[0] != messageVersion || data[1] > kindMark || data[2] != 0 || data[3] != 0 {
 		return nil, nil, fmt.Errorf("message begins with %x; this program reads version %d", data[:4], messageVersion)
 	}
 	if binary.BigEndian.Uint32(data[4:]) != checksum(data) {
@@ -169,7 +162,7 @@ func decode(data []byte) (*chunk, *Mark, error) {
 		}
 		return nil, m, nil
 	}
-	c := &chunk{Part: Part{Origin: o, ValuesOnly: data[2] == flagValuesOnly}}
+	c := &chunk{Part: Part{Origin: o}}
 	c.Slice = Window{int64(r.uint64("slice start")), int64(r.uint64("slice end"))}
 	c.index, c.of = r.uint32("index"), r.uint32("of")
 	switch {

@@ -13,87 +13,113 @@ import (
 
 // A payload is one zstd frame, whose checksum guards it, of
 //
-//	version, kind, policy   1 byte each
+//	version, 0, policy      1 byte each
 //	MaxGroups of the bag, number of groups
 //	for every group that has contributions, ascending by name
 //	    length of the name, name, number of rows
 //	    column of values    ascending: the first as it is, then differences
-//	    kind values:        column of counts
-//	    kind users:         column of orders, then column of hashes (16 bytes each)
+//	    column of orders
+//	    column of hashes    16 bytes each
 //
 // Numbers are varints, signed ones zigzag. The column of orders is absent for policies min and max, the event time
 // after the slice's start for first and last, and the keyed hash (8 bytes each) for random. Rows are sorted by value
 // and user, so that nothing remains of the order of arrival.
-const (
-	payloadVersion = 1
+const payloadVersion = 1
 
-	kindUsers  = 0
-	kindValues = 1
-
-	// mostUsers bounds the users of a payload, so that no sum of counts overflows.
-	mostUsers = 1 << 40
-)
-
-// payload is the decoded form.
+// payload is a payload that is being read.
 type payload struct {
-	valuesOnly bool
-	policy     Policy
-	maxGroups  uint64
-	groups     []column
+	policy Policy
+	groups []column
 }
 
-// column holds a group's rows by columns of one length; orders, users and counts are empty where the kind or the
-// policy has none.
+// column is a group's rows: columns of one length, still encoded, which have been read to their ends once.
 type column struct {
-	name   string
-	values []int64
-	counts []int64
-	orders []int64
-	users  []UserHash
+	name                  string
+	n                     int
+	values, orders, users []byte
+	policy                Policy
+	start                 int64 // of the slice
 }
 
-func (p payload) encode(start int64) []byte {
-	kind := byte(kindUsers)
-	if p.valuesOnly {
-		kind = kindValues
-	}
-	size := 64
-	for _, g := range p.groups {
-		size += 16 + len(g.name) + 16*len(g.users) + 8*len(g.orders) + 3*len(g.values) + 2*len(g.counts)
-	}
-	b := append(make([]byte, 0, size), payloadVersion, kind, byte(p.policy.code()))
-	b = binary.AppendUvarint(b, p.maxGroups)
-	b = binary.AppendUvarint(b, uint64(len(p.groups)))
-	for _, g := range p.groups {
-		b = binary.AppendUvarint(b, uint64(len(g.name)))
-		b = append(b, g.name...)
-		b = binary.AppendUvarint(b, uint64(len(g.values)))
-		for i, v := range g.values {
+// row is what a user contributes to a group.
+type row struct {
+	user         UserHash
+	value, order int64
+	group        int32
+}
+
+// Seal returns the bag's payload for a [Part]; the bag stays as it is.
+func (b *Bag) Seal() []byte {
+	rows := b.rows()
+	data := make([]byte, 0, 64+28*len(rows))
+	data = append(data, payloadVersion, 0, byte(b.spec.Policy.code()))
+	data = binary.AppendUvarint(data, uint64(b.spec.MaxGroups))
+	groups := byGroup(rows)
+	slices.SortFunc(groups, func(x, y []row) int { return cmp.Compare(b.spec.Groups[x[0].group], b.spec.Groups[y[0].group]) })
+	data = binary.AppendUvarint(data, uint64(len(groups)))
+	for _, g := range groups {
+		name := b.spec.Groups[g[0].group]
+		data = binary.AppendUvarint(data, uint64(len(name)))
+		data = append(data, name...)
+		data = binary.AppendUvarint(data, uint64(len(g)))
+		for i, r := range g {
 			if i == 0 {
-				b = binary.AppendVarint(b, v)
+				data = binary.AppendVarint(data, r.value)
 			} else {
-				b = binary.AppendUvarint(b, uint64(v-g.values[i-1]))
+				data = binary.AppendUvarint(data, uint64(r.value-g[i-1].value))
 			}
 		}
-		for _, n := range g.counts {
-			b = binary.AppendUvarint(b, uint64(n))
-		}
-		for _, o := range g.orders {
-			if p.policy.timed() {
-				b = binary.AppendVarint(b, o-start)
-			} else {
-				b = binary.BigEndian.AppendUint64(b, uint64(o))
+		switch {
+		case b.timed:
+			for _, r := range g {
+				data = binary.AppendVarint(data, r.order-b.spec.Window.Start)
+			}
+		case b.random:
+			for _, r := range g {
+				data = binary.BigEndian.AppendUint64(data, uint64(r.order))
 			}
 		}
-		for _, u := range g.users {
-			b = binary.BigEndian.AppendUint64(b, u[0])
-			b = binary.BigEndian.AppendUint64(b, u[1])
+		for _, r := range g {
+			data = binary.BigEndian.AppendUint64(data, r.user[0])
+			data = binary.BigEndian.AppendUint64(data, r.user[1])
 		}
 	}
-	return compress(b)
+	return compress(data)
 }
 
-// decodePayload is the inverse of encode. Whatever data is, it returns a well-formed payload or an error.
+// rows returns the contributions by group, value and user.
+func (b *Bag) rows() []row {
+	rows := make([]row, 0, len(b.arena))
+	for u, head := range b.heads {
+		for i := head; i != none; i = b.arena[i].next {
+			c := &b.arena[i]
+			rows = append(rows, row{u, c.point.Index, c.order, c.group})
+		}
+	}
+	slices.SortFunc(rows, func(x, y row) int {
+		switch {
+		case x.group != y.group:
+			return cmp.Compare(x.group, y.group)
+		case x.value != y.value:
+			return cmp.Compare(x.value, y.value)
+		case x.user[0] != y.user[0]:
+			return cmp.Compare(x.user[0], y.user[0])
+		}
+		return cmp.Compare(x.user[1], y.user[1])
+	})
+	return rows
+}
+
+// byGroup divides sorted rows.
+func byGroup(rows []row) (groups [][]row) {
+	for len(rows) > 0 {
+		n := sort.Search(len(rows), func(i int) bool { return rows[i].group > rows[0].group })
+		groups, rows = append(groups, rows[:n]), rows[n:]
+	}
+	return groups
+}
+
+// decodePayload takes a payload apart. Whatever data is, it returns a well-formed payload or an error.
 func decodePayload(data []byte, start int64) (payload, error) {
 	raw, err := decompress(data)
 	if err != nil {
@@ -104,22 +130,15 @@ func decodePayload(data []byte, start int64) (payload, error) {
 		return payload{}, fmt.Errorf("payload has version %d, this program reads %d", v, payloadVersion)
 	}
 	kind, policy := r.uint8("kind"), r.uint8("policy")
-	if kind > kindValues || int(policy) >= len(policies) {
+	if kind != 0 || int(policy) >= len(policies) {
 		return payload{}, fmt.Errorf("payload has kind %d and policy %d, which are unknown", kind, policy)
 	}
-	p := payload{valuesOnly: kind == kindValues, policy: policies[policy], maxGroups: r.uvarint("max groups")}
-	users := uint64(0)
-	for n := r.count(4, "groups"); n > 0 && r.err == nil; n-- {
-		g := p.decodeColumn(r, start)
+	p := payload{policy: policies[policy]}
+	r.uvarint("max groups")
+	for n := r.count(3+16, "groups"); n > 0 && r.err == nil; n-- {
+		g := decodeColumn(r, p.policy, start)
 		if last := len(p.groups) - 1; last >= 0 && p.groups[last].name >= g.name {
 			r.fail("groups are not ascending by name")
-		}
-		for _, c := range g.counts {
-			users += min(uint64(c), mostUsers+1) // c is unsigned in its encoded form
-			if c == 0 || users > mostUsers {
-				r.fail("count of users outside 1 to %d", mostUsers)
-				break
-			}
 		}
 		p.groups = append(p.groups, g)
 	}
@@ -132,118 +151,68 @@ func decodePayload(data []byte, start int64) (payload, error) {
 	return p, nil
 }
 
-func (p payload) decodeColumn(r *reader, start int64) column {
-	g := column{name: string(r.bytes(r.count(1, "name"), "name"))}
-	least := 2 // a value and a count
-	if !p.valuesOnly {
-		least = 1 + 16
-	}
-	n := r.count(least, "rows")
-	if n == 0 {
+func decodeColumn(r *reader, policy Policy, start int64) column {
+	g := column{name: string(r.bytes(r.count(1, "name"), "name")), policy: policy, start: start}
+	if g.n = r.count(1+16, "rows"); g.n == 0 {
 		r.fail("a group without rows")
 		return g
 	}
-	g.values = make([]int64, n)
-	for i := range g.values {
-		if i == 0 {
-			g.values[i] = r.varint("value")
-			continue
-		}
-		last := g.values[i-1]
-		g.values[i] = last + int64(r.uvarint("value"))
-		if g.values[i] < last || p.valuesOnly && g.values[i] == last {
+	from := r.rest
+	value := r.varint("value")
+	for range g.n - 1 {
+		next := value + int64(r.uvarint("value"))
+		if next < value {
 			r.fail("values are not ascending")
 		}
+		value = next
 	}
-	if p.valuesOnly {
-		g.counts = make([]int64, n)
-		for i := range g.counts {
-			g.counts[i] = int64(r.uvarint("count"))
-		}
-		return g
-	}
+	g.values = from[:len(from)-len(r.rest)]
 	switch {
-	case p.policy.timed():
-		g.orders = make([]int64, n)
-		for i := range g.orders {
-			g.orders[i] = r.varint("time") + start
+	case policy.timed():
+		from = r.rest
+		for range g.n {
+			r.varint("time")
 		}
-	case p.policy == Random:
-		g.orders = make([]int64, n)
-		for i := range g.orders {
-			g.orders[i] = int64(r.uint64("choice"))
-		}
+		g.orders = from[:len(from)-len(r.rest)]
+	case policy == Random:
+		g.orders = r.bytes(8*g.n, "choices")
 	}
-	g.users = make([]UserHash, n)
-	for i := range g.users {
-		g.users[i] = UserHash{r.uint64("user"), r.uint64("user")}
-	}
+	g.users = r.bytes(16*g.n, "users")
 	return g
 }
 
-// Seal returns the bag's payload for a [Part]; the bag stays as it is. valuesOnly leaves the users out, and is right
-// only if all records of a user are in one partition: what other partitions know of a user can't be dropped then.
-func (b *Bag) Seal(valuesOnly bool) []byte {
-	p := payload{valuesOnly: valuesOnly, policy: b.spec.Policy, maxGroups: uint64(b.spec.MaxGroups)}
-	if valuesOnly {
-		p.groups = b.counts()
+// rows reads the column from its beginning.
+type rows struct {
+	column
+	first bool
+	row
+}
+
+func (g column) rows() rows { return rows{column: g, first: true} }
+
+// next goes on to the next row; false: there is none.
+func (r *rows) next() bool {
+	if len(r.users) == 0 {
+		return false
+	}
+	value, n := int64(0), 0
+	if r.first {
+		value, n = binary.Varint(r.values)
 	} else {
-		p.groups = b.rows()
+		difference, length := binary.Uvarint(r.values)
+		value, n = r.value+int64(difference), length
 	}
-	slices.SortFunc(p.groups, func(x, y column) int { return cmp.Compare(x.name, y.name) })
-	return p.encode(b.spec.Window.Start)
-}
-
-// counts returns the groups' columns of kind values.
-func (b *Bag) counts() (groups []column) {
-	for i, m := range b.values {
-		if m.tree.Len() == 0 {
-			continue
-		}
-		g := column{name: b.spec.Groups[i], values: make([]int64, 0, m.tree.Len()), counts: make([]int64, 0, m.tree.Len())}
-		m.tree.Ascend(func(t item) bool {
-			g.values, g.counts = append(g.values, t.value), append(g.counts, t.point.Count)
-			return true
-		})
-		groups = append(groups, g)
+	r.first, r.value, r.values = false, value, r.values[n:]
+	switch {
+	case r.policy.timed():
+		order, n := binary.Varint(r.orders)
+		r.order, r.orders = order+r.start, r.orders[n:]
+	case r.policy == Random:
+		r.order, r.orders = int64(binary.BigEndian.Uint64(r.orders)), r.orders[8:]
 	}
-	return groups
-}
-
-// rows returns the groups' columns of kind users.
-func (b *Bag) rows() (groups []column) {
-	type row struct {
-		user         UserHash
-		value, order int64
-		group        int32
-	}
-	rows := make([]row, 0, len(b.arena))
-	for u, head := range b.heads {
-		for i := head; i != none; i = b.arena[i].next {
-			c := &b.arena[i]
-			rows = append(rows, row{u, c.point.Index, c.order, c.group})
-		}
-	}
-	slices.SortFunc(rows, func(x, y row) int {
-		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.value, y.value),
-			cmp.Compare(x.user[0], y.user[0]), cmp.Compare(x.user[1], y.user[1]))
-	})
-	for len(rows) > 0 {
-		group := rows[0].group
-		n := sort.Search(len(rows), func(i int) bool { return rows[i].group > group })
-		g := column{name: b.spec.Groups[group], values: make([]int64, n), users: make([]UserHash, n)}
-		if b.timed || b.random {
-			g.orders = make([]int64, n)
-		}
-		for i, r := range rows[:n] {
-			g.values[i], g.users[i] = r.value, r.user
-			if g.orders != nil {
-				g.orders[i] = r.order
-			}
-		}
-		groups, rows = append(groups, g), rows[n:]
-	}
-	return groups
+	r.user = UserHash{binary.BigEndian.Uint64(r.users), binary.BigEndian.Uint64(r.users[8:])}
+	r.users = r.users[16:]
+	return true
 }
 
 // compress and decompress make their coder anew: a seal is rare beside its records, and a shared one would be state.

@@ -20,10 +20,12 @@ func testBag(spec BagSpec) *Bag {
 
 func testMerger(t *testing.T, spec BagSpec, payloads ...[]byte) *Merger {
 	t.Helper()
-	m := NewMerger(spec)
-	for _, p := range payloads {
-		if err := m.Add(p, spec.Window); err != nil {
-			t.Fatal(err)
+	m := NewMerger(spec, 1<<20)
+	for m.Pass() {
+		for _, p := range payloads {
+			if err := m.Add(p, spec.Window); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return m
@@ -32,17 +34,15 @@ func testMerger(t *testing.T, spec BagSpec, payloads ...[]byte) *Merger {
 func TestMergerLeavesOutUnknownGroups(t *testing.T) {
 	spec := testSpec
 	spec.Groups = []string{"us", "new"}
-	for _, valuesOnly := range []bool{false, true} {
-		m := testMerger(t, spec, testBag(testSpec).Seal(valuesOnly))
-		if d := cmp.Diff(map[string][]Point{"us": {{7, 1}}}, samples(spec.Groups, m.Sample)); d != "" {
-			t.Errorf("values only %v: (-want +got)\n%s", valuesOnly, d)
-		}
+	m := testMerger(t, spec, testBag(testSpec).Seal())
+	if d := cmp.Diff(map[string][]Point{"us": {{7, 1}}}, samples(spec.Groups, m.Sample)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
 // The same payload twice is the same users twice.
 func TestMergerCountsUserOnce(t *testing.T) {
-	payload := testBag(testSpec).Seal(false)
+	payload := testBag(testSpec).Seal()
 	want := map[string][]Point{"eu": {{-1, 1}, {5, 2}}, "us": {{7, 1}}}
 	if d := cmp.Diff(want, samples(testSpec.Groups, testMerger(t, testSpec, payload, payload).Sample)); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -51,13 +51,13 @@ func TestMergerCountsUserOnce(t *testing.T) {
 
 // Times are written relative to the window, which makes them short, and read back absolute.
 func TestPayloadTimes(t *testing.T) {
-	payload := testBag(testSpec).Seal(false)
+	payload := testBag(testSpec).Seal()
 	p, err := decodePayload(payload, testSpec.Window.Start)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.groups[1].orders; p.groups[1].name != "us" || len(got) != 1 || got[0] != 1e18+5 {
-		t.Errorf("group %q has times %v, want that of us: 1e18+5", p.groups[1].name, got)
+	if r := p.groups[1].rows(); r.name != "us" || !r.next() || r.order != 1e18+5 || r.next() {
+		t.Errorf("group %q has a row of time %d, want one of us: 1e18+5", r.name, r.order)
 	}
 	raw, err := decompress(payload)
 	if err != nil {
@@ -79,15 +79,13 @@ func TestPayloadKeepsExtremes(t *testing.T) {
 				events = append(events, event{string(rune('a' + len(events)%9)), "", time, value})
 			}
 		}
-		for _, valuesOnly := range []bool{false, true} {
-			b := fillBag(spec, events)
-			if d := cmp.Diff(b.Sample(0), testMerger(t, spec, b.Seal(valuesOnly)).Sample(0)); d != "" {
-				t.Errorf("policy %s, values only %v: (-want +got)\n%s", policy, valuesOnly, d)
-			}
+		b := fillBag(spec, events)
+		if d := cmp.Diff(b.Sample(0), testMerger(t, spec, b.Seal()).Sample(0)); d != "" {
+			t.Errorf("policy %s: (-want +got)\n%s", policy, d)
 		}
-		half := fillBag(spec, events[:18]).Seal(false)
+		half := fillBag(spec, events[:18]).Seal()
 		if d := cmp.Diff(model(func() BagSpec { s := spec; s.MaxGroups = 1; return s }(), events)[""],
-			testMerger(t, spec, fillBag(spec, events[18:]).Seal(false), half).Sample(0)); d != "" {
+			testMerger(t, spec, fillBag(spec, events[18:]).Seal(), half).Sample(0)); d != "" {
 			t.Errorf("policy %s, merged: (-want +got)\n%s", policy, d)
 		}
 	}
@@ -96,56 +94,59 @@ func TestPayloadKeepsExtremes(t *testing.T) {
 func TestMergerRefuses(t *testing.T) {
 	f := func(data []byte, want string) {
 		t.Helper()
-		m := testMerger(t, testSpec, testBag(testSpec).Seal(false))
-		before := samples(testSpec.Groups, m.Sample)
-		if err := m.Add(data, testSpec.Window); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v does not say %q", err, want)
+		m, payload := NewMerger(testSpec, 1<<20), testBag(testSpec).Seal()
+		for m.Pass() {
+			if err := m.Add(payload, testSpec.Window); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Add(data, testSpec.Window); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v does not say %q", err, want)
+			}
 		}
-		if d := cmp.Diff(before, samples(testSpec.Groups, m.Sample)); d != "" {
+		if d := cmp.Diff(samples(testSpec.Groups, testMerger(t, testSpec, payload).Sample), samples(testSpec.Groups, m.Sample)); d != "" {
 			t.Errorf("%s: samples changed (-before +after)\n%s", want, d)
 		}
 	}
 	other := testSpec
 	other.Policy = First
-	f(testBag(other).Seal(true), `policy "first", not "last"`)
-	other = testSpec
-	other.MaxGroups = 3
-	f(testBag(other).Seal(true), "up to 3 groups, more than 2")
+	f(testBag(other).Seal(), `policy "first", not "last"`)
 	f(nil, "empty")
 	f([]byte("nonsense"), "payload of 8 bytes")
 
 	raw := func(b ...byte) []byte { return compress(b) }
 	last := byte(Last.code())
+	user := slices.Repeat([]byte{7}, 16)
+	eu := func(b ...byte) []byte { return slices.Concat([]byte{1, 0, last, 1, 1, 2, 'e', 'u'}, b, user, user) }
 	f(raw(), "version")
 	f(raw(9, 0, 0), "version 9")
-	f(raw(1, 2, 0), "kind 2")
+	f(raw(1, 1, 0), "kind 1") // once a payload without users
 	f(raw(1, 0, 5), "policy 5")
-	f(raw(1, 1, last, 1), "groups")
-	f(raw(1, 1, last, 1, 200, 1), "groups: 200 do not fit")
-	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 0, 0), "without rows")
-	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 99, 0, 1), "rows: 99 do not fit")
-	f(raw(1, 1, last, 1, 1, 99, 'e', 'u', 1, 0), "name: 99 do not fit")
-	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 1, 0, 0), "count of users outside")
-	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 2, 0, 0, 1, 1), "values are not ascending")
-	f(raw(1, 1, last, 1, 1, 2, 'e', 'u', 1, 0, 1, 0), "1 bytes too many")
-	f(raw(1, 1, last, 1, 2, 2, 'e', 'u', 1, 0, 1, 2, 'e', 'u', 1, 0, 1), "groups are not ascending")
-	f(raw(slices.Concat([]byte{1, 1, last, 1, 1, 2, 'e', 'u', 1, 0}, slices.Repeat([]byte{0xff}, 9), []byte{1})...), "count of users outside")
-	f(raw(slices.Concat([]byte{1, 1, last, 1, 1, 2, 'e', 'u', 1, 0}, slices.Repeat([]byte{0xff}, 11))...), "count: not a number")
-	f(raw(slices.Concat([]byte{1, 1, last, 1, 1, 2, 'e', 'u', 2, 2}, slices.Repeat([]byte{0xff}, 9), []byte{1, 1, 1})...), "values are not ascending")
+	f(raw(1, 0, last, 1), "groups")
+	f(raw(1, 0, last, 1, 200, 1), "groups: 200 do not fit")
+	f(raw(eu(0)...), "without rows")
+	f(raw(eu(99)...), "rows: 99 do not fit")
+	f(raw(slices.Concat([]byte{1, 0, last, 1, 1, 99, 'e', 'u'}, user)...), "name: 99 do not fit")
+	f(raw(eu(1, 0, 0)...), "16 bytes too many")
+	f(raw(eu(2, 0, 0, 0)...), "users: 32 bytes wanted, 31 left")
+	f(raw(slices.Concat([]byte{1, 0, last, 1, 2, 2, 'e', 'u', 1, 0, 0}, user, []byte{2, 'e', 'u', 1, 0, 0}, user)...), "groups are not ascending")
+	f(raw(eu(slices.Concat([]byte{2, 2}, slices.Repeat([]byte{0xff}, 11))...)...), "value: not a number")
+	f(raw(eu(slices.Concat([]byte{2, 2}, slices.Repeat([]byte{0xff}, 9), []byte{1, 0, 0})...)...), "values are not ascending")
 }
 
 // A changed payload is an error or, where the change means nothing to zstd, the same; never another sample.
 func TestMergerNoticesAnyChangedBit(t *testing.T) {
-	payload := testBag(testSpec).Seal(false)
+	payload := testBag(testSpec).Seal()
 	want := samples(testSpec.Groups, testMerger(t, testSpec, payload).Sample)
 	refused := 0
 	for i := range 8 * len(payload) {
-		p, m := slices.Clone(payload), NewMerger(testSpec)
+		p, m := slices.Clone(payload), NewMerger(testSpec, 1<<20)
+		m.Pass()
 		p[i/8] ^= 1 << (i % 8)
 		if err := m.Add(p, testSpec.Window); err != nil {
 			refused++
 			continue
 		}
+		m.Pass()
 		if d := cmp.Diff(want, samples(testSpec.Groups, m.Sample)); d != "" {
 			t.Fatalf("bit %d: (-want +got)\n%s", i, d)
 		}
@@ -154,7 +155,9 @@ func TestMergerNoticesAnyChangedBit(t *testing.T) {
 		t.Errorf("only %d of %d changed bits were refused", refused, 8*len(payload))
 	}
 	for i := range payload {
-		if err := NewMerger(testSpec).Add(payload[:i], testSpec.Window); err == nil {
+		m := NewMerger(testSpec, 1<<20)
+		m.Pass()
+		if err := m.Add(payload[:i], testSpec.Window); err == nil {
 			t.Fatalf("cut off after %d of %d bytes and accepted", i, len(payload))
 		}
 	}
@@ -165,15 +168,13 @@ func FuzzMerger(f *testing.F) {
 	for _, policy := range policies {
 		spec := testSpec
 		spec.Policy = policy
-		for _, valuesOnly := range []bool{false, true} {
-			payload := testBag(spec).Seal(valuesOnly)
-			f.Add(payload, byte(policy.code()))
-			raw, err := decompress(payload)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(raw, byte(policy.code()))
+		payload := testBag(spec).Seal()
+		f.Add(payload, byte(policy.code()))
+		raw, err := decompress(payload)
+		if err != nil {
+			f.Fatal(err)
 		}
+		f.Add(raw, byte(policy.code()))
 	}
 	f.Add([]byte{}, byte(0))
 	f.Add([]byte{1, 0, 0, 1, 1, 2, 'e', 'u', 0xff, 0xff, 0xff, 0xff, 0x0f}, byte(0))
@@ -181,8 +182,10 @@ func FuzzMerger(f *testing.F) {
 		spec := testSpec
 		spec.Policy = policies[int(policy)%len(policies)]
 		for _, d := range [][]byte{data, compress(data)} {
-			m := NewMerger(spec)
+			m := NewMerger(spec, 1<<20)
+			m.Pass()
 			err := m.Add(d, spec.Window)
+			m.Pass()
 			all := samples(spec.Groups, m.Sample)
 			if err != nil && len(all) > 0 {
 				t.Fatalf("%v, and yet %v", err, all)

@@ -102,7 +102,7 @@ func (s Schedule) Next(w Window) (Window, bool) { return s.After(w.End) }
 // aligned, and false if there is none.
 func (s Schedule) After(end int64) (Window, bool) {
 	if first := s.First(); end < first.End {
-		return first, first.End <= s.last() // else it ended before it began
+		return first, first.End <= s.last() // otherwise it would end before it begins
 	}
 	if end >= s.last() {
 		return Window{}, false

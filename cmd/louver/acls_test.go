@@ -151,9 +151,9 @@ func (g *guarded) holds(topic string) bool {
 }
 
 // TestEveryRightIsNeeded runs a service with all rights that topics lists, which works, and one without each of them,
-// which says which right it lacks and on what.
+// which says which right it lacks and on what. Each but the one to delete parts is needed to work.
 func TestEveryRightIsNeeded(t *testing.T) {
-	const lines = 15
+	const lines = 16
 	users := []string{"all"}
 	for i := range lines {
 		users = append(users, fmt.Sprintf("without%d", i))
@@ -183,6 +183,10 @@ func TestEveryRightIsNeeded(t *testing.T) {
 			named := strings.Contains(log, "the right "+g.right+" on") || strings.Contains(log, "grant "+g.right)
 			return named && strings.Contains(log, g.name)
 		})
+		if g.right == "Delete" { // what holds personal data is kept for longer, and that is all
+			kafkatest.Await(t, "the service of user "+g.user+" works without the right Delete", g.works)
+			continue
+		}
 		if g.missing >= 0 && g.works() {
 			t.Errorf("the service of user %s works without the right %s on %s", g.user, g.right, g.name)
 		}

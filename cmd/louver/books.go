@@ -9,8 +9,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/release"
 	"github.com/louver/louver/stream/topics"
 )
 
@@ -90,8 +94,15 @@ func (c *auditCommand) Run(app *App) error {
 		return err
 	}
 	audit := ledger.NewAudit()
+	if audit.Learner, err = c.measures(conn, app); err != nil {
+		return err
+	}
 	at := func(m outputs.Message) ledger.Position {
 		return ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}
+	}
+	// Before the entries are read, so that those which a checkpoint tells of are among them.
+	if err := stream.Checkpoints(app.Context, conn.Client, r.Fetch, c.AppID, audit.Checkpoint); err != nil {
+		return classed(err)
 	}
 	for topic := range published {
 		err := r.All(app.Context, []string{topic}, func(m outputs.Message) error {
@@ -123,16 +134,32 @@ func (c *auditCommand) Run(app *App) error {
 	return nil
 }
 
+// measures knows the definitions of all streams; nil if the app has agreed on none.
+func (c *auditCommand) measures(conn *kafkaconn.Conn, app *App) (ledger.Learner, error) {
+	state, err := control.Read(app.Context, agreedOn(conn, app, c.AppID))
+	if err != nil {
+		return nil, classed(err)
+	}
+	if state.Epoch() == 0 {
+		return nil, nil
+	}
+	editions, err := state.Editions(control.Wanted{})
+	if err != nil {
+		return nil, classed(err)
+	}
+	return release.NewMeasures(editions), nil
+}
+
 func printFindings(w io.Writer, found ledger.Findings) {
 	for _, f := range found.Faults {
 		_, _ = fmt.Fprintln(w, f)
 	}
 	verdict := "ok"
 	if !found.OK {
-		verdict = fmt.Sprintf("%d faults", found.FaultCount)
+		verdict = plural(found.FaultCount, "fault")
 	}
-	_, _ = fmt.Fprintf(w, "%s: %d ledger entries, %d outputs, %d match the ledger, %d pending, %d no longer in the output topics\n",
-		verdict, found.Entries, found.Outputs, found.Matched, found.Pending, found.Absent)
+	_, _ = fmt.Fprintf(w, "%s: %s, %s, %d match the ledger, %d pending, %d no longer in the output topics, %s and the priors of %s as the ledger gives them\n",
+		verdict, plural(found.Entries, "ledger entry"), plural(found.Outputs, "output"), found.Matched, found.Pending, found.Absent, plural(found.Checkpoints, "checkpoint"), plural(found.Priors, "window"))
 }
 
 // entries reads the committed records of the app's ledger.

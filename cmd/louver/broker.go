@@ -31,7 +31,7 @@ func (c *brokerCommand) Run(app *App) error {
 		return err
 	}
 	defer broker.Close()
-	_, _ = fmt.Fprintf(app.Out, "the embedded broker listens on %s; Ctrl-C ends it\n", c.Listen)
+	_, _ = fmt.Fprintf(app.Out, "the embedded broker listens on %s; Ctrl-C stops it\n", c.Listen)
 	<-ctx.Done()
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// printBudgets writes what streams and budgets have spent for people.
+// printBudgets writes a table of what streams and budgets have spent.
 func printBudgets(w io.Writer, width int, r ledger.Report) error {
 	var streams, budgets [][]string
 	for _, s := range r.Streams {
@@ -25,22 +25,22 @@ func printBudgets(w io.Writer, width int, r ledger.Report) error {
 		budgets = append(budgets, []string{b.Budget, spentOf(b), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
 			fmt.Sprint(b.WindowsLeft), exhausted, nextReturn(b)})
 	}
-	if err := writeTable(w, width, []string{"stream", "budget", "ε spent", "ε in all", "windows left", "next return"}, streams); err != nil {
+	if err := writeTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"}, streams); err != nil {
 		return err
 	}
-	return writeTable(w, width, []string{"budget", "ε spent", "left", "ε in all", "windows left", "exhausted", "next return"}, budgets)
+	return writeTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets)
 }
 
 // spentOf is what counts against the limit.
 func spentOf(b ledger.Figures) string {
 	text := fmt.Sprintf("%s of %s", bounded(b.EpsilonSpent), b.EpsilonLimit)
 	if b.Per == "forever" {
-		return text + " for ever"
+		return text + " in total"
 	}
 	return text + " per " + b.Per
 }
 
-// bounded is an ε, or that there is none.
+// bounded writes an ε, or "no bound".
 func bounded[N fmt.Stringer](epsilon *N) string {
 	if epsilon == nil {
 		return "no bound"

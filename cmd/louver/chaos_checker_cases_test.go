@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -37,7 +38,7 @@ func newStory() *story {
 		start := storyStart.Add(time.Duration(i) * storySize)
 		e := ledger.Entry{Format: ledger.Format, App: "app", Stream: "s", Budget: "b", Input: "in", Output: "out", WindowStart: start, WindowEnd: start.Add(storySize),
 			DueAt: start.Add(storySize + storyGrace), ReleasedAt: start.Add(storySize + storyGrace), Every: storySize, Limit: limit,
-			Price: []budget.Item{{Cost: budget.Cost{Kind: budget.Pure, Epsilon: decimal.NewFromInt(1)}, Times: 3}}}
+			Price: []budget.Item{{Promise: privacy.NewPure(decimal.NewFromInt(1)), Times: 3}}}
 		for _, name := range s.streams[0].newest().releases {
 			e.Releases = append(e.Releases, ledger.Release{Name: name, Statistic: "count", Mechanism: "geometric", Epsilon: decimal.NewFromInt(1)})
 		}
@@ -225,7 +226,7 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 			e.Reason, e.Groups = "", s.entries[0].Groups
 		}, want: verdict{overspent: 1}},
 		{name: "a window charges too little", plan: func(s *story) {
-			s.first().Price = []budget.Item{{Cost: budget.Cost{Kind: budget.Pure, Epsilon: decimal.NewFromInt(1)}, Times: 2}}
+			s.first().Price = []budget.Item{{Promise: privacy.NewPure(decimal.NewFromInt(1)), Times: 2}}
 		}, want: verdict{overspent: 1}},
 		{name: "another budget is charged", plan: func(s *story) { s.first().Budget = "c" }, want: verdict{overspent: 1}},
 		{name: "a figure is published that nobody charged", logs: func(e *evidence) { e.ledger = e.ledger[:4] }, want: verdict{missing: 1, overspent: 6}},

@@ -59,8 +59,9 @@ func (c *chaos) finish(deeds []deed) {
 		events, certain, aborted, len(c.all), time.Since(c.began).Round(time.Second))
 	audit := louver(c.t, c.broker, "audit", "--app-id", c.names.App)
 	if err := audit.Wait(); err != nil {
-		c.t.Errorf("audit: %v\n%s", err, audit.log.String())
+		c.t.Errorf("audit: %v", err)
 	}
+	c.t.Log("audit: ", audit.log.String())
 	fmt.Println(v)
 }
 

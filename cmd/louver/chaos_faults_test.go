@@ -73,6 +73,7 @@ var chaosFaults = []fault{
 		c.broker.Kill(c.t)
 		c.wait(c.between(3, 15))
 		c.broker.Start(c.t)
+		c.down = time.Now()
 		return true
 	}},
 	{"connections are cut", 4, func(c *chaos) bool {

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +41,7 @@ type chaos struct {
 	members []*member
 	all     []*member // those that have ended too
 	repairs []repair
+	down    time.Time // when all brokers were last started again
 	faults  int
 
 	watching sync.WaitGroup
@@ -176,7 +180,7 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 // start starts a process.
 func (c *chaos) start() {
 	m := &member{name: fmt.Sprint("process ", len(c.all)+1), ended: make(chan error, 1),
-		process: louver(c.t, c.broker, "run", "--streams", c.file, "--app-id", c.names.App, "--shutdown-timeout", "2m")}
+		process: louver(c.t, c.broker, "run", "--streams", c.file, "--app-id", c.names.App, "--shutdown-timeout", "2m", "--checkpoint-every", "8")}
 	go func() { m.ended <- m.Wait() }()
 	c.members, c.all = append(c.members, m), append(c.all, m)
 }
@@ -280,13 +284,25 @@ func (c *chaos) look(now time.Time) {
 			m.do()
 		}
 	}
-	for _, m := range c.members {
+	for _, m := range slices.Clone(c.members) {
 		select {
 		case err := <-m.ended:
-			c.t.Fatalf("%s has ended by itself: %v\n%s", m.name, err, tail(m.log.String()))
+			if !c.unreached(m, err) {
+				c.t.Fatalf("%s has ended by itself: %v\n%s", m.name, err, tail(m.log.String()))
+			}
+			c.remove(m)
+			c.start()
 		default:
 		}
 	}
+}
+
+// unreached says whether a process gave up because it met no broker when it started, while they were all down or just
+// starting. Whatever runs it starts it again, as the chaos does.
+func (c *chaos) unreached(m *member, err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == exitBroker && time.Since(c.down) < 2*time.Minute &&
+		strings.Contains(m.log.String(), "no Kafka broker answered")
 }
 
 // note remembers a fault.

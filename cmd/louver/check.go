@@ -13,7 +13,7 @@ import (
 type checkCommand struct {
 	KafkaSettings
 	AppSettings
-	Connect bool     `help:"Also check on the cluster that the topics exist and keep their records as they must. Say from which window on the files would change something."`
+	Connect bool     `help:"Also check on the cluster that the topics exist and keep their records for long enough. Say from which window on the files would change something."`
 	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
 	Format  string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
 	JSON    bool     `name:"json" help:"The same as --format json."`
@@ -24,7 +24,7 @@ func (checkCommand) Help() string {
 	return `Checks all streams files together. For every stream it prints what one user can lose in a window, how long the budget
 lasts, and the mechanism, charge and error of each release. Then come the topics and rights that the streams need.
 
-All mistakes go to standard error, each in a line "file:line: …", and the exit code is 1.`
+All mistakes go to standard error, each on a line "file:line: …", and the exit code is 1.`
 }
 
 // Run checks and prints.
@@ -48,27 +48,45 @@ func (c *checkCommand) Run(app *App) error {
 		return err
 	}
 	if c.Format == "json" {
-		err = writeJSON(app.Out, found)
-	} else {
-		err = found.print(app)
+		return c.printJSON(app, file, found)
 	}
-	if err != nil || !c.Connect {
+	if err := found.print(app); err != nil || !c.Connect {
 		return err
 	}
-	return c.onCluster(app, file)
+	warn := func(line string) { _, _ = fmt.Fprintln(app.Err, line) }
+	return c.onCluster(app, file, warn, func(agreed agreement) error { return printPreview(app, agreed, file) })
 }
 
-// onCluster verifies the topics, and says what the files would change.
-func (c *checkCommand) onCluster(app *App, file *config.File) error {
+// printJSON prints all that is found out, on the cluster too, as one document.
+func (c *checkCommand) printJSON(app *App, file *config.File, found *examination) error {
+	var failure error
+	if c.Connect {
+		warn := func(line string) { found.Warnings = append(found.Warnings, line) }
+		failure = c.onCluster(app, file, warn, func(agreed agreement) error {
+			p, err := agreed.foresee(app.Context, file)
+			if err == nil {
+				found.Preview = newForeseen(p)
+			}
+			return err
+		})
+	}
+	if err := writeJSON(app.Out, found); err != nil {
+		return err
+	}
+	return failure
+}
+
+// onCluster verifies the topics, and has preview say what the files would change.
+func (c *checkCommand) onCluster(app *App, file *config.File, warn func(string), preview func(agreement) error) error {
 	conn, err := c.connect(app.Context, app)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams)); err != nil || c.Format == "json" {
+	if err := topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams), warn); err != nil {
 		return classed(err)
 	}
-	return printPreview(app, agreedOn(conn, app, c.AppID), file)
+	return preview(agreedOn(conn, app, c.AppID))
 }
 
 // refuse prints what is wrong with streams files.

@@ -40,13 +40,13 @@ func TestCheckText(t *testing.T) {
 	}
 	for _, want := range []string{
 		"stream checkout (" + path + ":6)\n",
-		"windows of 15m, drawn 30s after their end\n",
-		"one user counts in 2 of 3 groups and can lose ε 0.14 in a window, paid by budget shoppers\n",
-		"│ p50     │ median    │ margin    │ 0.05 │ 0.1             │ p41.4–p55.7 (± 398.1 ranks) │ useful",
-		"│ users   │ count     │ geometric │ 0.02 │ 0.04            │ ± 150 users                 │ useful",
+		"windows of 15m, drawn 30s after they end\n",
+		"one user counts in 2 of 3 groups and can lose ε 0.14 in a window; budget shoppers pays\n",
+		"│ p50     │ median    │ margin    │ 0.05 │ 0.1               │ p41.4–p55.7 (± 398.1 ranks) │ useful",
+		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users                 │ useful",
 		"  5000 users expected in a window and group\n",
 		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule needs ε 13.44\n" +
-			"  what one user does in any 24h falls into up to 97 windows, which cost at most ε 13.58\n  lasts for ever\n",
+			"  what one user does in any 24h falls into up to 97 windows, costing at most ε 13.58\n  lasts for ever\n",
 		"checkout.events", "louver.ledger", "│ transactional-id │ louver.…         │ Write ",
 	} {
 		if !strings.Contains(got.out, want) {
@@ -62,11 +62,11 @@ func TestCheckText(t *testing.T) {
 func TestCheckOverlap(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	for window, want := range map[string][2]string{
-		"size: 24h":             {"", "falls into up to 2 windows, which cost at most ε 0.28\n"},
-		"size: 24h, every: 1h":  {"one event falls into up to 24 windows, which cost its user at most ε 3.36\n", "falls into up to 48 windows, which cost at most ε 6.72\n"},
-		"size: 20h, every: 10m": {"one event falls into up to 120 windows, which cost its user at most ε 16.8\n", "falls into up to 264 windows, which cost at most ε 36.96\n"},
-		"size: 1h, every: 5m":   {"one event falls into up to 12 windows, which cost its user at most ε 1.68\n", "falls into up to 300 windows, which cost at most ε 42\n"},
-		"size: 1h, every: 4m":   {"one event falls into up to 15 windows, which cost its user at most ε 2.1\n", "falls into up to 375 windows, which cost at most ε 48\n"}, // the limit of two periods
+		"size: 24h":             {"", "falls into up to 2 windows, costing at most ε 0.28\n"},
+		"size: 24h, every: 1h":  {"one event falls into up to 24 windows, which cost its user at most ε 3.36\n", "falls into up to 48 windows, costing at most ε 6.72\n"},
+		"size: 20h, every: 10m": {"one event falls into up to 120 windows, which cost its user at most ε 16.8\n", "falls into up to 264 windows, costing at most ε 36.96\n"},
+		"size: 1h, every: 5m":   {"one event falls into up to 12 windows, which cost its user at most ε 1.68\n", "falls into up to 300 windows, costing at most ε 42\n"},
+		"size: 1h, every: 4m":   {"one event falls into up to 15 windows, which cost its user at most ε 2.1\n", "falls into up to 375 windows, costing at most ε 48\n"}, // the limit of two periods
 	} {
 		got := commandLine(t, "", "check", file(t, "s.yaml", strings.Replace(streamsFile, "size: 15m", window, 1)+"    on_exhausted: withhold\n"))
 		if got.code != exitDone || !strings.Contains(got.out, want[0]) || !strings.Contains(got.out, want[1]) || want[0] == "" && strings.Contains(got.out, "one event") {
@@ -128,7 +128,7 @@ func TestCheckMistakes(t *testing.T) {
 	path := file(t, "s.yaml", strings.NewReplacer("size: 15m", "size: 15x", "statistic: median", "statistic: medium").Replace(streamsFile))
 	want := []string{
 		path + `:12: streams[checkout].window.size: 15x is not a duration; want a duration of whole seconds, for example 15m`,
-		path + `:14: streams[checkout].releases[p50].statistic: "medium"; want median, quantile, quantiles, mode, mean, sum, trimmed_mean, count or outside`,
+		path + `:14: streams[checkout].releases[p50].statistic: "medium"; want median, quantile, quantiles, mode, mean, sum, trimmed_mean, variance, stddev, count or outside`,
 	}
 	if got := commandLine(t, "", "check", path); got.code != exitInvalid || got.out != "" || got.err != strings.Join(want, "\n")+"\n" {
 		t.Errorf("%+v", got)
@@ -144,9 +144,9 @@ func TestCheckMistakes(t *testing.T) {
 func TestCheckWarnings(t *testing.T) {
 	for edit, want := range map[string]string{
 		"epsilon: 0.05":  "",
-		"epsilon: 11":    `:14: warning: streams[checkout].releases[p50].epsilon: ε 11 hides next to nothing of a person; want 1 or less`,
-		"epsilon: 5.1":   `:6: warning: streams[checkout]: one window costs a user ε 10.24, which hides next to nothing; want fewer or cheaper releases, or max_groups below 2, by which all of them are multiplied`,
-		"epsilon: 0.001": `:14: warning: streams[checkout].releases[p50]: an error of up to `,
+		"epsilon: 11":    `:14: warning: streams[checkout].releases[p50].epsilon: ε 11 hardly protects anyone; want 1 or less`,
+		"epsilon: 5.1":   `:6: warning: streams[checkout]: one window costs a user ε 10.24, which hardly protects anyone; want fewer or cheaper releases, or max_groups below 2, which multiplies their cost`,
+		"epsilon: 0.001": `:14: warning: streams[checkout].releases[p50]: the error can reach `,
 	} {
 		text := strings.NewReplacer("epsilon: 0.05", edit, "epsilon: 24, per", "epsilon: 100000, per", "  - {name: spare, epsilon: 1, per: forever}\n", "").Replace(streamsFile)
 		want = strings.NewReplacer(":14:", ":13:", ":6:", ":5:").Replace(want)
@@ -157,27 +157,36 @@ func TestCheckWarnings(t *testing.T) {
 	}
 }
 
+func TestCheckTellsOfAKeyWithoutEffect(t *testing.T) {
+	path := file(t, "s.yaml", strings.NewReplacer("user: user_id", "user: user_id, user_partitioned: true", "  - {name: spare, epsilon: 1, per: forever}\n", "").Replace(streamsFile))
+	got := commandLine(t, "", "check", path)
+	want := path + ":5: warning: streams[checkout].input.user_partitioned: has no effect: users are always compared across partitions, because adding partitions moves users; leave it out\n"
+	if got.code != exitDone || got.err != want {
+		t.Errorf("exit code %d, warnings %q; want %q", got.code, got.err, want)
+	}
+}
+
 func TestCheckWarnsOfNoise(t *testing.T) {
 	const alone = "      - {name: p50, statistic: median, epsilon: 0.05}\n"
 	for _, c := range []struct{ release, edit, want string }{
-		{"{name: x, statistic: count, above: 800, epsilon: 0.0005}", "", "streams[checkout].releases[x]: a noise of up to 5991 users is more than the 5000 expected; want"},
-		{"{name: x, statistic: mode, epsilon: 0.002}", "", "streams[checkout].releases[x]: a mode has to be 6974 users ahead to be found, of 5000 expected; want"},
+		{"{name: x, statistic: count, above: 800, epsilon: 0.0005}", "", "streams[checkout].releases[x]: the noise can reach 5991 users, but only 5000 are expected; want"},
+		{"{name: x, statistic: mode, epsilon: 0.002}", "", "streams[checkout].releases[x]: the mode is found only if it leads by 6974 users, but only 5000 are expected; want"},
 		{"{name: x, statistic: mode, epsilon: 0.1}", "", ""},
-		{"{name: x, statistic: quantiles, p: [0.5, 0.99], epsilon: 0.1}", "", "streams[checkout].releases[x.p99]: an error of up to "},
+		{"{name: x, statistic: quantiles, p: [0.5, 0.99], epsilon: 0.1}", "", "streams[checkout].releases[x.p99]: the error can reach "},
 		{"{name: x, statistic: quantiles, p: [0.5, 0.75], epsilon: 0.1}", "", ""},
-		{"{name: x, statistic: mean, clip: none, epsilon: 0.0007}", "", "streams[checkout].releases[x]: an error of up to "},
+		{"{name: x, statistic: mean, clip: none, epsilon: 0.0007}", "", "streams[checkout].releases[x]: the error can reach "},
 		{"{name: x, statistic: mean, clip: none, epsilon: 0.1}", "", ""},
 		{"{name: x, statistic: mean, epsilon: 0.0079}", "", "streams[checkout].releases[x]: ε 0.0079 times 5000 expected users is 39.5, too little to find an interval to clip values to; want at least 40"},
 		{"{name: x, statistic: mean, epsilon: 0.008}", "", ""},
 		{"{name: x, statistic: sum, epsilon: 0.0079}", "", "too little to find an interval"},
 		{"{name: x, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: 0.0002}", "",
-			"streams[checkout].releases[x].delta: with δ 0.0002 one of 5000 expected users may be given away in every window; want far less than 1/5000"},
+			"streams[checkout].releases[x].delta: with δ 0.0002, every window may reveal one of the 5000 expected users; want far less than 1/5000"},
 		{"{name: x, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: 0.00000001}", "", ""},
 		{"{name: x, statistic: mode, epsilon: 0.1}", "min_users: {count: 150, release: users}",
-			"streams[checkout].min_users.count: 150 is within the noise of release users, ± 150 users: windows of nobody may pass; want more than 150, or a larger epsilon"},
+			"streams[checkout].min_users.count: 150 is within the noise of release users (± 150 users), so even an empty window may pass; want more than 150, or a larger epsilon"},
 		{"{name: x, statistic: mode, epsilon: 0.1}", "min_users: {count: 151, release: users}", ""},
 	} {
-		text := strings.NewReplacer(alone, "      - "+c.release+"\n", "epsilon: 24, per: 24h", "epsilon: 24, delta: 0.5, per: 24h", "  - {name: spare, epsilon: 1, per: forever}\n", "",
+		text := strings.NewReplacer(alone, "      - "+c.release+"\n", "epsilon: 24, per: 24h", "epsilon: 24, delta: 0.09, per: 2h", "  - {name: spare, epsilon: 1, per: forever}\n", "",
 			"    output:", "    "+c.edit+"\n    output:").Replace(streamsFile)
 		got := commandLine(t, "", "check", file(t, "s.yaml", text))
 		if got.code != exitDone || !strings.Contains(got.err, c.want) || (c.want == "") != (got.err == "") {
@@ -192,7 +201,7 @@ func TestCheckWarnsOfTwoBudgets(t *testing.T) {
 	text := strings.Replace(streamsFile, "  - {name: spare, epsilon: 1, per: forever}\n", "", 1) +
 		strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers", "budget: {epsilon: 20, per: 24h}").Replace(second)
 	path := file(t, "s.yaml", text)
-	want := path + ":17: warning: streams[again]: reads checkout.events as stream checkout does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both, or fresh: true if that is meant\n"
+	want := path + ":17: warning: streams[again]: reads topic checkout.events, as stream checkout does, but another budget pays, so users of the topic can lose the sum of both; want one budget for both, or fresh: true if that is intended\n"
 	if got := commandLine(t, "", "check", path); got.code != exitDone || got.err != want {
 		t.Errorf("%+v\nwant %s", got, want)
 	}
@@ -208,13 +217,13 @@ func TestCheckBacklog(t *testing.T) {
 		paid       int64
 		want       string
 	}{
-		{"all are paid", old, windows, "  it starts 2020-01-01T00:00:00Z: 241487 windows are over already and will be released at once\n  they cost a user ε 33808.18 in all\n"},
+		{"all are paid", old, windows, "  it starts at 2020-01-01T00:00:00Z: 241487 windows already over, to be released at once\n  in total they cost a user ε 33808.18\n"},
 		{"a rolling budget withholds", strings.Replace(old, "budget: shoppers", "budget: {epsilon: 6.72, per: 24h}\n    on_exhausted: withhold", 1), 2515*48 + 47,
-			"  the budget pays for 120767 of them, which cost a user ε 16907.38 in all; 120720 are withheld\n"},
+			"  the budget pays for 120767 of them, which cost a user ε 16907.38 in total, and withholds 120720\n"},
 		{"a budget for ever withholds", strings.Replace(old, "budget: shoppers", "budget: {epsilon: 1, per: forever}\n    on_exhausted: withhold", 1), 7,
-			"  the budget pays for 7 of them, which cost a user ε 0.98 in all; 241480 are withheld\n"},
+			"  the budget pays for 7 of them, which cost a user ε 0.98 in total, and withholds 241480\n"},
 		{"none are over", strings.Replace(streamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:45:00Z", 1), 0, ""},
-		{"one is over", strings.Replace(streamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:30:00Z", 1), 1, "  they cost a user ε 0.14 in all\n"},
+		{"one is over", strings.Replace(streamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:30:00Z", 1), 1, ": 1 window already over, to be released at once\n  in total they cost a user ε 0.14\n"},
 		{"it begins now", streamsFile, 0, ""},
 	} {
 		f, err := config.Parse("s.yaml", []byte(c.text), os.LookupEnv)

@@ -11,13 +11,13 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// tooMuch is the ε above which check warns: at e^10 an attacker hardly has to guess.
+// tooMuch is the ε above which check warns. At odds of e^10 an attacker hardly has to guess.
 var tooMuch = decimal.NewFromInt(10)
 
-// leastInformation is the ε·n that clipped means and sums want. From 12 on they may be good; below, they tell nothing.
+// leastInformation is the ε·n that clipped means and sums need. From 12 on they may be good; below, they tell nothing.
 var leastInformation = decimal.NewFromInt(40)
 
-// warner collects what is allowed and seldom meant.
+// warner collects warnings about what is allowed but seldom intended.
 type warner []string
 
 func (w *warner) warn(where, format string, args ...any) {
@@ -36,6 +36,9 @@ func warnings(file *config.File, found *examination) []string {
 		}
 		w.window(s, e)
 		w.minUsers(s, e)
+		if s.Input.UserPartitioned {
+			w.warn(s.Where, "streams[%s].input.user_partitioned: has no effect: users are always compared across partitions, because adding partitions moves users; leave it out", s.Name)
+		}
 	}
 	w.payers(file)
 	for _, b := range file.Budgets {
@@ -49,10 +52,10 @@ func warnings(file *config.File, found *examination) []string {
 // privacy warns of a release that protects hardly anybody.
 func (w *warner) privacy(s *config.Stream, r config.Release) {
 	if r.Query.Epsilon.Cmp(tooMuch) > 0 {
-		w.warn(r.Where, "streams[%s].releases[%s].epsilon: ε %s hides next to nothing of a person; want 1 or less", s.Name, r.Name, r.Query.Epsilon)
+		w.warn(r.Where, "streams[%s].releases[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, r.Name, r.Query.Epsilon)
 	}
 	if users := s.ExpectedUsers; users > 0 && r.Query.Delta.Mul(decimal.NewFromInt(users)).Cmp(decimal.NewFromInt(1)) >= 0 {
-		w.warn(r.Where, "streams[%s].releases[%s].delta: with δ %s one of %d expected users may be given away in every window; want far less than 1/%d",
+		w.warn(r.Where, "streams[%s].releases[%s].delta: with δ %s, every window may reveal one of the %d expected users; want far less than 1/%d",
 			s.Name, r.Name, r.Query.Delta, users, users)
 	}
 }
@@ -62,7 +65,7 @@ func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
 	users := s.ExpectedUsers
 	if v.ValueError != nil {
 		if width := s.Grid.Upper().Sub(s.Grid.Lower()).InexactFloat64(); *v.ValueError >= width/2 {
-			w.warn(r.Where, "streams[%s].releases[%s]: an error of up to %s within bounds %s wide may be all noise; want more users, longer windows, a larger epsilon or narrower bounds",
+			w.warn(r.Where, "streams[%s].releases[%s]: the error can reach %s between bounds that are %s apart, so the value may be all noise; want more users, longer windows, a larger epsilon or narrower bounds",
 				s.Name, v.Release, valueText(v.ValueError, s.Unit), short(width))
 		}
 	}
@@ -70,23 +73,23 @@ func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
 		return
 	}
 	if information := r.Query.Epsilon.Mul(decimal.NewFromInt(users)); strings.HasPrefix(r.Mechanism.Name(), "clipped") && information.LessThan(leastInformation) {
-		w.warn(r.Where, "streams[%s].releases[%s]: ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s: more users, longer windows or a larger epsilon; or clip: none",
+		w.warn(r.Where, "streams[%s].releases[%s]: ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s (more users, longer windows or a larger epsilon), or clip: none",
 			s.Name, v.Release, r.Query.Epsilon, users, information, leastInformation)
 	}
 	switch {
 	case v.RankError != nil && v.Quality == mechanisms.Noise:
-		w.warn(r.Where, "streams[%s].releases[%s]: an error of up to %.0f ranks among %d expected users may be all noise; want more users, longer windows or a larger epsilon",
+		w.warn(r.Where, "streams[%s].releases[%s]: the error can reach %.0f ranks among %d expected users, so the value may be all noise; want more users, longer windows or a larger epsilon",
 			s.Name, v.Release, *v.RankError, users)
 	case v.CountError != nil && *v.CountError >= users:
-		w.warn(r.Where, "streams[%s].releases[%s]: a noise of up to %d users is more than the %d expected; want more users, longer windows or a larger epsilon",
-			s.Name, v.Release, *v.CountError, users)
+		w.warn(r.Where, "streams[%s].releases[%s]: the noise can reach %s, but only %d are expected; want more users, longer windows or a larger epsilon",
+			s.Name, v.Release, plural(*v.CountError, "user"), users)
 	case v.Lead != nil && *v.Lead >= users:
-		w.warn(r.Where, "streams[%s].releases[%s]: a mode has to be %d users ahead to be found, of %d expected; want more users, longer windows, a larger epsilon or a coarser step",
-			s.Name, v.Release, *v.Lead, users)
+		w.warn(r.Where, "streams[%s].releases[%s]: the mode is found only if it leads by %s, but only %d are expected; want more users, longer windows, a larger epsilon or a coarser step",
+			s.Name, v.Release, plural(*v.Lead, "user"), users)
 	}
 }
 
-// window warns of releases that are harmless one by one.
+// window warns of releases that are harmless alone but not together.
 func (w *warner) window(s *config.Stream, e examinedStream) {
 	alone := slices.ContainsFunc(s.Releases, func(r config.Release) bool { return r.Query.Epsilon.Cmp(tooMuch) > 0 })
 	if alone || e.Epsilon.Cmp(tooMuch) <= 0 {
@@ -94,20 +97,20 @@ func (w *warner) window(s *config.Stream, e examinedStream) {
 	}
 	want := "fewer or cheaper releases"
 	if s.MaxGroups > 1 {
-		want += fmt.Sprintf(", or max_groups below %d, by which all of them are multiplied", s.MaxGroups)
+		want += fmt.Sprintf(", or max_groups below %d, which multiplies their cost", s.MaxGroups)
 	}
-	w.warn(s.Where, "streams[%s]: one window costs a user ε %s, which hides next to nothing; want %s", s.Name, e.Epsilon, want)
+	w.warn(s.Where, "streams[%s]: one window costs a user ε %s, which hardly protects anyone; want %s", s.Name, e.Epsilon, want)
 }
 
-// minUsers warns of a threshold that noise alone passes.
+// minUsers warns of a threshold that noise alone can pass.
 func (w *warner) minUsers(s *config.Stream, e examinedStream) {
 	if s.MinUsers == nil {
 		return
 	}
 	for _, r := range e.Releases {
 		if noise := r.Values[0].CountError; r.Release == s.MinUsers.Release && noise != nil && *noise >= s.MinUsers.Count {
-			w.warn(s.Where, "streams[%s].min_users.count: %d is within the noise of release %s, ± %d users: windows of nobody may pass; want more than %d, or a larger epsilon",
-				s.Name, s.MinUsers.Count, r.Release, *noise, *noise)
+			w.warn(s.Where, "streams[%s].min_users.count: %d is within the noise of release %s (± %s), so even an empty window may pass; want more than %d, or a larger epsilon",
+				s.Name, s.MinUsers.Count, r.Release, plural(*noise, "user"), *noise)
 		}
 	}
 }
@@ -119,7 +122,7 @@ func (w *warner) payers(file *config.File) {
 		if other := first[s.Input.Topic]; other == nil {
 			first[s.Input.Topic] = s
 		} else if other.Budget != s.Budget && !other.Fresh && !s.Fresh {
-			w.warn(s.Where, "streams[%s]: reads %s as stream %s does, but another budget pays: the users of that topic can lose the sum of both; want one budget for both, or fresh: true if that is meant",
+			w.warn(s.Where, "streams[%s]: reads topic %s, as stream %s does, but another budget pays, so users of the topic can lose the sum of both; want one budget for both, or fresh: true if that is intended",
 				s.Name, s.Input.Topic, other.Name)
 		}
 	}

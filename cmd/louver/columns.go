@@ -12,13 +12,13 @@ import (
 
 // fileColumns name the columns of a file of events.
 type fileColumns struct {
-	User  string `placeholder:"COLUMN" help:"Column of the user. In JSON lines every column is a field; dots lead into objects."`
+	User  string `placeholder:"COLUMN" help:"Column of the user. In JSON lines a column is a field; dots lead into objects."`
 	Value string `placeholder:"COLUMN" help:"Column of the value."`
 	Time  string `placeholder:"COLUMN" help:"Column of the time."`
 	Group string `placeholder:"COLUMN" help:"Column of the group. Absent: no groups."`
 }
 
-// columns are those that the flags name.
+// columns returns the columns that the flags name.
 func (c fileColumns) columns() (replay.Columns, error) {
 	var missing []string
 	for _, f := range []struct{ flag, value string }{{"--user", c.User}, {"--value", c.Value}, {"--time", c.Time}} {
@@ -32,7 +32,7 @@ func (c fileColumns) columns() (replay.Columns, error) {
 	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}, nil
 }
 
-// meaning says what a reason for rejecting a record means for the columns of a file.
+// meaning translates a reason for rejecting a record to the columns of a file.
 func meaning(r codec.Reason, c replay.Columns) string {
 	switch r {
 	case codec.BadValue:
@@ -44,7 +44,7 @@ func meaning(r codec.Reason, c replay.Columns) string {
 	case codec.Future:
 		return fmt.Sprintf("%s is more than %s ahead of now", c.Time, config.Duration(config.DefaultMaxFuture))
 	}
-	return "the line is not what a stream can read"
+	return "a stream cannot read the line"
 }
 
 // delimiterFlag says what separates the columns of a CSV file.
@@ -64,7 +64,7 @@ func (d delimiterFlag) rune() (rune, error) {
 	return r[0], nil
 }
 
-// fileError gives what went wrong with a file its exit code.
+// fileError gives an error about a file its exit code.
 func fileError(err error) error {
 	var exit *exitError
 	if errors.As(err, &exit) {

@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// completionCommand prints what makes a shell complete our command line.
+// completionCommand prints a shell's completion script.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
@@ -91,7 +91,7 @@ func values(v *kong.Value) []string {
 	return slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" })
 }
 
-// quoteFish writes a text as fish reads it.
+// quoteFish quotes a text for fish.
 func quoteFish(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 }

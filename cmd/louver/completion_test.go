@@ -26,7 +26,7 @@ func TestBashCompletes(t *testing.T) {
 		"louver completion ":              "bash zsh fish",
 		"louver help wat":                 "watch",
 		"louver release --contribution m": "min max",
-		"louver run --http-base":          "", // hidden: refused
+		"louver run --http-base":          "--http-base-path",
 	} {
 		words := strings.Split(line, " ")
 		c := exec.Command(bash, append([]string{"--norc", "-c", script.out + `

@@ -25,10 +25,10 @@ import (
 	"github.com/louver/louver/stream/topics"
 )
 
-// patience is how long an unreachable broker is tried at start.
+// patience is how long the start waits for an unreachable broker.
 const patience = 30 * time.Second
 
-// quiet is how long nothing is said of that.
+// quiet is how long it waits before it says so.
 const quiet = time.Second
 
 // connect reaches the cluster.
@@ -44,7 +44,7 @@ func (s KafkaSettings) connect(ctx context.Context, app *App) (*kafkaconn.Conn, 
 	return conn, nil
 }
 
-// open makes the way to the cluster without using it.
+// open makes the connection without using it.
 func (s KafkaSettings) open() (*kafkaconn.Conn, error) {
 	config, err := s.Config()
 	if err != nil {
@@ -57,8 +57,8 @@ func (s KafkaSettings) open() (*kafkaconn.Conn, error) {
 	return conn, nil
 }
 
-// reach waits for the cluster's first answer: refused credentials are an error at once, an unreachable broker after half
-// a minute, of which it tells beforehand.
+// reach waits for the cluster's first answer. Refused credentials are an error at once, an unreachable broker after
+// half a minute. While it waits, it says so.
 func (s KafkaSettings) reach(ctx context.Context, conn *kafkaconn.Conn, log *zap.Logger) error {
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -108,9 +108,9 @@ func (s KafkaSettings) connectError(err error) error {
 	return fmt.Errorf("brokers %s: %s", brokers, why)
 }
 
-// unreachable says in a few words why no broker answers.
+// unreachable says briefly why no broker answers.
 func unreachable(err error) string {
-	// The end of our patience says nothing; the last failure before it may.
+	// That time ran out explains nothing; the last failure before may.
 	if both := interface{ Unwrap() []error }(nil); errors.As(err, &both) {
 		all := both.Unwrap()
 		err = all[len(all)-1]
@@ -122,7 +122,7 @@ func unreachable(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return "the connection was closed without an answer; brokers that want credentials do that (LOUVER_KAFKA_SASL_MECHANISM)"
+		return "the connection was closed without an answer, as brokers that require credentials do (LOUVER_KAFKA_SASL_MECHANISM)"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "no route to that host"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
@@ -136,7 +136,7 @@ func reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
 	return readerTelling(conn, episode.New(log).Retrying)
 }
 
-// readerTelling is a reader with hooks, made by retrying, that hear of failures that are tried again.
+// readerTelling is a reader with hooks, made by retrying, for failures that are retried.
 func readerTelling(conn *kafkaconn.Conn, retrying func(problem, solved string) func(error)) *outputs.Reader {
 	return &outputs.Reader{Conn: conn, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
 		OnRetry: func(topic string, _ int, err error) {

@@ -25,7 +25,7 @@ type demoCommand struct {
 
 // Help is the long help.
 func (demoCommand) Help() string {
-	return `Without --csv it shows a simulated service. Nobody is behind the numbers, so each private figure stands next to the truth.
+	return `Without --csv it shows a simulated service. Its users are not real, so each private figure stands next to the truth.
 
 With --csv it shows the figures of a file of your own, with the file's own times. The rows may be in any order. All of
 them are sent before the first window closes, so none is late. Times in which nothing happens are skipped.
@@ -35,23 +35,26 @@ them are sent before the first window closes, so none is late. Times in which no
 A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.`
 }
 
-// scene is what a demo is about: where its events come from, and what may be said about them.
+// scene is the subject of a demo: where its events come from, and what may be said about them.
 type scene interface {
 	// streams gives the streams of the demo. Their windows have a fixed start.
 	streams(ctx context.Context, say func(status string)) ([]*config.Stream, error)
-	// begin sends what must be in the topics before the stages start, which close at once every window that is due.
+	// begin sends the events that must be in the topics before the stages start, because these close every due window
+	// at once.
 	begin(ctx context.Context, conn *kafkaconn.Conn, say func(status string)) error
-	// feed sends what comes later. It returns when ctx ends or nothing more comes.
+	// feed sends the later events. It returns when ctx ends or there are no more.
 	feed(ctx context.Context) error
-	// tell adds to a window's figures what the scene knows beyond them.
+	// tell adds what the scene knows to a window's figures.
 	tell(p *picture)
+	// known is what the API tells beyond the figures; nil: nothing.
+	known() func() any
 	// text is what the screen says besides the figures.
 	text() sceneText
 }
 
-// display is where a demo's figures go. It is safe for concurrent use.
+// display shows a demo's figures. It is safe for concurrent use.
 type display interface {
-	// say shows what goes on before the first figures.
+	// say shows what happens before the first figures.
 	say(status string)
 	// show takes the figures of the next window.
 	show(p picture)
@@ -136,7 +139,7 @@ func (c *demoCommand) play(ctx context.Context, s scene, d display, log *zap.Log
 	}, d.over)
 	service := &service{AppSettings: AppSettings{AppID: demoApp}, TopicSettings: TopicSettings{TopicsCreate: true, TopicsReplication: 1},
 		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings, stages: stream.Stages,
-		streams: streams, conn: conn, log: log, anyPort: true, since: start(streams), released: shown.add, listening: d.listening}
+		streams: streams, conn: conn, log: log, anyPort: true, since: start(streams), released: shown.add, listening: d.listening, demo: s.known()}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return service.run(ctx) })
 	group.Go(func() error { return stoppedAs(ctx, s.feed(ctx)) })
@@ -152,8 +155,8 @@ func start(streams []*config.Stream) time.Time {
 	return time.Unix(0, first)
 }
 
-// inputRetention is how long the broker, which holds everything in memory, keeps events at least, if there is no end of
-// them. Their windows have long closed.
+// inputRetention is the shortest time that the broker, which holds everything in memory, keeps events of an endless
+// input. By then their windows have long closed.
 const inputRetention = 10 * time.Minute
 
 // forgetful makes the broker delete every minute what its topics need not keep, in pieces of a megabyte.
@@ -161,7 +164,7 @@ func forgetful() kfake.Opt {
 	return kfake.BrokerConfigs(map[string]string{"log.cleaner.backoff.ms": "60000", "log.segment.bytes": "1048576"})
 }
 
-// inputPartitions are a few, as in life.
+// inputPartitions is more than one, as is usual.
 const inputPartitions = 3
 
 // createInputs makes the input topics.
@@ -178,7 +181,7 @@ func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.S
 	return err
 }
 
-// stoppedAs hides an error that comes of ctx's end.
+// stoppedAs hides an error that is due to ctx's end.
 func stoppedAs(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// picture is all figures of one window, and what is known beyond them.
+// picture is all figures of one window, and what else is known about it.
 type picture struct {
 	stream     *config.Stream
 	start, end time.Time
@@ -25,7 +25,7 @@ type picture struct {
 	sim *simulated
 }
 
-// board gathers figures into windows, which it shows whole and in order. It is safe for concurrent use.
+// board collects figures into windows and shows these whole and in order. It is safe for concurrent use.
 type board struct {
 	show func(picture)
 	over func() // there are no more windows

@@ -17,7 +17,7 @@ import (
 	"github.com/louver/louver/stream/replay"
 )
 
-// fileFlags say which file a demo shows, and how.
+// fileFlags choose the file that a demo shows, and how.
 type fileFlags struct {
 	CSV string `name:"csv" placeholder:"FILE" help:"Show the figures of a file instead of the simulated service's: CSV with a header, or JSON lines."`
 	fileColumns
@@ -43,8 +43,8 @@ type fileScene struct {
 // newFileScene checks the flags.
 func newFileScene(f fileFlags) (*fileScene, error) {
 	if f.Time == "" {
-		return nil, usageError(fmt.Errorf("--csv %s without --time, the column of times: a demo shows windows of time; "+
-			"for a file without times: louver release %[1]s --statistic median --value COLUMN --lower X --upper X --step X --epsilon 1", f.CSV))
+		return nil, usageError(fmt.Errorf("--csv %s without --time; want the column of times, because a demo shows windows. "+
+			"For a file without times: louver release %[1]s --statistic median --value COLUMN --lower X --upper X --step X --epsilon 1", f.CSV))
 	}
 	s := &fileScene{fileFlags: f}
 	var err error
@@ -97,7 +97,7 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 	return parsed.Streams, nil
 }
 
-// left is how many lines are left out, since a stream can not use them.
+// left is how many lines are left out because a stream cannot use them.
 func (s *fileScene) left() (n int) {
 	for _, r := range s.survey.Trial.Rejected() {
 		n += r.Count
@@ -134,7 +134,9 @@ func (s *fileScene) feed(context.Context) error { return nil }
 
 func (s *fileScene) tell(*picture) {}
 
-// open opens the file, to be read and closed. What is done with it is told as it is read.
+func (s *fileScene) known() func() any { return nil }
+
+// open opens the file. Progress is shown as it is read.
 func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Closer, error) {
 	f, err := os.Open(s.CSV)
 	if err != nil {
@@ -230,13 +232,13 @@ func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 		}
 	}
 	if most == 0 {
-		return fmt.Sprintf("No sign of values beyond %s, see --lower and --upper.", bounds), false
+		return fmt.Sprintf("No sign of values outside %s (--lower and --upper).", bounds), false
 	}
 	who := strings.TrimSpace(where + " users")
-	return fmt.Sprintf("About %.0f %% of %s lie beyond %s, see --lower and --upper.", 100*min(most, 1), who, bounds), most > 0.05
+	return fmt.Sprintf("About %.0f %% of %s have values outside %s (--lower and --upper).", 100*min(most, 1), who, bounds), most > 0.05
 }
 
-// surely is a released count, if it is more than its noise may be.
+// surely returns a released count and whether it is more than its noise can be.
 func surely(r outputs.Record) (count float64, ok bool) {
 	if r.Value == nil || r.Error95 == nil {
 		return 0, false

@@ -172,7 +172,7 @@ func TestDemoFileMistakes(t *testing.T) {
 		want string
 		args []string
 	}{
-		{exitUsage, "louver: --csv people.csv without --time, the column of times: a demo shows windows of time; for a file without times: louver release people.csv ", []string{"--csv", "people.csv"}},
+		{exitUsage, "louver: --csv people.csv without --time; want the column of times, because a demo shows windows. For a file without times: louver release people.csv ", []string{"--csv", "people.csv"}},
 		{exitUsage, "louver: --user, --value missing", []string{"--csv", people, "--time", "when"}},
 		{exitUsage, `louver: --user "who" without --csv`, []string{"--user", "who"}},
 		{exitUsage, "louver: --window 1.5s; want whole seconds", []string{"--csv", people, "--user", "who", "--value", "what", "--time", "when", "--window", "1.5s"}},
@@ -216,10 +216,10 @@ func TestDemoFileNews(t *testing.T) {
 		want    string
 		alarm   bool
 	}{
-		{[]outputs.Record{count("count", "200", "useful"), count("outside", "8", "rough")}, "About 4 % of users lie beyond 0 … 100, see --lower and --upper.", false},
-		{[]outputs.Record{count("count", "200", "useful"), count("outside", "90", "rough")}, "About 45 % of users lie beyond 0 … 100, see --lower and --upper.", true},
-		{[]outputs.Record{count("count", "200", "useful"), count("outside", "7", "rough")}, "No sign of values beyond 0 … 100, see --lower and --upper.", false},
-		{[]outputs.Record{count("count", "6", "useful"), count("outside", "9", "rough")}, "No sign of values beyond 0 … 100, see --lower and --upper.", false},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "8", "rough")}, "About 4 % of users have values outside 0 … 100 (--lower and --upper).", false},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "90", "rough")}, "About 45 % of users have values outside 0 … 100 (--lower and --upper).", true},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "7", "rough")}, "No sign of values outside 0 … 100 (--lower and --upper).", false},
+		{[]outputs.Record{count("count", "6", "useful"), count("outside", "9", "rough")}, "No sign of values outside 0 … 100 (--lower and --upper).", false},
 		{[]outputs.Record{count("count", "6", "noise"), count("outside", "9", "noise")}, "Too few users. Try a longer --window or a larger --epsilon.", true},
 	} {
 		text, alarm := s.news(picture{stream: &config.Stream{Groups: []string{""}}, records: c.records}, time.Now())

@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// lines writes a demo's figures for pipes: a header, then a line a figure with the same fields. Fields are separated by
-// spaces and have none within; "-" stands for one that is empty.
+// lines writes a demo's figures for pipes: a header, then one line for each figure. Fields are separated by spaces and
+// contain none. "-" is an empty field.
 type lines struct {
 	out, err io.Writer
 	ended    chan struct{}
@@ -62,7 +62,7 @@ func (l *lines) show(p picture) {
 	defer l.mu.Unlock()
 	end, sim := p.end.Format(time.RFC3339), p.sim != nil
 	if sim && p.sim.torn {
-		_, _ = fmt.Fprintf(l.err, "louver: the window that ended at %s is left out: this process was held up, and did not send all of its events\n", end)
+		_, _ = fmt.Fprintf(l.err, "louver: the window that ended at %s is left out: this process was too slow to send all of its events\n", end)
 		return
 	}
 	var b strings.Builder

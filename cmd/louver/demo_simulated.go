@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +21,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// simulated is what is known of a window because its events are made up.
+// simulated is what is known about a window because its events are simulated.
 type simulated struct {
 	figures  map[string]decimal.Decimal // by "group/release"
 	incident string                     // the region that is slow in a part of it; "": none
@@ -27,7 +29,7 @@ type simulated struct {
 	torn     bool                       // the process was held up and did not send all events
 }
 
-// truth is the figure without noise, with as many digits as it deserves.
+// truth is the figure without noise, suitably rounded.
 func (s *simulated) truth(r outputs.Record) string {
 	d, ok := s.figures[r.Group+"/"+r.Release]
 	if !ok {
@@ -46,16 +48,32 @@ type simulation struct {
 	truth *simulate.Truth
 	sent  time.Time      // every event before is sent; only the feeding goroutine changes it
 	torn  map[int64]bool // ends of windows that were due before all of their events were sent
+	told  []toldWindow   // the newest windows
 }
 
+// toldWindow is what the API of a demo tells of a window beyond its figures. Its JSON names are public.
+type toldWindow struct {
+	Stream    string    `json:"stream"`
+	WindowEnd time.Time `json:"window_end"`
+	// Truth holds the figures without noise, by group/release.
+	Truth map[string]json.Number `json:"truth"`
+	// Incident is the group that was slow in a part of the window; null: none was.
+	Incident *string `json:"incident"`
+	// Torn says that not all simulated events were sent, because the process was held up: the figures lack them.
+	Torn bool `json:"torn"`
+}
+
+// mostTold is how many windows are told of.
+const mostTold = 1000
+
 const (
-	// past is how much of the service's past the demo begins with, so that there are figures at once.
+	// past is how much of the past the demo sends first, so that there are figures at once.
 	past = time.Minute
-	// ahead is how long before they happen events are sent. A simulated service knows them; so they are in their
-	// topic long before the window closes, however busy the machine is.
+	// ahead is how long before its time an event is sent, which a simulated service can do. So events are in their
+	// topic long before the window closes, even on a busy machine.
 	ahead = 30 * time.Second
-	// spare is how long before a window closes its events must be on their way. Those of a window that closes sooner,
-	// as after a laptop was asleep, would come late, and are not sent.
+	// spare is how long before a window closes its events must be on their way. If the window closes sooner, for
+	// example after a laptop was asleep, they would be late and are not sent.
 	spare = 5 * time.Second
 	// piece is the time whose events are sent together.
 	piece = time.Second
@@ -77,8 +95,8 @@ func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, e
 		return nil, err
 	}
 	s.service = simulate.New(simulate.Config{Seed: binary.NativeEndian.Uint64(seed[:])})
-	s.truth, err = simulate.NewTruth(s.stream)
-	return file.Streams, err
+	s.truth = simulate.NewTruth(s.stream)
+	return file.Streams, nil
 }
 
 func (s *simulation) begin(ctx context.Context, conn *kafkaconn.Conn, say func(string)) error {
@@ -128,7 +146,7 @@ func (s *simulation) send(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// reach notes that every event before a time has been sent, or never will be.
+// reach notes that no more events before a time will be sent.
 func (s *simulation) reach(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,12 +191,34 @@ func (s *simulation) tell(p *picture) {
 			p.sim.incident = i.Region
 		}
 	}
+	s.tellAPI(p)
+}
+
+func (s *simulation) tellAPI(p *picture) {
+	w := toldWindow{Stream: p.stream.Name, WindowEnd: p.end, Truth: map[string]json.Number{}, Torn: p.sim.torn}
+	for _, r := range p.records {
+		if text := p.sim.truth(r); text != "" {
+			w.Truth[r.Group+"/"+r.Release] = json.Number(text)
+		}
+	}
+	if p.sim.incident != "" {
+		w.Incident = &p.sim.incident
+	}
+	s.told = append(s.told[max(0, len(s.told)-mostTold+1):], w)
+}
+
+func (s *simulation) known() func() any {
+	return func() any {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return map[string]any{"windows": slices.Clone(s.told)}
+	}
 }
 
 func (s *simulation) text() sceneText {
 	return sceneText{
 		title:  "Louver demo: how fast does a simulated service answer?",
-		remark: "Nobody is behind these numbers. So the truth may stand beside the private ones.",
+		remark: "These users are simulated, so the truth may stand beside the private figures.",
 		guess:  true,
 		news:   s.news,
 	}
@@ -193,5 +233,5 @@ func (s *simulation) news(_ picture, now time.Time) (text string, alarm bool) {
 	if now.Before(i.End) {
 		return fmt.Sprintf("Incident since %s: %s is three times as slow. Do the figures show it?", i.Start.Format(time.TimeOnly), i.Region), true
 	}
-	return fmt.Sprintf("No incident now. The last, in %s, ended at %s after %.0f s.", i.Region, i.End.Format(time.TimeOnly), i.End.Sub(i.Start).Seconds()), false
+	return fmt.Sprintf("No incident now. The last one, in %s, ended at %s after %.0f s.", i.Region, i.End.Format(time.TimeOnly), i.End.Sub(i.Start).Seconds()), false
 }

@@ -64,7 +64,7 @@ func watch(t *testing.T, s scene, enough func([]picture) bool) *audience {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	a := &audience{t: t, enough: enough, end: cancel}
-	c := &demoCommand{MetricsSettings: MetricsSettings{MetricsAddr: "127.0.0.1:0"}, ServiceSettings: ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes}}
+	c := &demoCommand{MetricsSettings: MetricsSettings{MetricsAddr: "127.0.0.1:0"}, ServiceSettings: ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
 	if err := c.play(ctx, s, a, zap.NewNop()); err != nil && ctx.Err() == nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ type view struct {
 	guesses       guesses
 }
 
-// guesses are the viewer's about Robin.
+// guesses are the viewer's guesses about Robin.
 type guesses struct {
 	made         bool // for the window shown
 	said         bool
@@ -57,10 +57,10 @@ const (
 	mostHistory             = 60
 )
 
-// add shows the next window. One that was torn is not shown: what it lacks would look like data.
+// add shows the next window. A torn one is not shown: what is missing would look like data.
 func (v *view) add(p picture) {
 	if p.sim != nil && p.sim.torn {
-		v.status = fmt.Sprintf("The window that ended at %s is left out: this process was held up.", p.end.Format(time.TimeOnly))
+		v.status = fmt.Sprintf("The window that ended at %s is left out: this process was too slow.", p.end.Format(time.TimeOnly))
 		return
 	}
 	v.status = ""
@@ -92,7 +92,7 @@ func (v *view) String() string {
 	case v.width == 0:
 		return ""
 	case v.width < leastWidth || v.height < leastHeight:
-		return v.fitted(v.wrapped(fmt.Sprintf("This terminal has %d × %d characters; the demo needs %d × %d. Or show lines: louver demo | cat",
+		return v.fitted(v.wrapped(fmt.Sprintf("This terminal has %d × %d characters, but the demo needs %d × %d. For plain lines: louver demo | cat",
 			v.width, v.height, leastWidth, leastHeight)))
 	case len(v.pictures) == 0:
 		return v.fitted(append(v.wrapped("Louver demo: private statistics on an embedded Kafka broker"), "", v.status+" …"))
@@ -109,7 +109,7 @@ func (v *view) String() string {
 	return v.fitted(append(lines, foot...))
 }
 
-// fitted cuts what does not fit.
+// fitted cuts lines that do not fit.
 func (v *view) fitted(lines []string) string {
 	lines = lines[:min(len(lines), v.height)]
 	for i, l := range lines {
@@ -156,17 +156,17 @@ func (v *view) foot() (lines []string) {
 		}
 	}
 	one := lossOf(p.stream.Price(), 1)
-	odds := "Who guesses whether somebody took part is right at most %s times in 100 (ε %s)."
+	odds := "A guess whether somebody took part is right at most %s times in 100 (ε %s)."
 	if v.text.guess {
 		lines = append(lines, v.wrapped(v.question())...)
-		odds = "Even knowing all others, at most %s of 100 guesses are right (ε %s)."
+		odds = "Even if you know everyone else, at most %s of 100 guesses are right (ε %s)."
 	}
 	lines = append(lines, v.wrapped(fmt.Sprintf(odds, hundredths(one.Belief), one.Epsilon))...)
 	windows := fmt.Sprintf("all %d windows", p.count)
 	if p.count == 1 {
 		windows = "this window"
 	}
-	return append(lines, v.wrapped(fmt.Sprintf("Somebody in %s has lost ε %s at most; the limit is ε %s%s.", windows, p.lost, p.stream.Budget.Epsilon, period(p.stream)))...)
+	return append(lines, v.wrapped(fmt.Sprintf("A user in %s has lost at most ε %s; the limit is ε %s%s.", windows, p.lost, p.stream.Budget.Epsilon, period(p.stream)))...)
 }
 
 // hundredths writes a probability as so many of 100, rounded up; a certain one differs from one that nearly is.
@@ -183,18 +183,18 @@ func period(s *config.Stream) string {
 	if s.Budget.Per == 0 {
 		return ""
 	}
-	return " in " + config.Duration(s.Budget.Per)
+	return " per " + config.Duration(s.Budget.Per)
 }
 
-// question is what Robin did.
+// question asks what Robin did, or says it.
 func (v *view) question() string {
 	g := v.guesses
 	score := ""
 	if g.total > 0 {
-		score = fmt.Sprintf(" You: %d of %d right.", g.right, g.total)
+		score = fmt.Sprintf(" You were right %d of %s.", g.right, plural(g.total, "time"))
 	}
 	if !g.made {
-		return "Did Robin of eu call in this window? A coin decided. Guess: y or n." + score
+		return "Did Robin from eu call in this window? A coin decided. Guess: y or n." + score
 	}
 	answer := "Robin did not call"
 	if v.newest().sim.robin {
@@ -212,7 +212,7 @@ func (v *view) keys(pages int) string {
 	if pages > 1 {
 		parts = append(parts, fmt.Sprintf("←→ groups, page %d of %d", v.page+1, pages))
 	}
-	parts = append(parts, "Ctrl-C ends")
+	parts = append(parts, "Ctrl-C to quit")
 	if len(v.addresses) > 0 {
 		parts = append(parts, "http://"+v.addresses[0])
 	}
@@ -246,7 +246,7 @@ func (v *view) table(page span) string {
 		{name: "group", shown: grouped, most: 14},
 		{name: "figure", shown: true, most: 14},
 		{name: "private", shown: true, right: true},
-		{name: "95 % within", shown: true, right: true},
+		{name: "error, 95 %", shown: true, right: true},
 		{name: "truth", shown: sim, right: true},
 		{name: "off", shown: sim && v.width >= 70, right: true},
 	}
@@ -302,7 +302,7 @@ type column struct {
 	most  int // characters; 0: any
 }
 
-// history appends the course of the last windows where there is room for it. The first line is the head.
+// history appends a chart of the last windows if there is room. The first line is the head.
 func (v *view) history(lines []string, first int) {
 	room := v.width - text.StringWidthWithoutEscSequences(lines[0])
 	if room < 8 {
@@ -315,7 +315,7 @@ func (v *view) history(lines []string, first int) {
 	}
 }
 
-// spark draws a series from 0 on, with what is usual below half the height: small changes look small. Noise is a
+// spark draws a series from 0 on, with usual values below half the height, so that small changes look small. Noise is a
 // dot, whatever its value.
 func spark(pictures []picture, series int) string {
 	blocks := []rune("▁▂▃▄▅▆▇█")
@@ -396,7 +396,7 @@ func shortError(r outputs.Record) string {
 	return "±" + d.RoundUp(places).String()
 }
 
-// off is by how much a private value misses the truth.
+// off is the difference between a private value and the truth.
 func (s *simulated) off(r outputs.Record) string {
 	truth, ok := s.figures[r.Group+"/"+r.Release]
 	if !ok || r.Value == nil || r.Quality == ledger.Quality(mechanisms.Noise) {

@@ -96,9 +96,9 @@ func TestView80x24(t *testing.T) {
 	plain := text.StripEscape(v.String())
 	want := []string{
 		"Louver demo: how fast does a simulated service answer?              08:01:02 UTC",
-		"Nobody is behind these numbers. So the truth may stand beside the private ones.",
+		"These users are simulated, so the truth may stand beside the private figures.",
 		"Window 08:01:10–08:01:20. The next one closes at 08:01:30.",
-		"group  figure     private  95 % within  truth  off  last 8",
+		"group  figure     private  error, 95 %  truth  off  last 8",
 		"eu     p50         100 ms  p45.2–p54.8     93   +7  ▄▄▄▄▄▄▄▄",
 	}
 	lines := strings.Split(plain, "\n")
@@ -107,10 +107,10 @@ func TestView80x24(t *testing.T) {
 	}
 	for i, want := range []string{
 		"Incident since 08:00:50: us is three times as slow.",
-		"Did Robin of eu call in this window? A coin decided. Guess: y or n.",
-		"Even knowing all others, at most 63 of 100 guesses are right (ε 0.5).",
-		"Somebody in all 8 windows has lost ε 4 at most; the limit is ε 30 in 10m.",
-		"Ctrl-C ends · http://127.0.0.1:8080",
+		"Did Robin from eu call in this window? A coin decided. Guess: y or n.",
+		"Even if you know everyone else, at most 63 of 100 guesses are right (ε 0.5).",
+		"A user in all 8 windows has lost at most ε 4; the limit is ε 30 per 10m.",
+		"Ctrl-C to quit · http://127.0.0.1:8080",
 	} {
 		if got := lines[19+i]; got != want {
 			t.Errorf("line %d: %q, want %q", 20+i, got, want)
@@ -163,15 +163,15 @@ func TestViewGuesses(t *testing.T) {
 	v := viewOf(t, s, 80, 24, 1) // Robin called
 	v.guess(false)
 	v.guess(true) // too late
-	if got, want := v.question(), "Wrong: Robin called. You: 0 of 1 right."; got != want {
+	if got, want := v.question(), "Wrong: Robin called. You were right 0 of 1 time."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	v.add(painted(s, 1)) // Robin did not
-	if got, want := v.question(), "Did Robin of eu call in this window? A coin decided. Guess: y or n. You: 0 of 1 right."; got != want {
+	if got, want := v.question(), "Did Robin from eu call in this window? A coin decided. Guess: y or n. You were right 0 of 1 time."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	v.guess(false)
-	if got, want := v.question(), "Right: Robin did not call. You: 1 of 2 right."; got != want {
+	if got, want := v.question(), "Right: Robin did not call. You were right 1 of 2 times."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -184,7 +184,7 @@ func TestViewTorn(t *testing.T) {
 	p.sim.torn = true
 	v.add(p)
 	plain := text.StripEscape(v.String())
-	if len(v.pictures) != 2 || !strings.Contains(plain, "The window that ended at 08:00:30 is left out: this process was held up.") {
+	if len(v.pictures) != 2 || !strings.Contains(plain, "The window that ended at 08:00:30 is left out: this process was too slow.") {
 		t.Errorf("got\n%s", plain)
 	}
 	var out, errOut bytes.Buffer

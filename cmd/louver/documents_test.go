@@ -151,7 +151,13 @@ func TestSchemaCommand(t *testing.T) {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
-	commandLine(t, "", "schema", "openapi").wants(t, exitUsage, `louver: <streams|release> must be one of "streams","release" but got "openapi"`)
+	for _, of := range []string{"openapi", "asyncapi"} {
+		if got := commandLine(t, "", "schema", of); got.code != exitDone || !strings.Contains(got.out, `"`+of+`": "3.`) || !strings.Contains(got.out, `"rank_error_95"`) {
+			t.Errorf("%s: %+v", of, got)
+		}
+	}
+	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, exitUsage, "louver: --format markdown: there is no reference of openapi; want json")
+	commandLine(t, "", "schema", "avro").wants(t, exitUsage, `louver: <streams|release|openapi|asyncapi> must be one of "streams","release","openapi","asyncapi" but got "avro"`)
 }
 
 func TestExitCodesAreInHelp(t *testing.T) {

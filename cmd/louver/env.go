@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// KafkaSettings say how to reach the cluster; see [KafkaSettings.Config].
+// KafkaSettings say how to reach the cluster. See [KafkaSettings.Config].
 type KafkaSettings struct {
 	KafkaBrokers          []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT" help:"Brokers to contact first."`
 	KafkaTLS              bool     `envconfig:"LOUVER_KAFKA_TLS" name:"kafka-tls" group:"kafka" negatable:"" help:"Encrypt the connection with TLS."`
@@ -27,7 +27,7 @@ type KafkaSettings struct {
 	KafkaTLSServerName    string   `envconfig:"LOUVER_KAFKA_TLS_SERVER_NAME" name:"kafka-tls-server-name" group:"kafka" placeholder:"NAME" help:"Host name in the brokers' certificates. Absent: the name of the broker's host."`
 	KafkaSASLMechanism    string   `envconfig:"LOUVER_KAFKA_SASL_MECHANISM" name:"kafka-sasl-mechanism" group:"kafka" placeholder:"NAME" help:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Absent: none."`
 	KafkaSASLUsername     string   `envconfig:"LOUVER_KAFKA_SASL_USERNAME" name:"kafka-sasl-username" group:"kafka" placeholder:"NAME" help:"User name."`
-	KafkaSASLPassword     string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD" kong:"-"` // a command line can be read by others
+	KafkaSASLPassword     string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD" kong:"-"` // other users can read a command line
 	KafkaSASLPasswordFile string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD_FILE" name:"kafka-sasl-password-file" group:"kafka" placeholder:"FILE" help:"File with the password. Or set LOUVER_KAFKA_SASL_PASSWORD to the password itself."`
 	KafkaClientID         string   `envconfig:"LOUVER_KAFKA_CLIENT_ID" name:"kafka-client-id" default:"louver" group:"kafka" placeholder:"NAME" help:"Name that brokers see in quotas and logs."`
 	KafkaIsolation        string   `envconfig:"LOUVER_KAFKA_ISOLATION" default:"read_committed" group:"kafka" placeholder:"LEVEL" help:"read_committed, or read_uncommitted, which also counts records of transactions that may yet be aborted."`
@@ -52,17 +52,18 @@ type TopicSettings struct {
 	TopicsReplication int  `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of topics that Louver creates; -1: the broker's default."`
 }
 
-// HTTPSettings are the public address: dashboard, API and public metrics.
+// HTTPSettings are the public address: page, API and public metrics.
 type HTTPSettings struct {
-	HTTPAddr          string `envconfig:"LOUVER_HTTP_ADDR" name:"http-addr" default:"127.0.0.1:8080" group:"http" placeholder:"ADDR" help:"Address of the public metrics; empty: none."`
-	HTTPBasePath      string `envconfig:"LOUVER_HTTP_BASE_PATH" name:"http-base-path" group:"http" placeholder:"PATH" hidden:"" help:"Path that a proxy puts before ours."`
-	HTTPWebConfigFile string `envconfig:"LOUVER_HTTP_WEB_CONFIG_FILE" name:"http-web-config-file" group:"http" placeholder:"FILE" hidden:"" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
+	HTTPAddr          string   `envconfig:"LOUVER_HTTP_ADDR" name:"http-addr" default:"127.0.0.1:8080" group:"http" placeholder:"ADDR" help:"Address of the page, the API and the public metrics; empty: none."`
+	HTTPBasePath      string   `envconfig:"LOUVER_HTTP_BASE_PATH" name:"http-base-path" group:"http" placeholder:"PATH" help:"Path under which a proxy shows that address, for example /louver."`
+	HTTPCORSOrigins   []string `envconfig:"LOUVER_HTTP_CORS_ORIGINS" name:"http-cors-origins" group:"http" placeholder:"ORIGIN" help:"Sites whose pages may use the API, for example https://status.example.com, or *. Absent: none but its own page."`
+	HTTPWebConfigFile string   `envconfig:"LOUVER_HTTP_WEB_CONFIG_FILE" name:"http-web-config-file" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in the format of Prometheus exporters."`
 }
 
 // MetricsSettings are the operators' address: exact figures, for nobody else.
 type MetricsSettings struct {
 	MetricsAddr          string `envconfig:"LOUVER_METRICS_ADDR" default:"127.0.0.1:9797" group:"http" placeholder:"ADDR" help:"Address of the operators' metrics and health."`
-	MetricsWebConfigFile string `envconfig:"LOUVER_METRICS_WEB_CONFIG_FILE" group:"http" placeholder:"FILE" hidden:"" help:"TLS and basic auth of that address, in exporter-toolkit's format."`
+	MetricsWebConfigFile string `envconfig:"LOUVER_METRICS_WEB_CONFIG_FILE" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in the format of Prometheus exporters."`
 	DebugEndpoints       bool   `envconfig:"LOUVER_DEBUG_ENDPOINTS" negatable:"" group:"http" help:"Serve /debug/pprof on the operators' address."`
 }
 
@@ -74,8 +75,9 @@ type LogSettings struct {
 
 // ServiceSettings belong to services.
 type ServiceSettings struct {
-	ShutdownTimeout time.Duration `envconfig:"LOUVER_SHUTDOWN_TIMEOUT" default:"20s" placeholder:"DURATION" help:"How long to wait for a clean end after SIGTERM."`
+	ShutdownTimeout time.Duration `envconfig:"LOUVER_SHUTDOWN_TIMEOUT" default:"20s" placeholder:"DURATION" help:"How long to wait for a clean stop after SIGTERM."`
 	BagBytes        int64         `envconfig:"LOUVER_BAG_BYTES" default:"268435456" placeholder:"BYTES" help:"Memory for open windows, in bytes. Beyond it, parts of them are written to Kafka early."`
+	CheckpointEvery int64         `envconfig:"LOUVER_CHECKPOINT_EVERY" default:"1000" placeholder:"ENTRIES" help:"Ledger entries from one checkpoint to the next. Whoever takes over reads that many at most."`
 }
 
 // Environment is all that is read from variables.
@@ -90,8 +92,8 @@ type Environment struct {
 	ServiceSettings
 }
 
-// readEnvironment reads all variables. Their names stand in full in the tags: with a prefix beside them, envconfig would
-// take variables without it too, and STREAMS or LOG_LEVEL may be anybody's.
+// readEnvironment reads all variables. The tags hold their full names. With a separate prefix, envconfig would also
+// read variables without it, and STREAMS or LOG_LEVEL may belong to another program.
 func readEnvironment() (Environment, error) {
 	var e Environment
 	if err := envconfig.Process("", &e); err != nil {
@@ -106,7 +108,7 @@ func readEnvironment() (Environment, error) {
 // wanted says what variables of a type hold.
 var wanted = map[string]string{"bool": "true or false", "int": "a whole number", "int64": "a whole number", "time.Duration": "a duration, such as 20s"}
 
-// applyEnvironment gives every setting of a command line that no flag has set the environment's value.
+// applyEnvironment sets every setting that no flag has set to the environment's value.
 func applyEnvironment(parsed *kong.Context) error {
 	e, err := readEnvironment()
 	if err != nil {
@@ -146,7 +148,7 @@ func settings(v reflect.Value, into map[string]reflect.Value) {
 	}
 }
 
-// secret fills in what no flag gives.
+// secret reads the settings that have no flag.
 func secret(parsed *kong.Context, values map[string]reflect.Value) {
 	if node := parsed.Selected(); node != nil {
 		if f := node.Target.FieldByName("KafkaSASLPassword"); f.IsValid() {

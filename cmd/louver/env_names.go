@@ -18,8 +18,8 @@ const prefix = "LOUVER_"
 // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
 var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// refuseMisspelt refuses variables that are no settings but look as if somebody took them for one. Others that begin
-// with LOUVER_ are left alone: they may be anybody's.
+// refuseMisspelt refuses variables that look like misspelt settings. Other names that begin with LOUVER_ are ignored:
+// they may belong to another program.
 func refuseMisspelt(environment, settings []string) error {
 	var errs []error
 	for _, variable := range environment {
@@ -34,8 +34,8 @@ func refuseMisspelt(environment, settings []string) error {
 	return errors.Join(errs...)
 }
 
-// meant returns the settings that a name was probably meant to be: those that have one word more or less at an end, else
-// those that differ by a few letters.
+// meant returns the settings that a name probably stands for: those with one word more or less at an end, otherwise
+// those that differ in a few letters.
 func meant(name string, settings []string) (others []string) {
 	name = strings.TrimPrefix(name, prefix)
 	for _, s := range settings {

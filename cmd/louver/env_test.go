@@ -33,7 +33,7 @@ func TestEnvironmentDefaults(t *testing.T) {
 		HTTPSettings:    HTTPSettings{HTTPAddr: "127.0.0.1:8080"},
 		MetricsSettings: MetricsSettings{MetricsAddr: "127.0.0.1:9797"},
 		LogSettings:     LogSettings{LogLevel: "info", LogFormat: "console"},
-		ServiceSettings: ServiceSettings{ShutdownTimeout: 20 * time.Second, BagBytes: stream.DefaultBagBytes},
+		ServiceSettings: ServiceSettings{ShutdownTimeout: 20 * time.Second, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000},
 	}
 	if d := cmp.Diff(want, e); d != "" {
 		t.Error(d)
@@ -70,8 +70,8 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 		"KAFKA_SASL_PASSWORD_FILE": "pwf", "KAFKA_CLIENT_ID": "id", "KAFKA_ISOLATION": "read_uncommitted",
 		"SCHEMA_REGISTRY_URL": "http://r", "SCHEMA_REGISTRY_USERNAME": "ru", "SCHEMA_REGISTRY_PASSWORD_FILE": "rp",
 		"APP_ID": "app", "STREAMS": "s.yaml", "TOPICS_CREATE": "false", "TOPICS_REPLICATION": "3", "HTTP_ADDR": ":1", "METRICS_ADDR": ":2",
-		"HTTP_BASE_PATH": "/x", "HTTP_WEB_CONFIG_FILE": "h", "METRICS_WEB_CONFIG_FILE": "m", "DEBUG_ENDPOINTS": "true",
-		"LOG_LEVEL": "debug", "LOG_FORMAT": "json", "SHUTDOWN_TIMEOUT": "3s", "BAG_BYTES": "5000000",
+		"HTTP_BASE_PATH": "/x", "HTTP_CORS_ORIGINS": "https://a,https://b", "HTTP_WEB_CONFIG_FILE": "h", "METRICS_WEB_CONFIG_FILE": "m", "DEBUG_ENDPOINTS": "true",
+		"LOG_LEVEL": "debug", "LOG_FORMAT": "json", "SHUTDOWN_TIMEOUT": "3s", "BAG_BYTES": "5000000", "CHECKPOINT_EVERY": "50",
 	}
 	for name, value := range variables {
 		t.Setenv("LOUVER_"+name, value)
@@ -79,7 +79,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 	want := Environment{
 		KafkaSettings{[]string{"a:1", "b:2"}, true, "ca", "cert", "key", "srv", "PLAIN", "me", "pw", "pwf", "id", "read_uncommitted"},
 		RegistrySettings{"http://r", "ru", "rp"}, AppSettings{"app", "s.yaml"}, TopicSettings{false, 3},
-		HTTPSettings{":1", "/x", "h"}, MetricsSettings{":2", "m", true}, LogSettings{"debug", "json"}, ServiceSettings{3 * time.Second, 5_000_000},
+		HTTPSettings{":1", "/x", []string{"https://a", "https://b"}, "h"}, MetricsSettings{":2", "m", true}, LogSettings{"debug", "json"}, ServiceSettings{3 * time.Second, 5_000_000, 50},
 	}
 	got, err := settingsOf(t)
 	if err != nil {
@@ -99,10 +99,10 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 	}
 }
 
-func TestBagBytesReachTheService(t *testing.T) {
-	s := service{ServiceSettings: ServiceSettings{BagBytes: 5_000_000}}
-	if got := s.engine(nil).BagBytes; got != 5_000_000 {
-		t.Errorf("the service may hold %d bytes, want 5000000", got)
+func TestSettingsReachTheService(t *testing.T) {
+	s := service{ServiceSettings: ServiceSettings{BagBytes: 5_000_000, CheckpointEvery: 7}}
+	if got := s.engine(nil); got.BagBytes != 5_000_000 || got.CheckpointEvery != 7 {
+		t.Errorf("the service may hold %d bytes and writes a checkpoint every %d entries, want 5000000 and 7", got.BagBytes, got.CheckpointEvery)
 	}
 }
 
@@ -123,6 +123,9 @@ func TestEnvironmentMistakes(t *testing.T) {
 	t.Setenv("LOUVER_BAG_BYTES", "256")
 	commandLine(t, "", "run", "--streams", file(t, "streams.yaml", streamsFile)).wants(t, exitInvalid, "louver: LOUVER_BAG_BYTES=256; want at least 1048576 (1 MiB)")
 	t.Setenv("LOUVER_BAG_BYTES", "268435456")
+	t.Setenv("LOUVER_CHECKPOINT_EVERY", "0")
+	commandLine(t, "", "run", "--streams", file(t, "streams.yaml", streamsFile)).wants(t, exitInvalid, "louver: LOUVER_CHECKPOINT_EVERY=0; want at least 1")
+	t.Setenv("LOUVER_CHECKPOINT_EVERY", "1000")
 	t.Setenv("LOUVER_KAFKA_TLS", "yes")
 	commandLine(t, "", "version").wants(t, exitInvalid, `louver: LOUVER_KAFKA_TLS="yes"; want true or false`)
 	t.Setenv("LOUVER_KAFKA_TLS", "true")

@@ -9,19 +9,20 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/topics"
 )
 
-// examination is what check finds out about streams files, from public figures alone.
+// examination is what check finds about streams files, from public figures alone.
 type examination struct {
 	Streams  []examinedStream `json:"streams"`
 	Budgets  []examinedBudget `json:"budgets"`
 	Topics   []topics.Topic   `json:"topics"`
 	Rights   []topics.Right   `json:"rights"`
 	Warnings []string         `json:"warnings"`
+	// Preview is what the files would change; nil: the cluster was not asked.
+	Preview *foreseen `json:"preview,omitempty"`
 }
 
 type examinedStream struct {
@@ -36,7 +37,7 @@ type examinedStream struct {
 	Budget    string `json:"budget"`
 	// Users are those expected in a window and group; 0: unknown.
 	Users int64 `json:"expected_users"`
-	// Epsilon and Delta are what one user can lose by one window.
+	// Epsilon and Delta are what one user can lose in one window.
 	Epsilon figure `json:"epsilon_per_window"`
 	Delta   figure `json:"delta_per_window"`
 	// Overlap is how many windows hold one event at most; EventEpsilon and EventDelta are what they cost its user together.
@@ -54,7 +55,7 @@ type examinedRelease struct {
 	Mechanism string `json:"mechanism"`
 	Epsilon   figure `json:"epsilon"`
 	Delta     figure `json:"delta"`
-	// Charge is ε as often as a user may be in a group.
+	// Charge is ε times the number of groups that a user may be in.
 	Charge figure          `json:"epsilon_per_window"`
 	Values []examinedValue `json:"values"`
 }
@@ -72,12 +73,13 @@ type examinedBudget struct {
 	Delta   figure   `json:"delta_limit"`
 	Per     string   `json:"per"`
 	Streams []string `json:"streams"`
-	// Pays: every window of the streams' schedules is paid. If not, Windows are, and the next one ends at ExhaustedAt.
+	// Pays says that every window of the streams' schedules is paid. If not, Windows of them are, and the next one ends
+	// at ExhaustedAt.
 	Pays        bool       `json:"pays"`
 	Windows     int64      `json:"windows"`
 	Lasts       string     `json:"lasts"`
 	ExhaustedAt *time.Time `json:"exhausted_at"`
-	// Wanted is what the schedules would take in a period, were there no limit; nil: without end.
+	// Wanted is what the schedules would cost in a period if there were no limit. It is nil if there is no end.
 	Wanted *figure `json:"epsilon_wanted"`
 	// Touched is how many windows of the streams overlap any stretch of time of the period's length, at most;
 	// StretchEpsilon and StretchDelta are what they cost a user together. nil where there is no period.
@@ -86,19 +88,19 @@ type examinedBudget struct {
 	StretchDelta   *figure `json:"delta_per_stretch"`
 }
 
-// figure is a decimal that is a number in JSON, not a text.
+// figure is a decimal that is a number in JSON, not a string.
 type figure struct{ decimal.Decimal }
 
 // MarshalJSON implements [json.Marshaler].
 func (f figure) MarshalJSON() ([]byte, error) { return json.Marshal(json.Number(f.String())) }
 
-// examine finds all that check tells. now is when streams start that start now.
+// examine finds all that check prints. now is the start of streams with start: now.
 func examine(file *config.File, app string, now time.Time) (*examination, error) {
 	plan := topics.Plan(app, file.Streams)
 	found := &examination{Topics: plan, Rights: topics.Rights(app, plan), Warnings: []string{}}
 	for _, s := range file.Streams {
 		overlap := s.Window.Overlapping(0)
-		lost, event := costOf(s, 1), costOf(s, overlap)
+		lost, event := s.Lost(1), s.Lost(overlap)
 		e := examinedStream{Stream: s.Name, Unit: s.Unit, Where: s.Where, Users: s.ExpectedUsers, Size: config.Duration(s.Window.Size), Every: config.Duration(s.Window.Every),
 			Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups), MaxGroups: s.MaxGroups, Budget: s.Budget.Name,
 			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}, Overlap: overlap, EventEpsilon: figure{event.Epsilon}, EventDelta: figure{event.Delta}}
@@ -120,15 +122,6 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 	}
 	found.Warnings = append(found.Warnings, warnings(file, found)...)
 	return found, nil
-}
-
-// costOf is what some windows of a stream cost a user.
-func costOf(s *config.Stream, windows int64) budget.Spending {
-	lost := composed(s.Price(), windows, budget.Limit{})
-	if lost.Unbounded { // what is promised in ρ has an ε for the budget's δ only
-		lost = composed(s.Price(), windows, s.Budget.Limit)
-	}
-	return lost
 }
 
 func examineRelease(s *config.Stream, r config.Release) (examinedRelease, error) {
@@ -162,44 +155,26 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 			end = max(end, s.Window.End)
 		}
 	}
-	x.examineStretch(b, streams)
-	forecast := file.Forecast(b, now)
-	x.Pays, x.Windows = forecast.Pays, forecast.Windows
-	if !forecast.Worst.Unbounded {
-		x.Wanted = &figure{forecast.Worst.Epsilon}
+	if b.Per != 0 {
+		touched, lost := b.Stretch(streams)
+		x.Touched, x.StretchEpsilon, x.StretchDelta = &touched, &figure{lost.Epsilon}, &figure{lost.Delta}
+	}
+	runway := file.Runway(b, now)
+	x.Pays, x.Windows = runway.Pays, runway.Windows
+	if !runway.Worst.Unbounded {
+		x.Wanted = &figure{runway.Worst.Epsilon}
 	}
 	switch {
-	case forecast.Pays && end > 0:
+	case runway.Pays && end > 0:
 		x.Lasts = "to the last window"
-	case forecast.Pays:
+	case runway.Pays:
 		x.Lasts = "for ever"
-	case forecast.ExhaustedAt == 0:
+	case runway.ExhaustedAt == 0:
 		x.Lasts = "beyond the year 2262"
 	default:
-		at := time.Unix(0, forecast.ExhaustedAt).UTC()
+		at := time.Unix(0, runway.ExhaustedAt).UTC()
 		x.ExhaustedAt = &at
-		x.Lasts = config.Duration(time.Duration(forecast.ExhaustedAt - begin))
+		x.Lasts = config.Duration(time.Duration(runway.ExhaustedAt - begin))
 	}
 	return x
-}
-
-// examineStretch finds what a user can lose by all that happens in a stretch of time as long as the budget's period. A
-// budget counts windows by their ends; those that overlap such a stretch end within the period and the longest window, so
-// that they cost no more than the limit of two periods, however many they are.
-func (x *examinedBudget) examineStretch(b *config.Budget, streams []*config.Stream) {
-	if b.Per == 0 {
-		return
-	}
-	var price []budget.Item
-	touched := int64(0)
-	for _, s := range streams {
-		n := s.Window.Overlapping(b.Per)
-		touched += n
-		price = append(price, times(s.Price(), n)...)
-	}
-	lost := b.Compose(price)
-	if two := b.Epsilon.Add(b.Epsilon); lost.Unbounded || lost.Epsilon.GreaterThan(two) {
-		lost = budget.Spending{Epsilon: two, Delta: b.Delta.Add(b.Delta)}
-	}
-	x.Touched, x.StretchEpsilon, x.StretchDelta = &touched, &figure{lost.Epsilon}, &figure{lost.Delta}
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// examinedBacklog are the windows that are over before the stream runs for the first time.
+// examinedBacklog is the windows that are over before the stream runs for the first time.
 type examinedBacklog struct {
 	Since   time.Time `json:"since"`
 	Windows int64     `json:"windows"`
-	// Paid are those that the budget pays; nil: they are too many to tell. Epsilon is what they cost a user together.
+	// Paid is how many of them the budget pays for; nil: too many to tell. Epsilon is what these cost a user in total.
 	Paid    *int64  `json:"paid"`
 	Epsilon *figure `json:"epsilon"`
 }
 
-// examineBacklog returns nil where nothing is over.
+// examineBacklog returns nil if no window is over.
 func examineBacklog(s *config.Stream, b config.Backlog) *examinedBacklog {
 	if b.Windows == 0 {
 		return nil
@@ -44,13 +44,13 @@ func (b *examinedBacklog) print(w *bytes.Buffer) {
 	if b == nil {
 		return
 	}
-	fmt.Fprintf(w, "  it starts %s: %d windows are over already and will be released at once\n", b.Since.Format(time.RFC3339), b.Windows)
+	fmt.Fprintf(w, "  it starts at %s: %s already over, to be released at once\n", b.Since.Format(time.RFC3339), plural(b.Windows, "window"))
 	switch {
 	case b.Paid == nil:
-		fmt.Fprintln(w, "  the budget cannot pay for all of them; the others are withheld")
+		fmt.Fprintln(w, "  the budget cannot pay for all of them and withholds the others")
 	case *b.Paid == b.Windows:
-		fmt.Fprintf(w, "  they cost a user ε %s in all\n", b.Epsilon)
+		fmt.Fprintf(w, "  in total they cost a user ε %s\n", b.Epsilon)
 	default:
-		fmt.Fprintf(w, "  the budget pays for %d of them, which cost a user ε %s in all; %d are withheld\n", *b.Paid, b.Epsilon, b.Windows-*b.Paid)
+		fmt.Fprintf(w, "  the budget pays for %d of them, which cost a user ε %s in total, and withholds %d\n", *b.Paid, b.Epsilon, b.Windows-*b.Paid)
 	}
 }

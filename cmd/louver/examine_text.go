@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/louver/louver/mechanisms"
 )
 
-// print writes the examination for people.
+// print writes the examination as text.
 func (e *examination) print(app *App) error {
 	var out bytes.Buffer
 	for _, s := range e.Streams {
@@ -38,11 +40,11 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 		groups = "the one group"
 	}
 	fmt.Fprintf(w, "stream %s (%s)\n", s.Stream, s.Where)
-	fmt.Fprintf(w, "  windows of %s%s, drawn %s after their end\n", s.Size, hops, s.Grace)
+	fmt.Fprintf(w, "  windows of %s%s, drawn %s after they end\n", s.Size, hops, s.Grace)
 	if s.Users > 0 {
-		fmt.Fprintf(w, "  %d users expected in a window and group\n", s.Users)
+		fmt.Fprintf(w, "  %s expected in a window and group\n", plural(s.Users, "user"))
 	}
-	fmt.Fprintf(w, "  one user counts in %s and can lose %s in a window, paid by budget %s\n",
+	fmt.Fprintf(w, "  one user counts in %s and can lose %s in a window; budget %s pays\n",
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
 	if s.Overlap > 1 {
 		fmt.Fprintf(w, "  one event falls into up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
@@ -51,7 +53,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	fmt.Fprintln(w)
 	head := []string{"release", "statistic", "mechanism", "ε"}
 	if s.MaxGroups > 1 {
-		head = append(head, "charge a window")
+		head = append(head, "charge per window")
 	}
 	head = append(head, "error, 95 %")
 	if s.Users > 0 {
@@ -67,7 +69,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 			if i > 0 {
 				common = make([]string, len(common))
 			}
-			row := append(append([]string{v.Release}, common...), errorText(r.Mechanism, v.Figure, s.Unit))
+			row := append(append([]string{v.Release}, common...), errorText(r.Mechanism, v.Figure, mechanisms.Statistic(r.Statistic).Unit(s.Unit)))
 			if s.Users > 0 {
 				row = append(row, qualityText(v.Figure))
 			}
@@ -91,7 +93,7 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 	}
 	fmt.Fprintln(w)
 	if b.Touched != nil {
-		fmt.Fprintf(w, "  what one user does in any %s falls into up to %d windows, which cost at most %s\n", b.Per, *b.Touched, loss(*b.StretchEpsilon, *b.StretchDelta))
+		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s, costing at most %s\n", b.Per, plural(*b.Touched, "window"), loss(*b.StretchEpsilon, *b.StretchDelta))
 	}
 	switch {
 	case len(b.Streams) == 0:
@@ -99,7 +101,7 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 	case b.Pays:
 		fmt.Fprintf(w, "  lasts %s\n", b.Lasts)
 	default:
-		fmt.Fprintf(w, "  lasts %s: pays for %d windows; those that it cannot pay are withheld\n", b.Lasts, b.Windows)
+		fmt.Fprintf(w, "  lasts %s: it pays for %s and withholds those that it cannot pay for\n", b.Lasts, plural(b.Windows, "window"))
 	}
 	fmt.Fprintln(w)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/louver/louver/mechanisms"
 )
 
 // Exit codes.
@@ -37,7 +39,7 @@ func exitText() string {
 // exitError is an error with the exit code that it ends the program with. Errors without one end it with exitInvalid.
 type exitError struct {
 	code int
-	err  error // nil: all has been said
+	err  error // nil: everything has been printed
 }
 
 func (e *exitError) Error() string {
@@ -50,7 +52,12 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.err }
 
 // usageError says that the command line is wrong.
-func usageError(err error) error { return &exitError{exitUsage, err} }
+func usageError(err error) error {
+	if e := (*mechanisms.Error)(nil); errors.As(err, &e) && err == error(e) {
+		err = fmt.Errorf("--%s %s; want %s", flagOf(e.Parameter), e.Value, strings.NewReplacer("[", "", "]", "").Replace(e.Want))
+	}
+	return &exitError{exitUsage, err}
+}
 
 // brokerError says that Kafka can't be reached or refuses.
 func brokerError(err error) error { return &exitError{exitBroker, err} }
@@ -58,7 +65,7 @@ func brokerError(err error) error { return &exitError{exitBroker, err} }
 // privacyStop says that what has been charged is not known.
 func privacyStop(err error) error { return &exitError{exitPrivacyStop, err} }
 
-// reported says that the command itself has told what is wrong with the input.
+// reported says that the command has already printed what is wrong with the input.
 func reported() error { return &exitError{code: exitInvalid} }
 
 // report writes an error, one line each if it is several, and returns the exit code.

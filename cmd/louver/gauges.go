@@ -36,11 +36,11 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 	return all
 }
 
-// restore brings gauges to where they stood, from the newest ledger entry of each stream. The output topics may not hold
-// it any more: how long they keep records is the user's choice. Only then do streams that have none show zeros: before,
-// nobody would know whether nothing was spent or nothing read.
+// restore sets the gauges from the newest ledger entry of each stream. The output topics may not hold it any more,
+// because their retention is the user's choice. Streams without an entry show zeros only after that: before, zero could
+// also mean that nothing was read yet.
 func restore(ctx context.Context, reader *outputs.Reader, app string, streams []*config.Stream, gauges *outputs.Gauges) error {
-	wanted := map[int]map[string]bool{} // the streams by the partition that their budget is in, or was
+	wanted := map[int]map[string]bool{} // the streams by the partition that their budget is or was in
 	for _, s := range streams {
 		for _, b := range []string{s.Budget.Name, s.Continues} {
 			if b == "" {
@@ -82,7 +82,7 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 	return nil
 }
 
-// showEntry shows what an entry publishes.
+// showEntry updates the gauges from an entry.
 func showEntry(gauges *outputs.Gauges, e ledger.Entry) error {
 	records, err := e.Records()
 	if err != nil {

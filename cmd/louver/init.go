@@ -20,7 +20,7 @@ type initCommand struct {
 
 // Help is the long help.
 func (initCommand) Help() string {
-	return `Writes a streams file with comments. Keys that are yours to choose are empty, and louver check lists them:
+	return `Writes a streams file with comments. Keys that you have to choose are empty, and louver check lists them:
 
   louver init streams.yaml --topic checkout.events
   louver check streams.yaml
@@ -57,11 +57,11 @@ func (c *initCommand) Run(app *App) error {
 	if err := c.write(text.Bytes()); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(app.Out, "%s is written. Fill in what is empty; louver check %s lists it.\n", c.File, c.File)
+	_, err := fmt.Fprintf(app.Out, "Wrote %s. Fill in the empty keys; louver check %s lists them.\n", c.File, c.File)
 	return err
 }
 
-// write makes the file; what somebody wrote there before stays unless --force is given.
+// write makes the file. It replaces an existing one only with --force.
 func (c *initCommand) write(text []byte) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if c.Force {
@@ -69,7 +69,7 @@ func (c *initCommand) write(text []byte) error {
 	}
 	file, err := os.OpenFile(c.File, flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already; want another name, or --force to replace it", c.File)
+		return fmt.Errorf("%s already exists; choose another name, or replace it with --force", c.File)
 	} else if err != nil {
 		return err
 	}

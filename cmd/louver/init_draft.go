@@ -33,7 +33,7 @@ type sampled struct {
 	keyed  bool // all of them have a key
 }
 
-// newDraft looks at names and types of fields; two topics whose records differ in values only have the same draft.
+// newDraft looks only at names and types of fields. Two topics whose records differ only in values have the same draft.
 func newDraft(topic string, s sampled) (draft, error) {
 	d := emptyDraft()
 	d.Topic, d.Output, d.Name = replay.YAML(topic), replay.YAML(topic+".private"), streamName(topic)
@@ -41,7 +41,7 @@ func newDraft(topic string, s sampled) (draft, error) {
 	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
 	switch {
 	case len(s.values) == 0:
-		note("%s holds no records yet, so nothing is known of their fields.", topic)
+		note("%s holds no records yet, so nothing is known about their fields.", topic)
 	case fields != nil:
 		note("Fields of a few records in %s, by name and type:", topic)
 		for _, f := range fields {
@@ -67,19 +67,19 @@ func newDraft(topic string, s sampled) (draft, error) {
 func describe(f shape.Field) string {
 	line := fmt.Sprintf("  %-28s %s", replay.YAML(f.Path), f.Type)
 	if f.Hidden {
-		line += " (out of reach: a name may not have a dot or begin with $)"
+		line += " (not usable: a name must not contain a dot or begin with $)"
 	}
 	return line
 }
 
-// What fields are called that say who and when.
+// Usual names of the fields that say who and when.
 var (
 	userName = regexp.MustCompile(`(?i)(^|[._-])(user|client|customer|account|member|person|patient|visitor)([._-]?id)?$|(^|[._-])uid$`)
 	timeName = regexp.MustCompile(`(?i)(^|[._-])(time|timestamp|ts|datetime|created_at|event_time)$`)
 	idName   = regexp.MustCompile(`(?i)(^|[._-]|[a-z])id$`)
 )
 
-// guess fills in the fields that names and types leave one choice for.
+// guess fills in the fields for which names and types leave only one choice.
 func (d *draft) guess(fields []shape.Field) {
 	fields = slices.DeleteFunc(fields, func(f shape.Field) bool { return f.Hidden })
 	only := func(fit func(shape.Field) bool) (path string, found bool) {
@@ -105,7 +105,7 @@ func (d *draft) guess(fields []shape.Field) {
 	})
 }
 
-// streamName makes the name of a stream of a topic's.
+// streamName makes the name of a stream from that of a topic.
 func streamName(topic string) string {
 	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(topic), "-"), "-")
 	if name == "" {

@@ -33,7 +33,7 @@ func (c *initCommand) sample(app *App) (sampled, error) {
 	if err != nil {
 		return s, err
 	}
-	// Uncommitted records have the same form, and nobody waits for a transaction that hangs.
+	// Uncommitted records have the same form, and a hung transaction does not matter.
 	client := fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID, ReadUncommitted: true})
 	starts, err := client.Starts(app.Context, c.Topic, partitions)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *initCommand) sample(app *App) (sampled, error) {
 			}
 			return nil
 		})
-		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) { // deleted just now: others will do
+		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) { // deleted just now: other records will do
 			return s, classed(fmt.Errorf("topic %s: %w", c.Topic, err))
 		}
 	}
@@ -60,7 +60,7 @@ func (c *initCommand) sample(app *App) (sampled, error) {
 	return s, nil
 }
 
-// partitionsOf gives some partitions of a topic. If there is no such topic, the error names those that there are.
+// partitionsOf returns some partitions of a topic. If there is no such topic, the error names the existing ones.
 func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, topic string) (partitions []int, err error) {
 	meta, err := kafkaconn.Retry(ctx, nil, func(ctx context.Context) (*kafka.MetadataResponse, error) {
 		return conn.Client.Metadata(ctx, &kafka.MetadataRequest{})
@@ -85,7 +85,7 @@ func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, topic string) (part
 		if len(others) > 0 {
 			there = "there are " + strings.Join(others[:min(most, len(others))], ", ")
 		}
-		return nil, brokerError(fmt.Errorf("--topic %s: there is no such topic at %s, or it may not be described; %s", topic, strings.Join(conn.Brokers, ","), there))
+		return nil, brokerError(fmt.Errorf("--topic %s: there is no such topic at %s, or you may not describe it; %s", topic, strings.Join(conn.Brokers, ","), there))
 	}
 	slices.Sort(partitions)
 	return partitions[:min(samplePartitions, len(partitions))], nil

@@ -67,13 +67,13 @@ func TestInit(t *testing.T) {
 
 func TestInitFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "streams.yaml")
-	if got := commandLine(t, "", "init", path); got != (outcome{out: path + " is written. Fill in what is empty; louver check " + path + " lists it.\n"}) {
+	if got := commandLine(t, "", "init", path); got != (outcome{out: "Wrote " + path + ". Fill in the empty keys; louver check " + path + " lists them.\n"}) {
 		t.Errorf("%+v", got)
 	}
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	commandLine(t, "", "init", path).wants(t, exitInvalid, "louver: "+path+" exists already; want another name, or --force to replace it")
+	commandLine(t, "", "init", path).wants(t, exitInvalid, "louver: "+path+" already exists; choose another name, or replace it with --force")
 	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
 		t.Errorf("what was there is %q, %v", text, err)
 	}
@@ -130,7 +130,7 @@ func TestInitTopics(t *testing.T) {
 		"two-users":     {[]string{`{"user_id":"a","client":"b","x":1,"y":2}`}, []string{"user:\n", "value:\n", "time: $timestamp\n"}},
 		"numbers":       {[]string{"1", "-2.5"}, []string{"bare numbers", "value: $value\n", "user: $key\n"}},
 		"lines":         {[]string{"ann,12", "bob,7"}, []string{"format: csv\n", "columns:\n"}},
-		"odd":           {[]string{`{"a b":1,"c.d":2,"$e":3}`}, []string{`#   "a b"`, "out of reach", `value: "a b"`}},
+		"odd":           {[]string{`{"a b":1,"c.d":2,"$e":3}`}, []string{`#   "a b"`, "not usable", `value: "a b"`}},
 	} {
 		b.CreateTopic(t, topic, 1, nil)
 		if c.records != nil {
@@ -147,5 +147,5 @@ func TestInitTopics(t *testing.T) {
 	b.CreateTopic(t, "binary", 1, nil)
 	b.Produce(t, "binary", 0, kafkatest.Values("\x00\x00\x00\x00\x01x")...)
 	commandLine(t, "", "init", "--topic", "binary", brokers).wants(t, exitInvalid, "louver: topic binary: the records are neither JSON nor text; want")
-	commandLine(t, "", "init", "--topic", "binari", brokers).wants(t, exitBroker, "louver: --topic binari: there is no such topic at "+strings.Join(b.Conn.Brokers, ",")+", or it may not be described; there are Empty.Topic_1, binary, ")
+	commandLine(t, "", "init", "--topic", "binari", brokers).wants(t, exitBroker, "louver: --topic binari: there is no such topic at "+strings.Join(b.Conn.Brokers, ",")+", or you may not describe it; there are Empty.Topic_1, binary, ")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/louver/louver/stream/kafkaconn"
 )
 
-// Config resolves the settings to a way to the cluster. Its errors name the variable that is wrong.
+// Config turns the settings into a connection's configuration. Its errors name the wrong variable.
 func (s KafkaSettings) Config() (kafkaconn.Config, error) {
 	c := kafkaconn.Config{ClientID: s.KafkaClientID}
 	for _, b := range s.KafkaBrokers {

@@ -2,7 +2,7 @@
 //
 // Every subcommand is a struct in a file of its own: its fields are the flags, by github.com/alecthomas/kong, and its
 // method Run(*App) error does the work. A new one becomes a field of [commands]. Settings that several commands share
-// are the structs of env.go: whoever embeds one has its flags, with the environment's values as defaults.
+// are the structs of env.go. A command that embeds one has its flags, with the environment's values as defaults.
 package main
 
 import (
@@ -16,7 +16,10 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize/english"
 	"go.uber.org/zap"
+
+	"github.com/louver/louver/mechanisms"
 )
 
 // commands is the command line.
@@ -27,16 +30,19 @@ type commands struct {
 	Demo        demoCommand        `cmd:"" help:"See it work: an embedded broker, a simulated service, a live table. Needs no Kafka."`
 	Init        initCommand        `cmd:"" help:"Write a first streams file, with comments."`
 	Run         runCommand         `cmd:"" help:"Run the service until SIGTERM."`
-	Check       checkCommand       `cmd:"" help:"Check streams files. Print what one user can lose and how exact the figures will be."`
+	Check       checkCommand       `cmd:"" help:"Check streams files. Print what one user can lose and how accurate the figures will be."`
 	Release     releaseCommand     `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
 	Plan        planCommand        `cmd:"" help:"Forecast errors before anything is spent, or the ε or users needed for a given error."`
 	Replay      replayCommand      `cmd:"" help:"Send a CSV or JSON-lines file to a topic."`
 	Watch       watchCommand       `cmd:"" help:"Print figures as they are published."`
+	Dashboard   dashboardCommand   `cmd:"" help:"Serve the page and the API from the output topics alone."`
 	Budget      budgetCommand      `cmd:"" help:"Print what each stream and budget has spent and what is left, from the ledger."`
 	Audit       auditCommand       `cmd:"" help:"Compare the ledger with what was published: every charge once, every value the same."`
-	Streams     streamsCommand     `cmd:"" help:"Print which definition of each stream holds from when, and what a file would change."`
+	Windows     windowsCommand     `cmd:"" help:"Print the windows that are not out yet, and what each of them waits for."`
+	Streams     streamsCommand     `cmd:"" help:"Print which definition of each stream applies from when, and what a file would change."`
 	Topics      topicsCommand      `cmd:"" help:"List the topics, consumer groups and rights that the streams need. Create missing topics."`
-	Schema      schemaCommand      `cmd:"" help:"Print the JSON Schema or the reference of the streams file or the published record."`
+	Rules       rulesCommand       `cmd:"" help:"Write Prometheus alert rules for the figures that know of their noise."`
+	Schema      schemaCommand      `cmd:"" help:"Print the contracts: the streams file, the published record, the HTTP API, the output topics."`
 	Broker      brokerCommand      `cmd:"" help:"Run the embedded broker alone, to try things out."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
@@ -44,7 +50,7 @@ type commands struct {
 	Help        helpCommand        `cmd:"" help:"Explain a command."`
 }
 
-// App is what a command runs in.
+// App is the environment of a command.
 type App struct {
 	// Context ends when the command has to stop; see [App.UntilSignal].
 	Context  context.Context
@@ -55,7 +61,7 @@ type App struct {
 }
 
 // UntilSignal is the context of a service: SIGINT and SIGTERM end it. The second signal kills the process. Commands
-// that are over by themselves leave signals alone.
+// that end by themselves ignore signals.
 func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(a.Context, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -75,7 +81,8 @@ func main() {
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	app := &App{Context: ctx, In: in, Out: out, Err: errOut}
 	helped := false
-	var line commands
+	line := commands{Release: releaseCommand{queryFlags: newQueryFlags()}, Plan: planCommand{queryFlags: newQueryFlags()}}
+	statistics := statisticNames(mechanisms.Statistics())
 	parser, err := kong.New(&line,
 		kong.Name("louver"),
 		kong.Description(description+exitText()),
@@ -83,7 +90,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 120}),
 		kong.ValueFormatter(helpText),
-		kong.Vars{"version": build().String()},
+		kong.Vars{"version": build().String(), "statistics": strings.Join(statistics, ","), "statistic_series": english.WordSeries(statistics, "or")},
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "what", Title: "What to draw:"},
 			{Key: "privacy", Title: "Bounds and privacy (no defaults where it matters):"},
@@ -98,7 +105,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 		return report(errOut, err)
 	}
 	if len(args) == 0 {
-		return report(errOut, usageError(errors.New("no command; try louver demo, or louver help for all of them")))
+		return report(errOut, usageError(errors.New("no command; try louver demo, or louver help for a list")))
 	}
 	parsed, err := parser.Parse(args)
 	switch {
@@ -120,7 +127,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	return report(errOut, err)
 }
 
-// lineError says what is wrong with a command line, where its parser is short of words.
+// lineError explains mistakes in a command line better than its parser does.
 func lineError(err error) error {
 	var p *kong.ParseError
 	if !errors.As(err, &p) {

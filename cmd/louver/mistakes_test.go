@@ -43,7 +43,7 @@ func TestMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{"nothing", nil, exitUsage, "no command; try louver demo, or louver help for all of them"},
+		{"nothing", nil, exitUsage, "no command; try louver demo, or louver help for a list"},
 		{"a misspelt command", []string{"chek"}, exitUsage, `chek is not a command; did you mean "check"?`},
 		{"a misspelt flag", []string{"check", "--jsn", csv}, exitUsage, `unknown flag --jsn, did you mean "--json"?`},
 		{"a missing argument", []string{"completion"}, exitUsage, "<shell> is missing; louver help completion explains it"},
@@ -58,7 +58,7 @@ func TestMistakes(t *testing.T) {
 		{"no topic", []string{"replay", csv}, exitUsage, "missing flags: --topic=TOPIC"},
 		{"a wrong column", replay(csv, "--user", "user", "--value", "bytes", "--time", "time"), exitInvalid, csv + `:1: --user "user" is not in the header; want one of time, client, section, bytes`},
 		{"a wrong field of JSON", replay(json, "--user", "usr", "--value", "ms", "--time", "at"), exitInvalid, json + `:1: --user "usr" is not in the first event; want one of usr.id, ms, ts`},
-		{"a JSON array", replay(array, columns...), exitInvalid, array + ":1: the file is a JSON array; want one object a line, as jq -c '.[]' writes them"},
+		{"a JSON array", replay(array, columns...), exitInvalid, array + ":1: the file is a JSON array; want one object per line, as jq -c '.[]' writes them"},
 		{"semicolons", replay(semicolons, columns...), exitInvalid, semicolons + `:1: --user "client" is not in the header, which has one column if ',' separates them; want --delimiter ';'`},
 		{"no header", replay(headless, columns...), exitInvalid, headless + `:1: --user "client" is not in the first line, which looks like data; want a header: the names of the columns`},
 		{"a ragged row", replay(ragged, columns...), exitInvalid, ragged + ":4: the line does not have as many fields as the header; want one for each column"},
@@ -66,7 +66,7 @@ func TestMistakes(t *testing.T) {
 		{"an empty file", replay(empty, columns...), exitInvalid, empty + ":1: the file is empty; want CSV with a header, or JSON lines"},
 		{"a missing file", replay(missing, columns...), exitInvalid, "open " + missing + ": no such file or directory; want a CSV or JSON-lines file"},
 		{"a directory", replay(dir, columns...), exitInvalid, dir + ": this is a directory; want a file"},
-		{"a spreadsheet", replay(at("r.xlsx", "PK\x03\x04…"), columns...), exitInvalid, dir + "/r.xlsx: the file is a zip archive or a spreadsheet; want it unpacked, or saved as CSV"},
+		{"a spreadsheet", replay(at("r.xlsx", "PK\x03\x04…"), columns...), exitInvalid, dir + "/r.xlsx: the file is a zip archive or a spreadsheet; unpack it, or save it as CSV"},
 		{"one column for two things", replay(csv, append(columns, "--group", "client")...), exitInvalid, `--user and --group are both "client"; want a column for each`},
 		{"a delimiter of two characters", replay(csv, append(columns, "--delimiter", "||")...), exitUsage, `--delimiter "||"; want one character, such as ;`},
 		{"a time to start from that is none", replay(csv, append(columns, "--from", "today")...), exitUsage, "--from=today; want now, or a time such as 2026-11-20T08:00:00Z"},
@@ -110,7 +110,7 @@ func TestFilesOfAllKinds(t *testing.T) {
 		"spaces":          strings.Replace(requests, "client", " client ", 1),
 	} {
 		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time", "--dry-run")
-		if got.code != exitDone || got.err != "" || !strings.HasPrefix(got.out, "# 2 events would be sent to t.") || !strings.Contains(got.out, "\n  user: client\n") {
+		if got.code != exitDone || got.err != "" || !strings.HasPrefix(got.out, "# Would send 2 events to t.") || !strings.Contains(got.out, "\n  user: client\n") {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if got := commandLine(t, text, "release", "--value", "bytes", "--user", "client", "--statistic", "count", "--epsilon", "1000"); got != (outcome{out: "2\n"}) {
@@ -127,11 +127,11 @@ func TestFilesOfAllKinds(t *testing.T) {
 func TestReplayTellsWhatIsRejected(t *testing.T) {
 	b := kafkatest.Fake(t)
 	text := requests + "2015-05-17T10:05:04Z,SECRET3,blog,n/a\n2015-05-17T10:05:05Z,,blog,1\n"
-	for mode, want := range map[string]string{"--dry-run": "# 4 events would be sent to t. ", "--keyed": "# 4 events sent to t. "} {
+	for mode, want := range map[string]string{"--dry-run": "# Would send 4 events to t. ", "--keyed": "# Sent 4 events to t. "} {
 		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time", "--group", "section", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","), mode)
 		if got.code != exitDone || !strings.HasPrefix(got.out, want) || !strings.Contains(got.out, "\n  group: section\n# groups: ") ||
-			got.err != "louver: a stream will reject 1 of the 4 events: bad_value, first in line 4 (bytes is missing or not a number such as 12 or -3.5)\n"+
-				"louver: a stream will reject 1 of the 4 events: bad_user, first in line 5 (client is empty or missing)\n" {
+			got.err != "louver: a stream will reject 1 of 4 events: bad_value, first on line 4 (bytes is missing or not a number such as 12 or -3.5)\n"+
+				"louver: a stream will reject 1 of 4 events: bad_user, first on line 5 (client is empty or missing)\n" {
 			t.Errorf("%s: %+v", mode, got)
 		}
 	}

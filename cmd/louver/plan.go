@@ -33,7 +33,7 @@ type planCommand struct {
 
 	JSON bool `name:"json" help:"Print JSON."`
 
-	found *plannedNeeds // what was left open and was computed from the error wanted
+	found *plannedNeeds // what was not given and was computed from the wanted error
 }
 
 // Help is the long help.
@@ -82,7 +82,7 @@ func (c *planCommand) streams(app *App) ([]*config.Stream, error) {
 	case c.Spread != nil && !c.Spread.IsPositive():
 		return nil, usageError(fmt.Errorf("--spread %s; want a number greater than 0", c.Spread))
 	case c.Spread != nil && c.Shape != "":
-		return nil, usageError(fmt.Errorf("--spread %s with --shape %s; want one of the two", c.Spread, c.Shape))
+		return nil, usageError(fmt.Errorf("--spread %s with --shape %s; use one or the other", c.Spread, c.Shape))
 	}
 	if c.File == "" {
 		s, err := c.described()
@@ -91,10 +91,15 @@ func (c *planCommand) streams(app *App) ([]*config.Stream, error) {
 		}
 		return []*config.Stream{s}, nil
 	}
+	for _, p := range mechanisms.Parameters() {
+		if _, given := c.given(p); given {
+			return nil, usageError(fmt.Errorf("--%s with a streams file, which says it; want one of the two", flagOf(p.Name)))
+		}
+	}
 	for flag, given := range map[string]bool{"--epsilon": c.Epsilon != nil, "--lower": c.Lower != nil, "--upper": c.Upper != nil, "--step": c.Step != nil,
-		"--p": c.P != nil, "--mechanism": c.Mechanism != ""} {
+		"--mechanism": c.Mechanism != ""} {
 		if given {
-			return nil, usageError(fmt.Errorf("%s with a streams file, which says it; want one of the two", flag))
+			return nil, usageError(fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag))
 		}
 	}
 	file, err := config.LoadAll([]string{c.File}, os.LookupEnv)
@@ -104,7 +109,7 @@ func (c *planCommand) streams(app *App) ([]*config.Stream, error) {
 	return file.Streams, nil
 }
 
-// described is a stream of the one release that the flags describe. Its ε or users may be open.
+// described is a stream with the one release that the flags describe. Its ε or users may be missing.
 func (c *planCommand) described() (*config.Stream, error) {
 	q, err := c.query()
 	if err != nil {
@@ -114,7 +119,7 @@ func (c *planCommand) described() (*config.Stream, error) {
 		flag  string
 		value *number
 	}{{"--lower", c.Lower}, {"--upper", c.Upper}, {"--step", c.Step}}
-	if q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil || q.Statistic == mechanisms.Outside {
+	if q.CountsUsers() || q.Statistic == mechanisms.Outside {
 		for i, x := range []int64{0, 1, 1} { // no bounds matter
 			if bounds[i].value == nil {
 				bounds[i].value = &number{decimalOf(x)}
@@ -123,7 +128,7 @@ func (c *planCommand) described() (*config.Stream, error) {
 	}
 	for _, b := range bounds {
 		if b.value == nil {
-			return nil, fmt.Errorf("missing flag %s: --lower, --upper and --step are the public bounds; or a streams file", b.flag)
+			return nil, fmt.Errorf("missing flag %s; want the public bounds (--lower, --upper and --step), or a streams file", b.flag)
 		}
 	}
 	if q.Grid, err = mechanisms.NewGrid(bounds[0].value.Decimal, bounds[1].value.Decimal, bounds[2].value.Decimal); err != nil {
@@ -134,7 +139,7 @@ func (c *planCommand) described() (*config.Stream, error) {
 	case c.Epsilon != nil:
 		q.Epsilon = c.Epsilon.Decimal
 	case c.Error == "":
-		return nil, errors.New("missing flag --epsilon; or --error, to learn the ε that it takes")
+		return nil, errors.New("missing flag --epsilon; want it, or --error to learn which ε you need")
 	default:
 		q.Epsilon = decimalOf(1)
 		wanted, err := c.wanted(q)
@@ -163,7 +168,7 @@ func (c *planCommand) described() (*config.Stream, error) {
 		if err != nil {
 			return nil, err
 		}
-		// An error in ranks does not depend on the users: their number stays open.
+		// An error in ranks does not depend on the number of users, which stays unknown.
 		if wanted.In != forecast.Ranks {
 			if s.ExpectedUsers, err = forecast.Users(q, public, wanted); err != nil {
 				return nil, c.unsolved(err, 1)
@@ -175,7 +180,7 @@ func (c *planCommand) described() (*config.Stream, error) {
 	return s, nil
 }
 
-// unsolved says why an error cannot be had.
+// unsolved says why an error cannot be reached.
 func (c *planCommand) unsolved(err error, users int64) error {
 	switch {
 	case errors.Is(err, forecast.ErrUnknown) && users == 0:
@@ -194,13 +199,9 @@ func (c *planCommand) wanted(q mechanisms.Query) (forecast.Wanted, error) {
 		return forecast.Wanted{}, fmt.Errorf("--error %q; want a number greater than 0, or a percentage such as 2%%", c.Error)
 	}
 	w := forecast.Wanted{Size: size}
-	switch q.Statistic {
-	case mechanisms.Mean, mechanisms.Sum, mechanisms.TrimmedMean:
+	family := q.Statistic.Family()
+	if family == mechanisms.OfAmounts || family == mechanisms.OfRanks && (c.Shape != "" || c.Spread != nil) {
 		w.In = forecast.Value
-	case mechanisms.Median, mechanisms.Quantile, mechanisms.Quantiles:
-		if c.Shape != "" || c.Spread != nil {
-			w.In = forecast.Value
-		}
 	}
 	if isShare {
 		w = forecast.Wanted{Size: size / 100, In: forecast.Share}
@@ -208,7 +209,7 @@ func (c *planCommand) wanted(q mechanisms.Query) (forecast.Wanted, error) {
 	return w, nil
 }
 
-// public is what is known of a window and group of a stream.
+// public is what is known about a window and group of a stream.
 func (c *planCommand) public(s *config.Stream, grid *mechanisms.Grid) (forecast.Public, error) {
 	public := publicOf(s)
 	if c.Users > 0 {
@@ -232,12 +233,12 @@ func (c *planCommand) public(s *config.Stream, grid *mechanisms.Grid) (forecast.
 	return public, nil
 }
 
-// publicOf is what a stream's configuration says of a window and group.
+// publicOf is what a stream's configuration says about a window and group.
 func publicOf(s *config.Stream) forecast.Public {
 	public := forecast.Public{Users: s.ExpectedUsers}
 	for _, r := range s.Releases {
-		if q := r.Query; q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil {
-			public.CountEpsilon = q.Epsilon.InexactFloat64()
+		if r.Query.CountsUsers() {
+			public.CountEpsilon = r.Query.Epsilon.InexactFloat64()
 			break
 		}
 	}

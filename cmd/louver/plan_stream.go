@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -13,7 +11,7 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// plannedStream is what plan says of a stream.
+// plannedStream is what plan says about a stream.
 type plannedStream struct {
 	Stream string `json:"stream"`
 	Unit   string `json:"unit"`
@@ -33,7 +31,7 @@ type plannedLoss struct {
 	Windows int64  `json:"windows"`
 	Epsilon figure `json:"epsilon"`
 	Delta   figure `json:"delta"`
-	// Belief is what a belief of 50 % that one user took part can become.
+	// Belief is what a belief of 50 % that a given user took part can become.
 	Belief float64 `json:"belief"`
 }
 
@@ -47,7 +45,7 @@ type plannedRelease struct {
 	Needs     *plannedNeeds   `json:"needs,omitempty"`
 }
 
-// plannedNeeds is what the error wanted takes: this ε with the users expected, or these users with the ε planned.
+// plannedNeeds is what the wanted error needs: this ε with the expected users, or these users with the planned ε.
 type plannedNeeds struct {
 	Error   string  `json:"error"`
 	Epsilon *figure `json:"epsilon"`
@@ -88,19 +86,10 @@ func (c *planCommand) plan(s *config.Stream) (*plannedStream, error) {
 
 // composed is the sum of some windows.
 func composed(price []budget.Item, windows int64, limit budget.Limit) budget.Spending {
-	return limit.Compose(times(price, windows))
+	return limit.Compose(budget.Times(price, windows))
 }
 
-// times are the costs of some windows.
-func times(price []budget.Item, windows int64) []budget.Item {
-	items := slices.Clone(price)
-	for i := range items {
-		items[i].Times *= windows
-	}
-	return items
-}
-
-// lossOf is the plain sum of some windows. What is promised in ρ alone has an ε for a δ only.
+// lossOf is the plain sum of some windows. A promise in ρ alone has an ε only for a given δ.
 func lossOf(price []budget.Item, windows int64) plannedLoss {
 	sum := composed(price, windows, budget.Limit{})
 	if sum.Unbounded {
@@ -110,12 +99,8 @@ func lossOf(price []budget.Item, windows int64) plannedLoss {
 }
 
 func asLoss(sum budget.Spending, windows int64) *plannedLoss {
-	return &plannedLoss{Windows: windows, Epsilon: figure{sum.Epsilon}, Delta: figure{sum.Delta}, Belief: belief(sum.Epsilon.InexactFloat64())}
+	return &plannedLoss{Windows: windows, Epsilon: figure{sum.Epsilon}, Delta: figure{sum.Delta}, Belief: budget.Spending{Epsilon: sum.Epsilon}.Guess()}
 }
-
-// belief is how sure somebody can become, who held it for as likely as not that one user took part: by Bayes' rule odds
-// of 1:1 become e^ε:1 at most.
-func belief(epsilon float64) float64 { return 1 / (1 + math.Exp(-epsilon)) }
 
 func (c *planCommand) planRelease(r config.Release, public forecast.Public) (plannedRelease, error) {
 	promise := r.Mechanism.Promise()
@@ -133,7 +118,7 @@ func (c *planCommand) planRelease(r config.Release, public forecast.Public) (pla
 	return p, err
 }
 
-// needs finds what the error wanted takes. What cannot be said or had stays open.
+// needs finds what the wanted error needs. It leaves out what is unknown or out of reach.
 func (c *planCommand) needs(r config.Release, public forecast.Public) (*plannedNeeds, error) {
 	wanted, err := c.wanted(r.Query)
 	if err != nil {

@@ -148,8 +148,8 @@ func TestPlanText(t *testing.T) {
 		"│ p50     │ margin    │ 0.05 │ p41.4–p55.7 (± 398.1 ranks) │ ",
 		"│ users   │ geometric │ 0.02 │ ± 150 users ",
 		"p50: an error of 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n",
-		"One window costs a user ε 0.14, in 2 groups. Somebody who thought it 50:50 that the user took part can become at most 53.5 % sure.\n",
-		"A user in all 96 windows of a day, one every 15m, loses ε 13.44: at most 99.9999 % sure. Except with a probability of about 0.000001 it is only ε ",
+		"One window costs a user ε 0.14, in 2 groups. Somebody who gave it a 50:50 chance that the user took part can become at most 53.5 % sure.\n",
+		"A user in every window of a day (96 windows, one every 15m) loses ε 13.44: at most 99.9999 % sure. Except with a probability of about 0.000001 it is only ε ",
 	} {
 		if !strings.Contains(got.out, want) || got.code != exitDone {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
@@ -180,17 +180,17 @@ func TestPlanMistakes(t *testing.T) {
 		args []string
 		want string
 	}{
-		{planOf(), "louver: missing flag --epsilon; or --error, to learn the ε that it takes"},
-		{[]string{"plan", "--epsilon", "1", "--upper", "1", "--step", "1"}, "louver: missing flag --lower: --lower, --upper and --step are the public bounds; or a streams file"},
-		{planOf("--epsilon", "0"), "louver: epsilon 0 must be greater than 0"},
-		{planOf("--epsilon", "1", "--mechanism", "magic"), `louver: mechanism "magic" is not available`},
+		{planOf(), "louver: missing flag --epsilon; want it, or --error to learn which ε you need"},
+		{[]string{"plan", "--epsilon", "1", "--upper", "1", "--step", "1"}, "louver: missing flag --lower; want the public bounds (--lower, --upper and --step), or a streams file"},
+		{planOf("--epsilon", "0"), "louver: --epsilon 0; want a number greater than 0"},
+		{planOf("--epsilon", "1", "--mechanism", "magic"), `louver: --mechanism "magic"; want one of those for statistic median`},
 		{planOf("--epsilon", "1", "--users", "-1"), "louver: --users -1; want at least 1"},
 		{planOf("--epsilon", "1", "--max-groups", "0"), "louver: --max-groups 0; want at least 1"},
 		{planOf("--epsilon", "1", "--every", "1ms"), "louver: --every 1ms; want at least 1s"},
 		{planOf("--epsilon", "1", "--count-epsilon", "0"), "louver: --count-epsilon 0; want a number greater than 0"},
 		{planOf("--epsilon", "1", "--shape", "gamma:1,2"), `louver: --shape: shape "gamma:1,2"; want lognormal:MEDIAN,SIGMA`},
 		{planOf("--epsilon", "1", "--spread", "0"), "louver: --spread 0; want a number greater than 0"},
-		{planOf("--epsilon", "1", "--spread", "1", "--shape", "uniform"), "louver: --spread 1 with --shape uniform; want one of the two"},
+		{planOf("--epsilon", "1", "--spread", "1", "--shape", "uniform"), "louver: --spread 1 with --shape uniform; use one or the other"},
 		{planOf("--epsilon", "1", "--users", "2000000", "--shape", "uniform"), `louver: shape "uniform" with 2000000 users; want at most 1048576`},
 		{planOf("--error", "x"), `louver: --error "x"; want a number greater than 0, or a percentage such as 2%`},
 		{planOf("--error", "-1"), `louver: --error "-1"; want a number greater than 0`},
@@ -198,7 +198,7 @@ func TestPlanMistakes(t *testing.T) {
 		{planOf("--error", "1%"), "louver: --error 1%: such an error can't be forecast for this release without the number of users; want --users or --epsilon as well"},
 		{planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--error", "3", "--users", "100"), "louver: --error 3: such an error can't be forecast for this release; want --shape or --spread as well"},
 		{planOf("--error", "0.01"), "louver: --error 0.01: even ε 100 is not enough: out of reach; want a greater error"},
-		{[]string{"plan", path, "--epsilon", "1"}, "louver: --epsilon with a streams file, which says it; want one of the two"},
+		{[]string{"plan", path, "--epsilon", "1"}, "louver: --epsilon with a streams file, which sets it; use one or the other"},
 	} {
 		commandLine(t, "", c.args...).wants(t, exitUsage, c.want)
 	}

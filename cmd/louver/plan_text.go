@@ -8,11 +8,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 )
 
-// printPlans writes forecasts for people.
+// printPlans writes forecasts as text.
 func printPlans(app *App, plans []*plannedStream) error {
 	var out bytes.Buffer
 	for i, p := range plans {
@@ -33,7 +34,7 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 		heads = append(heads, "stream "+p.Stream)
 	}
 	if p.Users > 0 {
-		heads = append(heads, fmt.Sprintf("%d users in a window and group", p.Users))
+		heads = append(heads, plural(p.Users, "user")+" in a window and group")
 	}
 	if p.Shape != "" {
 		heads = append(heads, "values like "+p.Shape)
@@ -51,10 +52,11 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 	var rows [][]string
 	for _, r := range p.Releases {
 		mechanism, epsilon := mechanismText(r.Mechanism, r.Values[0].Figure), figures(r.Epsilon, r.Delta)
+		unit := mechanisms.Statistic(r.Statistic).Unit(p.Unit)
 		for _, v := range r.Values {
-			row := []string{v.Release, mechanism, epsilon, errorText(r.Mechanism, v.Figure, p.Unit)}
+			row := []string{v.Release, mechanism, epsilon, errorText(r.Mechanism, v.Figure, unit)}
 			if p.Shape != "" {
-				row = append(row, valueText(v.TypicalError, p.Unit), valueText(v.Error95, p.Unit))
+				row = append(row, valueText(v.TypicalError, unit), valueText(v.Error95, unit))
 			}
 			if p.Users > 0 {
 				row = append(row, qualityText(v.Figure))
@@ -67,7 +69,7 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 		return err
 	}
 	if p.Shape != "" && p.Users > 0 {
-		fmt.Fprintln(w, "The typical error and that of 19 in 20 are measured from the statistic of the users who took part, not from that of the shape.")
+		fmt.Fprintln(w, "The errors are distances from the statistic of the users who took part, not from that of the shape.")
 	}
 	for _, r := range p.Releases {
 		if r.Needs != nil {
@@ -88,10 +90,10 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 	if p.Window.Delta.IsPositive() {
 		chance = ", except with a probability of about δ"
 	}
-	fmt.Fprintf(w, "One window costs a user %s%s. Somebody who thought it 50:50 that the user took part can become at most %s sure%s.\n",
+	fmt.Fprintf(w, "One window costs a user %s%s. Somebody who gave it a 50:50 chance that the user took part can become at most %s sure%s.\n",
 		loss(p.Window.Epsilon, p.Window.Delta), groups, certainty(p.Window.Belief), chance)
 	if p.Day != nil {
-		fmt.Fprintf(w, "A user in all %d windows of a day, one every %s, loses %s: at most %s sure", p.Day.Windows, config.Duration(p.every),
+		fmt.Fprintf(w, "A user in every window of a day (%s, one every %s) loses %s: at most %s sure", plural(p.Day.Windows, "window"), config.Duration(p.every),
 			loss(p.Day.Epsilon, p.Day.Delta), certainty(p.Day.Belief))
 		if p.Advanced != nil {
 			fmt.Fprintf(w, ". Except with a probability of about %s it is only ε %s: at most %s sure", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), certainty(p.Advanced.Belief))
@@ -105,12 +107,12 @@ func (r plannedRelease) needsText(users int64) string {
 	if n := r.Needs; n.Epsilon != nil {
 		way := "ε " + n.Epsilon.String()
 		if users > 0 {
-			way += fmt.Sprintf(" with %d users", users)
+			way += " with " + plural(users, "user")
 		}
 		ways = append(ways, way)
 	}
 	if n := r.Needs; n.Users != nil {
-		ways = append(ways, fmt.Sprintf("%d users with ε %s", *n.Users, r.Epsilon))
+		ways = append(ways, fmt.Sprintf("%s with ε %s", plural(*n.Users, "user"), r.Epsilon))
 	}
 	if ways == nil {
 		return fmt.Sprintf("%s: an error of %s is out of reach, or cannot be forecast.", r.Release, r.Needs.Error)
@@ -122,9 +124,9 @@ func (r plannedRelease) needsText(users int64) string {
 func errorText(mechanism string, f forecast.Figure, unit string) string {
 	switch {
 	case f.CountError != nil:
-		return fmt.Sprintf("± %d users", *f.CountError)
+		return "± " + plural(*f.CountError, "user")
 	case f.Lead != nil:
-		return fmt.Sprintf("none if it leads by %d users", *f.Lead)
+		return "none if it leads by " + plural(*f.Lead, "user")
 	case f.ValueError != nil:
 		return "± " + valueText(f.ValueError, unit)
 	case chooses(mechanism) && f.Mechanism == "":
@@ -132,17 +134,18 @@ func errorText(mechanism string, f forecast.Figure, unit string) string {
 	case f.RankError == nil:
 		return "depends on the data: see plan --shape"
 	case f.Low != nil && f.High != nil:
-		return fmt.Sprintf("p%.3g–p%.3g (± %.4g ranks)", *f.Low*100, *f.High*100, *f.RankError)
+		return fmt.Sprintf("p%.3g–p%.3g (± %s)", *f.Low*100, *f.High*100, withUnit(fmt.Sprintf("%.4g", *f.RankError), "ranks"))
 	}
-	return fmt.Sprintf("± %.4g ranks", *f.RankError)
+	return "± " + withUnit(fmt.Sprintf("%.4g", *f.RankError), "ranks")
 }
 
-// mechanismText names what is drawn: where the draw chooses, what it is likely to choose or, if that is unknown, all.
+// mechanismText names the mechanism. If the draw chooses one, it names the likely choice or, if that is unknown, all of
+// them.
 func mechanismText(mechanism string, f forecast.Figure) string {
 	return strings.ReplaceAll(cmp.Or(f.Mechanism, mechanism), "/", " or ")
 }
 
-// chooses says that a mechanism's name is two names, of which each draw chooses one.
+// chooses says whether a mechanism's name is two names, of which each draw chooses one.
 func chooses(mechanism string) bool { return strings.Contains(mechanism, "/") }
 
 // qualityText is the quality to expect.
@@ -160,7 +163,7 @@ func valueText(x *float64, unit string) string {
 	return strings.TrimSpace(short(*x) + " " + unit)
 }
 
-// short writes a number with three significant digits at least, and no exponent.
+// short writes a number with at least three significant digits and no exponent.
 func short(x float64) string {
 	digits := max(0, 2-int(math.Floor(math.Log10(max(math.Abs(x), 1e-9)))))
 	text := strconv.FormatFloat(x, 'f', digits, 64)
@@ -170,7 +173,7 @@ func short(x float64) string {
 	return text
 }
 
-// certainty writes a probability with as many digits as it takes to tell it from 100 %.
+// certainty writes a probability with enough digits to distinguish it from 100 %.
 func certainty(p float64) string {
 	for digits := 1; digits <= 6; digits++ {
 		if text := strconv.FormatFloat(100*p, 'f', digits, 64); !strings.HasPrefix(text, "100") {

@@ -1,34 +1,80 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize/english"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 )
 
-// queryFlags say what is asked of values and how.
+// queryFlags say what is computed from the values, and how. Make them with [newQueryFlags].
 type queryFlags struct {
-	Statistic   string   `default:"median" enum:"median,quantile,quantiles,mode,mean,sum,trimmed_mean,count,outside" group:"what" placeholder:"NAME" help:"median, quantile, quantiles, mode, mean, sum, trimmed_mean, count or outside."`
-	P           []number `group:"what" placeholder:"P" help:"Probability of a quantile, between 0 and 1; several, ascending, for quantiles."`
-	Trim        *number  `group:"what" placeholder:"T" help:"Fraction that trimmed_mean cuts from each end."`
-	Clip        string   `placeholder:"none" group:"what" help:"none: means and sums take all values as they are, within the bounds. Absent: the mechanism finds narrower bounds."`
-	Above       *number  `group:"what" placeholder:"X" help:"Count users with a value greater than this."`
-	Below       *number  `group:"what" placeholder:"X" help:"Count users with a value less than this."`
-	Mechanism   string   `group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
-	Tilt        []int64  `group:"what" placeholder:"A,B" sep:"," help:"Weights of the two sides, for margin."`
-	Calibration string   `default:"tight" enum:"tight,published" group:"what" placeholder:"NAME" help:"tight, or published: the papers' formulas, for smooth_*."`
-	Beta        *number  `group:"what" placeholder:"B" help:"β of smooth_*."`
-	Gamma       *number  `group:"what" placeholder:"G" help:"Exponent of smooth_cauchy's density, above 1. Absent: 2."`
-	Interval    *number  `group:"what" placeholder:"LEVEL" help:"Also release an interval that holds the true value with this probability, such as 0.95. It is paid for from ε."`
+	Statistic string `default:"median" enum:"${statistics}" group:"what" placeholder:"NAME" help:"${statistic_series}."`
+	Mechanism string `group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
+	kong.Plugins
 
 	ExpectedUsers int64 `group:"what" placeholder:"N" help:"Public forecast of the number of users, for means, sums and quantiles in the tails. Absent: they spend part of ε to find out."`
 
 	Prior string `default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
-	Delta number `default:"0" group:"privacy" placeholder:"D" help:"δ of each draw, for mechanisms that need one."`
+}
+
+// newQueryFlags has a flag for each parameter in the catalogue of statistics.
+func newQueryFlags() queryFlags {
+	var fields []reflect.StructField
+	for _, p := range mechanisms.Parameters() {
+		if i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return f.Tag.Get("parameter") == p.Name }); i >= 0 {
+			list := parameterFlag(p) // the one with the list
+			list.Tag = reflect.StructTag(strings.Replace(string(list.Tag), `help:"`, `help:"`+fields[i].Tag.Get("help")+" For several quantiles: ", 1))
+			fields[i] = list
+			continue
+		}
+		fields = append(fields, parameterFlag(p))
+	}
+	return queryFlags{Plugins: kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
+}
+
+func parameterFlag(p mechanisms.Parameter) reflect.StructField {
+	var kind any = (*number)(nil)
+	placeholder := "X"
+	switch p.Form {
+	case mechanisms.Numbers, mechanisms.Pair:
+		kind, placeholder = []number(nil), "X,X"
+	case mechanisms.Word:
+		kind, placeholder = "", strings.Join(p.Words, "|")
+	}
+	help := p.Meaning
+	if !strings.HasPrefix(help, "`") { // a value begins in lower case
+		help = strings.ToUpper(help[:1]) + help[1:]
+	}
+	tag := fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, flagOf(p.Name), placeholder, strings.ReplaceAll(help, "`", "")+".")
+	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind), Tag: reflect.StructTag(tag)}
+}
+
+func flagOf(parameter string) string { return strings.ReplaceAll(parameter, "_", "-") }
+
+// given is what the flags say of a parameter.
+func (f queryFlags) given(p mechanisms.Parameter) (v mechanisms.Setting, given bool) {
+	field := reflect.ValueOf(f.Plugins[0]).Elem().FieldByName(strings.ToUpper(p.Name[:1]) + p.Name[1:])
+	switch x := field.Interface().(type) {
+	case *number:
+		if x != nil {
+			v.Numbers = []decimal.Decimal{x.Decimal}
+		}
+	case []number:
+		for _, n := range x {
+			v.Numbers = append(v.Numbers, n.Decimal)
+		}
+	case string:
+		v.Word = x
+	}
+	return v, v.Numbers != nil || v.Word != ""
 }
 
 // number is an exact decimal on the command line.
@@ -40,48 +86,44 @@ func (n *number) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// orNil gives the number, or nil.
-func (n *number) orNil() *decimal.Decimal {
-	if n == nil {
-		return nil
-	}
-	return &n.Decimal
-}
-
-// query is what the flags ask for; the grid and ε are left to the command.
+// query returns what the flags ask for. The command adds the grid and ε.
 func (f queryFlags) query() (mechanisms.Query, error) {
-	q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Mechanism: f.Mechanism, Above: f.Above.orNil(), Below: f.Below.orNil(),
-		Interval: f.Interval.orNil(), Clip: f.Clip, Delta: f.Delta.Decimal, Prior: f.Prior, ExpectedUsers: f.ExpectedUsers}
-	for _, p := range f.P {
-		q.P = append(q.P, p.Decimal)
-	}
-	if f.Trim != nil {
-		q.Trim = f.Trim.Decimal
-	}
-	if f.Beta != nil {
-		q.Beta = f.Beta.Decimal
-	}
-	if f.Gamma != nil {
-		q.Gamma = f.Gamma.Decimal
-	}
-	if f.Calibration != "tight" {
-		q.Calibration = f.Calibration
-	}
-	switch {
-	case len(f.P) == 0 && (q.Statistic == mechanisms.Quantile || q.Statistic == mechanisms.Quantiles):
-		return q, fmt.Errorf("--statistic %s without --p; want --p, such as --p 0.9", q.Statistic)
-	case f.Trim == nil && q.Statistic == mechanisms.TrimmedMean:
-		return q, errors.New("--statistic trimmed_mean without --trim; want --trim, such as --trim 0.05")
-	case f.Trim != nil && q.Statistic != mechanisms.TrimmedMean:
-		return q, fmt.Errorf("--trim %s with --statistic %s; want it with trimmed_mean only", f.Trim, q.Statistic)
-	case f.Beta != nil && !f.Beta.IsPositive():
-		return q, fmt.Errorf("--beta %s; want a number greater than 0", f.Beta)
-	case len(f.Tilt) == 2 && min(f.Tilt[0], f.Tilt[1]) < 1:
-		return q, fmt.Errorf("--tilt %d,%d; want two whole numbers of at least 1", f.Tilt[0], f.Tilt[1])
-	case len(f.Tilt) == 2:
-		q.Tilt = [2]int64{f.Tilt[0], f.Tilt[1]}
-	case len(f.Tilt) != 0:
-		return q, fmt.Errorf("--tilt has %d weights; want two, such as --tilt 1,2", len(f.Tilt))
+	q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Mechanism: f.Mechanism, Prior: f.Prior, ExpectedUsers: f.ExpectedUsers}
+	set := map[string]bool{}
+	for _, p := range mechanisms.Parameters() {
+		v, given := f.given(p)
+		switch {
+		case !given && p.Required && p.Takes(q.Statistic):
+			return q, fmt.Errorf("--statistic %s without --%s; want --%s, such as --%s %s", q.Statistic, flagOf(p.Name), flagOf(p.Name), flagOf(p.Name), strings.Trim(p.Example, "[]"))
+		case !given || set[p.Name]:
+			continue
+		}
+		if err := p.Set(&q, v); err != nil {
+			return q, err
+		}
+		set[p.Name] = true
+		if takers := takersOf(p.Name); takers != nil && !slices.Contains(takers, q.Statistic) {
+			return q, fmt.Errorf("--%s with --statistic %s; want it with %s only", flagOf(p.Name), q.Statistic, english.WordSeries(statisticNames(takers), "or"))
+		}
 	}
 	return q, nil
+}
+
+// statisticNames are the texts of statistics.
+func statisticNames(of []mechanisms.Statistic) []string {
+	names := make([]string, len(of))
+	for i, s := range of {
+		names[i] = string(s)
+	}
+	return names
+}
+
+// takersOf are the statistics that have a parameter; nil: it is for some mechanisms.
+func takersOf(parameter string) (takers []mechanisms.Statistic) {
+	for _, p := range mechanisms.Parameters() {
+		if p.Name == parameter {
+			takers = append(takers, p.Statistics...)
+		}
+	}
+	return takers
 }

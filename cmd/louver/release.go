@@ -31,7 +31,7 @@ type releaseCommand struct {
 // Help is the long help.
 func (releaseCommand) Help() string {
 	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a header. Files may
-be packed with gzip.
+be compressed with gzip.
 
 Prints one line for each draw: the value; with --interval the value and the ends of the interval. Several quantiles have
 a line each, such as p99=812.
@@ -42,7 +42,7 @@ a line each, such as p99=812.
 
 Each draw costs every user in the data ε. Draws add up, and this command keeps no account of them.
 
-If the input holds nobody at all, standard error says so. That line is not private: it is for whoever holds the file.
+If the input has no users at all, a line on standard error says so. That line is not private: it is for the file's owner.
 Publish standard output only.`
 }
 
@@ -90,7 +90,7 @@ func (c *releaseCommand) asked() (mechanisms.Query, error) {
 	return q, err
 }
 
-// grid is what the bounds say. A plain count looks at no value and needs none.
+// grid makes the grid from the bounds. A plain count looks at no value and needs none.
 func (c *releaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
 	var missing []string
 	for _, b := range []struct {
@@ -104,7 +104,7 @@ func (c *releaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
 	switch {
 	case missing == nil:
 		return mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal)
-	case len(missing) == 3 && q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil:
+	case len(missing) == 3 && q.CountsUsers():
 		return mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
 	}
 	return nil, fmt.Errorf("%s missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 (only a plain count needs none)", strings.Join(missing, ", "))

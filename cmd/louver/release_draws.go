@@ -23,14 +23,15 @@ type draws struct {
 	query     mechanisms.Query
 	mechanism mechanisms.Mechanism
 	scale     mechanisms.Scale
+	clips     mechanisms.Scale // of the interval that values are cut to
 	sample    *mechanisms.Sample
 	json      bool
 	names     []string // of the values of several quantiles, such as p99
 }
 
 func newDraws(q mechanisms.Query, m mechanisms.Mechanism, s *mechanisms.Sample, asJSON bool) *draws {
-	d := &draws{query: q, mechanism: m, scale: q.Scale(m), sample: s, json: asJSON}
-	if q.Statistic == mechanisms.Quantiles {
+	d := &draws{query: q, mechanism: m, scale: q.Scale(m), clips: q.ClipScale(m), sample: s, json: asJSON}
+	if q.Statistic.Each() != q.Statistic {
 		for _, name := range (&config.Release{Query: q}).Names() {
 			d.names = append(d.names, strings.TrimPrefix(name, "."))
 		}
@@ -38,7 +39,7 @@ func newDraws(q mechanisms.Query, m mechanisms.Mechanism, s *mechanisms.Sample, 
 	return d
 }
 
-// batch is how many draws are written at once: many for speed, few enough that a slow mechanism is seen to work.
+// batch is how many draws are written at once: many for speed, but few enough to show that a slow mechanism works.
 const batch = 256
 
 // repeat writes n draws, on all processors and in no particular order: draws from one sample are independent and alike.
@@ -105,7 +106,7 @@ func (d *draws) append(lines []byte, random io.Reader) ([]byte, error) {
 // text writes a value.
 func (d *draws) text(value int64) string { return d.scale.Text(value) }
 
-// drawn is a draw in JSON, with the words of an output record.
+// drawn is a draw in JSON, with the field names of an output record.
 type drawn struct {
 	Statistic string      `json:"statistic"`
 	Mechanism string      `json:"mechanism"`
@@ -133,22 +134,17 @@ type drawnInterval struct {
 // object is a draw as JSON shows it.
 func (d *draws) object(from mechanisms.Draw) drawn {
 	q := d.query
-	values := make([]drawnValue, len(from.Values))
+	values, probabilities := make([]drawnValue, len(from.Values)), q.Probabilities()
 	for i, v := range from.Values {
 		values[i].Value = json.Number(d.text(v))
 		values[i].RankError, values[i].Error = finite(from.RankError95, i), finite(from.Error95, i)
-		p := json.Number("0.5")
-		switch {
-		case i < len(q.P):
-			p = json.Number(q.P[i].String())
-		case q.Statistic != mechanisms.Median:
-			continue
+		if i < len(probabilities) {
+			values[i].P = new(json.Number(probabilities[i].String()))
 		}
-		values[i].P = &p
 	}
 	promise := d.mechanism.Promise()
 	out := drawn{Statistic: string(q.Statistic), Mechanism: cmp.Or(from.Mechanism, d.mechanism.Name()), Epsilon: json.Number(promise.Epsilon.String()), Delta: json.Number(promise.Delta.String())}
-	if q.Statistic == mechanisms.Quantiles {
+	if q.Statistic.Each() != q.Statistic {
 		out.Values = values
 	} else {
 		out.drawnValue = &values[0]
@@ -157,12 +153,12 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 		out.Interval = &drawnInterval{json.Number(q.Interval.String()), json.Number(d.text(from.Low)), json.Number(d.text(from.High))}
 	}
 	for _, v := range from.Clip {
-		out.Clip = append(out.Clip, json.Number(d.text(v)))
+		out.Clip = append(out.Clip, json.Number(d.clips.Text(v)))
 	}
 	return out
 }
 
-// finite is the i-th of some figures, if there is one.
+// finite returns the i-th of some figures, if it exists.
 func finite(of []float64, i int) *float64 {
 	if i >= len(of) || math.IsNaN(of[i]) || math.IsInf(of[i], 0) {
 		return nil

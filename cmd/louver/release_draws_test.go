@@ -44,7 +44,7 @@ func TestRepeatStopsWhenNobodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := &App{Context: t.Context(), Out: closedPipe{}}
-	if err := repeat(app, math.MaxInt, newDraws(q, m, mechanisms.NewSample(g, nil), false)); !errors.Is(err, errPipe) {
+	if err := repeat(app, math.MaxInt, newDraws(q, m, mechanisms.NewSample[mechanisms.Point](g, nil), false)); !errors.Is(err, errPipe) {
 		t.Errorf("%v, want %v", err, errPipe)
 	}
 }

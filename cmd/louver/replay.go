@@ -21,7 +21,7 @@ type replayCommand struct {
 	KafkaSettings
 	fileColumns
 	delimiterFlag
-	File       string  `arg:"" help:"CSV with a header, or JSON lines. May be packed with gzip. -: standard input."`
+	File       string  `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
 	Topic      string  `required:"" placeholder:"TOPIC" help:"Topic to send to. It is created if it is missing."`
 	Partitions int     `default:"3" placeholder:"N" help:"Partitions of the topic, if it is created."`
 	From       string  `placeholder:"TIME" help:"Move all times so that the first event happens then: now, or a time in RFC 3339. Absent: times stay."`
@@ -79,11 +79,11 @@ func (c *replayCommand) Run(app *App) error {
 	defer stop()
 	n, err := c.send(ctx, app, tried(file.Records(ctx), trial))
 	if ctx.Err() != nil && app.Context.Err() == nil {
-		_, err = fmt.Fprintf(app.Err, "louver: stopped after %d events\n", n)
+		_, err = fmt.Fprintf(app.Err, "louver: stopped after %s\n", plural(n, "event"))
 		return err
 	}
 	if err != nil && n > 0 && !c.DryRun {
-		return fmt.Errorf("%w (%d events were sent before)", err, n)
+		return fmt.Errorf("%w (after sending %s)", err, plural(n, "event"))
 	} else if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *replayCommand) open(app *App, columns replay.Columns, options replay.Op
 	return replay.Open(c.File, columns, options)
 }
 
-// tried shows records to a trial on their way.
+// tried passes records through a trial.
 func tried(records iter.Seq2[replay.Record, error], trial *replay.Trial) iter.Seq2[replay.Record, error] {
 	return func(yield func(replay.Record, error) bool) {
 		for r, err := range records {
@@ -135,16 +135,16 @@ func (c *replayCommand) send(ctx context.Context, app *App, records iter.Seq2[re
 	return sendRecords(ctx, conn, records, c.Topic)
 }
 
-// tell prints what was sent and the input that reads it; all of it is YAML.
+// tell prints what was sent, and the input that reads it, as YAML.
 func (c *replayCommand) tell(app *App, columns replay.Columns, n int, trial *replay.Trial) error {
-	sent := fmt.Sprintf("%d events sent to %s.", n, c.Topic)
+	sent := fmt.Sprintf("Sent %s to %s.", plural(n, "event"), c.Topic)
 	if c.DryRun {
-		sent = fmt.Sprintf("%d events would be sent to %s.", n, c.Topic)
+		sent = fmt.Sprintf("Would send %s to %s.", plural(n, "event"), c.Topic)
 	}
 	text := fmt.Sprintf("# %s This input, in a stream of a streams file, reads them:\ninput:\n  %s\n", sent,
 		strings.ReplaceAll(strings.TrimSpace(columns.Input(c.Topic)), "\n", "\n  "))
 	if columns.Group != "" {
-		text += fmt.Sprintf("# groups: [...]   yours to list: the names in %s that you want figures of. The list is public.\n", columns.Group)
+		text += fmt.Sprintf("# groups: [...]   list the names in %s that you want figures for. The list is public.\n", columns.Group)
 	}
 	if c.From == "" {
 		text += "# The events keep their times. For all of them to count, the stream's start must lie before the first.\n"
@@ -153,7 +153,7 @@ func (c *replayCommand) tell(app *App, columns replay.Columns, n int, trial *rep
 		return err
 	}
 	for _, r := range trial.Rejected() {
-		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of the %d events: %s, first in line %d (%s)\n", r.Count, n, r.Reason, r.First, meaning(r.Reason, columns))
+		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of %s: %s, first on line %d (%s)\n", r.Count, plural(n, "event"), r.Reason, r.First, meaning(r.Reason, columns))
 	}
 	return nil
 }
@@ -164,8 +164,8 @@ const sendAtOnce = 10_000
 // sendEvery is after how long gathered records are sent at the latest.
 const sendEvery = 100 * time.Millisecond
 
-// sendRecords sends records as they come. They have the time of sending as their timestamp: a topic would delete what
-// looks older than its retention.
+// sendRecords sends records as they come. Their timestamp is the time of sending, because a topic would delete records
+// that look older than its retention.
 func sendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[replay.Record, error], topic string) (sent int, err error) {
 	partitions, err := topics.PartitionsOf(ctx, conn.Client, topic, 0, nil)
 	if err != nil {

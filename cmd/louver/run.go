@@ -64,11 +64,12 @@ func (c *runCommand) Run(app *App) error {
 	return s.run(ctx)
 }
 
-// besideBags is what a process needs beside open windows: pages of records, decoders, connections.
-const besideBags = 150 << 20
+// besideBags is the memory that a process needs in addition to open windows: pages of records, decoders, connections,
+// records for the page.
+const besideBags = 150<<20 + historyBytes
 
-// limitMemory lets the garbage collector work harder before the process takes much more than it was given for open
-// windows. Who sets GOMEMLIMIT knows better.
+// limitMemory makes the garbage collector work harder before the process uses much more than the memory for open
+// windows. If GOMEMLIMIT is set, it applies instead.
 func limitMemory(bags int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(bags + besideBags)
@@ -77,13 +78,8 @@ func limitMemory(bags int64) {
 
 // notYet refuses settings that this version would ignore.
 func (c *runCommand) notYet() error {
-	for _, s := range []struct{ name, value string }{
-		{"LOUVER_SCHEMA_REGISTRY_URL", c.SchemaRegistryURL}, {"LOUVER_HTTP_BASE_PATH", c.HTTPBasePath},
-		{"LOUVER_HTTP_WEB_CONFIG_FILE", c.HTTPWebConfigFile}, {"LOUVER_METRICS_WEB_CONFIG_FILE", c.MetricsWebConfigFile},
-	} {
-		if s.value != "" {
-			return fmt.Errorf("%s=%q is not available yet; want it unset", s.name, s.value)
-		}
+	if c.SchemaRegistryURL != "" {
+		return fmt.Errorf("LOUVER_SCHEMA_REGISTRY_URL=%q is not available yet; want it unset", c.SchemaRegistryURL)
 	}
 	if c.KafkaIsolation != "read_committed" && c.KafkaIsolation != "read_uncommitted" {
 		return fmt.Errorf("LOUVER_KAFKA_ISOLATION=%q; want read_committed or read_uncommitted", c.KafkaIsolation)
@@ -122,6 +118,8 @@ type service struct {
 	// released and listening, if not nil, hear of every figure that comes out, and of the HTTP addresses.
 	released  func(outputs.Record)
 	listening func(addresses []string)
+	// demo, if not nil, tells what only a demo knows.
+	demo func() any
 }
 
 // run works until ctx ends and then for at most the shutdown timeout. It listens before it connects and until all work
@@ -130,18 +128,18 @@ func (s *service) run(ctx context.Context) error {
 	if s.BagBytes < leastBagBytes {
 		return fmt.Errorf("LOUVER_BAG_BYTES=%d; want at least %d (1 MiB)", s.BagBytes, leastBagBytes)
 	}
+	if s.CheckpointEvery < 1 {
+		return fmt.Errorf("LOUVER_CHECKPOINT_EVERY=%d; want at least 1", s.CheckpointEvery)
+	}
 	operators := prometheus.NewRegistry()
-	gauges := outputs.NewGauges()
-	public := prometheus.NewRegistry()
-	public.MustRegister(gauges)
+	shown := newPublished(outputTopics(s.streams), s.streams)
+	shown.released, shown.demo = s.released, s.demo
 	engine := s.engine(operatorMetrics(operators, s.streams))
-	var servers []server
-	if s.HTTPAddr != "" {
-		servers = append(servers, server{s.HTTPAddr, publicHandler(public, engine.Health.Report)})
+	public, err := s.HTTPSettings.server(shown, engine.Health.Report)
+	if err != nil {
+		return err
 	}
-	if s.MetricsAddr != "" {
-		servers = append(servers, server{s.MetricsAddr, operatorHandler(operators, engine.Health.Report, s.DebugEndpoints)})
-	}
+	servers := slices.Concat(public, s.MetricsSettings.server(operators, engine.Health.Report))
 	addresses, serving, err := serve(s.anyPort, servers...)
 	if err != nil {
 		return err
@@ -152,7 +150,7 @@ func (s *service) run(ctx context.Context) error {
 	s.log.Info("louver starts", zap.String("version", build().Version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
 		zap.Strings("http", addresses))
 	done := make(chan error, 1)
-	go func() { done <- s.work(ctx, engine, gauges, serving) }()
+	go func() { done <- s.work(ctx, engine, shown, serving) }()
 	select {
 	case err = <-done:
 	case <-overdue(ctx, s.ShutdownTimeout):
@@ -165,17 +163,17 @@ func (s *service) run(ctx context.Context) error {
 	return err
 }
 
-// leastBagBytes keeps parts from becoming so small that writing them is most of the work.
+// leastBagBytes prevents parts so small that writing them would be most of the work.
 const leastBagBytes = 1 << 20
 
-// engine is the service proper, as the settings want it.
+// engine makes the service from the settings.
 func (s *service) engine(m *metrics.Operator) *stream.Service {
-	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
-		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes, Metrics: m, Log: s.log, Health: health.New(s.log, s.stages...)}
+	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: build().Version, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
+		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes, CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.log, Health: health.New(s.log, s.stages...)}
 }
 
 // work serves, connects, and runs the stages until ctx ends.
-func (s *service) work(ctx context.Context, engine *stream.Service, gauges *outputs.Gauges, serving func(context.Context) error) error {
+func (s *service) work(ctx context.Context, engine *stream.Service, shown *published, serving func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	listening, silence := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return serving(listening) })
@@ -189,9 +187,11 @@ func (s *service) work(ctx context.Context, engine *stream.Service, gauges *outp
 		}
 		working, ctx := errgroup.WithContext(ctx)
 		working.Go(func() error { return classed(engine.Run(ctx)) })
-		working.Go(func() error { return s.follow(ctx, engine.Health, gauges) })
 		working.Go(func() error {
-			err := restore(ctx, readerTelling(s.conn, engine.Health.Retrying), s.AppID, s.streams, gauges)
+			return shown.follow(ctx, readerTelling(s.conn, shown.store.Retrying(engine.Health.Retrying)), s.since)
+		})
+		working.Go(func() error {
+			err := restore(ctx, readerTelling(s.conn, engine.Health.Retrying), s.AppID, s.streams, shown.gauges)
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("the ledger cannot be read: the public metrics show only what is published from now on", zap.Error(err))
 			}
@@ -209,30 +209,6 @@ func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
 	return late
 }
 
-// follow shows what is published, whichever process drew it, on the public metrics.
-func (s *service) follow(ctx context.Context, monitor *health.Monitor, gauges *outputs.Gauges) error {
-	from := time.Now()
-	if !s.since.IsZero() {
-		from = s.since
-	}
-	for _, st := range s.streams {
-		if t := time.Now().Add(-4*st.Window.Size - st.Window.Grace); t.Before(from) {
-			from = t
-		}
-	}
-	err := readerTelling(s.conn, monitor.Retrying).Follow(ctx, outputTopics(s.streams), from, func(r outputs.Record, _ []byte) error {
-		gauges.Update(r)
-		if s.released != nil {
-			s.released(r)
-		}
-		return nil
-	})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return classed(err)
-}
-
 // outputTopics are the streams' output topics, each once.
 func outputTopics(streams []*config.Stream) []string {
 	var names []string
@@ -243,13 +219,13 @@ func outputTopics(streams []*config.Stream) []string {
 	return slices.Compact(names)
 }
 
-// operatorMetrics registers all that operators see.
+// operatorMetrics registers the operators' metrics.
 func operatorMetrics(r prometheus.Registerer, streams []*config.Stream) *metrics.Operator {
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge())
 	return metrics.New(r, described(streams), reasons())
 }
 
-// described is what the metrics must know of the streams.
+// described is what the metrics must know about the streams.
 func described(streams []*config.Stream) []metrics.Stream {
 	var all []metrics.Stream
 	for _, s := range streams {
@@ -271,7 +247,7 @@ func reasons() []string {
 }
 
 func versionGauge() prometheus.Collector {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "1, with the version in its label."}, []string{"version"})
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "Always 1. The label gives the version."}, []string{"version"})
 	g.WithLabelValues(build().Version).Set(1)
 	return g
 }

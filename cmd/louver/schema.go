@@ -7,15 +7,16 @@ import (
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/web"
 )
 
 // The documents under deploy are made from the code that they describe; a test holds them.
-//go:generate go test -run TestDocuments -update .
+//go:generate go test -run "^Test(Documents|Readme)" -update .
 
-// schemaCommand prints what files and records look like.
+// schemaCommand prints the schemas of files, records and the API.
 type schemaCommand struct {
-	Of     string `arg:"" name:"streams|release" enum:"streams,release" help:"streams: the streams file. release: the published record."`
-	Format string `default:"json" enum:"json,markdown" placeholder:"FORMAT" help:"json: a JSON Schema, draft 2020-12. markdown: a reference to read."`
+	Of     string `arg:"" name:"streams|release|openapi|asyncapi" enum:"streams,release,openapi,asyncapi" help:"streams: the streams file. release: the published record. openapi: the HTTP API. asyncapi: the output topics."`
+	Format string `default:"json" enum:"json,markdown" placeholder:"FORMAT" help:"json: a JSON Schema (draft 2020-12), OpenAPI 3.1 or AsyncAPI 3.0. markdown: a reference to read, of streams and release."`
 }
 
 // Help is the long help.
@@ -29,21 +30,33 @@ Write the schema next to the file:
   louver schema streams > louver-streams.schema.json`
 }
 
-// Run prints one schema or reference.
+// Run prints one contract or reference.
 func (c schemaCommand) Run(app *App) error {
 	if c.Format == "markdown" {
-		text, err := references[c.Of]()
+		reference, ok := references[c.Of]
+		if !ok {
+			return usageError(fmt.Errorf("--format markdown: there is no reference of %s; want json", c.Of))
+		}
+		text, err := reference()
 		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprint(app.Out, text)
 		return err
 	}
-	var schema any = config.Schema()
-	if c.Of == "release" {
-		schema = json.RawMessage(ledger.RecordSchema())
+	contract, err := contracts[c.Of]()
+	if err != nil {
+		return err
 	}
-	return writeJSON(app.Out, schema)
+	return writeJSON(app.Out, contract)
+}
+
+// contracts make what can be printed as JSON.
+var contracts = map[string]func() (any, error){
+	"streams":  func() (any, error) { return config.Schema(), nil },
+	"release":  func() (any, error) { return json.RawMessage(ledger.RecordSchema()), nil },
+	"openapi":  func() (any, error) { return web.OpenAPI() },
+	"asyncapi": func() (any, error) { return web.AsyncAPI() },
 }
 
 var (
@@ -53,7 +66,7 @@ var (
 	releaseIntroduction string
 )
 
-// references make the documents of what can be printed.
+// references make the printed documents.
 var references = map[string]func() (string, error){
 	"streams": func() (string, error) { return streamsIntroduction + "\n" + config.Reference(), nil },
 	"release": func() (string, error) {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 )
 
-// isScreen says whether a file is a terminal whose lines can be drawn again.
+// isScreen says whether a file is a terminal whose lines can be redrawn.
 func isScreen(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
@@ -36,7 +36,7 @@ func newScreen(out *os.File, s scene) *screen {
 	return &screen{program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard}, options...), scene: s}
 }
 
-// What the model is told besides what happens to the terminal.
+// Messages to the model, in addition to those of the terminal.
 type (
 	sayMsg       string
 	pictureMsg   picture
@@ -102,7 +102,7 @@ func (m *screenModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// key does what a key stands for.
+// key handles a key.
 func (m *screenModel) key(name string) tea.Cmd {
 	switch name {
 	case "q", "ctrl+c":
@@ -131,7 +131,7 @@ func (m *screenModel) turn() {
 	}
 }
 
-// held keeps what is logged while a screen is drawn, so that it does not run over it. It is safe for concurrent use.
+// held keeps log lines while a screen is drawn, so that they do not overwrite it. It is safe for concurrent use.
 type held struct {
 	to io.Writer
 

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof"
+	"strings"
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	exporter "github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/stream/health"
@@ -21,12 +21,20 @@ import (
 type server struct {
 	address string
 	handler http.Handler
+	// config is a file that asks for TLS or passwords, and setting the variable that names it; "": there is none.
+	config, setting string
 }
 
 // serve listens on all addresses before it returns, so that an address in use is an error at once, or, if anyPort, is
 // replaced by a free one of the same host; the returned function serves until ctx ends.
 func serve(anyPort bool, servers ...server) (addresses []string, run func(context.Context) error, err error) {
 	var listeners []net.Listener
+	for _, s := range servers {
+		if err := exporter.Validate(s.config); err != nil {
+			why := strings.Join(strings.Fields(err.Error()), " ") // YAML's errors have several lines
+			return nil, nil, fmt.Errorf("%s=%s: %s; want a file as https://github.com/prometheus/exporter-toolkit describes it", s.setting, s.config, why)
+		}
+	}
 	for _, s := range servers {
 		l, err := net.Listen("tcp", s.address)
 		if errors.Is(err, syscall.EADDRINUSE) && anyPort {
@@ -46,9 +54,11 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 	return addresses, func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		for i, s := range servers {
-			h := &http.Server{Handler: s.handler, ReadHeaderTimeout: 10 * time.Second}
+			// Long requests, such as those of live clients, end when ctx does.
+			h := &http.Server{Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+				BaseContext: func(net.Listener) context.Context { return ctx }}
 			group.Go(func() error {
-				if err := h.Serve(listeners[i]); !errors.Is(err, http.ErrServerClosed) {
+				if err := exporter.Serve(listeners[i], h, &exporter.FlagConfig{WebConfigFile: &s.config}, slog.New(slog.DiscardHandler)); !errors.Is(err, http.ErrServerClosed) {
 					return err
 				}
 				return nil
@@ -64,8 +74,8 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 	}, nil
 }
 
-// probes adds what both addresses answer about the process. /readyz says ok, or what is wrong; ?verbose adds every stage,
-// stream and broker.
+// probes adds the health checks to both addresses. /readyz says ok, or what is wrong. ?verbose adds every stage, stream
+// and broker.
 func probes(mux *http.ServeMux, report func() health.Report) {
 	alive := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }
 	mux.HandleFunc("GET /livez", alive)
@@ -82,32 +92,4 @@ func probes(mux *http.ServeMux, report func() health.Report) {
 		}
 		_, _ = fmt.Fprint(w, now)
 	})
-}
-
-// publicHandler serves released figures only.
-func publicHandler(gatherer prometheus.Gatherer, report func() health.Report) http.Handler {
-	mux := http.NewServeMux()
-	probes(mux, report)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = fmt.Fprint(w, "Louver publishes differentially private statistics of the windows of a Kafka topic.\n\n"+
-			"/metrics  the newest released figures, for Prometheus\n/livez    alive\n/readyz   ready (?verbose)\n")
-	})
-	return mux
-}
-
-// operatorHandler serves exact counts: it belongs on an address that only operators reach.
-func operatorHandler(gatherer prometheus.Gatherer, report func() health.Report, debug bool) http.Handler {
-	mux := http.NewServeMux()
-	probes(mux, report)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
-	if debug {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	}
-	return mux
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 	"github.com/louver/louver/stream/topics"
 )
 
-// streamsCommand tells which definitions the app has agreed on.
+// streamsCommand prints the definitions that the app has agreed on.
 type streamsCommand struct {
 	KafkaSettings
 	AppSettings
@@ -26,9 +27,9 @@ type streamsCommand struct {
 
 // Help is the long help.
 func (streamsCommand) Help() string {
-	return `All processes of an app work by the same definitions of its streams, which stand in the control topic and not in anybody's
-file. A changed file makes a new definition. It holds from a window that begins a little later; the windows before it
-are finished by the old one.
+	return `All processes of an app use the same definitions of its streams. These are kept in the control topic, not in anybody's
+file. A changed file makes a new definition. It applies from a window that begins a little later. The old definition
+finishes the windows before it.
 
 Prints every definition of every stream, when its windows begin and end, and what it changes. With --streams, also says
 what that file would change and from which window on. Nothing is written.`
@@ -58,7 +59,7 @@ func (c *streamsCommand) Run(app *App) error {
 		return err
 	}
 	if history.Epoch == 0 && file == nil {
-		return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not describe it; check LOUVER_APP_ID, or run louver first", c.AppID, agreed.Names.Control()))
+		return agreed.noStreams()
 	}
 	if c.JSON {
 		return printHistoryJSON(app, agreed, history, file)
@@ -80,7 +81,7 @@ func printHistoryJSON(app *App, agreed agreement, history control.History, file 
 		if err != nil {
 			return err
 		}
-		listed.Preview = &foreseen{p.After.Epoch, p.Older, orEmpty(p.Begins()), orEmpty(p.Ends()), orEmpty(p.Replaces()), orEmpty(p.Notes)}
+		listed.Preview = newForeseen(p)
 	}
 	return writeJSON(app.Out, listed)
 }
@@ -95,6 +96,10 @@ type foreseen struct {
 	Notes    []string        `json:"notes"`
 }
 
+func newForeseen(p control.Preview) *foreseen {
+	return &foreseen{p.After.Epoch, p.Older, orEmpty(p.Begins()), orEmpty(p.Ends()), orEmpty(p.Replaces()), orEmpty(p.Notes)}
+}
+
 func orEmpty[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -102,7 +107,7 @@ func orEmpty[T any](s []T) []T {
 	return s
 }
 
-// agreement is the app's control topic. One that is not there is empty.
+// agreement is the app's control topic. A missing topic counts as empty.
 type agreement struct {
 	control.Kafka
 	conn *kafkaconn.Conn
@@ -120,7 +125,12 @@ func (a agreement) Read(ctx context.Context, f func(key, value []byte) error) er
 	return a.Kafka.Read(ctx, f)
 }
 
-// has says whether a topic is there.
+// noStreams is the error of an app that has agreed on nothing.
+func (a agreement) noStreams() error {
+	return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not describe it; check LOUVER_APP_ID, or run louver first", a.Names.App, a.Names.Control()))
+}
+
+// has says whether a topic exists.
 func (a agreement) has(ctx context.Context, topic string) (bool, error) {
 	_, err := topics.Counts(ctx, a.conn.Client, []topics.Topic{{Name: topic}})
 	if errors.Is(err, topics.ErrMissing) {
@@ -147,7 +157,11 @@ func printHistory(app *App, id string, h control.History) error {
 		_, err := fmt.Fprintf(app.Out, "app %s has no streams yet\n", id)
 		return err
 	}
-	if _, err := fmt.Fprintf(app.Out, "app %s: epoch %d, revision %d, agreed on %s\n", id, h.Epoch, h.Revision, instant(*h.At)); err != nil {
+	by := ""
+	if h.By != nil {
+		by = fmt.Sprintf(", proposed by %s (client id %s, version %s)", cmp.Or(h.By.Host, "a host without a name"), h.By.ClientID, cmp.Or(h.By.Version, "unknown"))
+	}
+	if _, err := fmt.Fprintf(app.Out, "app %s: epoch %d, revision %d, agreed on %s%s\n", id, h.Epoch, h.Revision, instant(*h.At), by); err != nil {
 		return err
 	}
 	var rows [][]string
@@ -185,9 +199,9 @@ func printPreview(app *App, agreed agreement, file *config.File) error {
 	case p.Older:
 		fmt.Fprintf(&b, "the file is older than epoch %d: a process that has it follows the newer definitions; to go back to the file, raise its revision\n", p.Before.Epoch)
 	case p.After.Epoch == p.Before.Epoch:
-		fmt.Fprintf(&b, "the file changes nothing: epoch %d has its definitions\n", p.Before.Epoch)
+		fmt.Fprintf(&b, "the file changes nothing: epoch %d already has its definitions\n", p.Before.Epoch)
 	default:
-		fmt.Fprintf(&b, "louver run with the file would begin epoch %d, if it started now:\n", p.After.Epoch)
+		fmt.Fprintf(&b, "louver run with this file would begin epoch %d if it started now:\n", p.After.Epoch)
 	}
 	for _, d := range p.Replaces() {
 		fmt.Fprintf(&b, "stream %s: definition %d, from %s, is replaced before it begins\n", d.Stream, d.Number, instant(d.From))
@@ -196,7 +210,7 @@ func printPreview(app *App, agreed agreement, file *config.File) error {
 		fmt.Fprintf(&b, "stream %s: the last window of definition %d ends %s\n", d.Stream, d.Number, lastOf(d, instant))
 	}
 	for _, d := range p.Begins() {
-		fmt.Fprintf(&b, "stream %s: definition %d holds from the window that starts %s: %s, budget %s\n", d.Stream, d.Number, instant(d.From), windowsOf(d), d.Budget)
+		fmt.Fprintf(&b, "stream %s: definition %d applies from the window that starts %s: %s, budget %s\n", d.Stream, d.Number, instant(d.From), windowsOf(d), d.Budget)
 		if err := printChanges(&b, d); err != nil {
 			return err
 		}
@@ -229,5 +243,5 @@ func lastOf(d control.Dated, write func(time.Time) string) string {
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// folding is a time that may fold in a table.
+// folding writes a time that may fold in a table.
 func folding(t time.Time) string { return strings.Replace(instant(t), "T", " ", 1) }

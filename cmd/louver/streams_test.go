@@ -39,7 +39,7 @@ func TestStreamsCommand(t *testing.T) {
 	}
 	commandLine(t, "", "streams", "--streams", "nope.yaml", "--kafka-brokers", "127.0.0.1:1").wants(t, exitInvalid, "louver: nope.yaml: no such streams file")
 	commandLine(t, "", "streams").wants(t, exitBroker, "louver: app louver has no streams yet: topic louver.control is empty or missing")
-	has(commandLine(t, "", "streams", "--streams", first), exitDone, "would begin epoch 1", "stream checkout: definition 0 holds from the window that starts 2020-01-01T00:00:00Z: 15m, budget shoppers")
+	has(commandLine(t, "", "streams", "--streams", first), exitDone, "would begin epoch 1", "stream checkout: definition 0 applies from the window that starts 2020-01-01T00:00:00Z: 15m, budget shoppers")
 
 	names := topics.Names{App: "louver"}
 	b.CreateTopic(t, names.Control(), 1, map[string]string{"cleanup.policy": "compact"})
@@ -50,18 +50,32 @@ func TestStreamsCommand(t *testing.T) {
 	log := control.Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
 	}}
-	state, err := control.Load(kafkatest.Context(t), log, control.Wanted{Streams: parsed.Streams}, nil)
+	state, err := control.Load(kafkatest.Context(t), log, control.Wanted{Streams: parsed.Streams, By: control.Proposer{Host: "here", ClientID: "c", Version: "v7"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(commandLine(t, "", "streams"), exitDone, "app louver: epoch 1, revision 0, agreed on ", "│ checkout │ 0   │", "│ never            │ 15m     │ shoppers │", parsed.Streams[0].Definition.Fingerprint())
-	has(commandLine(t, "", "streams", "--streams", first), exitDone, "the file changes nothing: epoch 1 has its definitions\n")
-	changes := []string{"would begin epoch 2, if it started now:\n", "stream checkout: the last window of definition 0 ends ", "stream checkout: definition 1 holds from the window that starts ",
+	has(commandLine(t, "", "streams"), exitDone, "app louver: epoch 1, revision 0, agreed on ", ", proposed by here (client id c, version v7)\n", "│ checkout │ 0   │", "│ never            │ 15m     │ shoppers │", parsed.Streams[0].Definition.Fingerprint())
+	has(commandLine(t, "", "streams", "--streams", first), exitDone, "the file changes nothing: epoch 1 already has its definitions\n")
+	changes := []string{"would begin epoch 2 if it started now:\n", "stream checkout: the last window of definition 0 ends ", "stream checkout: definition 1 applies from the window that starts ",
 		"checkout 1: releases[p50].epsilon: 0.05 → 0.1\n", "checkout 1: window.size: 15m → 30m\n"}
 	has(commandLine(t, "", "streams", "--streams", second), exitDone, changes...)
 	has(commandLine(t, "", "check", "--connect", second), exitDone, changes...)
+	var checked struct {
+		Streams []struct{ Stream string }
+		Preview *struct {
+			Epoch  int
+			Begins []control.Dated
+		}
+	}
+	if got := commandLine(t, "", "check", "--connect", "--json", second); got.code != exitDone || got.err != "" || json.Unmarshal([]byte(got.out), &checked) != nil ||
+		len(checked.Streams) != 1 || checked.Preview == nil || checked.Preview.Epoch != 2 || len(checked.Preview.Begins) != 1 || len(checked.Preview.Begins[0].Changes) != 2 {
+		t.Errorf("check --connect --json: %+v", got)
+	}
+	if got := commandLine(t, "", "check", "--json", second); strings.Contains(got.out, "preview") {
+		t.Errorf("without --connect there is a preview: %s", got.out)
+	}
 	has(commandLine(t, "", "streams", "--streams", file(t, "c.yaml", strings.Replace(begun, "name: checkout\n", "name: other\n", 1))),
-		exitInvalid, "the streams files have no stream checkout any more")
+		exitInvalid, "stream checkout is no longer in the streams files")
 
 	var listed struct {
 		Epoch       int

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/term"
 )
 
-// usualWidth is how wide tables may be where nobody says how wide the terminal is.
+// usualWidth is the width of tables if that of the terminal is unknown.
 const usualWidth = 80
 
-// width is how many characters fit into a line of the output: those of the terminal, else COLUMNS.
+// width is how many characters fit on a line of the output: the terminal's width, or else COLUMNS.
 func (a *App) width() int {
 	if f, ok := a.Out.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {

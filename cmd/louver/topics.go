@@ -47,7 +47,7 @@ func (c *topicsCommand) Run(app *App) error {
 	if err != nil {
 		return classed(err)
 	}
-	return classed(topics.Verify(app.Context, conn.Client, plan))
+	return classed(topics.Verify(app.Context, conn.Client, plan, func(line string) { _, _ = fmt.Fprintln(app.Err, line) }))
 }
 
 // print writes topics and rights in the form that is asked for.

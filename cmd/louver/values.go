@@ -101,10 +101,5 @@ func (c *releaseCommand) readCSV(name string, in io.Reader, grid *mechanisms.Gri
 		}
 		bag.Add(hasher.User([]byte(id)), 0, number, i)
 	}
-	values := bag.Sample(0)
-	points := make([]mechanisms.Point, len(values))
-	for i, p := range values {
-		points[i] = mechanisms.Point(p)
-	}
-	return mechanisms.NewSample(grid, points), nil
+	return mechanisms.NewSample(grid, bag.Sample(0)), nil
 }

@@ -25,8 +25,8 @@ type watchCommand struct {
 // Help is the long help.
 func (watchCommand) Help() string {
 	return `Prints every figure as it is published: its value, its error and its quality. The error holds with a probability of 95 %:
-a range of percentiles for a quantile, a number of users for a count. The quality is useful, rough or noise. Both follow from
-public figures alone, and so do not exist for every statistic.
+a range of percentiles for a quantile, a number of users for a count. The quality is useful, rough or noise. Both are computed from
+public figures alone, so some statistics have none.
 
 Into a pipe every figure is one line, beginning with the window's end. Ctrl-C ends it.`
 }
@@ -56,12 +56,12 @@ func (c *watchCommand) Run(app *App) error {
 		from = time.Now().Add(-c.Since)
 	}
 	lines := newWatchLines(app, streams)
-	err = readerTelling(conn, tellOnce(app.Err)).Follow(ctx, outputTopics(streams), from, func(r outputs.Record, value []byte) error {
+	err = readerTelling(conn, tellOnce(app.Err)).Follow(ctx, outputTopics(streams), from, func(m outputs.Message, r outputs.Record) error {
 		if c.Stream != "" && r.Stream != c.Stream {
 			return nil
 		}
 		if c.JSON {
-			_, err := fmt.Fprintf(app.Out, "%s\n", value)
+			_, err := fmt.Fprintf(app.Out, "%s\n", m.Value)
 			return err
 		}
 		return lines.print(r)

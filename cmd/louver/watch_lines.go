@@ -78,7 +78,7 @@ func figureColumns(r outputs.Record) string {
 	value, off, quality := "withheld", "", ""
 	switch {
 	case r.Value != nil:
-		value = strings.TrimSpace(r.Value.String() + " " + r.Unit)
+		value = withUnit(r.Value.String(), r.Unit)
 		if off = bound(r); off == "" {
 			off = "no public error"
 		}
@@ -99,7 +99,7 @@ func bound(r outputs.Record) string {
 	case r.PLow != nil && r.PHigh != nil:
 		return fmt.Sprintf("p%s–p%s", percent(*r.PLow), percent(*r.PHigh))
 	case r.RankError95 != nil:
-		return "± " + r.RankError95.String() + " ranks"
+		return "± " + withUnit(r.RankError95.String(), "ranks")
 	case r.Error95 != nil:
 		return "± " + r.Error95.String()
 	}

@@ -25,11 +25,16 @@ import (
 type Source struct {
 	reader  io.Reader
 	buffer  [256]byte
-	unread  int
+	read    int // bytes in the buffer
+	unread  int // of them
 	err     error
 	ersatz  uint64
 	refined int
 }
+
+// firstRead is how many bytes are read at first. Most draws need no more; those that do read twice as many each time, up
+// to the whole buffer.
+const firstRead = 64
 
 // NewSource returns a source of the reader's bits, which must be uniform and independent. It reads ahead.
 func NewSource(reader io.Reader) *Source {
@@ -40,7 +45,7 @@ func NewSource(reader io.Reader) *Source {
 
 // Reset makes the source read from another reader and forgets bits read ahead.
 func (s *Source) Reset(reader io.Reader) {
-	s.reader, s.unread, s.err, s.refined = reader, 0, nil, 0
+	s.reader, s.read, s.unread, s.err, s.refined = reader, 0, 0, nil, 0
 }
 
 // Err returns the reader's first error.
@@ -52,16 +57,17 @@ func (s *Source) Refined() int { return s.refined }
 // Uint64 returns 64 random bits.
 func (s *Source) Uint64() uint64 {
 	if s.unread == 0 && s.err == nil {
-		if _, err := io.ReadFull(s.reader, s.buffer[:]); err != nil {
+		s.read = min(max(firstRead, 2*s.read), len(s.buffer))
+		if _, err := io.ReadFull(s.reader, s.buffer[:s.read]); err != nil {
 			s.err = fmt.Errorf("reading random bits: %w", err)
 		}
-		s.unread = len(s.buffer)
+		s.unread = s.read
 	}
 	if s.err != nil {
 		s.ersatz += 0x9e3779b97f4a7c15 // Weyl sequence, scrambled: covers all residues, so that every loop ends
 		return (s.ersatz ^ s.ersatz>>29) * 0xbf58476d1ce4e5b9
 	}
-	v := binary.LittleEndian.Uint64(s.buffer[len(s.buffer)-s.unread:])
+	v := binary.LittleEndian.Uint64(s.buffer[s.read-s.unread:])
 	s.unread -= 8
 	return v
 }

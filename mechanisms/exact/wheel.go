@@ -77,8 +77,14 @@ func (w *Wheel) Spin(s *Source) int {
 
 // refine finds the piece whose share holds all of u, if one does.
 func (w *Wheel) refine(u Interval) (int, bool) {
-	prec := u.Prec()
-	upTo := make([]Interval, len(w.pieces))
+	upTo := make([]Interval, 0, len(w.pieces))
+	x := u.Mul(w.sums(u.Prec(), func(sum Interval) { upTo = append(upTo, sum) }))
+	i := sort.Search(len(upTo)-1, func(i int) bool { return x.Before(upTo[i]) })
+	return i, i == 0 || upTo[i-1].Before(x)
+}
+
+// sums encloses the sum of mass·weight over all pieces and calls f, unless it is nil, with that up to each of them.
+func (w *Wheel) sums(prec uint, f func(upTo Interval)) Interval {
 	sum := FromInt(0, prec)
 	var weight Interval
 	for i, p := range w.pieces {
@@ -86,9 +92,9 @@ func (w *Wheel) refine(u Interval) (int, bool) {
 			weight = w.rate.Interval(p.level-w.base, prec)
 		}
 		sum = sum.Add(weight.Mul(FromUint(p.mass, prec)))
-		upTo[i] = sum
+		if f != nil {
+			f(sum)
+		}
 	}
-	x := u.Mul(sum)
-	i := sort.Search(len(upTo)-1, func(i int) bool { return x.Before(upTo[i]) })
-	return i, i == 0 || upTo[i-1].Before(x)
+	return sum
 }

@@ -89,10 +89,7 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 		f.RankError = finite(draw.RankError95, i)
 		f.Low, f.High = finite(draw.PLow, i), finite(draw.PHigh, i)
 		if f.Low == nil && f.RankError != nil && public.Users > 0 {
-			p, off := 0.5, *f.RankError/float64(public.Users)
-			if i < len(q.P) {
-				p = q.P[i].InexactFloat64()
-			}
+			p, off := q.Probabilities()[i].InexactFloat64(), *f.RankError/float64(public.Users)
 			low, high := max(0, p-off), min(1, p+off)
 			f.Low, f.High = &low, &high
 		}
@@ -102,7 +99,7 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 	switch {
 	case m.Counts():
 		figures[0].CountError = new(mechanisms.CountError95(epsilon))
-	case q.Statistic == mechanisms.Mode:
+	case q.Statistic.Family() == mechanisms.OfLeads:
 		figures[0].Lead = new(mechanisms.Lead95(epsilon, q.Grid.Last()))
 	case q.Statistic == mechanisms.Mean && public.Users > 0 && smooth(m):
 		figures[0].ValueError, err = worstMean(q, m, public)
@@ -123,7 +120,7 @@ func quality(q mechanisms.Query, m mechanisms.Mechanism, draw mechanisms.Draw, i
 	switch {
 	case !m.Counts():
 		draw.Error95 = nil // that of a mean depends on what is drawn
-	case q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil:
+	case q.CountsUsers():
 		value = float64(public.Users)
 	}
 	q.ExpectedUsers = public.Users

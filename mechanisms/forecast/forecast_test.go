@@ -94,7 +94,7 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 		}
 		weights := cellWeights(t, measure, g.Last()+1)
 		sample := s.sampler(q, c.n).next()
-		truth := sample.truth(q)[0]
+		truth := truths(q, mechanisms.NewSample(g, sample.points))[0]
 		laws, err := appendErrors(nil, q, build(t, q), sample, nil, newLattice(), 8192)
 		if err != nil {
 			t.Fatal(err)

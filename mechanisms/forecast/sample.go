@@ -3,7 +3,6 @@ package forecast
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/louver/louver/mechanisms"
 )
@@ -32,53 +31,18 @@ func (x *sorted) users() int64 {
 	return x.upTo[len(x.upTo)-1]
 }
 
-// at is the i-th smallest value, from 1 to n.
-func (x *sorted) at(i int64) float64 {
-	return float64(x.points[sort.Search(len(x.upTo), func(j int) bool { return x.upTo[j] >= i })].Index)
-}
-
-// truth is the statistic of the sample for each value of a draw, in grid steps; a mode may be one of several. Where a
-// whole number αn of users lies below, the quantile is the midpoint between X(αn) and X(αn+1), as a median's.
-func (x *sorted) truth(q mechanisms.Query) [][]float64 {
-	n := x.users()
-	quantile := func(num, den int64) []float64 {
-		return []float64{(x.at((num*n+den-1)/den) + x.at(num*n/den+1)) / 2}
-	}
-	switch q.Statistic {
-	case mechanisms.Median:
-		return [][]float64{quantile(1, 2)}
-	case mechanisms.Mode:
-		var all []float64
-		most := int64(0)
-		for _, p := range x.points {
-			if p.Count > most {
-				most, all = p.Count, nil
-			}
-			if p.Count == most {
-				all = append(all, float64(p.Index))
-			}
+// truths are the values that are right for each value of a draw. Of a quantile that lies between two values it is their
+// midpoint.
+func truths(q mechanisms.Query, s *mechanisms.Sample) (all [][]float64) {
+	for _, right := range q.Truth(s) {
+		var values []float64
+		for _, v := range right {
+			values = append(values, v.InexactFloat64())
 		}
-		return [][]float64{all}
-	case mechanisms.Sum: // in steps from 0
-		sum := float64(n) * q.Grid.Float(0) / q.Grid.Step().InexactFloat64()
-		for _, p := range x.points {
-			sum += float64(p.Index) * float64(p.Count)
+		if q.Statistic.Family() == mechanisms.OfRanks {
+			values = []float64{(values[0] + values[len(values)-1]) / 2}
 		}
-		return [][]float64{{sum}}
-	case mechanisms.Mean, mechanisms.TrimmedMean:
-		cut := q.Trim.Mul(decimalOf(n)).IntPart()
-		sum := 0.
-		for j, p := range x.points {
-			// The ranks of a value that are left after cutting.
-			from, to := max(x.upTo[j]-p.Count, cut), min(x.upTo[j], n-cut)
-			sum += float64(p.Index) * float64(max(0, to-from))
-		}
-		return [][]float64{{sum / float64(n-2*cut)}}
-	}
-	var all [][]float64
-	for _, p := range q.P {
-		r := p.Rat()
-		all = append(all, quantile(r.Num().Int64(), r.Denom().Int64()))
+		all = append(all, values)
 	}
 	return all
 }
@@ -128,15 +92,11 @@ func (s *Shape) sampler(q mechanisms.Query, n int64) *sampler {
 		}
 		near = append(near, part{lo, hi, true})
 	}
-	switch q.Statistic {
-	case mechanisms.Median:
-		around((n + 1) / 2)
-	case mechanisms.Quantile, mechanisms.Quantiles: // p ascends
-		for _, p := range q.P {
-			around(p.Mul(decimalOf(n)).Ceil().IntPart())
-		}
-	default:
+	if q.Statistic.Family() != mechanisms.OfRanks {
 		near = []part{{1, n, true}}
+	}
+	for _, p := range q.Probabilities() { // they ascend
+		around(p.Mul(decimalOf(n)).Ceil().IntPart())
 	}
 	next, left := int64(1), n // the next rank, and how far the random ones before it are, if there are any
 	for _, r := range append(near, part{lo: n + 1}) {

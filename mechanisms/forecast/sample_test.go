@@ -17,7 +17,7 @@ func TestTruth(t *testing.T) {
 		x := shape(t, "normal:4,3", g).sampler(mechanisms.Query{Grid: g}, n).next()
 		var list []float64
 		for _, p := range x.points {
-			list = append(list, slices.Repeat([]float64{float64(p.Index)}, int(p.Count))...)
+			list = append(list, slices.Repeat([]float64{g.Float(p.Index)}, int(p.Count))...)
 		}
 		if int64(len(list)) != n || !slices.IsSorted(list) {
 			t.Fatalf("%d values for %d: %v", len(list), n, list)
@@ -42,7 +42,7 @@ func TestTruth(t *testing.T) {
 			{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.1")}, trimmed},
 		} {
 			c.q.Grid = g
-			got := x.truth(c.q)
+			got := truths(c.q, mechanisms.NewSample(g, x.points))
 			if len(got) != 1 || math.Abs(got[0][0]-c.want) > 1e-9 {
 				t.Errorf("n = %d, %s: %v, want %v", n, c.q.Statistic, got, c.want)
 			}
@@ -57,7 +57,7 @@ func TestTruth(t *testing.T) {
 			}
 			most = max(most, same)
 		}
-		for _, v := range x.truth(mechanisms.Query{Statistic: mechanisms.Mode, Grid: g})[0] {
+		for _, v := range truths(mechanisms.Query{Statistic: mechanisms.Mode, Grid: g}, mechanisms.NewSample(g, x.points))[0] {
 			if i := slices.Index(list, v); i < 0 || i+most > len(list) || list[i+most-1] != v {
 				t.Errorf("n = %d: %v is no mode of %v", n, v, list)
 			}

@@ -68,13 +68,10 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, eva
 
 // appendErrors draws from one sample, each time with the next point of the lattice.
 func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mechanisms.NoisyCount, points *lattice, draws int) ([]law, error) {
-	sample, truth, step := mechanisms.NewSample(q.Grid, x.points), x.truth(q), q.Grid.Step().InexactFloat64()
+	sample, scale := mechanisms.NewSample(q.Grid, x.points), q.Scale(m)
+	truth := truths(q, sample)
 	if laws == nil {
 		laws = make([]law, len(truth))
-	}
-	scale, from := q.Scale(m), q.Grid.Float(0)
-	if q.Statistic == mechanisms.Sum {
-		from = 0
 	}
 	for range draws {
 		draw, err := m.Draw(sample, mechanisms.Public{Users: users}, points.next())
@@ -82,7 +79,7 @@ func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sor
 			return nil, err
 		}
 		for i, v := range draw.Values {
-			laws[i] = append(laws[i], off((scale.Float(v)-from)/step, truth[i])*step)
+			laws[i] = append(laws[i], off(scale.Float(v), truth[i]))
 		}
 	}
 	return laws, nil

@@ -5,8 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // universe holds every sample of at most most users on a few grid points, and who is whose neighbour.

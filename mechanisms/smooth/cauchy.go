@@ -1,7 +1,6 @@
 package smooth
 
 import (
-	"fmt"
 	"math/big"
 
 	"github.com/louver/louver/mechanisms/exact"
@@ -39,13 +38,13 @@ func newCauchy(c calibration) (noise, *big.Rat, error) {
 		gamma = big.NewRat(2, 1)
 	}
 	if gamma.Cmp(one) <= 0 {
-		return nil, nil, fmt.Errorf("gamma %s: want more than 1, or the density 1/(1+|z|^gamma) has no finite mass", text(gamma))
+		return nil, nil, wrong("gamma", text(gamma), "more than 1, or the density 1/(1+|z|^gamma) has no finite mass")
 	}
 	less := new(big.Rat).Sub(gamma, one)
 	beta := c.eighth()
 	if c.published {
 		if c.beta != nil {
-			return nil, nil, fmt.Errorf("beta %s: the published calibration of cauchy sets beta itself, want none", text(c.beta))
+			return nil, nil, wrong("beta", text(c.beta), "none: the published calibration of cauchy sets beta itself")
 		}
 		beta = new(big.Rat).Add(gamma, one)
 		beta.Quo(c.epsilon, beta.Mul(beta, big.NewRat(2, 1)))

@@ -35,6 +35,16 @@
 // what it is defined to be. The tests compare it with a search through all edits of small samples, and compare the
 // exact output probabilities of all neighbours.
 //
+// # What is proved and what is checked
+//
+// power, cauchy, student_t, laplace and gaussian have their proofs in their files. The tests check the loss of the first
+// three everywhere, up to rounding, and compute the δ of the other two.
+//
+// lln, uln and arsinh rest on theorems of Bun & Steinke (2019), whose proofs are not repeated here. The tests pin α, β and σ
+// to values of the printed formulas that were computed apart from this code. They also integrate Rényi divergences at
+// orders up to 1500, which are those of a budget of ε = 0.02 and δ = 10^−7: at most 0.38 of what is promised was found.
+// That is numerical evidence for the orders and shifts that were tried, and no proof.
+//
 // # Time
 //
 // A draw passes over the distinct values once and then evaluates a few hundred edited samples, typically; it takes

@@ -1,7 +1,6 @@
 package smooth
 
 import (
-	"fmt"
 	"math/big"
 	"math/bits"
 
@@ -14,7 +13,7 @@ type fraction struct{ num, den uint64 }
 func newFraction(name string, x decimal.Decimal) (fraction, error) {
 	r := x.Rat()
 	if r.Sign() < 0 || r.Cmp(big.NewRat(1, 1)) >= 0 || !r.Denom().IsUint64() || r.Denom().Uint64() > 1e18 {
-		return fraction{}, fmt.Errorf("%s %s: want a number in [0, 1) of at most 18 decimals", name, x)
+		return fraction{}, wrong(name, x, "a number of at least 0 and less than 1, of at most 18 decimals")
 	}
 	return fraction{r.Num().Uint64(), r.Denom().Uint64()}, nil
 }

@@ -1,7 +1,6 @@
 package smooth
 
 import (
-	"fmt"
 	"math/big"
 
 	"github.com/louver/louver/mechanisms/exact"
@@ -27,7 +26,7 @@ func newGaussian(c calibration) (noise, *big.Rat, error) {
 	square := reach.Mul(reach)
 	half := alpha.Mul(alpha).Quo(whole(2, firstPrec))
 	byShift := reach.Mul(alpha).Add(half)
-	tooLarge := fmt.Errorf("epsilon %s: the calibration of gaussian holds up to roughly 70 ln(2/delta) only", text(c.epsilon))
+	tooLarge := wrong("epsilon", text(c.epsilon), "less: the calibration of gaussian holds up to roughly 70 ln(2/delta) only")
 	if !byShift.Before(epsilon) {
 		return nil, nil, tooLarge
 	}
@@ -36,7 +35,7 @@ func newGaussian(c calibration) (noise, *big.Rat, error) {
 	limit := roundDown(least(published, root.Sub(alpha).Quo(reach).Log()))
 	beta := c.betaOr(limit)
 	if beta.Cmp(limit) > 0 {
-		return nil, nil, fmt.Errorf("beta %s: want at most epsilon/(4(1 + ln(2/delta))), here %s", text(beta), text(limit))
+		return nil, nil, wrong("beta", text(beta), "at most epsilon/(4(1 + ln(2/delta))) = %s", text(limit))
 	}
 	if !byShift.Add(rational(beta, firstPrec)).Before(epsilon) {
 		return nil, nil, tooLarge

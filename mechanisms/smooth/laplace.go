@@ -1,7 +1,6 @@
 package smooth
 
 import (
-	"fmt"
 	"math/big"
 
 	"github.com/louver/louver/mechanisms/exact"
@@ -39,14 +38,14 @@ func newLaplace(c calibration) (noise, *big.Rat, error) {
 	beta := c.betaOr(limit)
 	n := &laplace{c.epsilon, beta, c.delta, c.published}
 	if c.published && beta.Cmp(limit) > 0 {
-		return nil, nil, fmt.Errorf("beta %s: want at most epsilon/(2 ln(2/delta)) = %s", text(beta), text(limit))
+		return nil, nil, wrong("beta", text(beta), "at most epsilon/(2 ln(2/delta)) = %s", text(limit))
 	}
 	largest := n.largestAlpha(firstPrec).Lo
 	if largest.Sign() <= 0 {
-		return nil, nil, fmt.Errorf("beta %s: want it so small that epsilon - (e^beta - 1)·ln(1/delta) + beta and epsilon - beta are more than 0", text(beta))
+		return nil, nil, wrong("beta", text(beta), "a number so small that epsilon - (e^beta - 1)·ln(1/delta) + beta and epsilon - beta are more than 0")
 	}
 	if c.published && largest.Cmp(n.alpha(firstPrec).Hi) < 0 {
-		return nil, nil, fmt.Errorf("epsilon %s: the published calibration holds for small epsilon only, want the default one", text(c.epsilon))
+		return nil, nil, wrong("epsilon", text(c.epsilon), "less, or calibration tight: the published one holds for small epsilon only")
 	}
 	return n, beta, nil
 }

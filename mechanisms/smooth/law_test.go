@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // law returns the exact probabilities of a mechanism's outcomes: those of the intervals of T + (g/α)Z that are rounded to

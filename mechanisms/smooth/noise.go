@@ -1,12 +1,13 @@
 package smooth
 
 import (
-	"fmt"
 	"math/big"
 	"strconv"
 
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/exact"
 )
 
 // noise is the law of Z, symmetric about 0, with the α that was calibrated for it. All of |Z| is a formula in a few
@@ -41,32 +42,23 @@ type calibration struct {
 	published bool
 }
 
-// kind is the kind of promise that a noise makes.
-type kind int
-
-const (
-	pure         kind = iota // ε
-	approximate              // (ε, δ)
-	concentrated             // ½ε²-zCDP
-)
-
-// maker makes a noise of one kind, and its β.
+// maker makes a noise, whose promise is of one kind, and its β.
 type maker struct {
-	kind kind
+	kind privacy.Kind
 	make func(calibration) (noise, *big.Rat, error)
 }
 
 // makers lists the noises by name.
 func makers() map[string]maker {
 	return map[string]maker{
-		"power":     {pure, newPower},
-		"cauchy":    {pure, newCauchy},
-		"student_t": {pure, newStudent},
-		"laplace":   {approximate, newLaplace},
-		"gaussian":  {approximate, newGaussian},
-		"lln":       {concentrated, newLLN},
-		"uln":       {concentrated, newULN},
-		"arsinh":    {concentrated, newArsinh},
+		"power":     {privacy.Pure, newPower},
+		"cauchy":    {privacy.Pure, newCauchy},
+		"student_t": {privacy.Pure, newStudent},
+		"laplace":   {privacy.Approximate, newLaplace},
+		"gaussian":  {privacy.Approximate, newGaussian},
+		"lln":       {privacy.ZCDP, newLLN},
+		"uln":       {privacy.ZCDP, newULN},
+		"arsinh":    {privacy.ZCDP, newArsinh},
 	}
 }
 
@@ -84,7 +76,7 @@ func (c calibration) eighth() *big.Rat { return new(big.Rat).Mul(c.epsilon, big.
 // betaBelow checks β < limit, which rule describes.
 func betaBelow(beta, limit *big.Rat, rule string) error {
 	if beta.Cmp(limit) >= 0 {
-		return fmt.Errorf("beta %s: want less than %s = %s", text(beta), rule, text(limit))
+		return wrong("beta", text(beta), "less than %s = %s", rule, text(limit))
 	}
 	return nil
 }

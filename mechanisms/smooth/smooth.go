@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"math/big"
 	"slices"
+	"strings"
 
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/exact"
 )
 
 // Spec says what is released and how. Numbers are exact decimals: the law that is drawn is that of their text.
@@ -31,21 +33,12 @@ type Spec struct {
 	// ReplaceOne makes the number of values public: neighbours differ in one value. A median is then the value of rank
 	// ⌈n/2⌉. It is there to reproduce the papers' figures.
 	ReplaceOne bool
-	// Epsilon is the ε of the promise, in [10^−9, 10^6]. Delta, in (0, 1), is for "laplace" and "gaussian" and 0 otherwise.
+	// Epsilon is the ε of the promise, in [10^−9, 10^6]. Delta, in (0, 0.1), is for "laplace" and "gaussian" and 0 otherwise.
 	Epsilon, Delta decimal.Decimal
 	// Beta is the smoothness β of the sensitivity; zero: the noise's own choice, mostly ε/8.
 	Beta decimal.Decimal
 	// Last is the last index N of the grid, in 0..2^53.
 	Last int64
-}
-
-// Promise is what one draw costs the user whose value it saw.
-type Promise struct {
-	Epsilon, Delta decimal.Decimal
-	// Pure: ε-differential privacy. Otherwise (ε, δ) if δ > 0, and ρ-zCDP without any pure ε if δ = 0.
-	Pure bool
-	// Rho is the zCDP parameter ½ε², rounded up; 0 where δ > 0.
-	Rho float64
 }
 
 // Mechanism draws what a [Spec] says. It is immutable and safe for concurrent use.
@@ -56,7 +49,7 @@ type Mechanism struct {
 	nearBeta  float64
 	nearAlpha span
 	last      int64
-	promise   Promise
+	promise   privacy.Promise
 }
 
 // statistic is a number of a sample that can be released by smooth sensitivity.
@@ -74,12 +67,13 @@ var (
 	leastBeta    = decimal.New(1, -12)
 	mostGamma    = decimal.New(1000, 0)
 	leastDelta   = decimal.New(1, -100)
+	mostDelta    = decimal.New(1, -1) // with that probability nothing may be promised
 )
 
 // New checks a spec. Its errors name what is wrong, the value and what would be right.
 func New(s Spec) (*Mechanism, error) {
 	if s.Last < 0 || s.Last > 1<<53 {
-		return nil, fmt.Errorf("last index %d: want it in 0..2^53", s.Last)
+		return nil, wrong("grid", s.Last, "a last index in 0..2^53")
 	}
 	if err := checkExponents(s); err != nil {
 		return nil, err
@@ -89,29 +83,29 @@ func New(s Spec) (*Mechanism, error) {
 		return nil, err
 	}
 	if s.Epsilon.Cmp(leastEpsilon) < 0 || s.Epsilon.Cmp(mostEpsilon) > 0 {
-		return nil, fmt.Errorf("epsilon %s: want it between %s and %s", s.Epsilon, leastEpsilon, mostEpsilon)
+		return nil, wrong("epsilon", s.Epsilon, "a number from %s to %s", leastEpsilon, mostEpsilon)
 	}
 	if !s.Beta.IsZero() && s.Beta.Cmp(leastBeta) < 0 {
-		return nil, fmt.Errorf("beta %s: want at least %s, or none", s.Beta, leastBeta)
+		return nil, wrong("beta", s.Beta, "at least %s, or none", leastBeta)
 	}
 	if s.Gamma.Sign() < 0 || s.Gamma.Cmp(mostGamma) > 0 {
-		return nil, fmt.Errorf("gamma %s: want it in (1, %s]", s.Gamma, mostGamma)
+		return nil, wrong("gamma", s.Gamma, "more than 1 and at most %s", mostGamma)
 	}
 	if !s.Gamma.IsZero() && s.Noise != "cauchy" {
-		return nil, fmt.Errorf("gamma %s: %s has no such parameter, it is the exponent of cauchy", s.Gamma, s.Noise)
+		return nil, wrong("gamma", s.Gamma, "none: it is the exponent of cauchy, and %s has no such parameter", s.Noise)
 	}
 	known := makers()
 	entry, ok := known[s.Noise]
 	if !ok {
-		return nil, fmt.Errorf("noise %q: want one of %q", s.Noise, slices.Sorted(maps.Keys(known)))
+		return nil, wrong("noise", s.Noise, "one of %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
 	switch {
-	case entry.kind == approximate && (s.Delta.Sign() <= 0 || s.Delta.Cmp(decimal.New(1, 0)) >= 0):
-		return nil, fmt.Errorf("delta %s: %s gives (epsilon, delta) and wants delta in (0, 1)", s.Delta, s.Noise)
-	case entry.kind == approximate && s.Delta.Cmp(leastDelta) < 0:
-		return nil, fmt.Errorf("delta %s: want at least %s", s.Delta, leastDelta)
-	case entry.kind != approximate && !s.Delta.IsZero():
-		return nil, fmt.Errorf("delta %s: %s spends none, want 0", s.Delta, s.Noise)
+	case entry.kind == privacy.Approximate && (s.Delta.Sign() <= 0 || s.Delta.Cmp(mostDelta) >= 0):
+		return nil, wrong("delta", s.Delta, "a number greater than 0 and less than %s: %s needs a delta", mostDelta, s.Noise)
+	case entry.kind == privacy.Approximate && s.Delta.Cmp(leastDelta) < 0:
+		return nil, wrong("delta", s.Delta, "at least %s", leastDelta)
+	case entry.kind != privacy.Approximate && !s.Delta.IsZero():
+		return nil, wrong("delta", s.Delta, "0: %s needs no delta", s.Noise)
 	}
 
 	c := calibration{epsilon: s.Epsilon.Rat(), delta: s.Delta.Rat(), published: s.Published}
@@ -123,13 +117,20 @@ func New(s Spec) (*Mechanism, error) {
 	}
 	m := &Mechanism{statistic: stat, last: s.Last}
 	if m.noise, m.beta, err = entry.make(c); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Noise, err)
+		if e := (*Error)(nil); errors.As(err, &e) {
+			err = wrong(e.Parameter, e.Value, "%s, for %s", e.Want, s.Noise)
+		}
+		return nil, err
 	}
 	m.nearBeta, _ = m.beta.Float64()
 	m.nearAlpha = spanOf(m.noise.alpha(firstPrec))
-	m.promise = Promise{Epsilon: s.Epsilon, Delta: s.Delta, Pure: entry.kind == pure}
-	if entry.kind != approximate {
-		m.promise.Rho = halfSquare(c.epsilon)
+	switch entry.kind {
+	case privacy.Approximate:
+		m.promise = privacy.NewApproximate(s.Epsilon, s.Delta)
+	case privacy.ZCDP:
+		m.promise = privacy.NewZCDP(s.Epsilon)
+	default:
+		m.promise = privacy.NewPure(s.Epsilon)
 	}
 	return m, nil
 }
@@ -142,7 +143,7 @@ func checkExponents(s Spec) error {
 		value decimal.Decimal
 	}{{"p", s.P}, {"trim", s.Trim}, {"gamma", s.Gamma}, {"epsilon", s.Epsilon}, {"delta", s.Delta}, {"beta", s.Beta}} {
 		if e := x.value.Exponent(); e > most || e < -most {
-			return fmt.Errorf("%s has a decimal exponent of %d: want it within ±%d", x.name, e, most)
+			return wrong(x.name, fmt.Sprintf("%se%d", x.value.Coefficient(), e), "a decimal exponent within ±%d", most)
 		}
 	}
 	return nil
@@ -150,13 +151,13 @@ func checkExponents(s Spec) error {
 
 func newStatistic(s Spec) (statistic, error) {
 	if !slices.Contains([]string{"mean", "trimmed_mean", "median", "quantile"}, s.Statistic) {
-		return nil, fmt.Errorf(`statistic %q: want "mean", "trimmed_mean", "median" or "quantile"`, s.Statistic)
+		return nil, wrong("statistic", s.Statistic, "mean, trimmed_mean, median or quantile")
 	}
 	if s.Statistic != "quantile" && !s.P.IsZero() {
-		return nil, fmt.Errorf("p %s: a %s has no such parameter", s.P, s.Statistic)
+		return nil, wrong("p", s.P, "none: a %s has no such parameter", s.Statistic)
 	}
 	if s.Statistic != "trimmed_mean" && !s.Trim.IsZero() {
-		return nil, fmt.Errorf("trim %s: a %s has no such parameter", s.Trim, s.Statistic)
+		return nil, wrong("trim", s.Trim, "none: a %s has no such parameter", s.Statistic)
 	}
 	switch s.Statistic {
 	case "mean", "trimmed_mean":
@@ -165,7 +166,7 @@ func newStatistic(s Spec) (statistic, error) {
 			return nil, err
 		}
 		if s.Trim.Cmp(decimal.New(5, -1)) >= 0 {
-			return nil, fmt.Errorf("trim %s: want it in [0, 0.5), or nothing is left", s.Trim)
+			return nil, wrong("trim", s.Trim, "at least 0 and less than 0.5, so that something is left")
 		}
 		if s.ReplaceOne {
 			return replaceTrimmed{trimmed{trim}}, nil
@@ -182,7 +183,7 @@ func newStatistic(s Spec) (statistic, error) {
 		return nil, err
 	}
 	if s.P.IsZero() {
-		return nil, errors.New("p 0: want it in (0, 1)")
+		return nil, wrong("p", 0, "a number greater than 0 and less than 1")
 	}
 	if s.ReplaceOne {
 		return replaceQuantile{quantile{p}}, nil
@@ -191,18 +192,7 @@ func newStatistic(s Spec) (statistic, error) {
 }
 
 func errNotPublished(name string) error {
-	return fmt.Errorf("calibration published: %s has none, want the default", name)
-}
-
-// halfSquare returns ½ε², rounded up.
-func halfSquare(epsilon *big.Rat) float64 {
-	x := new(big.Rat).Mul(epsilon, epsilon)
-	x.Mul(x, big.NewRat(1, 2))
-	f, _ := x.Float64()
-	if new(big.Rat).SetFloat64(f).Cmp(x) < 0 {
-		f = math.Nextafter(f, math.Inf(1))
-	}
-	return f
+	return wrong("calibration", "published", "tight: there is no published calibration of %s", name)
 }
 
 // On returns the same mechanism on a grid of another last index N, in 0..2^53.
@@ -213,7 +203,7 @@ func (m *Mechanism) On(last int64) *Mechanism {
 }
 
 // Promise is what every draw costs.
-func (m *Mechanism) Promise() Promise { return m.promise }
+func (m *Mechanism) Promise() privacy.Promise { return m.promise }
 
 // Draw makes one private draw and returns a grid index. values holds distinct indices in 0..N, ascending, and counts
 // how many users hold each, at least 1; both may be empty, and neither is changed or kept. random must be a

@@ -1,6 +1,7 @@
 package smooth
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/shopspring/decimal"
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/louver/louver/budget/privacy"
 )
 
 func TestErrorsNameTheParameter(t *testing.T) {
@@ -19,24 +22,24 @@ func TestErrorsNameTheParameter(t *testing.T) {
 		change func(s *Spec)
 		want   []string
 	}{
-		{func(s *Spec) { s.Epsilon = dec("0") }, []string{"epsilon 0", "between"}},
-		{func(s *Spec) { s.Epsilon = dec("-1") }, []string{"epsilon -1", "between"}},
+		{func(s *Spec) { s.Epsilon = dec("0") }, []string{"epsilon 0", "a number from"}},
+		{func(s *Spec) { s.Epsilon = dec("-1") }, []string{"epsilon -1", "a number from"}},
 		{func(s *Spec) { s.Epsilon = dec("1000001") }, []string{"epsilon 1000001", "1000000"}},
-		{func(s *Spec) { s.Epsilon = decimal.New(1, 1000000000) }, []string{"epsilon", "exponent", "1000000000"}},
-		{func(s *Spec) { s.Trim = decimal.New(1, -1000000000) }, []string{"trim", "exponent", "-1000000000"}},
-		{func(s *Spec) { s.Trim = dec("0.5") }, []string{"trim 0.5", "[0, 0.5)"}},
-		{func(s *Spec) { s.Trim = dec("-0.1") }, []string{"trim -0.1", "[0, 1)"}},
+		{func(s *Spec) { s.Epsilon = decimal.New(1, 1000000000) }, []string{"epsilon", "exponent", "1e1000000000"}},
+		{func(s *Spec) { s.Trim = decimal.New(1, -1000000000) }, []string{"trim", "exponent", "1e-1000000000"}},
+		{func(s *Spec) { s.Trim = dec("0.5") }, []string{"trim 0.5", "less than 0.5"}},
+		{func(s *Spec) { s.Trim = dec("-0.1") }, []string{"trim -0.1", "at least 0"}},
 		{func(s *Spec) { s.Trim = dec("0.0000000000000000001") }, []string{"trim", "18 decimals"}},
 		{func(s *Spec) { s.P = dec("0.5") }, []string{"p 0.5", "trimmed_mean"}},
 		{func(s *Spec) { s.Statistic = "mean" }, []string{"trim 0.1", "mean"}},
-		{func(s *Spec) { s.Statistic = "mode" }, []string{"mode", `"median"`}},
-		{func(s *Spec) { s.Statistic, s.Trim = "mode", dec("0") }, []string{`"mode"`, `"median"`}},
-		{func(s *Spec) { s.Statistic, s.Trim = "quantile", dec("0") }, []string{"p 0", "(0, 1)"}},
-		{func(s *Spec) { s.Statistic, s.Trim, s.P = "quantile", dec("0"), dec("1") }, []string{"p 1", "[0, 1)"}},
-		{func(s *Spec) { s.Noise = "snow" }, []string{`"snow"`, "arsinh", "uln"}},
+		{func(s *Spec) { s.Statistic = "mode" }, []string{"mode", `median`}},
+		{func(s *Spec) { s.Statistic, s.Trim = "mode", dec("0") }, []string{`mode`, `median`}},
+		{func(s *Spec) { s.Statistic, s.Trim = "quantile", dec("0") }, []string{"p 0", "greater than 0"}},
+		{func(s *Spec) { s.Statistic, s.Trim, s.P = "quantile", dec("0"), dec("1") }, []string{"p 1", "less than 1"}},
+		{func(s *Spec) { s.Noise = "snow" }, []string{`snow`, "arsinh", "uln"}},
 		{func(s *Spec) { s.Delta = dec("0.1") }, []string{"delta 0.1", "power", "0"}},
-		{func(s *Spec) { s.Noise = "laplace" }, []string{"delta 0", "laplace", "(0, 1)"}},
-		{func(s *Spec) { s.Noise, s.Delta = "gaussian", dec("1") }, []string{"delta 1", "gaussian", "(0, 1)"}},
+		{func(s *Spec) { s.Noise = "laplace" }, []string{"delta 0", "laplace", "less than 0.1"}},
+		{func(s *Spec) { s.Noise, s.Delta = "gaussian", dec("0.5") }, []string{"delta 0.5", "gaussian", "less than 0.1"}},
 		{func(s *Spec) { s.Beta = dec("1") }, []string{"power", "beta 1", "epsilon"}},
 		{func(s *Spec) { s.Beta = dec("-1") }, []string{"beta -1"}},
 		{func(s *Spec) { s.Noise, s.Beta = "student_t", dec("0.34") }, []string{"student_t", "beta 0.34", "0.333"}},
@@ -81,14 +84,15 @@ func TestPromises(t *testing.T) {
 			t.Errorf("%s promises %+v", s.Noise, p)
 		}
 		pure := s.Noise == "power" || s.Noise == "cauchy" || s.Noise == "student_t"
-		if p.Pure != pure {
-			t.Errorf("%s: pure %v", s.Noise, p.Pure)
+		want := privacy.Promise{Kind: privacy.ZCDP, Epsilon: s.Epsilon, Delta: s.Delta, Rho: dec("0.045")}
+		switch {
+		case pure:
+			want.Kind = privacy.Pure
+		case s.Delta.Sign() > 0:
+			want.Kind, want.Rho = privacy.Approximate, decimal.Decimal{}
 		}
-		if approximate := s.Delta.Sign() > 0; approximate != (p.Rho == 0) {
-			t.Errorf("%s: ρ = %v", s.Noise, p.Rho)
-		}
-		if p.Rho != 0 && (new(big.Rat).SetFloat64(p.Rho).Cmp(big.NewRat(45, 1000)) < 0 || p.Rho > 0.045*(1+1e-15)) {
-			t.Errorf("%s: ρ = %v, want 0.045 rounded up", s.Noise, p.Rho)
+		if fmt.Sprint(p) != fmt.Sprint(want) {
+			t.Errorf("%s promises %v, want %v", s.Noise, p, want)
 		}
 	}
 }

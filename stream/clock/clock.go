@@ -1,9 +1,9 @@
-// Package clock tells whether the wall clock can be relied upon.
+// Package clock says whether the wall clock can be trusted.
 //
 // A window closes by the wall clock, and what it costs is spent when it closes. A clock that steps a day ahead would
-// close a day of windows that nobody has sent anything for: charged, empty, and everything that comes later is late.
+// close a day of windows before their events exist. They would be charged and empty, and all their events late.
 //
-// The rule. The time is relied upon while
+// The time is trusted while
 //
 //   - it does not step: between two looks, the wall clock has gone on as long as the monotonic one, within the limit;
 //   - it agrees with the brokers: the time at which a broker has appended a record lies between the moments at which the
@@ -24,14 +24,14 @@ import (
 	"time"
 )
 
-// Clock tells the time by which windows close.
+// Clock is the time by which windows close.
 type Clock interface {
-	// Now is the wall time. With an error, which says why, it is not to be relied upon.
+	// Now is the wall time. An error says why it cannot be trusted.
 	Now() (time.Time, error)
 }
 
 const (
-	// settle is how long the clock has to be right until it is relied upon again.
+	// settle is how long the clock has to be right before it is trusted again.
 	settle = 10 * time.Second
 	// checkEvery is how often it is compared with the brokers', and retryEvery while it is not relied upon.
 	checkEvery = 30 * time.Second
@@ -49,7 +49,7 @@ type Watch struct {
 	mu     sync.Mutex
 	behind span          // of the last look
 	steps  int           // seen so far
-	err    error         // nil while the clock is relied upon
+	err    error         // nil while the clock is trusted
 	fresh  bool          // nothing has been compared yet
 	right  time.Duration // since when the clock has been right, by the monotonic clock; −1: it is not
 }
@@ -104,7 +104,7 @@ func (w *Watch) look() (now time.Time, report func(), err error) {
 	return now, report, w.err
 }
 
-// distrust stops relying on the clock. What it returns reports the change, without the lock.
+// distrust stops trusting the clock. The function that it returns reports the change, without the lock.
 func (w *Watch) distrust(why error) (report func()) {
 	relied := w.err == nil
 	w.err, w.right = why, -1
@@ -148,7 +148,7 @@ func (w *Watch) check(ctx context.Context) {
 	report()
 }
 
-// compare takes in what a broker has told. What it returns reports a change, without the lock.
+// compare uses a broker's time. The function that it returns reports a change, without the lock.
 func (w *Watch) compare(sent, acknowledged, told time.Time) (report func()) {
 	var off time.Duration
 	if !told.IsZero() {

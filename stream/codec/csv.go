@@ -33,7 +33,7 @@ func newCSV(s Spec, r rules) (Decoder, error) {
 		d.comma = ','
 	}
 	if strings.ContainsRune("\"\r\n", d.comma) || d.comma == utf8.RuneError || !utf8.ValidRune(d.comma) {
-		return nil, fmt.Errorf("delimiter %q; want one character other than a quote or a line's end", d.comma)
+		return nil, fmt.Errorf("delimiter %q; want one character other than a quote or a line break", d.comma)
 	}
 	if len(d.columns) == 0 {
 		return nil, errors.New("columns are missing; want the names of the columns, in order")
@@ -60,7 +60,7 @@ func newCSV(s Spec, r rules) (Decoder, error) {
 	return d, nil
 }
 
-// renew makes a reader without history.
+// renew makes a new reader.
 func (d *csvDecoder) renew() {
 	d.reader = csv.NewReader(&d.source)
 	d.reader.Comma = d.comma

@@ -1,5 +1,5 @@
-// Package codec turns a Kafka record into an [Event]: who, in which group, when, and which point of the grid; or says
-// why it is none.
+// Package codec turns a Kafka record into an [Event]: who, in which group, when, and which point of the grid. Or it
+// says why the record is rejected.
 //
 // A [Decoder] is made by [New] from a [Spec]: the format, where in a record the parts of an event are, the public
 // groups and the public grid. Whether a record is rejected depends on that record alone, so that one person's bad
@@ -7,7 +7,7 @@
 //
 // The way of a record: a format finds the four fields (json.go, csv.go) and hands them as typed texts to the rules
 // that all formats share (rules.go), which check them and make the event. A format is one file and one row of the
-// table in spec.go.
+// table [Formats].
 //
 // # JSON
 //

@@ -2,7 +2,7 @@ package codec
 
 import "strconv"
 
-// Event is what a record says, checked.
+// Event is the checked content of a record.
 type Event struct {
 	// User is the id, never empty. It is valid until the next call of the decoder and must not be changed.
 	User []byte
@@ -20,15 +20,15 @@ type Decoder interface {
 	// or the first of the reasons, in their order, that the record is rejected for; e is then undefined. Decode keeps
 	// neither key nor value beyond the next call and does not change them.
 	Decode(key, value []byte, recordTime int64, e *Event) Reason
-	// Missing tells whether the field that a record was just rejected for, with BadValue, BadUser, BadTime or BadGroup,
-	// is not there at all.
+	// Missing says whether the field that a record was just rejected for, with BadValue, BadUser, BadTime or BadGroup,
+	// is missing altogether.
 	Missing() bool
 }
 
 // Reason says why a record is rejected. The zero Reason is OK.
 type Reason uint8
 
-// What can be wrong with a record, in the order of checking.
+// Reasons for rejecting a record, in the order of checking.
 const (
 	OK        Reason = iota
 	Malformed        // the record can't be parsed as its format, or is too large to be looked at

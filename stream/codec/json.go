@@ -100,8 +100,8 @@ func bareNumber(value []byte) field {
 	return field{number, value}
 }
 
-// hugeRecord is the size from which a record's parser is thrown away, so that one huge record does not hold its memory,
-// dozens of times its size, for ever.
+// hugeRecord is the size from which a record's parser is dropped. Otherwise one huge record would keep dozens of times
+// its size in memory for ever.
 const hugeRecord = 1 << 16
 
 // find finds the wanted fields; false if there is no one object that says what they are.

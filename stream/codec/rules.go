@@ -11,7 +11,7 @@ const (
 	numRoles
 )
 
-// kind is what a format knows of a field's type.
+// kind is what a format knows about a field's type.
 type kind uint8
 
 const (
@@ -30,7 +30,7 @@ type field struct {
 
 type fields [numRoles]field
 
-// rules make events of fields: what all formats share.
+// rules make events from fields. All formats share them.
 type rules struct {
 	grid      Grid
 	groups    map[string]int
@@ -74,7 +74,7 @@ func (r *rules) event(key []byte, recordTime int64, f *fields, e *Event) Reason 
 		r.missing = !r.keyed && f[roleUser].kind == none
 		return BadUser
 	}
-	// Without a timestamp of its own a record could claim any time: nothing would bound how far ahead.
+	// Without a timestamp of its own a record could claim any time, however far ahead.
 	if recordTime < 0 {
 		return BadTime
 	}

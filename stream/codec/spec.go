@@ -13,7 +13,7 @@ type Grid interface {
 	Parse(number []byte) (int64, error)
 }
 
-// What stands for a part of the record instead of a field.
+// Names for parts of the record, used in place of a field.
 const (
 	KeyField       = "$key"       // the record's key, as user
 	ValueField     = "$value"     // the record's whole value, a bare number in JSON's notation, as value
@@ -22,7 +22,7 @@ const (
 
 // Spec says how to read the records of a stream.
 type Spec struct {
-	// Format is "json" or "csv". Required.
+	// Format is the name of one of [Formats]. Required.
 	Format string
 	// User is a field, or KeyField. Required. A field is a path with dots (JSON) or a column (CSV).
 	User string
@@ -34,7 +34,7 @@ type Spec struct {
 	Group string
 	// Columns names the columns of CSV, in order. Required for CSV.
 	Columns []string
-	// Delimiter parts the columns of CSV. Defaults to a comma.
+	// Delimiter separates the columns of CSV. Defaults to a comma.
 	Delimiter rune
 	// Groups is the public list. Required if Group is given.
 	Groups []string
@@ -44,15 +44,25 @@ type Spec struct {
 	Grid Grid
 }
 
-// format makes the decoder of a checked Spec.
-type format struct {
-	name string
-	new  func(Spec, rules) (Decoder, error)
+// Format is a way to write a record's value.
+type Format struct {
+	Name string
+	// Columnar: fields are columns, which Spec.Columns names.
+	Columnar bool
+	new      func(Spec, rules) (Decoder, error) // of a checked Spec
 }
 
-var formats = []format{
-	{"json", newJSON},
-	{"csv", newCSV},
+// Formats returns the known formats, the default first. A new one is a file and a row here.
+func Formats() []Format {
+	return []Format{
+		{"json", false, newJSON},
+		{"csv", true, newCSV},
+	}
+}
+
+// Columnar says that the format's fields are columns.
+func (s Spec) Columnar() bool {
+	return slices.ContainsFunc(Formats(), func(f Format) bool { return f.Name == s.Format && f.Columnar })
 }
 
 // New returns the decoder of a Spec. The error says which field of the Spec is wrong, and what would be right.
@@ -64,15 +74,15 @@ func New(s Spec) (Decoder, error) {
 		return nil, fmt.Errorf("input: %w", err)
 	}
 	var known []string
-	for _, f := range formats {
-		if f.name == s.Format {
+	for _, f := range Formats() {
+		if f.Name == s.Format {
 			d, err := f.new(s, newRules(s))
 			if err != nil {
 				return nil, fmt.Errorf("input: %w", err)
 			}
 			return d, nil
 		}
-		known = append(known, f.name)
+		known = append(known, f.Name)
 	}
 	return nil, fmt.Errorf("input: format %q is not known; want one of %s", s.Format, strings.Join(known, ", "))
 }

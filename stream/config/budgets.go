@@ -6,15 +6,21 @@ import (
 
 	"github.com/shopspring/decimal"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/mechanisms"
 )
 
-// limitForm is what every budget has; sharedForm is that of one that has a name.
+// delta is a δ: the probability with which a promise may not hold. One of a tenth promises nothing worth the name; it
+// should be far less than one over the number of users.
+var delta = number(mechanisms.Span{Least: "0", Under: "0.1"})
+
+// limitForm declares the keys of every budget; sharedForm adds the name of a shared one.
 var limitForm = form{
 	{name: "epsilon", required: true, example: "24", meaning: "what one user may lose in a period, in ε. A window that would cost more is withheld whole",
-		value: into(number(span{over: "0"}), func(b *budgetNode, v decimal.Decimal) { b.Epsilon = v })},
+		value: into(number(mechanisms.Span{Over: "0"}), func(b *budgetNode, v decimal.Decimal) { b.Epsilon = v })},
 	{name: "delta", fallback: "0", example: "0.000001", meaning: "the δ that goes with it, for mechanisms that have one",
-		value: into(number(span{least: "0", under: "1"}), func(b *budgetNode, v decimal.Decimal) { b.Delta = v })},
-	{name: "per", required: true, example: "24h", meaning: "the rolling period: all windows that end within a stretch of this length cost a user no more than the limit together. It is at least as long as a window. `forever`: all windows together",
+		value: into(delta, func(b *budgetNode, v decimal.Decimal) { b.Delta = v })},
+	{name: "per", required: true, example: "24h", meaning: "the rolling period: together, all windows that end within any stretch of this length cost a user no more than the limit. It is at least as long as a window. `forever`: the limit is for all windows together",
 		value: into(orWord("forever", duration(time.Second), func(text string) (time.Duration, error) { return parseDuration(text, time.Second) }),
 			func(b *budgetNode, v *time.Duration) {
 				if v != nil {
@@ -24,7 +30,7 @@ var limitForm = form{
 }
 
 var sharedForm = append(form{
-	{name: "name", required: true, example: "shoppers", meaning: "the name by which streams name the budget",
+	{name: "name", required: true, example: "shoppers", meaning: "the name that streams use for the budget",
 		value: into(budgetName(), func(b *budgetNode, v string) { b.Name = v })},
 }, limitForm...)
 
@@ -32,7 +38,7 @@ func budgetName() kind[string] {
 	return name("name", "a name of 1–200 of the characters a–z, A–Z, 0–9, ., _ and -", `^[A-Za-z0-9._-]+$`, 200)
 }
 
-// budgetNode is a budget and where it is written.
+// budgetNode is a budget and its place.
 type budgetNode struct {
 	Budget
 	mapping
@@ -76,7 +82,7 @@ func (p *parser) resolveBudget(s *streamNode, f *File) {
 	case own != nil:
 		b := own.Budget
 		b.Name, s.Budget = s.Name, &b
-		if !slices.ContainsFunc(f.Budgets, func(o *Budget) bool { return !o.Shared && o.Name == s.Name }) { // else the streams' names clash
+		if !slices.ContainsFunc(f.Budgets, func(o *Budget) bool { return !o.Shared && o.Name == s.Name }) { // otherwise the clash of the streams' names is reported
 			p.take(own.node, "budget", s.Name)
 		}
 		f.Budgets = append(f.Budgets, s.Budget)
@@ -91,12 +97,12 @@ func (p *parser) resolveBudget(s *streamNode, f *File) {
 		names = append(names, b.Name)
 	}
 	switch near := nearest(s.payer.name, names); {
-	case s.payer.name == "" || p.incomplete: // what is wrong has been said, or may be in a file that could not be read
+	case s.payer.name == "" || p.incomplete: // already reported, or possibly in a file that could not be read
 	case near != "":
 		n.refuse("%q is not one of the budgets; did you mean %q?", s.payer.name, near)
 	case len(names) > 0:
 		n.refuse("%q is not one of the budgets; want %s", s.payer.name, list(names, "or"))
 	default:
-		n.refuse("%q is not one of the budgets; want it under budgets, or {epsilon: …, per: …} here", s.payer.name)
+		n.refuse("%q is not one of the budgets; define it under budgets, or write {epsilon: …, per: …} here", s.payer.name)
 	}
 }

@@ -72,8 +72,8 @@ func compare(all []Change, path string, before, after *yaml.Node) []Change {
 	return all
 }
 
-// children are a node's, by what they add to its path, if they have names: the values of a mapping, and the mappings of a
-// list that give their name.
+// children returns the named children of a node, keyed by what they add to its path: the values of a mapping, and the
+// mappings of a list that have a name.
 func children(n *yaml.Node) (map[string]*yaml.Node, bool) {
 	if n == nil {
 		return nil, false
@@ -100,7 +100,7 @@ func children(n *yaml.Node) (map[string]*yaml.Node, bool) {
 	return nil, false
 }
 
-// flat is a node in one line.
+// flat writes a node in one line.
 func flat(n *yaml.Node) string {
 	if n == nil {
 		return ""

@@ -10,21 +10,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Definition is a stream as the files define it, as a streams file of one line with the stream and its budget: variables
-// are replaced, keys sorted, comments gone. What does not change a window is left out: the description, the start, and
-// what was said of earlier budgets. So two definitions are equal where every window of the two would be.
+// Definition is a stream and its budget as the files define them, written as a streams file of one line: variables are
+// replaced, keys are sorted, comments are gone. Keys that do not change a window are left out: the description, the
+// start, user_partitioned, fresh and continues. So two definitions are equal if their windows would be the same.
 type Definition string
 
-// Fingerprint names a definition in few characters.
+// Fingerprint is a short name for a definition.
 func (d Definition) Fingerprint() string {
 	sum := sha256.Sum256([]byte(d))
 	return hex.EncodeToString(sum[:6])
 }
 
-// Stream reads the definition back. The stream starts now: when it really did is not part of it.
+// Stream reads the definition back. Its start is "now", because a definition does not hold the real one.
 func (d Definition) Stream() (*Stream, error) {
 	var one parser
-	// What looks like a variable is text by now.
+	// Variables were replaced when the definition was made.
 	one.read("definition", []byte(d), func(name string) (string, bool) { return "${" + name + "}", true })
 	f, err := one.resolve()
 	if err != nil {
@@ -43,7 +43,7 @@ func define(stream node, shared *node) Definition {
 		b.WriteString(`], `)
 	}
 	b.WriteString(`streams: [`)
-	stream.flow(&b, "description", "fresh", "continues", "window.start")
+	stream.flow(&b, "description", "fresh", "continues", "window.start", "input.user_partitioned")
 	b.WriteString(`]}`)
 	return Definition(b.String())
 }

@@ -61,6 +61,7 @@ func TestDefinitionChangesWithTheWindows(t *testing.T) {
 	for change, differs := range map[string]bool{
 		"a comment->another":                             false,
 		`description: "what: it is"->description: other`: false,
+		"time: ts->time: ts, user_partitioned: true":     false,
 		"fresh: true->continues: old":                    false,
 		"start: 2026-11-20T08:00:00Z->start: now":        false,
 		"{name: p50, statistic: median, epsilon: 0.05}->{statistic: median, epsilon: 0.05, name: p50}": false,

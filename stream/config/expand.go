@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A reference to a variable holds characters that YAML reads as its own. So the text gets each ${NAME} as NAME between
-// two private characters before it is parsed, and the value that they stand for only after: a variable's content never
-// acts as YAML, and a commented line needs no variable.
+// A reference to a variable contains characters that have a meaning in YAML. So before parsing, each ${NAME} becomes
+// NAME between two private-use characters. Its value is put in after parsing: the content of a variable is never read
+// as YAML, and a commented line needs no variable.
 const (
 	markOpen  = "\uE000"
 	markClose = "\uE001"
@@ -28,7 +28,7 @@ func unmark(text string) string {
 	return marked.ReplaceAllString(text, "$${$1}")
 }
 
-// expand replaces the references in a scalar by the variables' values.
+// expand replaces references to variables in a scalar with their values.
 func (n node) expand() (text string, ok bool) {
 	ok = true
 	text = marked.ReplaceAllStringFunc(n.yaml.Value, func(m string) string {

@@ -12,8 +12,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Figures as people write them: numbers, durations and times, and what is meant by those that are written in another
-// way.
+// Numbers, durations and times as people write them, and what they probably mean by other spellings.
 
 var (
 	digits     = regexp.MustCompile(`^[0-9]+$`)
@@ -24,8 +23,8 @@ var (
 	leading    = regexp.MustCompile(`^([-+]?)0+([0-9].*)$`)
 )
 
-// Number reads a decimal number exactly. Beyond 60 digits exact arithmetic would take for ever, and nothing that
-// people measure lies there.
+// Number reads a decimal number exactly. It refuses more than 60 digits, for which exact arithmetic could take for
+// ever.
 func Number(text string) (decimal.Decimal, error) {
 	d, err := parseNumber(text)
 	if err != nil {
@@ -53,7 +52,7 @@ func parseNumber(text string) (decimal.Decimal, error) {
 	case err != nil && !exponent.MatchString(text):
 		return d, errors.New("is not a number")
 	case leading.MatchString(text):
-		return d, errors.New("begins with a 0, which some readers take for octal; write " + leading.ReplaceAllString(text, "$1$2"))
+		return d, errors.New("begins with a 0, which some YAML readers take as octal; write " + leading.ReplaceAllString(text, "$1$2"))
 	case err != nil || len(text) > 60 || d.Exponent() < -60 || d.Exponent() > 60:
 		return d, errors.New("is too long; want a number of at most 60 digits")
 	}
@@ -92,7 +91,7 @@ var (
 	units   = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour, "hr": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour}
 )
 
-// meantDuration understands 15min, 2 hours, 1w, 1d12h and PT15M; 0 is what it does not understand.
+// meantDuration understands 15min, 2 hours, 1w, 1d12h and PT15M. It returns 0 for anything else.
 func meantDuration(text string) (sum time.Duration) {
 	text = strings.ToLower(text)
 	if iso, ok := strings.CutPrefix(text, "p"); ok {

@@ -5,22 +5,23 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/windows"
 )
 
-// File is what one or more streams files say, checked as a whole. It must not be changed and is then safe for
-// concurrent use.
+// File is the content of one or more streams files, checked as a whole. It is safe for concurrent use as long as nobody
+// changes it.
 type File struct {
 	// Streams in the order of files and of lines. Names are unique.
 	Streams []*Stream
-	// Revision is raised to go back to an earlier definition; Removed names the streams that the files end.
+	// Revision is raised to go back to an earlier definition. Removed names the streams that the files end.
 	Revision int
 	Removed  []string
 	// Budgets are the shared ones, then those that streams hold inline. Names are unique.
 	Budgets []*Budget
 }
 
-// Stream is one input topic's way to one output topic.
+// Stream reads one input topic and publishes to one output topic.
 type Stream struct {
 	Name        string
 	Description string
@@ -28,7 +29,7 @@ type Stream struct {
 	Unit        string
 	// Groups is the public list, never empty: a stream without groups has one, "".
 	Groups []string
-	// MaxGroups is in how many groups of a window one user counts, at least 1.
+	// MaxGroups is the number of groups of a window in which one user counts, at least 1.
 	MaxGroups int
 	Grid      *mechanisms.Grid
 	// Prior is the base measure: "adaptive", "tapered", "cells" or "uniform".
@@ -42,57 +43,45 @@ type Stream struct {
 	Releases []Release
 	// MinUsers withholds the other releases of a window with few users; nil: nothing is withheld.
 	MinUsers *MinUsers
-	// Rejects, Late and Output are topics; the first two are optional, "", and hold personal data.
+	// Rejects, Late and Output are topics. The first two hold personal data and are optional: "" if absent.
 	Rejects, Late, Output string
 	// Budget pays for the stream; several streams may hold the same one.
 	Budget *Budget
-	// Withhold says that windows which the budget cannot pay are withheld; otherwise the schedule must be payable.
+	// Withhold says that windows are withheld if the budget cannot pay for them. Otherwise it must pay for the whole
+	// schedule.
 	Withhold bool
-	// Fresh says that a budget which the input topic was charged to before does not matter.
+	// Fresh says to ignore what was charged for the input topic to other budgets before.
 	Fresh bool
 	// Continues names a former budget whose spending this one takes over; "": none.
 	Continues string
-	// Definition is what says all of this again; see [Definition].
+	// Definition is the stream's text in a normal form.
 	Definition Definition
-	// Where the stream is written, as "file:line".
+	// Where says where the stream is defined, as "file:line".
 	Where string
 }
 
-// Input says how to read a stream's events.
+// Input says where a stream's events come from and how to read them.
 type Input struct {
 	Topic string
-	// Format is "json" or "csv".
-	Format string
-	// User and Value are field paths (dots), or KeyField and ValueField.
-	User, Value string
-	// Time is a field path, or TimestampField.
-	Time string
-	// Group is a field path; "": the stream has no groups.
-	Group string
+	// Spec lacks the stream's groups and grid: [Stream.Codec] has them.
+	codec.Spec
 	// UserPartitioned says that all records of a user are in one partition.
 	UserPartitioned bool
-	// Columns names the columns of CSV, in order; absent for other formats.
-	Columns []string
-	// Delimiter parts the columns of CSV.
-	Delimiter rune
-	// MaxFuture bounds how far an event's time may lie ahead of its record's timestamp.
-	MaxFuture time.Duration
 }
 
-// What stands for a part of the record instead of a field.
-const (
-	KeyField       = "$key"       // the record's key
-	ValueField     = "$value"     // the record's value, a bare number
-	TimestampField = "$timestamp" // the record's timestamp
-)
+// Codec says how to read the stream's records.
+func (s *Stream) Codec() codec.Spec {
+	spec := s.Input.Spec
+	spec.Groups, spec.Grid = s.Groups, s.Grid
+	return spec
+}
 
-// DefaultMaxFuture is how far ahead of its record's timestamp an event may lie unless max_future says otherwise: more
-// than clocks differ, less than most windows last.
+// DefaultMaxFuture is the default of max_future. It is more than clocks usually differ and less than most windows last.
 const DefaultMaxFuture = 5 * time.Minute
 
 // Window is the schedule of a stream. All durations are whole seconds.
 type Window struct {
-	// Size is how long a window is, Every how far apart starts are, Grace how long after its end it is cut.
+	// Size is the length of a window, Every the time between two starts. A window is cut Grace after its end.
 	Size, Every, Grace time.Duration
 	// StartNow lets the first window begin at the next boundary; otherwise Start says when, in Unix nanoseconds.
 	StartNow bool
@@ -105,9 +94,9 @@ type Window struct {
 type Release struct {
 	Name  string
 	Query mechanisms.Query
-	// Mechanism is what the query became.
+	// Mechanism answers the query.
 	Mechanism mechanisms.Mechanism
-	// Where the release is written, as "file:line".
+	// Where says where the release is defined, as "file:line".
 	Where string
 }
 
@@ -121,9 +110,9 @@ type MinUsers struct {
 type Budget struct {
 	Name string
 	budget.Limit
-	// Shared budgets stand under `budgets`; the others belong to the stream of their name.
+	// Shared says that the budget is listed under `budgets`. Other budgets belong to the stream of the same name.
 	Shared bool
-	// Where the budget is written, as "file:line".
+	// Where says where the budget is defined, as "file:line".
 	Where string
 }
 

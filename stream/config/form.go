@@ -1,43 +1,47 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/mechanisms"
 )
 
-// key declares one key of a mapping: how it is read and what the reference says of it. This is the only place that
-// knows the key; go generate ./cmd/louver brings deploy/STREAMS.md up to date.
+// key declares one key of a mapping: how it is read and what the reference says about it. Nothing else lists the keys.
+// go generate ./cmd/louver updates deploy/STREAMS.md.
 type key struct {
 	name string
-	// meaning begins in lower case; what is before its first colon or full stop is wanted where the key is missing.
+	// meaning begins in lower case. The error for a missing key quotes it up to the first colon or full stop.
 	meaning string
 	// example is a value as one would write it.
 	example  string
 	required bool
-	// fallback is the default, as one would write it; "" if there is none. absent then says what happens without the key.
+	// fallback is the default, as one would write it. If it is "", absent says what happens without the key.
 	fallback, absent string
-	// only limits the key to mappings in which another key has one of these values. A name may be declared for several.
+	// only limits the key to mappings in which another key has one of these values. A name may be declared several
+	// times, for different values.
 	only  when
 	value value
 }
 
-// when is a condition on another key of the same mapping, declared before. The zero value always holds.
+// when is a condition on another key of the same mapping, which must be declared earlier. The zero value always holds.
 type when struct {
 	key string
 	is  []string
 }
 
-// value is a kind that is read into a field of a mapping's result.
+// value reads a kind into a field of a mapping's result.
 type value struct {
 	spec
 	read func(n node, into any)
 }
 
-// into reads a kind and puts what it finds into a *T.
+// into makes a value that reads a kind and puts the result into a *T.
 func into[T, V any](k kind[V], put func(*T, V)) value {
 	return value{k.spec, func(n node, to any) {
 		if v, ok := k.read(n); ok {
@@ -49,14 +53,14 @@ func into[T, V any](k kind[V], put func(*T, V)) value {
 // form declares the keys of a mapping.
 type form []key
 
-// mapping is a mapping that has been read: where its keys stand.
+// mapping is a mapping that has been read, with the places of its keys.
 type mapping struct {
 	node
 	values map[string]node
-	bad    bool // a key is unknown or repeated: a missing key may be the misspelt one
+	bad    bool // a key is unknown or repeated, so a missing key may be a misspelt one
 }
 
-// read reads a mapping; what is wrong is noted. ok says that nothing was.
+// read reads a mapping and notes its faults. ok says that there were none.
 func (f form) read(n node, to any) (m mapping, ok bool) {
 	before := n.refused
 	if m, ok = f.keys(n); !ok {
@@ -72,7 +76,7 @@ func (f form) read(n node, to any) (m mapping, ok bool) {
 		case given:
 			k.value.read(v, to)
 		case k.required && !m.bad:
-			n.source.refuse(n.yaml, n.under(k.name), "missing; want %s", k.missed())
+			n.source.refuse(n.yaml, n.under(k.name), "missing; %s", k.missed())
 		case k.fallback != "":
 			var doc yaml.Node
 			_ = yaml.Unmarshal([]byte(k.fallback), &doc) // declared here
@@ -82,17 +86,31 @@ func (f form) read(n node, to any) (m mapping, ok bool) {
 	return m, n.refused == before
 }
 
-// missed says what is wanted of a missing key.
+// refuseErr notes an error at the key that it is about.
+func (m mapping) refuseErr(err error) {
+	e := (*mechanisms.Error)(nil)
+	if !errors.As(err, &e) {
+		m.node.refuseErr(err)
+		return
+	}
+	if v, given := m.values[e.Parameter]; given {
+		v.refuse("%s; want %s", e.Value, e.Want)
+		return
+	}
+	m.refuse("%s", e)
+}
+
+// missed says what to write for a missing key.
 func (k key) missed() string {
 	if k.value.words != nil {
-		return k.value.want
+		return "want " + k.value.want
 	}
-	return beginning.FindString(k.meaning) + ", for example " + k.example
+	return fmt.Sprintf("add it, for example %s: %s (%s)", k.name, k.example, beginning.FindString(k.meaning))
 }
 
 var beginning = regexp.MustCompile(`^([^.:]|[.:][^ ])*`)
 
-// keys finds where the keys of a mapping stand.
+// keys finds the places of a mapping's keys.
 func (f form) keys(n node) (m mapping, ok bool) {
 	m = mapping{node: n, values: map[string]node{}}
 	if !n.isMapping() {
@@ -119,7 +137,7 @@ func (f form) keys(n node) (m mapping, ok bool) {
 			n.source.refuse(k, v.path, "unknown key; %s", f.meant(name))
 		case repeated:
 			m.bad = true
-			n.source.refuse(k, v.path, "the key is in line %d already; want it once", first)
+			n.source.refuse(k, v.path, "already set on line %d; remove one of the two", first)
 		default:
 			m.values[name], lines[name] = v, k.Line
 		}
@@ -127,12 +145,13 @@ func (f form) keys(n node) (m mapping, ok bool) {
 	return m, true
 }
 
-// commaFollows says that YAML has cut a number at its decimal comma: {epsilon: 0,05} is epsilon: 0 and a key 05.
+// commaFollows says whether YAML split a number at its decimal comma: it reads {epsilon: 0,05} as epsilon: 0 and a key
+// 05.
 func commaFollows(v, key, value *yaml.Node) bool {
 	return value.Tag == "!!null" && value.Value == "" && digits.MatchString(key.Value) && figure.MatchString(v.Value)
 }
 
-// meant says which key a misspelt one may stand for.
+// meant suggests the key that a misspelt one was meant to be.
 func (f form) meant(name string) string {
 	if near := nearest(name, f.names()); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -140,12 +159,12 @@ func (f form) meant(name string) string {
 	return "want " + list(f.names(), "or")
 }
 
-// applies says whether a key belongs into this mapping.
+// applies says whether a key belongs in this mapping.
 func (f form) applies(m mapping, k key) bool {
 	return k.only.key == "" || slices.Contains(k.only.is, f.word(m, k.only.key))
 }
 
-// word is what another key of the mapping says, or its default.
+// word returns the value of another key of the mapping, or its default.
 func (f form) word(m mapping, name string) string {
 	if v, ok := m.values[name]; ok {
 		text, _ := v.text()
@@ -154,7 +173,7 @@ func (f form) word(m mapping, name string) string {
 	return f[slices.IndexFunc(f, func(k key) bool { return k.name == name })].fallback
 }
 
-// refuseMisplaced refuses a key that belongs to others, unless what it depends on is wrong itself.
+// refuseMisplaced refuses a key that belongs to other mappings, unless the key it depends on is wrong itself.
 func (f form) refuseMisplaced(m mapping, k key, v node) {
 	var others []string
 	for _, o := range f {
@@ -164,11 +183,11 @@ func (f form) refuseMisplaced(m mapping, k key, v node) {
 	}
 	at := slices.IndexFunc(f, func(o key) bool { return o.name == k.only.key })
 	if word := f.word(m, k.only.key); slices.Contains(f[at].value.words, word) {
-		v.refuse("%s has no %s; want none, or %s: %s", word, k.name, k.only.key, list(others, "or"))
+		v.refuse("%s has no %s; remove it, or use %s: %s", word, k.name, k.only.key, list(others, "or"))
 	}
 }
 
-// names are the keys that a mapping may have.
+// names returns the keys that a mapping may have.
 func (f form) names() (names []string) {
 	for _, k := range f {
 		if !slices.Contains(names, k.name) {

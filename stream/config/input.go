@@ -2,48 +2,66 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/louver/louver/stream/codec"
 )
 
 const aTopic = "the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -"
 
 func topicName() kind[string] { return name("topic", aTopic, `^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`, 249) }
 
-var csv = when{"format", []string{"csv"}}
+// columnar limits a key to formats with columns.
+func columnar() when {
+	w := when{key: "format"}
+	for _, f := range codec.Formats() {
+		if f.Columnar {
+			w.is = append(w.is, f.Name)
+		}
+	}
+	return w
+}
+
+// formats are the names of formats, the default first.
+func formats() (names []string) {
+	for _, f := range codec.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
 
 var inputForm = form{
 	{name: "topic", required: true, example: "checkout.events", meaning: "the topic that holds the events",
 		value: into(topicName(), func(in *Input, v string) { in.Topic = v })},
-	{name: "format", fallback: "json", example: "csv", meaning: "how a record's value is written",
-		value: into(oneOf("json", "csv"), func(in *Input, v string) { in.Format = v })},
+	{name: "format", fallback: formats()[0], example: "csv", meaning: "how a record's value is written",
+		value: into(oneOf(formats()...), func(in *Input, v string) { in.Format = v })},
 	{name: "user", required: true, example: "user_id",
 		meaning: "the field that says whose value it is. Its content is a JSON string or integer. `$key`: the record's key",
-		value:   into(field(KeyField, "a field, or $key for the record's key"), func(in *Input, v string) { in.User = v })},
+		value:   into(field(codec.KeyField, "a field, or $key for the record's key"), func(in *Input, v string) { in.User = v })},
 	{name: "value", required: true, example: "latency_ms",
 		meaning: "the field that holds the number. Dots lead into nested objects: `order.total`. `$value`: the record's value is a bare number",
-		value:   into(field(ValueField, "a field, or $value for a bare number"), func(in *Input, v string) { in.Value = v })},
-	{name: "time", fallback: TimestampField, example: "ts",
+		value:   into(field(codec.ValueField, "a field, or $value for a bare number"), func(in *Input, v string) { in.Value = v })},
+	{name: "time", fallback: codec.TimestampField, example: "ts",
 		meaning: "the field that says when it happened: RFC 3339, or seconds, milli-, micro- or nanoseconds since 1970. `$timestamp`: the record's timestamp",
-		value:   into(field(TimestampField, "a field, or $timestamp for the record's timestamp"), func(in *Input, v string) { in.Time = v })},
-	{name: "group", absent: "one group, without a name", example: "region", meaning: "the field that says to which of the `groups` the event belongs",
+		value:   into(field(codec.TimestampField, "a field, or $timestamp for the record's timestamp"), func(in *Input, v string) { in.Time = v })},
+	{name: "group", absent: "one group, without a name", example: "region", meaning: "the field that says which of the `groups` the event belongs to",
 		value: into(field("", "a field"), func(in *Input, v string) { in.Group = v })},
 	{name: "user_partitioned", fallback: "false", example: "true",
-		meaning: "whether all records of a user are in one partition of the topic. What is released is the same either way",
+		meaning: "has no effect: Louver always compares users across partitions, because adding partitions moves users",
 		value:   into(boolean(), func(in *Input, v bool) { in.UserPartitioned = v })},
-	{name: "columns", required: true, only: csv, example: "[ts, user_id, latency_ms]", meaning: "the names of the columns, in order",
+	{name: "columns", required: true, only: columnar(), example: "[ts, user_id, latency_ms]", meaning: "the names of the columns, in order",
 		value: into(listOf(name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, most), func(in *Input, v []string) { in.Columns = v })},
-	{name: "delimiter", only: csv, fallback: `","`, example: `";"`, meaning: "the character between two columns",
+	{name: "delimiter", only: columnar(), fallback: `","`, example: `";"`, meaning: "the character between two columns",
 		value: into(delimiter(), func(in *Input, v rune) { in.Delimiter = v })},
 	{name: "max_future", fallback: "5m", example: "1m",
 		meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",
 		value:   into(duration(0), func(in *Input, v time.Duration) { in.MaxFuture = v })},
 }
 
-// field is a path of fields, or the one special that is allowed here.
+// field is a path of fields, or the one special name that is allowed here.
 func field(special, want string) kind[string] {
 	return scalar(spec{name: "field", want: want, schema: schema{"type": "string", "pattern": `^[^.]+(\.[^.]+)*$`}}, func(text string) (string, error) {
 		switch {
@@ -58,9 +76,9 @@ func field(special, want string) kind[string] {
 	})
 }
 
-// delimiter is a character that may stand between two columns.
+// delimiter is a character that may separate two columns.
 func delimiter() kind[rune] {
-	s := spec{name: "character", want: `one character other than a quote or a line's end, for example ";"`, schema: schema{"type": "string", "pattern": `^[^"\r\n]$`}}
+	s := spec{name: "character", want: `one character other than a quote or a line break, for example ";"`, schema: schema{"type": "string", "pattern": `^[^"\r\n]$`}}
 	return scalar(s, func(text string) (rune, error) {
 		r, size := utf8.DecodeRuneInString(text)
 		if size == 0 || size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n", r) {
@@ -70,21 +88,21 @@ func delimiter() kind[rune] {
 	})
 }
 
-// check compares the fields with what a record holds.
+// check checks that a record can hold the fields.
 func (in *Input) check(m mapping) {
 	for _, f := range []struct{ key, field, special string }{
-		{"user", in.User, KeyField}, {"value", in.Value, ValueField}, {"time", in.Time, TimestampField}, {"group", in.Group, ""},
+		{"user", in.User, codec.KeyField}, {"value", in.Value, codec.ValueField}, {"time", in.Time, codec.TimestampField}, {"group", in.Group, ""},
 	} {
 		v, given := m.values[f.key]
 		if !given || f.field == f.special && f.key != "value" {
 			continue
 		}
 		switch {
-		case in.Format == "csv" && f.field == ValueField:
-			v.refuse("%q, but format is csv; want the name of a column", f.field)
-		case in.Format == "csv" && !slices.Contains(in.Columns, f.field):
+		case in.Columnar() && f.field == codec.ValueField:
+			v.refuse("%q, but format is %s; want the name of a column", f.field, in.Format)
+		case in.Columnar() && !slices.Contains(in.Columns, f.field):
 			v.refuse("%q is not one of the columns; want %s", f.field, list(in.Columns, "or"))
-		case in.Value == ValueField && f.field != ValueField:
+		case in.Value == codec.ValueField && f.field != codec.ValueField:
 			want := f.special
 			if want == "" {
 				want = "no group"
@@ -106,11 +124,4 @@ func input() kind[Input] {
 func topic(meaning, example string) kind[string] {
 	return mappingOf[string](form{{name: "topic", required: true, example: example, meaning: meaning,
 		value: into(topicName(), func(s *string, v string) { *s = v })}}, nil)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return fmt.Sprintf("%d %s", n, noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -10,25 +10,28 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/shopspring/decimal"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/mechanisms"
 )
 
-// kind is a sort of value: what the reference and errors say of it, and how it is read. Whatever read finds wrong, it
-// notes; ok then says whether the rest can be used all the same.
+// kind is a type of value: its description in the reference and in errors, and how it is read. read notes all faults;
+// ok says whether the value can be used nevertheless.
 type kind[V any] struct {
 	spec
 	read func(n node) (v V, ok bool)
 }
 
-// spec is what is known of a kind without reading a value.
+// spec describes a kind.
 type spec struct {
-	// name is the type in the reference; want ends errors: "want a duration, for example 15m".
+	// name is the type in the reference. want is the end of an error: "want a duration, for example 15m".
 	name, want string
 	schema     schema
-	// words are all the values that there are; nil: there are others.
+	// words are all possible values, or nil if there are others.
 	words []string
-	// keys are those of a mapping, or of the mappings in a list.
+	// keys are the keys of a mapping, or of the mappings in a list.
 	keys form
 }
 
@@ -43,11 +46,11 @@ func (n node) text() (string, bool) {
 	return n.expand()
 }
 
-// errUnwanted is a mistake that needs no words: the value is shown, and what is wanted.
+// errUnwanted is a mistake that needs no explanation beyond the value and what is wanted.
 var errUnwanted = errors.New("")
 
-// scalar makes a kind of values that are written as one text. What parse finds wrong follows the value in the error:
-// "is not a number; write 0.05". Without a semicolon, what is wanted follows too.
+// scalar makes a kind for values that are written as one text. An error of parse follows the value: "is not a number;
+// write 0.05". If it has no semicolon, what is wanted is added.
 func scalar[V any](s spec, parse func(text string) (V, error)) kind[V] {
 	bare := slices.Contains([]any{"number", "integer", "boolean"}, s.schema["type"])
 	s.schema = variableOr(s.schema)
@@ -64,7 +67,7 @@ func scalar[V any](s spec, parse func(text string) (V, error)) kind[V] {
 		quoted := n.yaml.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && text == n.yaml.Value
 		switch {
 		case err == nil && quoted && bare:
-			n.refuse("%q is text, because of the quotes; write %s", text, text)
+			n.refuse("%q is text because of the quotes; write %s", text, text)
 		case err == nil:
 			return v, true
 		case strings.Contains(err.Error(), "; "):
@@ -76,7 +79,7 @@ func scalar[V any](s spec, parse func(text string) (V, error)) kind[V] {
 	}}
 }
 
-// textTypes are what YAML may take a text for that is not quoted.
+// textTypes are the types that YAML may give to text without quotes.
 var textTypes = []string{"string", "number", "boolean"}
 
 // prose is any text.
@@ -84,7 +87,7 @@ func prose() kind[string] {
 	return scalar(spec{name: "text", want: "a text", schema: schema{"type": textTypes}}, func(text string) (string, error) { return text, nil })
 }
 
-// name is a text of at most most characters that a regular expression, of Go's and of JSON Schema's, describes.
+// name is a text of at most most characters that matches a regular expression, valid both in Go and in JSON Schema.
 func name(typ, want, form string, most int) kind[string] {
 	exp := regexp.MustCompile(form)
 	return scalar(spec{name: typ, want: want, schema: schema{"type": textTypes, "pattern": form, "maxLength": most}}, func(text string) (string, error) {
@@ -105,7 +108,7 @@ func oneOf(words ...string) kind[string] {
 	})
 }
 
-// boolean is true or false; YAML 1.1 had more words for them.
+// boolean is true or false. YAML 1.1 had more words for them, such as yes and off.
 func boolean() kind[bool] {
 	meant := map[string]string{"yes": "true", "y": "true", "on": "true", "no": "false", "n": "false", "off": "false"}
 	return scalar(spec{name: "true, false", want: "true or false", schema: schema{"type": "boolean"}}, func(text string) (bool, error) {
@@ -119,23 +122,13 @@ func boolean() kind[bool] {
 	})
 }
 
-// span limits a number: greater than over, at least least, less than under; "" is no limit.
-type span struct{ over, least, under string }
-
-// number is a decimal number, exact.
-func number(in span) kind[decimal.Decimal] {
-	want, limits := "a number", schema{"type": "number"}
-	for _, l := range []struct{ key, words, limit string }{
-		{"exclusiveMinimum", "greater than", in.over}, {"minimum", "of at least", in.least}, {"exclusiveMaximum", "less than", in.under},
-	} {
-		if l.limit == "" {
-			continue
+// number is an exact decimal number.
+func number(in mechanisms.Span) kind[decimal.Decimal] {
+	want, limits := in.Want(), schema{"type": "number"}
+	for key, limit := range map[string]string{"exclusiveMinimum": in.Over, "minimum": in.Least, "exclusiveMaximum": in.Under} {
+		if limit != "" {
+			limits[key] = decimal.RequireFromString(limit).InexactFloat64()
 		}
-		if len(limits) > 1 {
-			want += " and"
-		}
-		want += " " + l.words + " " + l.limit
-		limits[l.key] = decimal.RequireFromString(l.limit).InexactFloat64()
 	}
 	name := strings.TrimPrefix(want, "a ")
 	if len(limits) == 1 {
@@ -143,10 +136,7 @@ func number(in span) kind[decimal.Decimal] {
 	}
 	return scalar(spec{name: name, want: want, schema: limits}, func(text string) (decimal.Decimal, error) {
 		d, err := parseNumber(text)
-		beyond := func(limit string, sign int) bool {
-			return limit != "" && d.Cmp(decimal.RequireFromString(limit)) == sign
-		}
-		if err == nil && (beyond(in.over, -1) || beyond(in.over, 0) || beyond(in.least, -1) || beyond(in.under, 1) || beyond(in.under, 0)) {
+		if err == nil && !in.Holds(d) {
 			err = errUnwanted
 		}
 		return d, err
@@ -167,18 +157,18 @@ func whole(of string) kind[int64] {
 	})
 }
 
-// duration is one of whole seconds, as 90s, 15m, 1h30m or 7d, of at least least.
+// duration is a duration of whole seconds and at least least, written as 90s, 15m, 1h30m or 7d.
 func duration(least time.Duration) kind[time.Duration] {
 	return scalar(spec{name: "duration", want: "a duration of whole seconds, for example 15m", schema: schema{"type": "string", "pattern": `^([0-9.]+(h|m|s))+$|^[0-9]+d$`}},
 		func(text string) (time.Duration, error) { return parseDuration(text, least) })
 }
 
-// instant is a time of whole seconds, in Unix nanoseconds.
+// instant is a time of whole seconds, returned in Unix nanoseconds.
 func instant() kind[int64] {
 	return scalar(spec{name: "time", want: "a time of whole seconds, for example 2026-11-20T08:00:00Z", schema: schema{"type": "string", "format": "date-time"}}, parseInstant)
 }
 
-// orWord is a kind that has a word as well, which is read as nil.
+// orWord also allows a word, which is read as nil.
 func orWord[V any](word string, k kind[V], parse func(text string) (V, error)) kind[*V] {
 	s := spec{name: k.name + ", or " + word, want: k.want + ", or " + word, schema: schema{"anyOf": []any{k.schema, schema{"const": word}}}}
 	return scalar(s, func(text string) (*V, error) {
@@ -190,10 +180,10 @@ func orWord[V any](word string, k kind[V], parse func(text string) (V, error)) k
 	})
 }
 
-// most is how long a list may be that has no limit of its own.
+// most is the length limit of lists that have no limit of their own.
 const most = 1 << 20
 
-// listOf is a list of at least least and at most limit values. Texts in it differ.
+// listOf is a list of at least least and at most limit values. No text may appear twice.
 func listOf[V any](item kind[V], what string, least, limit int) kind[[]V] {
 	s := spec{name: "list", want: "a list of " + what, keys: item.keys, schema: schema{"type": "array", "items": item.schema, "minItems": least}}
 	if limit < most {
@@ -212,7 +202,7 @@ func listOf[V any](item kind[V], what string, least, limit int) kind[[]V] {
 			n.refuse("an empty list; want %s", s.want)
 			return nil, false
 		case length < least || length > limit:
-			n.refuse("a list of %d; want %s", length, s.want)
+			n.refuse("a list of %s; want %s", plural(length, "item"), s.want)
 			return nil, false
 		}
 		var values []V
@@ -223,7 +213,7 @@ func listOf[V any](item kind[V], what string, least, limit int) kind[[]V] {
 			v, ok := item.read(at)
 			if text, isText := any(v).(string); ok && isText {
 				if seen[text] {
-					at.refuse("%q is in the list already; want it once", text)
+					at.refuse("%q is in the list twice; remove one", text)
 				}
 				seen[text] = true
 			}
@@ -235,7 +225,7 @@ func listOf[V any](item kind[V], what string, least, limit int) kind[[]V] {
 	}}
 }
 
-// named puts the name of a list's item into its path, in place of its number.
+// named returns the path of a list's item with its name in place of its number.
 func (n node) named(list string) string {
 	if !n.isMapping() {
 		return n.path
@@ -248,8 +238,8 @@ func (n node) named(list string) string {
 	return n.path
 }
 
-// mappingOf is a mapping that is read into a T. check, if not nil, looks at what has been read; ok says that nothing was
-// wrong with it so far.
+// mappingOf is a mapping that is read into a T. check, if not nil, checks the result; ok says that there are no faults
+// so far.
 func mappingOf[T any](f form, check func(m mapping, t *T, ok bool)) kind[T] {
 	return kind[T]{spec{name: "mapping", want: f.want(), keys: f, schema: f.schema()}, func(n node) (t T, ok bool) {
 		m, ok := f.read(n, &t)
@@ -258,6 +248,11 @@ func mappingOf[T any](f form, check func(m mapping, t *T, ok bool)) kind[T] {
 		}
 		return t, m.values != nil
 	}}
+}
+
+// plural writes a number and a noun: 1 window, 2 windows.
+func plural(n int, noun string) string {
+	return fmt.Sprintf("%d %s", n, english.PluralWord(n, noun, ""))
 }
 
 // list joins words as a sentence does: "a, b or c".

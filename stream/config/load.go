@@ -8,16 +8,15 @@ import (
 	"slices"
 )
 
-// Load reads the streams files that a pattern names, a file, a directory (its *.yaml and *.yml) or a glob, as one.
-// getenv gives the variables that the files refer to, such as [os.LookupEnv].
+// Load reads the streams files that a pattern names as one. A pattern is a file, a directory (for its *.yaml and *.yml)
+// or a glob. getenv looks up the variables that the files refer to; [os.LookupEnv] does.
 //
-// The error holds every mistake, one a line. One that is not in a file's content, such as a missing file, begins with
-// the pattern.
+// The error lists every mistake, one a line. If a file cannot be read at all, the line begins with the pattern.
 func Load(pattern string, getenv func(string) (string, bool)) (*File, error) {
 	return LoadAll([]string{pattern}, getenv)
 }
 
-// LoadAll is [Load] for several patterns. A file that several of them name is read once.
+// LoadAll is [Load] for several patterns. A file that matches several of them is read once.
 func LoadAll(patterns []string, getenv func(string) (string, bool)) (*File, error) {
 	var names []string
 	for _, pattern := range patterns {
@@ -44,7 +43,7 @@ func LoadAll(patterns []string, getenv func(string) (string, bool)) (*File, erro
 	return all.file()
 }
 
-// Parse reads one streams file; name stands for it in errors. Otherwise it is as [Load].
+// Parse is [Load] for the content of one file. name is the file's name in errors.
 func Parse(name string, data []byte, getenv func(string) (string, bool)) (*File, error) {
 	var one parser
 	one.read(name, data, getenv)

@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// Mistakes that people make, and the whole of the answer. The edits are made to right, of which each line is known.
+// Mistakes that people make, and the full error for each. Each edit changes right in one place.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"a tab", "      topic: checkout.events", "\ttopic: checkout.events",
-			`8: a tab; YAML wants spaces for indentation`},
+			`8: a tab; indent YAML with spaces`},
 		{"a tab after spaces", "      user: user_id", "    \tuser: user_id",
-			`10: a tab; YAML wants spaces for indentation`},
+			`10: a tab; indent YAML with spaces`},
 		{"a tab before a list's item", "      - {name: p90", "\t- {name: p90",
-			`24: a tab; YAML wants spaces for indentation`},
+			`24: a tab; indent YAML with spaces`},
 		{"a decimal comma in braces", "{name: p50, statistic: median, epsilon: 0.05}", "{name: p50, statistic: median, epsilon: 0,05}",
 			`23: streams[checkout].releases[p50].epsilon: 0,05 is not a number; write 0.05`},
 		{"a decimal comma, keys after it", "{name: p50, statistic: median, epsilon: 0.05}", "{name: p50, epsilon: 0,05, statistic: median}",
@@ -33,17 +33,17 @@ func TestMistakes(t *testing.T) {
 		{"a percentage", "p: 0.9,", "p: 90%,",
 			`24: streams[checkout].releases[p90].p: 90% is not a number; write 0.9`},
 		{"a number in quotes", "statistic: median, epsilon: 0.05", `statistic: median, epsilon: "0.05"`,
-			`23: streams[checkout].releases[p50].epsilon: "0.05" is text, because of the quotes; write 0.05`},
+			`23: streams[checkout].releases[p50].epsilon: "0.05" is text because of the quotes; write 0.05`},
 		{"a decimal comma in quotes", "statistic: median, epsilon: 0.05", `statistic: median, epsilon: "0,05"`,
 			`23: streams[checkout].releases[p50].epsilon: 0,05 is not a number; write 0.05`},
 		{"what looks octal", "expected_users: 5000", "expected_users: 010",
-			`19: streams[checkout].expected_users: 010 begins with a 0, which some readers take for octal; write 10`},
+			`19: streams[checkout].expected_users: 010 begins with a 0, which some YAML readers take as octal; write 10`},
 		{"what looks octal, in ε", "statistic: median, epsilon: 0.05", "statistic: median, epsilon: 01",
-			`23: streams[checkout].releases[p50].epsilon: 01 begins with a 0, which some readers take for octal; write 1`},
+			`23: streams[checkout].releases[p50].epsilon: 01 begins with a 0, which some YAML readers take as octal; write 1`},
 		{"hexadecimal", "expected_users: 5000", "expected_users: 0x10",
 			`19: streams[checkout].expected_users: 0x10 is not a number; want a whole number of users of at least 1`},
 		{"a boolean in quotes", "on_exhausted: refuse", `fresh: "true"`,
-			`32: streams[checkout].fresh: "true" is text, because of the quotes; write true`},
+			`32: streams[checkout].fresh: "true" is text because of the quotes; write true`},
 		{"no for false", "on_exhausted: refuse", "fresh: no",
 			`32: streams[checkout].fresh: "no" is not true or false; write false`},
 		{"On for true", "on_exhausted: refuse", "fresh: On",
@@ -69,11 +69,11 @@ func TestMistakes(t *testing.T) {
 		{"an unknown key far from all", "{count: 50, release: users}", "{count: 50, release: users, colour: red}",
 			`27: streams[checkout].min_users.colour: unknown key; want count or release`},
 		{"a key repeated", "max_groups: 1", "max_groups: 1\n    max_groups: 2",
-			`18: streams[checkout].max_groups: the key is in line 17 already; want it once`},
+			`18: streams[checkout].max_groups: already set on line 17; remove one of the two`},
 		{"a mapping repeated", "    unit: ms\n", "    input:\n      topic: other\n",
-			`15: streams[checkout].input: the key is in line 7 already; want it once`},
+			`15: streams[checkout].input: already set on line 7; remove one of the two`},
 		{"a key repeated in braces", "statistic: median, epsilon: 0.05", "statistic: median, epsilon: 0.05, epsilon: 5",
-			`23: streams[checkout].releases[p50].epsilon: the key is in line 23 already; want it once`},
+			`23: streams[checkout].releases[p50].epsilon: already set on line 23; remove one of the two`},
 		{"min for minutes", "size: 15m,", "size: 15min,",
 			`20: streams[checkout].window.size: 15min is not a duration; write 15m`},
 		{"a duration in words", "size: 15m,", "size: 15 minutes,",
@@ -109,7 +109,7 @@ func TestMistakes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if n := strings.Count(right, c.old); n != 1 {
-				t.Fatalf("%q is there %d times", c.old, n)
+				t.Fatalf("%q occurs %d times", c.old, n)
 			}
 			_, err := Parse("streams.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), noVariables)
 			if want := "streams.yaml:" + c.want; err == nil || err.Error() != want {
@@ -119,7 +119,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What looks like a mistake and is none.
+// Input that looks like a mistake but is valid.
 func TestNoMistakes(t *testing.T) {
 	variables := map[string]string{"EPSILON": "0.05", "SIZE": "15m"}
 	for _, c := range []struct{ name, old, new string }{
@@ -136,7 +136,7 @@ func TestNoMistakes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if n := strings.Count(right, c.old); n != 1 {
-				t.Fatalf("%q is there %d times", c.old, n)
+				t.Fatalf("%q occurs %d times", c.old, n)
 			}
 			if _, err := Parse("streams.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), func(name string) (string, bool) { v, ok := variables[name]; return v, ok }); err != nil {
 				t.Error(err)
@@ -145,7 +145,8 @@ func TestNoMistakes(t *testing.T) {
 	}
 }
 
-// A fault in several files, or in several places by an alias, is told once; and nothing that only follows from it.
+// A fault that appears in several files, or in several places through an alias, is reported once. Errors that only
+// follow from it are not reported.
 func TestEveryFaultOnce(t *testing.T) {
 	const shared = "version: 1\nbudgets: [{name: shared, epsilon: 2, per: 1d}]"
 	pays := func(text, name string) string {
@@ -160,13 +161,13 @@ func TestEveryFaultOnce(t *testing.T) {
 			"a.yaml": strings.Replace(pays(least, "a"), "version: 1", shared, 1),
 			"b.yaml": strings.Replace(pays(least, "b"), "version: 1", shared, 1),
 			"c.yaml": strings.Replace(pays(least, "c"), "version: 1", shared, 1),
-		}, []string{`b.yaml:2: budgets[shared]: the name "shared" is taken by the budget at a.yaml:2 and c.yaml:2; want another name`}},
+		}, []string{`b.yaml:2: budgets[shared]: the name "shared" is taken by the budget at a.yaml:2 and c.yaml:2; choose another name`}},
 		{"copies of one file", map[string]string{"a.yaml": least, "b.yaml": least, "c.yaml": least},
-			[]string{`b.yaml:3: streams[s]: the name "s" is taken by the stream at a.yaml:3 and c.yaml:3; want another name`}},
+			[]string{`b.yaml:3: streams[s]: the name "s" is taken by the stream at a.yaml:3 and c.yaml:3; choose another name`}},
 		{"the file with the budget cannot be read", map[string]string{
 			"a.yaml": "version: 1\nbudgets:\n\t- {name: shared, epsilon: 2, per: 1d}\n",
 			"b.yaml": pays(least, "b"), "c.yaml": pays(least, "c"),
-		}, []string{`a.yaml:3: a tab; YAML wants spaces for indentation`}},
+		}, []string{`a.yaml:3: a tab; indent YAML with spaces`}},
 		{"the budget is wrong", map[string]string{
 			"a.yaml": strings.Replace(pays(least, "a"), "version: 1", strings.Replace(shared, "epsilon: 2", "epsilon: 0", 1), 1),
 			"b.yaml": pays(least, "b"),
@@ -180,7 +181,7 @@ func TestEveryFaultOnce(t *testing.T) {
 			"a.yaml": strings.Replace(least, "window: {size: 1d, grace: 0s}", "window: &w {size: 1x}", 1) +
 				strings.NewReplacer("version: 1\nstreams:\n", "", "name: s\n", "name: t\n", "{size: 1d, grace: 0s}", "*w").Replace(least),
 		}, []string{`a.yaml:6: streams[s].window.size: 1x is not a duration; want a duration of whole seconds, for example 15m`,
-			`a.yaml:6: streams[s].window.grace: missing; want how long after its end a window waits for late events, for example 30s`}},
+			`a.yaml:6: streams[s].window.grace: missing; add it, for example grace: 30s (how long a window waits for late events after its end)`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

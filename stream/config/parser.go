@@ -12,22 +12,22 @@ type parser struct {
 	sources []*source
 	streams []*streamNode
 	shared  []*Budget
-	written []budgetNode // the shared ones, as they are written
+	written []budgetNode // the shared budgets as written
 	taken   []*named
 	removed []string
-	// revision is the greatest of those that the files give.
+	// revision is the highest one of all files.
 	revision int
-	// incomplete: some file may hold budgets that could not be read.
+	// incomplete says that some files may hold budgets that could not be read.
 	incomplete bool
 }
 
-// named is the name of a stream or budget and the places that take it.
+// named is the name of a stream or budget, and where it is used.
 type named struct {
 	kind, name string
 	at         []node
 }
 
-// document is what one file holds.
+// document is the content of one file.
 type document struct {
 	revision int
 	removed  []string
@@ -37,9 +37,9 @@ type document struct {
 
 var fileForm = form{
 	{name: "version", required: true, example: "1", meaning: "the version of this format", value: into(version(), func(*document, int) {})},
-	{name: "revision", absent: "0", example: "1", meaning: "raise it to go back to definitions that the app has had before. Otherwise a process with an older file follows the newer definitions of the others",
+	{name: "revision", absent: "0", example: "1", meaning: "raise it to go back to an earlier definition. Without that, a process with an older file follows the newer definitions of the others",
 		value: into(whole(""), func(d *document, v int64) { d.revision = int(v) })},
-	{name: "removed", absent: "none", example: "[checkout-latency]", meaning: "streams that are no longer in the files and are to end. A stream that is missing without being listed here is refused",
+	{name: "removed", absent: "none", example: "[checkout-latency]", meaning: "streams that have been taken out of the files and should end. Louver refuses files that lack a stream and do not list it here",
 		value: into(listOf(name("name", "a name of the characters a–z, 0–9 and -", `^[a-z0-9-]+$`, 200), "names of streams", 0, most), func(d *document, v []string) { d.removed = v })},
 	{name: "budgets", absent: "each stream has its own", example: "[{name: shoppers, epsilon: 24, per: 24h}]", meaning: "budgets that several streams share",
 		value: into(listOf(sharedBudget(), "budgets, for example {name: shoppers, epsilon: 24, per: 24h}", 0, most), func(d *document, v []budgetNode) { d.budgets = v })},
@@ -94,7 +94,7 @@ func (p *parser) take(n node, kind, name string) {
 	}
 }
 
-// file is the whole, if it can be paid for.
+// file returns the result if the budgets can pay for it.
 func (p *parser) file() (*File, error) {
 	f, err := p.resolve()
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *parser) file() (*File, error) {
 	return f, nil
 }
 
-// sharedNode is where a shared budget is written; nil if it is not shared.
+// sharedNode returns the place of a shared budget, or nil for one that is not shared.
 func (p *parser) sharedNode(b *Budget) *node {
 	for _, w := range p.written {
 		if b.Shared && w.Name == b.Name {
@@ -122,7 +122,7 @@ func (p *parser) sharedNode(b *Budget) *node {
 	return nil
 }
 
-// resolve resolves what refers to something else.
+// resolve resolves references and finds names that are used twice.
 func (p *parser) resolve() (*File, error) {
 	f := &File{Budgets: p.shared, Revision: p.revision, Removed: p.removed}
 	for _, s := range p.streams {
@@ -133,18 +133,18 @@ func (p *parser) resolve() (*File, error) {
 		f.Streams = append(f.Streams, &s.Stream)
 	}
 	for _, t := range p.taken {
-		if len(t.at) > 1 { // one fault, however many files have the name
+		if len(t.at) > 1 { // one fault, even if many files use the name
 			others := []string{t.at[0].where()}
 			for _, n := range t.at[2:] {
 				others = append(others, n.where())
 			}
-			t.at[1].refuse("the name %q is taken by the %s at %s; want another name", t.name, t.kind, list(others, "and"))
+			t.at[1].refuse("the name %q is taken by the %s at %s; choose another name", t.name, t.kind, list(others, "and"))
 		}
 	}
 	return f, p.err()
 }
 
-// err joins all that is wrong, file by file and line by line.
+// err joins all faults, file by file and line by line.
 func (p *parser) err() error {
 	var errs []error
 	for _, s := range p.sources {

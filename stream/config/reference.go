@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of streams files. It knows keys, types and ranges; what keys mean to each
-// other, [Parse] alone checks.
+// Schema is the JSON Schema (draft 2020-12) of streams files. It covers keys, types and ranges. Only [Parse] checks how
+// keys fit together.
 func Schema() map[string]any {
 	s := fileForm.schema()
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -51,7 +51,7 @@ func (f form) schema() schema {
 	return s
 }
 
-// without says when a mapping must not have a key; nil if it always may.
+// without says when a mapping must not have a key. It is nil if the key is always allowed.
 func (f form) without(name string) schema {
 	var with []string
 	on := ""
@@ -88,12 +88,12 @@ func (k key) schema() schema {
 	return s
 }
 
-// variableOr lets a reference to a variable stand for a scalar.
+// variableOr also allows a reference to a variable.
 func variableOr(s schema) schema {
 	return schema{"anyOf": []any{s, schema{"$ref": "#/$defs/variable"}}}
 }
 
-// plain is a value of YAML as JSON has it.
+// plain converts a YAML value to JSON.
 func plain(text string) (v any) {
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 		return text
@@ -101,14 +101,14 @@ func plain(text string) (v any) {
 	return v
 }
 
-// Reference is the reference of streams files, in Markdown.
+// Reference returns the reference of streams files, in Markdown.
 func Reference() string {
 	var b strings.Builder
 	fileForm.reference(&b, "", "The file")
 	return strings.TrimSpace(b.String()) + "\n"
 }
 
-// reference writes the table of a mapping's keys, and those of the mappings in it.
+// reference writes the table of a mapping's keys and the tables of the mappings in it.
 func (f form) reference(b *strings.Builder, path, title string) {
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{"key", "type", "default", "meaning", "example"})
@@ -128,7 +128,7 @@ func (f form) reference(b *strings.Builder, path, title string) {
 	}
 }
 
-// otherwise says what holds without the key.
+// otherwise says what happens without the key.
 func (k key) otherwise() string {
 	switch {
 	case k.required:
@@ -151,7 +151,7 @@ func (k key) told() string {
 	return text
 }
 
-// sentence makes sentences of a meaning.
+// sentence turns a meaning into sentences.
 func sentence(meaning string) string {
 	r, size := utf8.DecodeRuneInString(meaning)
 	return string(unicode.ToUpper(r)) + meaning[size:] + "."

@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/budget"
 )
 
-// continues checks that no budget takes over itself.
+// continues checks that no budget continues itself.
 func (p *parser) continues() {
 	for _, s := range p.streams {
 		if s.Continues == "" {
@@ -22,7 +22,7 @@ func (p *parser) continues() {
 	}
 }
 
-// topics checks that what people sent, what is copied of it and what is released are in different topics.
+// topics checks that events, copies of events and releases are in different topics.
 func (p *parser) topics() {
 	const output = "the output"
 	use := map[string]string{} // of a topic
@@ -33,19 +33,19 @@ func (p *parser) topics() {
 		if use[s.Output] == "" {
 			use[s.Output] = output
 		} else if use[s.Output] != output {
-			s.topicOf("output").refuse("%q is %s of a stream; want another topic: releases must not mix with what people sent", s.Output, use[s.Output])
+			s.topicOf("output").refuse("%q is %s of a stream; want another topic: releases must not mix with personal events", s.Output, use[s.Output])
 		}
 	}
 	for _, s := range p.streams {
 		for _, copied := range []struct{ key, topic string }{{"rejects", s.Rejects}, {"late", s.Late}} {
 			if other := use[copied.topic]; copied.topic != "" && other != "" {
-				s.topicOf(copied.key).refuse("%q is %s of a stream; want another topic: it holds what people sent", copied.topic, other)
+				s.topicOf(copied.key).refuse("%q is %s of a stream; want another topic, because copies of events are personal", copied.topic, other)
 			}
 		}
 	}
 }
 
-// topicOf is where a topic of the stream is named.
+// topicOf returns the place where a topic of the stream is named.
 func (s *streamNode) topicOf(key string) node {
 	at := s.values[key]
 	at.path = at.under("topic")
@@ -56,12 +56,12 @@ func (s *streamNode) topicOf(key string) node {
 func (p *parser) periods() {
 	for _, s := range p.streams {
 		if b := s.Budget; b.Per > 0 && b.Per < s.Window.Size {
-			s.values["budget"].refuse("budget %q counts what is lost per %s, but a window lasts %s; want per: %s or longer", b.Name, Period(b.Per), Duration(s.Window.Size), Duration(s.Window.Size))
+			s.values["budget"].refuse("budget %q has a period of %s, but a window lasts %s; want per: %s or longer", b.Name, Period(b.Per), Duration(s.Window.Size), Duration(s.Window.Size))
 		}
 	}
 }
 
-// affordable checks that each budget can pay a window of its streams at all.
+// affordable checks that each budget can pay for at least one window of its streams.
 func (p *parser) affordable() {
 	for _, s := range p.streams {
 		b, items := s.Budget, s.Price()
@@ -71,29 +71,29 @@ func (p *parser) affordable() {
 		cost := b.Compose(items)
 		costs, want := "costs "+figures(cost.Epsilon, cost.Delta), "a larger budget, or fewer or cheaper releases"
 		if cost.Unbounded || cost.Delta.Cmp(b.Delta) > 0 {
-			costs, want = "needs a larger delta", "delta in the budget, for example 0.000001, or mechanisms without"
+			costs, want = "needs a larger delta", "a budget with a delta, for example 0.000001, or mechanisms that need none"
 		}
-		s.values["budget"].refuse("budget %q (%s) cannot pay a single window, which %s; want %s", b.Name, figures(b.Epsilon, b.Delta), costs, want)
+		s.values["budget"].refuse("budget %q (%s) cannot pay for even one window, which %s; want %s", b.Name, figures(b.Epsilon, b.Delta), costs, want)
 	}
 }
 
-// payable checks that each budget can pay all windows of its streams, unless they may be withheld.
+// payable checks that each budget can pay for all windows of its streams, unless they may be withheld.
 func (p *parser) payable(f *File, now time.Time) {
 	for _, b := range f.Budgets {
 		first := slices.IndexFunc(p.streams, func(s *streamNode) bool { return s.Budget == b && !s.Withhold })
 		if first < 0 {
 			continue
 		}
-		if forecast := f.Forecast(b, now); !forecast.Pays {
-			p.streams[first].values["budget"].refuse("%s", unpaid(b, f.StreamsOf(b), forecast))
+		if runway := f.Runway(b, now); !runway.Pays {
+			p.streams[first].values["budget"].refuse("%s", unpaid(b, f.StreamsOf(b), runway))
 		}
 	}
 }
 
-// Forecast says whether a budget that nothing has been charged to yet pays the schedules of its streams. now is when
-// streams start that start now.
-func (f *File) Forecast(b *Budget, now time.Time) budget.Forecast {
-	return budget.NewAccount(b.Limit).Forecast(f.schedules(b, now))
+// Runway says whether a budget that nothing has been charged to yet pays for the schedules of its streams. now is the
+// start of streams with start: now.
+func (f *File) Runway(b *Budget, now time.Time) budget.Runway {
+	return budget.NewAccount(b.Limit).Runway(f.schedules(b, now))
 }
 
 func (f *File) schedules(b *Budget, now time.Time) (all []budget.Schedule) {
@@ -104,14 +104,15 @@ func (f *File) schedules(b *Budget, now time.Time) (all []budget.Schedule) {
 	return all
 }
 
-// Backlog are the windows of a stream that are due before it runs: its start lies in the past.
+// Backlog is the windows of a stream that are already due before it runs, because its start lies in the past.
 type Backlog struct {
 	Windows int64
-	// Paid is how many of them the budget pays, if nothing has been charged to it yet; nil: they are too many to tell.
+	// Paid is how many of them the budget pays for if nothing has been charged to it yet. It is nil if there are too
+	// many to tell.
 	Paid *int64
 }
 
-// Backlogs finds the backlogs of the streams that a budget pays for, in their order.
+// Backlogs returns the backlogs of the streams that a budget pays for, in their order.
 func (f *File) Backlogs(b *Budget, now time.Time) []Backlog {
 	streams, schedules := f.StreamsOf(b), f.schedules(b, now)
 	backlogs := make([]Backlog, len(streams))
@@ -121,13 +122,13 @@ func (f *File) Backlogs(b *Budget, now time.Time) []Backlog {
 		if w.End != 0 {
 			last = min(last, w.End)
 		}
-		p.End = max(last, 1) // 0 were no end
+		p.End = max(last, 1) // 0 would mean no end
 		if first := p.Start + int64(p.Size); last >= first {
 			backlogs[i].Windows = (last-first)/int64(p.Every) + 1
 		}
 		backlogs[i].Paid = &backlogs[i].Windows
 	}
-	if f.Forecast(b, now).Pays {
+	if f.Runway(b, now).Pays {
 		return backlogs
 	}
 	paid, exact := budget.NewAccount(b.Limit).Paid(schedules)
@@ -139,19 +140,19 @@ func (f *File) Backlogs(b *Budget, now time.Time) []Backlog {
 	return backlogs
 }
 
-// unpaid says for how long a budget lasts and what would do.
-func unpaid(b *Budget, streams []*Stream, forecast budget.Forecast) string {
+// unpaid says how long a budget lasts and what would be enough.
+func unpaid(b *Budget, streams []*Stream, runway budget.Runway) string {
 	per := "per " + Period(b.Per)
 	if b.Per == 0 {
 		per = "forever"
 	}
-	pays := fmt.Sprintf("budget %q (%s %s) pays for %s of the schedule", b.Name, figures(b.Epsilon, b.Delta), per, plural(int(forecast.Windows), "window"))
+	pays := fmt.Sprintf("budget %q (%s %s) pays for only %s of the schedule", b.Name, figures(b.Epsilon, b.Delta), per, plural(int(runway.Windows), "window"))
 	if b.Per == 0 && slices.ContainsFunc(streams, func(s *Stream) bool { return s.Window.End == 0 }) {
-		return pays + ", which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold"
+		return pays + ", which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold"
 	}
 	want := "a larger budget"
-	if worst := forecast.Worst; !worst.Unbounded && worst.Epsilon.Cmp(b.Epsilon) > 0 {
-		want = "epsilon of at least " + ceil(worst.Epsilon)
+	if worst := runway.Worst; !worst.Unbounded && worst.Epsilon.Cmp(b.Epsilon) > 0 {
+		want = "an epsilon of at least " + ceil(worst.Epsilon)
 	} else if !b.Delta.IsPositive() || worst.Delta.Cmp(b.Delta) > 0 {
 		want = "a larger delta"
 	}
@@ -165,7 +166,7 @@ func figures(epsilon, delta decimal.Decimal) string {
 	return fmt.Sprintf("ε %s, δ %s", epsilon, delta)
 }
 
-// Period writes a budget's period.
+// Period formats a budget's period.
 func Period(per time.Duration) string {
 	if per == 0 {
 		return "forever"
@@ -173,5 +174,5 @@ func Period(per time.Duration) string {
 	return Duration(per)
 }
 
-// ceil shortens a figure without making it less.
+// ceil rounds a figure up.
 func ceil(d decimal.Decimal) string { return d.RoundUp(6).String() }

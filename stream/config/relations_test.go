@@ -11,6 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
 )
 
 // A user who may be in two of three groups pays for two; how many groups there are does not matter.
@@ -19,8 +20,8 @@ func TestPrice(t *testing.T) {
 		"releases: [", "groups: [a, b, c]\n    max_groups: 2\n    releases: [{name: n, statistic: count, epsilon: 0.03}, ", "epsilon: 1, per", "epsilon: 9, per").Replace(least)
 	s := parse(t, text).Streams[0]
 	want := []budget.Item{
-		{Cost: budget.Cost{Kind: budget.Pure, Epsilon: decimal.RequireFromString("0.03")}, Times: 2},
-		{Cost: budget.Cost{Kind: budget.BoundedRange, Epsilon: decimal.RequireFromString("0.1")}, Times: 2},
+		{Promise: privacy.NewPure(decimal.RequireFromString("0.03")), Times: 2},
+		{Promise: privacy.NewBoundedRange(decimal.RequireFromString("0.1")), Times: 2},
 	}
 	if d := cmp.Diff(want, s.Price()); d != "" {
 		t.Error(d)
@@ -41,13 +42,13 @@ func TestPayable(t *testing.T) {
 		name, text, budget, want string
 	}{
 		{"7 windows a week of 2 streams at 0.1", two, "epsilon: 1.4, per: 7d", ""},
-		{"a little less", two, "epsilon: 1.39, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 1.39 per 7d) pays for 13 windows of the schedule; want epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"a little less", two, "epsilon: 1.39, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 1.39 per 7d) pays for only 13 windows of the schedule; want an epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
 		{"forever, but with an end", ends.Replace(two), "epsilon: 1, per: forever", ""},
-		{"forever, with an end too late", ends.Replace(two), "epsilon: 0.9, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 0.9 forever) pays for 9 windows of the schedule; want epsilon of at least 1, fewer or cheaper releases, or on_exhausted: withhold`},
-		{"forever without an end", two, "epsilon: 1, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 1 forever) pays for 10 windows of the schedule, which is endless; want window.end, a budget per rolling period, or on_exhausted: withhold`},
-		{"one of them would rather withhold", strings.Replace(two, "budget: both", "budget: both\n    on_exhausted: withhold", 1), "epsilon: 0.1, per: 7d", `s.yaml:18: streams[s2].budget: budget "both" (ε 0.1 per 7d) pays for 1 window of the schedule; want epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
-		{"nothing can be paid", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.09, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 0.09) cannot pay a single window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases
-s.yaml:18: streams[s2].budget: budget "both" (ε 0.09) cannot pay a single window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases`},
+		{"forever, with an end too late", ends.Replace(two), "epsilon: 0.9, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 0.9 forever) pays for only 9 windows of the schedule; want an epsilon of at least 1, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"forever without an end", two, "epsilon: 1, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 1 forever) pays for only 10 windows of the schedule, which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold`},
+		{"one of them would rather withhold", strings.Replace(two, "budget: both", "budget: both\n    on_exhausted: withhold", 1), "epsilon: 0.1, per: 7d", `s.yaml:18: streams[s2].budget: budget "both" (ε 0.1 per 7d) pays for only 1 window of the schedule; want an epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"nothing can be paid", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.09, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 0.09) cannot pay for even one window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases
+s.yaml:18: streams[s2].budget: budget "both" (ε 0.09) cannot pay for even one window, which costs ε 0.1; want a larger budget, or fewer or cheaper releases`},
 		{"all of them would", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.1, per: 7d", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestPayableDelta(t *testing.T) {
 	} {
 		text := strings.NewReplacer("{name: mid, statistic: median, epsilon: 0.1}", release, "epsilon: 1, per", "epsilon: 20, per").Replace(least)
 		_, err := Parse("s.yaml", []byte(text), noVariables)
-		if want := `s.yaml:9: streams[s].budget: budget "s" (ε 20) cannot pay a single window, which needs a larger delta; want delta in the budget, for example 0.000001, or mechanisms without`; err == nil || err.Error() != want {
+		if want := `s.yaml:9: streams[s].budget: budget "s" (ε 20) cannot pay for even one window, which needs a larger delta; want a budget with a delta, for example 0.000001, or mechanisms that need none`; err == nil || err.Error() != want {
 			t.Errorf("\n got %v\nwant %s", err, want)
 		}
 		parse(t, strings.Replace(text, "per: 7d", "per: 7d, delta: 0.000001", 1))
@@ -103,11 +104,11 @@ func TestPriceOfPieces(t *testing.T) {
 	text := strings.NewReplacer("releases: [", "releases: [{name: m, statistic: mean, epsilon: 0.1}, {name: all, statistic: mean, clip: none, epsilon: 0.1}, ", "epsilon: 1, per", "epsilon: 9, per").Replace(least)
 	price := parse(t, text).Streams[0].Price()
 	rho := 0.01/9/8 + 0.04/9/2
-	if got := price[0]; got.Kind != budget.Pure || got.Epsilon.String() != "0.1" || got.Rho.InexactFloat64() < rho*(1-1e-6) || got.Rho.InexactFloat64() > rho*(1+1e-6) {
+	if got := price[0]; got.Kind != privacy.Pure || got.Epsilon.String() != "0.1" || got.Rho.InexactFloat64() < rho*(1-1e-6) || got.Rho.InexactFloat64() > rho*(1+1e-6) {
 		t.Errorf("%+v, want ρ %v", got, rho)
 	}
-	if got := price[1]; got.Kind != budget.Pure || !got.Rho.IsZero() {
-		t.Errorf("two sums: %+v, want ρ to follow from ε", got)
+	if got := price[1]; got.Kind != privacy.Pure || got.Rho.String() != "0.005" {
+		t.Errorf("two sums: %+v, want ½ε²", got)
 	}
 	day := func(item budget.Item) float64 {
 		item.Times = 1440

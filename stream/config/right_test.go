@@ -12,7 +12,9 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/windows"
 )
 
@@ -88,7 +90,7 @@ func TestEverything(t *testing.T) {
 		"p50 median [] 0.005 [0 0] <nil> margin s.yaml:24",
 		"p99 quantile [0.99] 0.01 [1 3] <nil> margin s.yaml:25",
 		"typical trimmed_mean [] 0.005 [0 0] <nil> smooth_power s.yaml:26",
-		"top mode [] 0.002 [0 0] <nil> duff s.yaml:27",
+		"top mode [] 0.002 [0 0] <nil> exponential s.yaml:27",
 		"users count [] 0.002 [0 0] <nil> geometric s.yaml:28",
 		"slow count [] 0.001 [0 0] 800 geometric s.yaml:29",
 		"out outside [] 0.001 [0 0] <nil> geometric s.yaml:30",
@@ -102,8 +104,8 @@ func TestEverything(t *testing.T) {
 	got.Grid, got.Releases, got.Definition = nil, nil, ""
 	want := Stream{
 		Name: "checkout-latency", Description: "time to confirm an order",
-		Input: Input{Topic: "checkout.events", Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", Group: "region",
-			MaxFuture: 5 * time.Minute},
+		Input: Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", Group: "region",
+			MaxFuture: 5 * time.Minute}},
 		Unit: "ms", Groups: []string{"eu", "us", "ap"}, MaxGroups: 1, Prior: "adaptive", ExpectedUsers: 5000,
 		Window: Window{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: 30 * time.Second,
 			Start: time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC).UnixNano(), End: time.Date(2026, 12, 20, 8, 0, 0, 0, time.UTC).UnixNano()},
@@ -135,7 +137,7 @@ func TestDefaults(t *testing.T) {
 	got.Grid, got.Releases, got.Definition = nil, nil, ""
 	want := Stream{
 		Name:   "s",
-		Input:  Input{Topic: "in", Format: "json", User: KeyField, Value: ValueField, Time: TimestampField, MaxFuture: 5 * time.Minute},
+		Input:  Input{Topic: "in", Spec: codec.Spec{Format: "json", User: codec.KeyField, Value: codec.ValueField, Time: codec.TimestampField, MaxFuture: 5 * time.Minute}},
 		Groups: []string{""}, MaxGroups: 1, Prior: "adaptive",
 		Window:       Window{Size: 24 * time.Hour, Every: 24 * time.Hour, StartNow: true},
 		Contribution: windows.Last, Output: "out",
@@ -159,7 +161,7 @@ func edited(t *testing.T, old, new string) *Stream {
 func TestCSV(t *testing.T) {
 	s := edited(t, "{topic: in, user: $key, value: $value}",
 		`{topic: in, format: csv, user: who, value: v.x, time: at, columns: [at, who, v.x], delimiter: "\t", user_partitioned: true, max_future: 0s}`)
-	want := Input{Topic: "in", Format: "csv", User: "who", Value: "v.x", Time: "at", Columns: []string{"at", "who", "v.x"}, Delimiter: '\t', UserPartitioned: true}
+	want := Input{Topic: "in", Spec: codec.Spec{Format: "csv", User: "who", Value: "v.x", Time: "at", Columns: []string{"at", "who", "v.x"}, Delimiter: '\t'}, UserPartitioned: true}
 	if d := cmp.Diff(want, s.Input); d != "" {
 		t.Error(d)
 	}
@@ -264,7 +266,7 @@ streams:
 		if got := r[0].Mechanism.Name() + " " + r[1].Mechanism.Name(); got != want {
 			t.Errorf("budget%s: %s, want %s", delta, got, want)
 		}
-		if bounded := r[1].Mechanism.Promise().BoundedRange; bounded != (delta != "") {
+		if bounded := r[1].Mechanism.Promise().Kind == privacy.BoundedRange; bounded != (delta != "") {
 			t.Errorf("budget%s: bounded range %v", delta, bounded)
 		}
 	}

@@ -145,7 +145,7 @@ func TestSchemaRefusesWrongShapes(t *testing.T) {
 		{"budget: shoppers", "budget: [shoppers]"}, {"on_exhausted: refuse", "on_exhausted: stop"}, {"on_exhausted: refuse", `fresh: "true"`},
 	} {
 		if n := strings.Count(right, edit[0]); n != 1 {
-			t.Fatalf("%q is there %d times", edit[0], n)
+			t.Fatalf("%q occurs %d times", edit[0], n)
 		}
 		text := strings.Replace(right, edit[0], edit[1], 1)
 		if err := s.Validate(asEditorsSee(t, text)); err == nil {

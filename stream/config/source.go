@@ -13,23 +13,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// source is a file that is being read, and what is wrong with it.
+// source is a file that is being read, and its faults.
 type source struct {
 	file   string
 	getenv func(string) (string, bool)
 	faults []fault
-	noted  map[fault]bool // with the last part of their paths
-	// refused counts faults again that are found again.
+	noted  map[fault]bool // by the last part of their paths
+	// refused counts all faults, including repeated ones.
 	refused int
 }
 
-// fault is a mistake at a place. Its text follows one pattern: what was found; what would be right.
+// fault is a mistake and its place. Its text says what was found; what would be right.
 type fault struct {
 	at         *yaml.Node
 	path, text string
 }
 
-// refuse notes a fault, once: where aliases repeat a place, its faults are not repeated.
+// refuse notes a fault. If aliases repeat a place, its faults are noted only once.
 func (s *source) refuse(at *yaml.Node, path, format string, args ...any) {
 	f := fault{at, strings.Map(oneLine, path), strings.Map(oneLine, fmt.Sprintf(format, args...))}
 	key := fault{at, path[strings.LastIndexByte(path, '.')+1:], f.text}
@@ -43,7 +43,7 @@ func (s *source) refuse(at *yaml.Node, path, format string, args ...any) {
 	}
 }
 
-// errors returns the faults in the order of lines.
+// errors returns the faults, sorted by line.
 func (s *source) errors() []error {
 	slices.SortStableFunc(s.faults, func(a, b fault) int { return cmp.Compare(a.at.Line, b.at.Line) })
 	errs := make([]error, len(s.faults))
@@ -56,7 +56,7 @@ func (s *source) errors() []error {
 	return errs
 }
 
-// oneLine keeps names and values that hold line ends from making two lines of an error.
+// oneLine replaces line ends in names and values, so that an error stays on one line.
 func oneLine(r rune) rune {
 	if unicode.IsControl(r) {
 		return ' '
@@ -64,7 +64,7 @@ func oneLine(r rune) rune {
 	return r
 }
 
-// node is a place in a file. Whoever reads it and finds a mistake notes it in the source and returns ok = false.
+// node is a place in a file. Functions that read it note mistakes in the source and return ok = false.
 type node struct {
 	*source
 	yaml *yaml.Node
@@ -75,16 +75,9 @@ func (n node) refuse(format string, args ...any) {
 	n.source.refuse(n.yaml, n.path, format, args...)
 }
 
-// refuseErr passes on what another package found, without that package's name in front, in the form of this one.
+// refuseErr notes an error of the package windows in the form that this package uses.
 func (n node) refuseErr(err error) {
-	text := err.Error()
-	if before, after, ok := strings.Cut(text, ": "); ok && slices.Contains([]string{"grid", "mechanisms", "windows", "budget"}, before) {
-		text = after
-	}
-	if !strings.Contains(text, "; ") {
-		text = strings.NewReplacer(" must ", "; must ", ": want ", "; want ").Replace(text)
-	}
-	n.refuse("%s", text)
+	n.refuse("%s", strings.Replace(err.Error(), " must ", "; must ", 1))
 }
 
 func (n node) where() string { return fmt.Sprintf("%s:%d", n.file, n.yaml.Line) }
@@ -102,7 +95,7 @@ func (n node) under(key string) string { return strings.TrimPrefix(n.path+"."+ke
 func (n node) isMapping() bool { return n.yaml.Kind == yaml.MappingNode }
 func (n node) isNull() bool    { return n.yaml.Kind == yaml.ScalarNode && n.yaml.Tag == "!!null" }
 
-// shown says what is at the node, for an error.
+// shown describes what is at the node, for an error.
 func (n node) shown() string {
 	switch {
 	case n.isMapping():
@@ -115,7 +108,7 @@ func (n node) shown() string {
 	return show(unmark(n.yaml.Value))
 }
 
-// show quotes words and leaves figures bare: 0,05 and "medium".
+// show quotes words but not figures: "medium" and 0,05.
 func show(text string) string {
 	if figure.MatchString(text) {
 		return text
@@ -125,7 +118,7 @@ func show(text string) string {
 
 var figure = regexp.MustCompile(`^[-+.]?[0-9][^"\pC]*$`)
 
-// document parses YAML to the one document's root.
+// document parses YAML and returns the root of its only document.
 func (s *source) document(data []byte) (node, bool) {
 	decoder := yaml.NewDecoder(strings.NewReader(mark(string(data))))
 	var doc, next yaml.Node
@@ -134,7 +127,7 @@ func (s *source) document(data []byte) (node, bool) {
 		return node{}, false
 	}
 	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
-		s.refuse(&yaml.Node{Line: max(1, next.Line)}, "", "a second YAML document; want one in a file")
+		s.refuse(&yaml.Node{Line: max(1, next.Line)}, "", "a second YAML document; want one per file")
 		return node{}, false
 	}
 	return node{source: s}.child(doc.Content[0], ""), true
@@ -152,7 +145,7 @@ func (s *source) refuseYAML(data []byte, err error) {
 	}
 	want := "want a streams file in YAML"
 	if tab := tabbed.FindIndex(data); tab != nil && (strings.Contains(text, "tab") || strings.Contains(text, "cannot start any token")) {
-		line, text, want = 1+strings.Count(string(data[:tab[0]]), "\n"), "a tab", "YAML wants spaces for indentation"
+		line, text, want = 1+strings.Count(string(data[:tab[0]]), "\n"), "a tab", "indent YAML with spaces"
 	}
 	s.refuse(&yaml.Node{Line: line}, "", "%s; %s", text, want)
 }

@@ -11,13 +11,13 @@ var windowForm = form{
 	{name: "size", required: true, example: "15m", meaning: "how long a window is",
 		value: into(duration(time.Second), func(w *Window, v time.Duration) { w.Size = v })},
 	{name: "every", absent: "as `size`", example: "5m",
-		meaning: "how long after a window starts the next one does. Less than `size`, which must be a multiple of it: windows overlap, and each costs ε",
+		meaning: "the time from the start of one window to the start of the next. `size` must be a multiple of it. If it is less than `size`, windows overlap, and each costs ε",
 		value:   into(duration(time.Second), func(w *Window, v time.Duration) { w.Every = v })},
 	{name: "grace", required: true, example: "30s",
-		meaning: "how long after its end a window waits for late events. Whatever is read later is late: it counts in no figure",
+		meaning: "how long a window waits for late events after its end. Events that are read after that count in no figure",
 		value:   into(duration(0), func(w *Window, v time.Duration) { w.Grace = v })},
 	{name: "start", fallback: "now", example: "2026-11-20T08:00:00Z",
-		meaning: "when the first window starts: a multiple of `every` since 1970. `now`: the next such time. In the past: windows that are over are released at once, and paid for",
+		meaning: "when the first window starts: a multiple of `every` since 1970. `now`: the next such time. If the start is in the past, windows that are over are released, and paid for, at once",
 		value: into(orWord("now", instant(), parseInstant), func(w *Window, v *int64) {
 			if w.StartNow = v == nil; v != nil {
 				w.Start = *v
@@ -38,23 +38,23 @@ func window() kind[Window] {
 	})
 }
 
-// check holds what the keys say against each other.
+// check checks that the keys fit together.
 func (w *Window) check(m mapping) {
 	_, ends := m.values["end"]
 	switch {
 	case w.Every > w.Size:
-		m.values["every"].refuse("%s is more than size, %s: events between windows would be lost; want at most the size", Duration(w.Every), Duration(w.Size))
+		m.values["every"].refuse("%s is longer than size, which is %s: events between windows would be lost; want at most %[2]s", Duration(w.Every), Duration(w.Size))
 		return
 	case w.Size%w.Every != 0:
-		m.values["size"].refuse("%s is not a multiple of every, %s; want %s", Duration(w.Size), Duration(w.Every), multiples(w.Size, w.Every))
+		m.values["size"].refuse("%s is not a multiple of every, which is %s; want %s", Duration(w.Size), Duration(w.Every), multiples(w.Size, w.Every))
 		return
 	case !w.StartNow && w.Start%int64(w.Every) != 0:
-		m.values["start"].refuse("%s is not on a multiple of every, %s, since 1970; want %s", clock(w.Start), Duration(w.Every), around(w.Start, w.Every))
+		m.values["start"].refuse("%s is not a multiple of every (%s) since 1970; want %s", clock(w.Start), Duration(w.Every), around(w.Start, w.Every))
 		return
 	case ends && w.End%int64(w.Every) != 0:
-		m.values["end"].refuse("%s is not on a multiple of every, %s, since 1970; want %s", clock(w.End), Duration(w.Every), around(w.End, w.Every))
+		m.values["end"].refuse("%s is not a multiple of every (%s) since 1970; want %s", clock(w.End), Duration(w.Every), around(w.End, w.Every))
 		return
-	case ends && w.End < w.Start+int64(w.Size): // Start is 0 where it is now
+	case ends && w.End < w.Start+int64(w.Size): // Start is 0 if it is now
 		m.values["end"].refuse("%s is before the end of the first window; want %s or later", clock(w.End), clock(w.Start+int64(w.Size)))
 		return
 	}
@@ -64,7 +64,7 @@ func (w *Window) check(m mapping) {
 	}
 }
 
-// Schedule is the timetable of a stream whose first window starts at start, in Unix nanoseconds.
+// Schedule returns the schedule of a stream whose first window starts at start, in Unix nanoseconds.
 func (w Window) Schedule(start int64) windows.Schedule {
 	return windows.Schedule{Size: w.Size, Every: w.Every, Grace: w.Grace, Start: start, End: w.End}
 }
@@ -77,20 +77,19 @@ func (w Window) FirstStart(now time.Time) int64 {
 	return w.Start
 }
 
-// multiples names the multiples of step next to d.
+// multiples lists the multiples of step next to d.
 func multiples(d, step time.Duration) string {
 	below := d / step * step
 	return fmt.Sprintf("%s or %s", Duration(below), Duration(below+step))
 }
 
-// around names the boundaries next to t.
+// around lists the boundaries next to t.
 func around(t int64, every time.Duration) string {
 	above := windows.NextBoundary(t, every)
 	return fmt.Sprintf("%s or %s", clock(above-int64(every)), clock(above))
 }
 
-// Overlapping is how many windows at most overlap a stretch of time: they can hold what happens in it. A stretch of 0 is
-// one moment.
+// Overlapping is the greatest number of windows that can overlap a stretch of time. A stretch of 0 is one moment.
 //
 // A window that starts at k·every overlaps [t, t+stretch) if k lies in an interval of length (stretch + size)/every.
 func (w Window) Overlapping(stretch time.Duration) int64 {

@@ -15,20 +15,21 @@ import (
 const (
 	keyClaim     = "payer/"     // + stream/topic: a claim
 	keyContinues = "continues/" // + budget/former: the former budget. Earlier versions wrote continues/budget
-	keyFormer    = "claim/"     // + topic/budget: what earlier versions wrote, and nobody does now
+	keyFormer    = "claim/"     // + topic/budget: written by earlier versions only
 )
 
 // reader is a stream on one input topic.
 type reader struct{ stream, topic string }
 
-// claim says which budget pays for a reader. The words are those that the file had when it was recorded: they apply once.
+// claim says which budget pays for a reader. It holds the file's words at the time of recording, which apply once.
 type claim struct {
 	Budget    string `json:"budget"`
 	Fresh     bool   `json:"fresh,omitempty"`
 	Continues string `json:"continues,omitempty"`
 }
 
-// Payment says that the ledger has windows of a stream that were decided for a budget while it read an input topic.
+// Payment says that the ledger has windows of a stream that were charged to a budget while the stream read an input
+// topic.
 type Payment struct {
 	Stream, Topic string
 	// Last is the end of the latest of these windows.
@@ -38,7 +39,7 @@ type Payment struct {
 // Payments lists the payments of a budget, each stream and topic once.
 type Payments func(ctx context.Context, budget string) ([]Payment, error)
 
-// applyClaim takes in a record about budgets and ignores all others.
+// applyClaim applies a record about budgets and ignores all others.
 func (s *State) applyClaim(key string, into func(any) error) error {
 	switch {
 	case strings.HasPrefix(key, keyClaim):
@@ -64,7 +65,7 @@ func (s *State) applyClaim(key string, into func(any) error) error {
 	return nil
 }
 
-// Lineage is the budget and all those whose spending it took over, nearest first.
+// Lineage is the budget and all those whose spending it has taken over, nearest first.
 func (s *State) Lineage(budget string) []string {
 	line := []string{budget}
 	for i := 0; i < len(line); i++ {
@@ -77,9 +78,8 @@ func (s *State) Lineage(budget string) []string {
 	return line
 }
 
-// judgement decides which budgets may pay for streams. What users have lost must not be forgotten without a word: a
-// stream that pays from another budget than before, and a second budget for the same input topic, need `continues` or
-// `fresh`.
+// judgement decides which budgets may pay for streams. What users have lost must not be forgotten silently: a stream
+// that changes its budget, and a second budget for the same input topic, need `continues` or `fresh`.
 type judgement struct {
 	*State
 	streams  []*config.Stream
@@ -98,7 +98,7 @@ func (s *State) judge(ctx context.Context, streams []*config.Stream, payments Pa
 			return err
 		}
 	}
-	// Those that say `fresh` come last, so that one word is enough for two budgets that begin together.
+	// Streams that say `fresh` come last, so that one of two budgets that begin together has to say it.
 	for _, fresh := range []bool{false, true} {
 		for _, stream := range streams {
 			if stream.Fresh != fresh {
@@ -112,21 +112,21 @@ func (s *State) judge(ctx context.Context, streams []*config.Stream, payments Pa
 	return j.over()
 }
 
-// over checks that nobody pays from a budget that another stream's budget has taken over: that one waits until all windows
-// of the former are decided.
+// over checks that no stream uses a budget that another stream's budget has taken over. That budget waits until all
+// windows of the former are decided.
 func (j *judgement) over() error {
 	for _, heir := range j.streams {
 		for _, old := range j.Lineage(heir.Budget.Name)[1:] {
 			if s := j.payingFrom(old); s != nil {
-				return refuse(s, "budget %q is over: budget %q of stream %s took over what it had spent; name that one, or a new one", old, heir.Budget.Name, heir.Name)
+				return refuse(s, "budget %q is closed, because budget %q of stream %s has taken over its spending; use that budget, or a new one", old, heir.Budget.Name, heir.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// adopt turns what an earlier version recorded of a topic into claims. It did not record the streams: the ledger tells
-// which budget each of them was decided for last.
+// adopt turns an earlier version's records of a topic into claims. They do not name the streams, so the ledger tells
+// which budget each of them was charged to last.
 func (j *judgement) adopt(ctx context.Context) error {
 	for topic, budgets := range j.former {
 		if len(j.payersOf(topic)) > 0 {
@@ -145,7 +145,7 @@ func (j *judgement) adopt(ctx context.Context) error {
 					j.claims[r] = claim{Budget: budget}
 				}
 			}
-			for _, s := range j.streams { // that nothing has been charged for: it stays let in
+			for _, s := range j.streams { // without charges: it stays admitted
 				r := reader{s.Name, s.Input.Topic}
 				if _, known := j.claims[r]; !known && len(payments) == 0 && s.Input.Topic == topic && s.Budget.Name == budget {
 					j.claims[r] = claim{Budget: budget}
@@ -163,7 +163,7 @@ func (j *judgement) adopt(ctx context.Context) error {
 	return nil
 }
 
-// continues lets a stream's budget take over what another one has spent, if the stream says so for the first time.
+// continues lets a stream's budget take over another one's spending, if the stream says so for the first time.
 func (j *judgement) continues(ctx context.Context, s *config.Stream) error {
 	budget, old := s.Budget.Name, s.Continues
 	if old == "" || slices.Contains(j.Lineage(budget), old) {
@@ -173,13 +173,13 @@ func (j *judgement) continues(ctx context.Context, s *config.Stream) error {
 	before, known := j.claims[reader{s.Name, s.Input.Topic}]
 	switch {
 	case slices.Contains(line, budget):
-		return refuse(s, "continues: %s, but %s took over what %s had spent, and the two cannot continue each other; name a new budget with `continues: %s`, or write `fresh: true` to leave out what %s has spent",
+		return refuse(s, "continues: %s, but %s has already taken over what %s spent, and two budgets cannot continue each other; use a new budget with `continues: %s`, or write `fresh: true` to ignore what %s has spent",
 			old, old, budget, old, old)
 	case known && before.Budget != budget && !slices.Contains(line, before.Budget):
-		return refuse(s, "continues: %s, but budget %q paid for input topic %s so far; write `continues: %s`", old, before.Budget, s.Input.Topic, before.Budget)
+		return refuse(s, "continues: %s, but until now budget %q paid for input topic %s; write `continues: %s`", old, before.Budget, s.Input.Topic, before.Budget)
 	}
 	if other := j.payingFrom(old); other != nil {
-		return refuse(s, "continues: %s, but stream %s still pays from that budget; write `budget: %s` in both, or `fresh: true` if users may lose the sum of both budgets",
+		return refuse(s, "continues: %s, but stream %s still uses that budget; write `budget: %s` in both, or `fresh: true` if users may lose the sum of both budgets",
 			old, other.Name, old)
 	}
 	heard, err := j.heardOf(ctx, old)
@@ -187,7 +187,7 @@ func (j *judgement) continues(ctx context.Context, s *config.Stream) error {
 		return err
 	}
 	if !heard {
-		return refuse(s, "continues: %s, but no stream has paid from a budget of that name; write the name of the one that paid before, or remove the line", old)
+		return refuse(s, "continues: %s, but no stream has ever used a budget of that name; write the name of the budget that paid before, or remove the line", old)
 	}
 	return j.takeOver(budget, old)
 }
@@ -202,7 +202,7 @@ func (j *judgement) pays(ctx context.Context, s *config.Stream) error {
 	case same && (before == now || !s.Fresh && s.Continues == ""):
 		return nil
 	case same && s.Fresh && before.Continues != "":
-		return refuse(s, "fresh: true, but budget %q took over what %q had spent, which cannot be undone; remove the line, or name a new budget", before.Budget, before.Continues)
+		return refuse(s, "fresh: true, but budget %q has taken over what %q spent, which cannot be undone; remove the line, or use a new budget", before.Budget, before.Continues)
 	case !same && !s.Fresh:
 		for _, old := range j.leftBehind(r, now.Budget) {
 			if err := j.spare(ctx, s, old); err != nil {
@@ -214,23 +214,23 @@ func (j *judgement) pays(ctx context.Context, s *config.Stream) error {
 	return j.put(keyClaim+r.stream+"/"+r.topic, now)
 }
 
-// leftBehind are the budgets whose charges to a reader's users a budget would not count.
+// leftBehind returns the budgets whose charges to a reader's users would not count in a budget.
 func (j *judgement) leftBehind(r reader, budget string) []string {
 	old := j.payersOf(r.topic)
 	if before, known := j.claims[r]; known {
 		old = []string{before.Budget}
 	} else if slices.Contains(old, budget) {
-		return nil // it was let in for another stream
+		return nil // it was admitted for another stream
 	}
 	line := j.Lineage(budget)
 	return slices.DeleteFunc(old, func(b string) bool { return slices.Contains(line, b) })
 }
 
-// spare takes over a budget that is left behind and that nothing has been charged to. Windows that are still open may be:
-// they count too. Where something was charged the stream is refused.
+// spare takes over a budget that would be left behind, if nothing has been charged to it yet. Windows that are still
+// open may be charged later, and then count as well. If something was charged, the stream is refused.
 func (j *judgement) spare(ctx context.Context, s *config.Stream, old string) error {
 	if other := j.payingFrom(old); other != nil && other.Name != s.Name {
-		return refuse(s, "budget %q charges the users of input topic %s, whom budget %q of stream %s charges too; write `budget: %s` to share one, or `fresh: true` if users may lose the sum of both",
+		return refuse(s, "budget %q would charge the users of input topic %s, whom budget %q of stream %s already charges; write `budget: %s` to share that budget, or `fresh: true` if users may lose the sum of both",
 			s.Budget.Name, s.Input.Topic, old, other.Name, old)
 	}
 	payments, err := j.payments(ctx, old)
@@ -238,14 +238,14 @@ func (j *judgement) spare(ctx context.Context, s *config.Stream, old string) err
 		return err
 	}
 	if len(payments) > 0 || slices.Contains(j.Lineage(old), s.Budget.Name) {
-		return refuse(s, "budget %q paid for input topic %s before, and the file names %q now; write `continues: %s` to count what it has spent, or `fresh: true` to leave that out",
+		return refuse(s, "budget %q paid for input topic %s before, but the file now names %q; write `continues: %s` to count what it has spent, or `fresh: true` to ignore that",
 			old, s.Input.Topic, s.Budget.Name, old)
 	}
 	return j.takeOver(s.Budget.Name, old)
 }
 
-// takeOver makes what a former budget has spent count against a budget, and its claims that budget's: whoever comes back
-// to the former one is judged.
+// takeOver makes the spending of a former budget count against a budget, which also gets its claims. A stream that goes
+// back to the former one is checked again.
 func (j *judgement) takeOver(budget, old string) error {
 	j.took[budget] = append(j.took[budget], old)
 	if err := j.put(keyContinues+budget+"/"+old, old); err != nil {
@@ -264,7 +264,7 @@ func (j *judgement) takeOver(budget, old string) error {
 	return nil
 }
 
-// payersOf are the budgets that pay for a topic, sorted.
+// payersOf returns the budgets that pay for a topic, sorted.
 func (j *judgement) payersOf(topic string) []string {
 	var budgets []string
 	for r, c := range j.claims {
@@ -276,7 +276,7 @@ func (j *judgement) payersOf(topic string) []string {
 	return slices.Compact(budgets)
 }
 
-// payingFrom is a stream that pays from a budget, or nil.
+// payingFrom returns a stream that uses a budget, or nil.
 func (j *judgement) payingFrom(budget string) *config.Stream {
 	i := slices.IndexFunc(j.streams, func(s *config.Stream) bool { return s.Budget.Name == budget })
 	if i < 0 {
@@ -285,7 +285,7 @@ func (j *judgement) payingFrom(budget string) *config.Stream {
 	return j.streams[i]
 }
 
-// heardOf says whether a stream ever paid from a budget.
+// heardOf says whether a stream ever used a budget.
 func (j *judgement) heardOf(ctx context.Context, budget string) (bool, error) {
 	for c := range maps.Values(j.claims) {
 		if c.Budget == budget {

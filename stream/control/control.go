@@ -2,8 +2,8 @@
 // are hashed, the definitions of the streams and the windows that follow each, which budget pays for a stream, and how
 // many partitions of an input a window takes.
 //
-// Writers take turns by a transactional id: whoever opens it ends the turn of everybody before, reads the topic to its
-// end, and writes what is missing in one transaction.
+// Writers take turns with a transactional id. A writer that opens it ends the turns of all earlier ones, reads the
+// topic to its end, and writes what is missing in one transaction.
 package control
 
 import (
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/stream/txn"
 )
@@ -24,7 +25,7 @@ import (
 // Version of the internal topics' format that this code reads and writes.
 const Version = 1
 
-// ErrRefused says that the configuration contradicts what the app has done before.
+// ErrRefused says that the configuration contradicts what the app has done so far.
 var ErrRefused = errors.New("refused")
 
 // State is what the control topic holds. It is not changed after [Load] or [Read] returns it.
@@ -32,16 +33,16 @@ type State struct {
 	// HashKey is the key of the user hashes, random per app.
 	HashKey [16]byte
 
-	// Older says that the files are those of an earlier epoch, which the process does not act on.
+	// Older says that the files belong to an earlier epoch, so the process does not act on them.
 	Older bool
-	// Notes are for the operator: what in the files has no effect.
+	// Notes tell the operator what in the files has no effect.
 	Notes []string
 
 	version int
 	epochs  []*epoch         // in the order of their numbers
-	starts  map[string]int64 // of streams, in Unix nanoseconds, as an earlier version kept them
+	starts  map[string]int64 // of streams, in Unix nanoseconds, as an earlier version wrote them
 	claims  map[reader]claim
-	took    map[string][]string // the budgets whose spending a budget took over
+	took    map[string][]string // the budgets whose spending a budget has taken over
 	former  map[string][]string // the budgets that a topic was read for, as earlier versions recorded it
 }
 
@@ -61,11 +62,11 @@ type Records interface {
 // Log reads and writes the control topic.
 type Log interface {
 	Records
-	// Turn takes the writers' turn: it ends everybody else's.
+	// Turn takes the writers' turn and ends all others.
 	Turn(ctx context.Context) (Turn, error)
 }
 
-// Turn writes as long as nobody else has taken the turn.
+// Turn can write until another writer takes the turn.
 type Turn interface {
 	Write(ctx context.Context, records []Record) error
 }
@@ -73,8 +74,8 @@ type Turn interface {
 // Record is one record of the control topic.
 type Record struct{ Key, Value []byte }
 
-// Load reads the state and writes what is wanted and lacks in it. It fails with [ErrRefused] where a stream's budget would
-// forget what the users of its input topic have lost, and the stream says neither `fresh` nor `continues`.
+// Load reads the state and adds what is wanted and missing. It fails with [ErrRefused] if a stream's budget would
+// forget what the users of its input topic have lost and the stream says neither `fresh` nor `continues`.
 func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, error) {
 	s, err := Read(ctx, log)
 	if err != nil {
@@ -83,7 +84,7 @@ func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, er
 	if missing, err := s.complete(ctx, w, payments, time.Now(), rand.Reader); err != nil || len(missing) == 0 {
 		return s, err
 	}
-	for {
+	for wait := kafkaconn.NewBackOff(); ; {
 		turn, err := log.Turn(ctx)
 		if err != nil {
 			return nil, err
@@ -102,10 +103,24 @@ func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, er
 		if !errors.Is(err, txn.ErrFenced) && !errors.Is(err, txn.ErrUnknownOutcome) {
 			return nil, fmt.Errorf("write the control topic: %w", err)
 		}
+		if err := pause(ctx, wait.NextBackOff()); err != nil {
+			return nil, err
+		}
 	}
 }
 
-// Read reads the state as it is.
+// pause lets a writer whose turn was ended by another wait before it takes the next. The times grow and are random, so
+// that slow writers do not end each other's turns for ever.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Read reads the state and changes nothing.
 func Read(ctx context.Context, log Records) (*State, error) {
 	s := &State{starts: map[string]int64{}, claims: map[reader]claim{}, took: map[string][]string{}, former: map[string][]string{}}
 	if err := log.Read(ctx, s.apply); err != nil {
@@ -128,7 +143,7 @@ func (s *State) apply(key, value []byte) error {
 			return err
 		}
 		if s.version > Version {
-			return fmt.Errorf("%w: the control topic has format version %d; this program knows up to %d, run a newer one", ErrRefused, s.version, Version)
+			return fmt.Errorf("%w: the control topic has format version %d; this release of louver knows formats up to %d; run a newer one", ErrRefused, s.version, Version)
 		}
 	case k == keyHash:
 		var b []byte
@@ -152,7 +167,7 @@ func (s *State) apply(key, value []byte) error {
 	return nil
 }
 
-// complete adds to the state what is wanted and lacks in it, and returns it as records.
+// complete adds what is wanted and missing to the state, and returns it as records.
 func (s *State) complete(ctx context.Context, w Wanted, payments Payments, now time.Time, random io.Reader) ([]Record, error) {
 	var missing []Record
 	put := func(key string, v any) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/louver/louver/stream/config"
@@ -138,4 +139,37 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	if _, err := Load(context.Background(), log, Wanted{Streams: streams(t, "a")}, never); !errors.Is(err, ErrRefused) {
 		t.Errorf("a newer format gives %v", err)
 	}
+}
+
+// contended is a control topic of which others have the turn for a while.
+type contended struct {
+	*memory
+	fenced int
+}
+
+func (c *contended) Turn(ctx context.Context) (Turn, error) {
+	if c.fenced > 0 {
+		c.fenced--
+		return memoryTurn{c.memory, -1}, nil
+	}
+	return c.memory.Turn(ctx)
+}
+
+// TestWritersWaitForEachOther: a writer whose turn was ended waits, each time for longer, before it ends another's.
+func TestWritersWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if _, err := Load(t.Context(), &contended{&memory{}, 8}, wanted(t), never); err != nil {
+			t.Fatal(err)
+		}
+		// Of eight waits, from 10 ms doubling, half or less is chance.
+		if took, least := time.Since(began), 255*10*time.Millisecond/2; took < least {
+			t.Errorf("eight turns that were ended took %v, want %v at least", took, least)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := Load(ctx, &contended{&memory{}, 1 << 30}, wanted(t), never); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while others never end: %v", err)
+		}
+	})
 }

@@ -16,19 +16,28 @@ import (
 // keyEpoch is how the records of epochs begin; their number follows.
 const keyEpoch = "epoch/"
 
-// lead is how far ahead of now a new definition begins at least: every process has heard of it by then.
+// lead is the least time before a new definition begins. Every process knows it by then.
 const lead = 20 * time.Second
 
-// farthest is how far ahead the old and the new windows of a stream may have their next common boundary.
+// farthest is the longest time until the next common boundary of a stream's old and new windows.
 const farthest = 366 * 24 * time.Hour
 
-// Wanted is what a process's streams files say.
+// Wanted is the content of a process's streams files.
 type Wanted struct {
 	Streams []*config.Stream
 	// Revision is raised to go back to definitions that the app has had before.
 	Revision int
-	// Removed are the streams that the files mean to end.
+	// Removed are the streams that the files end.
 	Removed []string
+	// By is the process that has the files. It is recorded with what it proposes.
+	By Proposer
+}
+
+// Proposer is a process as operators know it.
+type Proposer struct {
+	Host     string `json:"host"`
+	ClientID string `json:"client_id"`
+	Version  string `json:"version"`
 }
 
 // Edition is one definition of a stream, with the windows that follow it.
@@ -40,12 +49,13 @@ type Edition struct {
 	Schedule windows.Schedule
 }
 
-// epoch is what the app has agreed on: every definition of every stream, and which windows follow it. Processes act on
-// the newest epoch and not on their own files.
+// epoch is what the app has agreed on: every definition of every stream, and its windows. Processes act on the newest
+// epoch and not on their own files.
 type epoch struct {
 	Number   int                  `json:"number"`
 	Revision int                  `json:"revision"`
 	At       time.Time            `json:"at"`
+	By       *Proposer            `json:"by,omitempty"` // nil: an earlier version did not write it
 	Streams  map[string][]edition `json:"streams"`
 }
 
@@ -58,7 +68,7 @@ type edition struct {
 	Definition config.Definition `json:"definition"`
 }
 
-// current is the definition in force of each stream that is not removed.
+// current returns the current definition of each stream that is not removed.
 func (e *epoch) current() map[string]config.Definition {
 	all := map[string]config.Definition{}
 	for name, editions := range e.Streams {
@@ -117,9 +127,9 @@ func (s *State) applyEpoch(into func(any) error) error {
 	return nil
 }
 
-// propose makes the epoch in which the streams are as wanted; nil if they are already.
+// propose makes the epoch in which the streams are as wanted. It is nil if they are already.
 func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
-	next := &epoch{Number: 1, Revision: w.Revision, At: now.UTC().Truncate(time.Second), Streams: map[string][]edition{}}
+	next := &epoch{Number: 1, Revision: w.Revision, At: now.UTC().Truncate(time.Second), By: &w.By, Streams: map[string][]edition{}}
 	changed := true
 	if old := s.newest(); old != nil {
 		changed = old.Revision != w.Revision
@@ -137,14 +147,14 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 		}
 		if last := editions[len(editions)-1]; !last.Removed && last.Definition == stream.Definition {
 			if first := editions[0].Start; !stream.Window.StartNow && stream.Window.Start != first*int64(time.Second) {
-				s.note("stream %s: start is %s and has no effect: the stream began at %s", stream.Name, clock(stream.Window.Start/int64(time.Second)), clock(first))
+				s.note("stream %s: start %s has no effect, because the stream began at %s", stream.Name, clock(stream.Window.Start/int64(time.Second)), clock(first))
 			}
 			continue
 		}
 		if over, err := ended(editions, stream, now); err != nil {
 			return nil, err
 		} else if over {
-			s.note("stream %s has ended: what has changed in its definition has no effect", stream.Name)
+			s.note("stream %s has ended, so changes to its definition have no effect", stream.Name)
 			continue
 		}
 		editions, err := succeed(editions, stream, now)
@@ -160,7 +170,7 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 			continue
 		}
 		if !slices.Contains(w.Removed, name) {
-			return nil, fmt.Errorf("%w: the streams files have no stream %s any more, which this app runs; to end it, list it under `removed: [%s]`", ErrRefused, name, name)
+			return nil, fmt.Errorf("%w: stream %s is no longer in the streams files, but this app still runs it; to end it, write `removed: [%s]`", ErrRefused, name, name)
 		}
 		schedule, err := last.schedule()
 		if err != nil {
@@ -177,7 +187,7 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 	return next, nil
 }
 
-// start is when a stream's first window starts that the app has not had before.
+// start returns the start of the first window of a stream that is new to the app.
 func (s *State) start(stream *config.Stream, now time.Time) int64 {
 	if start, known := s.starts[stream.Name]; known { // by an earlier version
 		return start
@@ -185,7 +195,7 @@ func (s *State) start(stream *config.Stream, now time.Time) int64 {
 	return stream.Window.FirstStart(now)
 }
 
-// ended says that a stream's windows are over and that the new definition adds none.
+// ended says whether a stream's windows are over and the new definition adds none.
 func ended(editions []edition, stream *config.Stream, now time.Time) (bool, error) {
 	last := editions[len(editions)-1]
 	s, err := last.schedule()
@@ -220,14 +230,14 @@ func succeed(editions []edition, stream *config.Stream, now time.Time) ([]editio
 		}
 	}
 	if end := stream.Window.End; end != 0 && end < begin+int64(stream.Window.Size) {
-		return nil, fmt.Errorf("its end %s lies before the end of the first window that would follow the new definition, %s",
+		return nil, fmt.Errorf("its end, %s, is before the end of the first window under the new definition, %s",
 			clock(end/int64(time.Second)), clock((begin+int64(stream.Window.Size))/int64(time.Second)))
 	}
 	next.Start = begin / int64(time.Second)
 	return append(editions, next), nil
 }
 
-// end lets the windows that begin before a moment be the last.
+// end makes the windows that begin before a moment the last ones.
 func (e *edition) end(at int64, s windows.Schedule) {
 	until := at - int64(s.Every) + int64(s.Size)
 	if s.End != 0 {
@@ -243,7 +253,7 @@ func gcd(a, b time.Duration) time.Duration {
 	return a
 }
 
-// schedule is that of the edition's own windows.
+// schedule returns the schedule of the edition's own windows.
 func (e *edition) schedule() (windows.Schedule, error) {
 	stream, err := e.Definition.Stream()
 	if err != nil {

@@ -96,9 +96,9 @@ func TestEpochsRefuse(t *testing.T) {
 		file []string
 		want string
 	}{
-		"a stream is missing":     {[]string{"name: s", "name: other"}, "no stream s any more"},
+		"a stream is missing":     {[]string{"name: s", "name: other"}, "stream s is no longer in the streams files"},
 		"steps that never meet":   {[]string{"size: 1h", "size: 86399s", "2026-01-01T00:00:00Z", "now"}, "no common boundary"},
-		"an end before the start": {[]string{"Z}", "Z, end: 2026-01-01T11:00:00Z}", "epsilon: 1}", "epsilon: 2}"}, "lies before the end of the first window"},
+		"an end before the start": {[]string{"Z}", "Z, end: 2026-01-01T11:00:00Z}", "epsilon: 1}", "epsilon: 2}"}, "is before the end of the first window"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "stream s: start is 2025-12-31T22:00:00Z and has no effect: the stream began at 2026-01-01T00:00:00Z"
+	want := "stream s: start 2025-12-31T22:00:00Z has no effect, because the stream began at 2026-01-01T00:00:00Z"
 	if len(state.Notes) != 1 || state.Notes[0] != want {
 		t.Errorf("notes %q, want %q", state.Notes, want)
 	}

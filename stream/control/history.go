@@ -17,8 +17,10 @@ type History struct {
 	Epoch    int `json:"epoch"`
 	Revision int `json:"revision"`
 	// At is when the epoch was agreed on; nil: there is none.
-	At          *time.Time `json:"at"`
-	Definitions []Dated    `json:"definitions"`
+	At *time.Time `json:"at"`
+	// By is the process that proposed it; nil: not known, since an earlier version did not write it down.
+	By          *Proposer `json:"by"`
+	Definitions []Dated   `json:"definitions"`
 }
 
 // Dated is one definition of a stream and when it holds.
@@ -33,22 +35,22 @@ type Dated struct {
 	// Removed says that the streams files ended the stream with this definition.
 	Removed     bool   `json:"removed"`
 	Fingerprint string `json:"fingerprint"`
-	// Size and Every are those of the windows, as streams files write durations.
+	// Size and Every describe the windows, written as in streams files.
 	Size   string `json:"size"`
 	Every  string `json:"every"`
 	Budget string `json:"budget"`
-	// Changes say what differs from the definition before.
+	// Changes are the differences from the previous definition.
 	Changes []config.Change `json:"changes"`
 }
 
-// History tells the definitions of the newest epoch, by stream and number.
+// History returns the definitions of the newest epoch, by stream and number.
 func (s *State) History() (History, error) {
 	h := History{Definitions: []Dated{}}
 	e := s.newest()
 	if e == nil {
 		return h, nil
 	}
-	h.Epoch, h.Revision, h.At = e.Number, e.Revision, &e.At
+	h.Epoch, h.Revision, h.At, h.By = e.Number, e.Revision, &e.At, e.By
 	for _, name := range slices.Sorted(maps.Keys(e.Streams)) {
 		for i, ed := range e.Streams[name] {
 			d, err := ed.dated()
@@ -88,7 +90,8 @@ type Preview struct {
 	Notes []string
 }
 
-// Foresee makes a preview of the files w at a moment. It writes nothing. It fails with [ErrRefused] where [Load] would.
+// Foresee previews the effect of the files w at a moment. It writes nothing. It fails with [ErrRefused] if [Load]
+// would.
 func Foresee(ctx context.Context, log Records, w Wanted, payments Payments, now time.Time) (Preview, error) {
 	var p Preview
 	s, err := Read(ctx, log)
@@ -129,7 +132,7 @@ func (p Preview) Replaces() []Dated {
 	})
 }
 
-// same says that two are one definition, which may have got another end.
+// same says whether two are the same definition, perhaps with another end.
 func (d Dated) same(o Dated) bool {
 	return d.Stream == o.Stream && d.Number == o.Number && d.Fingerprint == o.Fingerprint && d.From.Equal(o.From)
 }

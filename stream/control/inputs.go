@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/louver/louver/stream/kafkaconn"
 	"github.com/louver/louver/stream/txn"
 )
 
-// keyInput is how the records begin that tell an input topic's numbers of partitions.
+// keyInput begins the keys of the records about the partitions of input topics.
 const keyInput = "input/"
 
-// Step says how many partitions of an input topic the windows take that are due at Due or later, in Unix nanoseconds.
+// Step says from how many partitions of an input topic windows are made that are due at Due, in Unix nanoseconds, or
+// later.
 type Step struct {
 	Partitions int   `json:"partitions"`
 	Due        int64 `json:"due"`
@@ -27,8 +27,8 @@ type Step struct {
 // Always is the Due of a topic's first step.
 const Always = math.MinInt64
 
-// Inputs knows how many partitions of each input topic a window takes. All processes of an app agree on it, for it stands
-// in the control topic: a topic that grows counts whole from a certain window on, and not at all before.
+// Inputs knows how many partitions of each input topic a window takes. All processes of an app agree on it, because it
+// is in the control topic: the new partitions of a growing topic count from a certain window on, and not before.
 //
 // Whoever writes the mark of a window knows every step that it has proposed itself, and everybody reads the steps when a
 // partition is assigned to him. So of the marks of a window at least one tells the true number, which is the greatest of
@@ -40,13 +40,13 @@ type Inputs struct {
 	steps map[string][]Step
 }
 
-// NewInputs knows nothing yet; see [Inputs.Learn].
+// NewInputs returns empty Inputs; see [Inputs.Learn].
 func NewInputs(log Log) *Inputs {
 	return &Inputs{log: log, turn: make(chan struct{}, 1), steps: map[string][]Step{}}
 }
 
-// Learn reads what has been agreed on. Steps are only ever added; so of what is read and what is known the longer is the
-// newer: another worker may have proposed since the reading began.
+// Learn reads what has been agreed on. Steps are only added, so the longer of two lists is the newer: another worker
+// may have proposed a step since the reading began.
 func (i *Inputs) Learn(ctx context.Context) error {
 	steps := map[string][]Step{}
 	err := i.log.Read(ctx, func(key, value []byte) error {
@@ -74,7 +74,7 @@ func (i *Inputs) Learn(ctx context.Context) error {
 	return nil
 }
 
-// Steps are those of a topic, in the order of their Due.
+// Steps returns the steps of a topic, in the order of their Due.
 func (i *Inputs) Steps(topic string) []Step {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -139,10 +139,8 @@ func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) er
 		if !errors.Is(err, txn.ErrFenced) && !errors.Is(err, txn.ErrUnknownOutcome) {
 			return fmt.Errorf("write the control topic: %w", err)
 		}
-		select {
-		case <-time.After(wait.NextBackOff()):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause(ctx, wait.NextBackOff()); err != nil {
+			return err
 		}
 	}
 }

@@ -33,7 +33,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// batch is one record batch, still as it came.
+// batch is one record batch as received.
 type batch struct {
 	raw        []byte
 	base, next int64 // the batch covers the offsets from base to below next
@@ -51,7 +51,7 @@ func nextBatch(set []byte) (b batch, rest []byte, whole bool, reason string) {
 		// A message of v0 and v1 has an offset of its own; one that packs several has that of the last.
 		last := int64(binary.BigEndian.Uint64(set))
 		return batch{next: max(0, last) + 1}, nil, false,
-			fmt.Sprintf("message format v%d, want v2: it was written for Kafka before 0.11 and must be written anew", magic)
+			fmt.Sprintf("message format v%d, want v2: it was written for Kafka before 0.11 and must be rewritten", magic)
 	}
 	size := int(int32(binary.BigEndian.Uint32(set[atLength:])))
 	if size < headerSize-atLeaderEpoch {

@@ -29,8 +29,8 @@ type Options struct {
 	MaxRecordBytes int64
 	// ClientID is the name that brokers see in quotas and logs.
 	ClientID string
-	// OnRetry, if not nil, hears of each failure that is about to be tried
-	// again. It is called on the goroutine that polls.
+	// OnRetry, if not nil, is called for each failure that is about to be retried. It is called on the goroutine that
+	// polls.
 	OnRetry func(topic string, partition int, err error)
 }
 
@@ -51,9 +51,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Client makes Readers and answers questions about offsets. It is safe for
-// concurrent use. A Reader that polls has a connection to itself meanwhile, so
-// that there are about as many connections as partitions read.
+// Client makes Readers and answers questions about offsets. It is safe for concurrent use. A Reader has a connection to
+// itself while it polls, so there are about as many connections as partitions.
 type Client struct {
 	transport kafka.RoundTripper
 	addr      net.Addr

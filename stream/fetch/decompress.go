@@ -26,8 +26,8 @@ const (
 	// maxZstdWindow is the memory that a zstd stream may ask for: that of the
 	// highest compression level.
 	maxZstdWindow = 128 << 20
-	// maxSnappyRatio bounds what a block of snappy unpacks to: no element of the
-	// format makes more than 64 bytes of three. A header that claims more lies.
+	// maxSnappyRatio bounds what a block of snappy unpacks to: no element of the format makes more than 64 bytes of
+	// three. A header that claims more is wrong.
 	maxSnappyRatio = 22
 )
 
@@ -50,7 +50,7 @@ type unpacker struct {
 func (u *unpacker) open(codec kafka.Compression, b []byte) (head []byte, err error) {
 	u.codec, u.more = codec, nil
 	if cap(u.buffer) > maxWhole {
-		u.buffer = nil // one large record has blown it up
+		u.buffer = nil // one large record has enlarged it
 	}
 	u.source.Reset(b)
 	switch codec {
@@ -86,7 +86,7 @@ func (u *unpacker) open(codec kafka.Compression, b []byte) (head []byte, err err
 
 func (u *unpacker) failed(err error) error { return fmt.Errorf("%v: %w", u.codec, err) }
 
-// close gives back what a batch of unusual size has taken.
+// close releases the memory of an unusually large batch.
 func (u *unpacker) close() {
 	if d, ok := u.more.(*zstd.Decoder); ok {
 		d.Close()
@@ -104,7 +104,7 @@ func (u *unpacker) next(rest []byte, n int) ([]byte, error) {
 	}
 	have := copy(u.buffer[:cap(u.buffer)], rest)
 	for have < n {
-		// What a length claims is believed only as far as there are bytes.
+		// A length is trusted only as far as there are bytes.
 		if have == cap(u.buffer) {
 			u.buffer = slices.Grow(u.buffer[:have], min(have, n-have))
 		}

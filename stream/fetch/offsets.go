@@ -10,16 +10,15 @@ import (
 	"github.com/louver/louver/stream/kafkaconn"
 )
 
-// Ends returns the offset after the last record of each partition, open
-// transactions included. A new leader answers only when it knows its high
-// watermark, hence nothing that was acknowledged before the call is missing.
-// Failures that pass are tried again until ctx ends.
+// Ends returns the offset after the last record of each partition, open transactions included. A new leader answers
+// only when it knows its high watermark, so nothing that was acknowledged before the call is missing. Temporary
+// failures are retried until ctx ends.
 func (c *Client) Ends(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
 	return c.offsets(ctx, topic, partitions, kafka.LastOffset)
 }
 
-// Starts returns the lowest offset that each partition still holds; its end if
-// it is empty. Failures that pass are tried again until ctx ends.
+// Starts returns the lowest offset that each partition still holds; its end if it is empty. Temporary failures are
+// retried until ctx ends.
 func (c *Client) Starts(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
 	return c.offsets(ctx, topic, partitions, kafka.FirstOffset)
 }
@@ -72,7 +71,7 @@ func (c *Client) offsets(ctx context.Context, topic string, partitions []int, ti
 	return found, nil
 }
 
-// list asks once. With an error it returns those partitions that did answer.
+// list asks once. With an error it also returns the partitions that did answer.
 func (c *Client) list(ctx context.Context, topic string, partitions []int, time int64) (map[int]int64, error) {
 	if len(partitions) == 0 {
 		return nil, nil

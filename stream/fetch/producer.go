@@ -8,8 +8,7 @@ import (
 	"github.com/louver/louver/stream/kafkaconn"
 )
 
-// Producer is who wrote a batch: the id and the epoch of an idempotent or
-// transactional producer.
+// Producer is the id and epoch of the idempotent or transactional producer that wrote a batch.
 type Producer struct {
 	ID    int64
 	Epoch int16
@@ -18,8 +17,8 @@ type Producer struct {
 // atProducerEpoch is where a batch header holds the producer's epoch.
 const atProducerEpoch = 51
 
-// ProducerAt tells who wrote the record at an offset, also in a transaction
-// that is still open. Failures that pass are tried again until ctx ends.
+// ProducerAt returns the producer of the record at an offset, even in a transaction that is still open. Temporary
+// failures are retried until ctx ends.
 func (c *Client) ProducerAt(ctx context.Context, topic string, partition int, offset int64) (Producer, error) {
 	uncommitted := *c
 	uncommitted.options.ReadUncommitted = true

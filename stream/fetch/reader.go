@@ -41,14 +41,12 @@ func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
 	}
 }
 
-// Position is the offset that the next Poll begins at: everything below it was
-// delivered, need not be, or is lost. It is negative (kafka.FirstOffset,
-// kafka.LastOffset) until the first Poll has found out.
+// Position is the offset that the next Poll begins at: everything below it was delivered, need not be, or is lost.
+// Until the first Poll it may be negative (kafka.FirstOffset, kafka.LastOffset).
 func (r *Reader) Position() int64 { return r.position }
 
-// HighWatermark is the end of the partition as of the last Poll: the offset
-// after its last replicated record. −1 before the first. A leader that has
-// just been elected may answer an older one; Client.Ends asks for the true one.
+// HighWatermark is the end of the partition as of the last Poll: the offset after its last replicated record. −1 before
+// the first. A newly elected leader may answer with an older one; Client.Ends returns the true one.
 func (r *Reader) HighWatermark() int64 { return r.highWatermark }
 
 // LastStable is the lowest offset of an open transaction, or else the high
@@ -76,14 +74,12 @@ type Page struct {
 // Bytes is the size of the page's batches as fetched.
 func (p *Page) Bytes() int { return len(p.set) }
 
-// Poll fetches once from the position on and moves the position past what came.
-// If there is nothing it waits up to Options.MaxWait and returns an empty page.
+// Poll fetches once from the position on and moves the position past what it received. If there is nothing, it waits up
+// to Options.MaxWait and returns an empty page.
 //
-// Failures that pass (a leader that moves, a lost connection, a topic that is
-// missing) are tried again until ctx ends, and reported to Options.OnRetry.
-// Other errors are a *BatchError, a *TruncatedError, a kafka.Error such as
-// kafka.TopicAuthorizationFailed, or ctx's. Poll may be called again after any
-// of them and begins at the position.
+// Temporary failures (a moved leader, a lost connection, a missing topic) are retried until ctx ends and reported to
+// Options.OnRetry. Other errors are a *BatchError, a *TruncatedError, a kafka.Error such as
+// kafka.TopicAuthorizationFailed, or ctx's. Poll may be called again after any of them and begins at the position.
 func (r *Reader) Poll(ctx context.Context) (Page, error) {
 	page, err := kafkaconn.Retry(ctx, r.client.notify(r.topic, r.partition), r.poll)
 	if err != nil {
@@ -130,7 +126,7 @@ func (r *Reader) fetch(ctx context.Context) (*response, error) {
 	if !ok {
 		return nil, fmt.Errorf("fetch response of type %T: the transport must pass requests on unchanged", m)
 	}
-	// A buffer that one large batch has blown up is not kept for ever.
+	// A buffer that one large batch has enlarged is not kept for ever.
 	if cap(res.records) <= 4*r.client.options.MaxBytes {
 		r.buffer = res.records[:0]
 	}
@@ -140,7 +136,7 @@ func (r *Reader) fetch(ctx context.Context) (*response, error) {
 	return res, nil
 }
 
-// resolve replaces kafka.FirstOffset or kafka.LastOffset by what it stands for.
+// resolve replaces kafka.FirstOffset or kafka.LastOffset with the offset that it stands for.
 func (r *Reader) resolve(ctx context.Context) error {
 	if r.position != kafka.FirstOffset && r.position != kafka.LastOffset {
 		return fmt.Errorf("offset %d: want at least 0, kafka.FirstOffset or kafka.LastOffset", r.position)
@@ -152,8 +148,8 @@ func (r *Reader) resolve(ctx context.Context) error {
 	return err
 }
 
-// relocate answers an offset that is out of range: below the log's start the
-// position moves there, and what lay between is lost.
+// relocate handles an offset that is out of range. If it is below the log's start, the position moves there, and the
+// records in between are lost.
 func (r *Reader) relocate(ctx context.Context) error {
 	starts, err := r.client.list(ctx, r.topic, []int{r.partition}, kafka.FirstOffset)
 	if err != nil {
@@ -183,12 +179,12 @@ func (r *Reader) page(res *response) (Page, error) {
 		b, behind, whole, reason := nextBatch(rest)
 		if !whole {
 			if p.set == nil && reason == "" {
-				reason = fmt.Sprintf("only its first %d bytes came", len(rest))
+				reason = fmt.Sprintf("only its first %d bytes arrived", len(rest))
 			}
 			if p.set == nil {
 				return Page{}, r.broken(r.position, b.next, reason)
 			}
-			break // the next fetch begins there and tells, or brings it whole
+			break // the next fetch begins there and reports it, or returns it whole
 		}
 		rest = behind
 		p.set = res.records[:len(res.records)-len(rest)]
@@ -221,7 +217,7 @@ func (p *Page) Each(f func(*Record) error) error {
 			} else if b.tellsNext() {
 				next = b.next
 			}
-			return r.broken(from, next, "its CRC does not fit")
+			return r.broken(from, next, "its CRC does not match")
 		}
 		for len(aborted) > 0 && aborted[0].first < b.next {
 			r.skipped[aborted[0].producer] = struct{}{}
@@ -257,8 +253,8 @@ func (p *Page) Each(f func(*Record) error) error {
 	return nil
 }
 
-// aborts tells whether a control batch is an abort marker: its only record's
-// key holds a version and a type, of which 0 is abort.
+// aborts says whether a control batch is an abort marker: its only record's key holds a version and a type, of which 0
+// is abort.
 func (b *batch) aborts() bool {
 	abort := false
 	_, _ = b.each(new(unpacker), 0, math.MaxInt32, new(Record), func(r *Record) error {
@@ -279,8 +275,8 @@ func (r *Reader) Skip(err error) (lost int64, ok bool) {
 	return e.Next - e.Offset, true
 }
 
-// broken makes the error of a batch that can't be read from offset on. Where the
-// batch does not say reliably where it ends, the next offset is tried.
+// broken makes the error for a batch that can't be read from offset on. If the batch's end is not reliable, the next
+// offset is tried.
 func (r *Reader) broken(offset, next int64, reason string) error {
 	if next <= offset || r.highWatermark > offset && next > r.highWatermark {
 		next = offset + 1

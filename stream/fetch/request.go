@@ -18,7 +18,7 @@ const (
 	maxVersion = 11
 )
 
-// maxResponse bounds a response's size field: a larger one is not Kafka talking.
+// maxResponse bounds a response's size field. A larger one does not come from Kafka.
 const maxResponse = 1 << 30
 
 // request is a Fetch of one partition. kafka-go routes it to the leader and
@@ -125,10 +125,10 @@ func (q *request) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return res, nil
 }
 
-var errShape = errors.New("it is not about the one partition asked for")
+var errShape = errors.New("it does not answer for the one requested partition")
 
 func (d *decoder) response(q *request) (*response, error) {
-	d.int32() // throttle time: the broker holds back by itself
+	d.int32() // throttle time: the broker delays by itself
 	if q.version >= 7 {
 		code := d.int16()
 		d.int32() // session id

@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/kafkaconn"
 )
 
-// ErrEnded says that the group has moved on to another generation, or is about
-// to: the partitions may be somebody else's.
+// ErrEnded says that the group has moved on to another generation, or is about to. Another member may own the
+// partitions.
 var ErrEnded = errors.New("the group's generation is over")
 
 // Generation is one assignment of partitions to this member. Its methods are
@@ -33,14 +33,14 @@ type Generation struct {
 	done     chan struct{}
 	once     sync.Once
 	released chan struct{}
+	left     bool // its member has been taken out of the group; for Next alone
 }
 
-// Offset is a committed position: the offset of the next record to read in a
-// partition, and a note of the committer's own.
+// Offset is a committed position: the offset of the next record to read in a partition, and the committer's own note.
 type Offset struct {
 	Topic     string
 	Partition int
-	// Offset is −1 where the group has committed none.
+	// Offset is −1 if the group has not committed one.
 	Offset int64
 	// Metadata is kept as it is; brokers accept up to 4096 bytes by default.
 	Metadata string
@@ -52,9 +52,8 @@ func (g *Generation) Done() <-chan struct{} { return g.done }
 
 func (g *Generation) release() { g.once.Do(func() { close(g.released) }) }
 
-// Commit commits positions for the group. It returns ErrEnded when the broker
-// knows of a later generation, and tries again after failures that pass until
-// ctx ends.
+// Commit commits positions for the group. It returns ErrEnded when the broker knows of a later generation, and retries
+// temporary failures until ctx ends.
 func (g *Generation) Commit(ctx context.Context, offsets []Offset) error {
 	topics := make(map[string][]kafka.OffsetCommit)
 	for _, o := range offsets {
@@ -93,15 +92,18 @@ func (g *Generation) Commit(ctx context.Context, offsets []Offset) error {
 	return fmt.Errorf("commit offsets of consumer group %s: %w", g.group, ended(err))
 }
 
-// Confirm asks the broker whether the generation still holds. It returns
-// ErrEnded when it does not, and tries again after failures that pass until ctx
-// ends.
+// Confirm asks the broker whether the generation still holds. It returns ErrEnded when it does not, and retries
+// temporary failures until ctx ends. While the group gathers its members for the next generation this one still holds:
+// nobody else has its partitions yet.
 func (g *Generation) Confirm(ctx context.Context) error {
 	_, err := kafkaconn.Retry(ctx, g.report, func(ctx context.Context) (struct{}, error) {
 		m, err := g.conn.Transport.RoundTrip(ctx, g.conn.Addr, &heartbeat{clientID: g.conn.ClientID,
 			request: wire.Request{GroupID: g.group, GenerationID: g.ID, MemberID: g.MemberID}})
 		if err == nil {
 			err = m.(*beat).error()
+		}
+		if errors.Is(err, kafka.RebalanceInProgress) {
+			err = nil
 		}
 		return struct{}{}, err
 	})
@@ -111,7 +113,7 @@ func (g *Generation) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// ended marks the answers by which a broker says that the generation is over.
+// ended recognises the answers that mean that the generation is over.
 func ended(err error) error {
 	for _, code := range []kafka.Error{kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID} {
 		if errors.Is(err, code) {

@@ -281,6 +281,51 @@ func TestAFailedHeartbeatEndsTheGeneration(t *testing.T) {
 	}
 }
 
+// A member whose join fails comes back under another name. The group does not wait until the session of the old one times
+// out.
+func TestAFailedJoinLeavesNobodyBehind(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	topic := b.Topic(t, 1, nil)
+	m := member(t, b, topic, topic)
+	g := next(t, m)
+	b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Group: topic, TopLevel: true},
+		kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Err: kerr.NotCoordinator, Group: topic, TopLevel: true})
+	<-g.Done()
+	began := time.Now()
+	again := await(t, m, map[string][]int{topic: {0}})
+	if again.MemberID == g.MemberID {
+		t.Fatal("the member came back under the same name: the test tests nothing")
+	}
+	if took := time.Since(began); took >= session {
+		t.Errorf("it took %v, the session timeout is %v", took, session)
+	}
+}
+
+// While a group rebalances, and no later generation has formed, a member's partitions are still its own.
+func TestConfirmWhileTheGroupRebalances(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 2, nil)
+		one, two := member(t, b, topic, topic), member(t, b, topic, topic)
+		first := await(t, one, map[string][]int{topic: {0, 1}})
+		ctx := kafkatest.Context(t)
+		if err := first.Confirm(ctx); err != nil {
+			t.Error(err)
+		}
+		second := soon(t, two)
+		<-first.Done() // the second has asked to join, and waits for the first
+		if err := first.Confirm(ctx); err != nil {
+			t.Errorf("while the group gathers its members: %v", err)
+		}
+		next(t, one)
+		<-second
+		if err := first.Confirm(ctx); !errors.Is(err, group.ErrEnded) {
+			t.Errorf("after the next generation has formed: %v, want that it has ended", err)
+		}
+	})
+}
+
 func TestOffsetsAreTriedAgain(t *testing.T) {
 	b := kafkatest.Fake(t)
 	topic := b.Topic(t, 1, nil)

@@ -10,9 +10,8 @@ import (
 	wire "github.com/segmentio/kafka-go/protocol/heartbeat"
 )
 
-// heartbeat asks a group's coordinator whether a member belongs to its current
-// generation. kafka-go's own request does not look for the coordinator, and
-// misreads the answer: it takes the throttle time for the error code.
+// heartbeat asks a group's coordinator whether a member belongs to its current generation. kafka-go's own request does
+// not look up the coordinator, and it misreads the answer: it takes the throttle time for the error code.
 type heartbeat struct {
 	request  wire.Request
 	clientID string
@@ -35,8 +34,7 @@ func (h *heartbeat) Group() string { return h.request.GroupID }
 // Required takes the exchange over, always.
 func (*heartbeat) Required(map[protocol.ApiKey]int16) bool { return true }
 
-// RawExchange writes the request and reads the answer, in version 0, which says
-// all that is needed.
+// RawExchange writes the request and reads the answer. Version 0 has all that is needed.
 func (h *heartbeat) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	const correlation = 1 // a connection carries one request at a time
 	if err := protocol.WriteRequest(rw, 0, correlation, h.clientID, &h.request); err != nil {
@@ -55,7 +53,7 @@ func (h *heartbeat) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return &beat{answer.Code}, nil
 }
 
-// error is what the answer means.
+// error returns the answer as an error.
 func (b *beat) error() error {
 	if b.code == 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 
 // Config of a member.
 type Config struct {
-	// Conn is the way to the cluster. Required.
+	// Conn is the connection to the cluster. Required.
 	Conn *kafkaconn.Conn
 	// GroupID names the group. Required.
 	GroupID string
@@ -30,25 +30,23 @@ type Config struct {
 	// WatchInterval is how often topics are looked at for new partitions.
 	// Defaults to 5 s.
 	WatchInterval time.Duration
-	// OnError, if not nil, hears of each failure that is about to be tried
-	// again, and of nil when it has succeeded. It may be called from several
-	// goroutines at once.
+	// OnError, if not nil, is called with each failure that is about to be retried, and with nil after a success. It
+	// may be called from several goroutines at once.
 	OnError func(error)
 }
 
 const (
 	minSession = 6 * time.Second
 	maxSession = 10 * time.Second
-	// heartbeats is how many fit into a session timeout. A member learns from
-	// its next heartbeat that the group rebalances.
+	// heartbeats is the number of heartbeats in a session timeout. A member learns from its next heartbeat that the
+	// group rebalances.
 	heartbeats = 10
 	// joinTimeout limits one exchange with the coordinator, beyond what the
 	// coordinator may wait for by itself.
 	joinTimeout = 5 * time.Second
-	// closePatience is how long Close waits for an exchange that is under way
-	// before it cuts the connection. A member that is cut off while it joins
-	// for the first time does not know its own id yet and can't leave: the
-	// others then wait for its session to time out.
+	// closePatience is how long Close waits for an exchange that is under way before it cuts the connection. A member
+	// that is cut off during its first join does not know its own id yet and can't leave, so the others wait until its
+	// session times out.
 	closePatience = 5 * time.Second
 	leaveTimeout  = 2 * time.Second
 )
@@ -95,9 +93,8 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	return &Member{config: c, dialer: newDialer(c.Conn.Dialer), closed: make(chan struct{})}, nil
 }
 
-// Next gives up the last generation and waits for the next. It tries again
-// after every failure, reporting it to Config.OnError, until ctx ends or the
-// member is closed (ErrClosed).
+// Next gives up the last generation and waits for the next. It reports every failure to Config.OnError and retries
+// until ctx ends or the member is closed (ErrClosed).
 func (m *Member) Next(ctx context.Context) (*Generation, error) {
 	m.release()
 	wait := kafkaconn.NewBackOff()
@@ -137,6 +134,7 @@ func (m *Member) next(ctx context.Context) (*Generation, error) {
 	}
 	gen, err := group.Next(ctx)
 	if err != nil {
+		m.leaveBehind(ctx, err)
 		return nil, fmt.Errorf("join consumer group %s: %w", m.config.GroupID, kafkaconn.Needs(err, "Read", "group "+m.config.GroupID))
 	}
 	g := &Generation{
@@ -170,6 +168,31 @@ func (m *Member) next(ctx context.Context) (*Generation, error) {
 		}
 	})
 	return g, nil
+}
+
+// leaveBehind takes the member of the last generation out of the group after a failure to join. kafka-go forgets its id
+// and joins as a new member, and the group would wait for the old one until its session times out.
+func (m *Member) leaveBehind(ctx context.Context, failure error) {
+	m.mu.Lock()
+	last := m.current
+	m.mu.Unlock()
+	if last == nil || last.left || ctx.Err() != nil || errors.Is(failure, kafka.RebalanceInProgress) {
+		return // after a RebalanceInProgress the member is still the same
+	}
+	last.left = m.leave(ctx, last.MemberID) == nil
+}
+
+// leave takes a member out of the group, if it is in.
+func (m *Member) leave(ctx context.Context, member string) error {
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	res, err := m.config.Conn.Client.LeaveGroup(ctx, &kafka.LeaveGroupRequest{
+		GroupID: m.config.GroupID, Members: []kafka.LeaveGroupRequestMember{{ID: member}},
+	})
+	if err == nil && !errors.Is(res.Error, kafka.UnknownMemberId) {
+		err = res.Error
+	}
+	return err
 }
 
 // join makes the ConsumerGroup for these topics, or keeps the one there is.
@@ -207,7 +230,7 @@ func (m *Member) join(topics []string) (*kafka.ConsumerGroup, error) {
 	return group, nil
 }
 
-// counts gives the number of partitions of each topic that exists.
+// counts returns the number of partitions of each existing topic.
 func (m *Member) counts(ctx context.Context) (map[string]int, error) {
 	res, err := m.config.Conn.Client.Metadata(ctx, &kafka.MetadataRequest{Topics: m.config.Topics})
 	if err != nil {
@@ -229,8 +252,8 @@ func (m *Member) counts(ctx context.Context) (map[string]int, error) {
 	return counts, nil
 }
 
-// watch returns when topics have come or gone or changed their number of
-// partitions, or ctx ends. A failure to ask says nothing about topics.
+// watch returns when topics have appeared, disappeared or changed their number of partitions, or ctx ends. It ignores
+// failed requests.
 func (m *Member) watch(ctx context.Context, known map[string]int) {
 	ticker := time.NewTicker(m.config.WatchInterval)
 	defer ticker.Stop()
@@ -298,22 +321,17 @@ func (m *Member) Close() error {
 		return nil
 	case <-time.After(closePatience):
 	}
-	// It waits inside an exchange, most likely for other members to join.
+	// It is in an exchange, most likely waiting for other members to join.
 	m.dialer.cut()
 	<-left
 	if last == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	_, err := m.config.Conn.Client.LeaveGroup(ctx, &kafka.LeaveGroupRequest{
-		GroupID: m.config.GroupID, Members: []kafka.LeaveGroupRequestMember{{ID: last.MemberID}},
-	})
-	return err
+	return m.leave(context.Background(), last.MemberID)
 }
 
-// dialer keeps account of the connections that kafka-go opens for the group,
-// because it offers no way to interrupt an exchange.
+// dialer keeps track of the connections that kafka-go opens for the group, because kafka-go offers no way to interrupt
+// an exchange.
 type dialer struct {
 	kafka.Dialer
 	mu   sync.Mutex

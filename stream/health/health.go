@@ -1,5 +1,5 @@
-// Package health answers one question: does this process do its work? The stages report facts, the connections to Kafka
-// are watched, and [Monitor.Report] makes of both what /readyz says.
+// Package health answers one question: does this process work? The stages report facts, the connections to Kafka are
+// watched, and [Monitor.Report] makes the answer of /readyz from both.
 //
 // A process judges only what it owns: the partitions that its consumer groups assigned to it, and the windows that are
 // decided there. One without partitions is ready.

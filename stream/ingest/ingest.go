@@ -13,6 +13,7 @@ package ingest
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/control"
@@ -43,6 +44,7 @@ type Ingest struct {
 	held map[string]map[stage.Partition]held // by stream
 
 	traffic map[string]*traffic // by stream
+	topics  identities
 }
 
 // Run works until ctx ends.
@@ -50,7 +52,7 @@ func (g *Ingest) Run(ctx context.Context) error {
 	g.held, g.traffic = map[string]map[stage.Partition]held{}, map[string]*traffic{}
 	var all []*traffic
 	for _, e := range g.Editions {
-		g.traffic[e.Stream.Name] = newTraffic(e.Stream, g.Monitor.Episodes) // of several the newest
+		g.traffic[e.Stream.Name] = newTraffic(e.Stream, g.Monitor.Episodes) // the newest of several
 	}
 	for _, t := range g.traffic {
 		all = append(all, t)
@@ -59,18 +61,18 @@ func (g *Ingest) Run(ctx context.Context) error {
 	defer stop()
 	go watch(watching, all, g.Health.Reading)
 	return stage.Run(ctx, g.Env, g.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
-		p := &partition{Ingest: g, at: at, membership: m, hanging: -1}
+		p := &partition{Ingest: g, at: at, membership: m, hanging: -1, copyAt: map[string]time.Time{}}
 		return p.run(ctx)
 	})
 }
 
-// held is what one partition holds of a stream.
+// held is the memory of one partition for a stream.
 type held struct {
 	windows int
 	bytes   int64
 }
 
-// heldBytes is what the bags of all partitions hold, and how many partitions hold any.
+// heldBytes is the size of all partitions' bags, and the number of partitions with any.
 func (g *Ingest) heldBytes() (bytes int64, partitions int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,7 +88,7 @@ func (g *Ingest) heldBytes() (bytes int64, partitions int) {
 	return bytes, len(holding)
 }
 
-// hold tells what a partition holds of a stream and sets the gauges, which are sums over partitions.
+// hold notes what a partition holds for a stream and sets the gauges, which are sums over partitions.
 func (g *Ingest) hold(stream string, at stage.Partition, h held) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// lead is how far ahead of now the first windows are due that take another number of partitions.
+	// lead is the time until the first windows with a new number of partitions are due.
 	lead = 2 * time.Second
-	// doubt is how long a topic must seem to have lost partitions until it is believed: a broker may tell what it knew
-	// some time ago.
+	// doubt is how long a topic must appear to have lost partitions before that is believed: a broker's answer may be
+	// old.
 	doubt = 30 * time.Second
 )
 
@@ -32,7 +32,7 @@ func (p *partition) count(ctx context.Context) error {
 	return p.agree(ctx, n)
 }
 
-// recount looks whether the topic has grown. The answer may wait for the next time: nothing is held up by it.
+// recount checks whether the topic has grown. If it fails, the next attempt will do.
 func (p *partition) recount(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -45,7 +45,7 @@ func (p *partition) recount(ctx context.Context) {
 	}
 }
 
-// agree proposes a number of partitions that is not the agreed one.
+// agree proposes a number of partitions that differs from the agreed one.
 func (p *partition) agree(ctx context.Context, n int) error {
 	have := p.Inputs.Partitions(p.at.Topic, math.MaxInt64)
 	if n >= have {
@@ -67,7 +67,7 @@ func (p *partition) agree(ctx context.Context, n int) error {
 		return err
 	}
 	if have > 0 {
-		p.Log.Warn("an input has a different number of partitions now: windows due from now on read all of them",
+		p.Log.Warn("the number of partitions of an input has changed: windows due from now on read all of them",
 			zap.String("topic", p.at.Topic), zap.Int("before", have), zap.Int("now", n))
 	}
 	p.vanished()
@@ -105,8 +105,8 @@ func (p *partition) cutAt(r *route, through, offset int64) {
 	}
 }
 
-// vanished says for partitions that the topic has no more that all their windows are cut: nothing of them will come, and
-// windows that still wait for them are to be released without. The worker of the first partition speaks for them.
+// vanished marks all windows of partitions that no longer exist as cut. Nothing more will come from them, and windows
+// that wait for them must be released without. The worker of the first partition does this.
 func (p *partition) vanished() {
 	if p.at.Number != 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/louver/louver/stream/fetch"
 )
 
-// lane is what one stream does with a record: the routes of its editions, the newest first. Mostly there is one. While a
-// new definition begins there are two: an event belongs to the windows of either, by its time.
+// lane is the routes of one stream's editions, the newest first. Usually there is one. While a new definition begins
+// there are two, and an event belongs to one of them by its time.
 type lane []*route
 
 // lanes sorts the routes by stream and leaves out editions that take no more events.
@@ -31,8 +31,8 @@ func lanes(routes []*route) []lane {
 	return all
 }
 
-// add gives a record to every edition. What became of it is what the luckiest did with it: an event is late, or rejected,
-// where none takes it.
+// add gives a record to every edition and returns the best verdict: an event is late or rejected only if no edition
+// takes it.
 func (l lane) add(offset, at int64, rec *fetch.Record) verdict {
 	v := l[0].try(offset, at, rec)
 	for _, r := range l[1:] {
@@ -51,7 +51,7 @@ func (r *route) try(offset, at int64, rec *fetch.Record) verdict {
 	return r.add(offset, at, rec.Key, rec.Value)
 }
 
-// better says that a record did better than another verdict says.
+// better says whether one verdict is better than another.
 func (v verdict) better(o verdict) bool {
 	rank := func(v verdict) int {
 		switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/stream/txn"
 )
@@ -21,13 +22,15 @@ type partition struct {
 	*Ingest
 	at         stage.Partition
 	membership *stage.Membership
-	kept       *stage.Latest[progressRecord]
+	kept       *stage.Latest[progress.Input]
 
 	reader   *fetch.Reader
 	routes   []*route
 	lanes    []lane // the routes that take events
 	base     int64
-	reported int64 // records below have been looked at before a restart
+	id       string // the topic's; "": not known
+	former   string // that of the topic which had the name before
+	reported int64  // records below were already seen before a restart
 	flushAt  time.Time
 	askAt    time.Time // when to ask for the partition count again
 	fewer    time.Time // since when the topic seems to have lost partitions
@@ -36,20 +39,21 @@ type partition struct {
 
 	forward      []txn.Record // bad and late records not copied yet
 	forwardBytes int
-	queue        []txn.Record // parts and marks not sent yet
+	copyAt       map[string]time.Time // when to try a topic again that took no copies
+	queue        []txn.Record         // parts and marks not sent yet
 	bytes        int
 	unseen       int // records added since the bags' size was looked at
 }
 
-// flushEvery is after how long what was read is written as parts: a restart reads about as much again.
+// flushEvery is the time between two writes of parts. A restart reads about that much again.
 const flushEvery = 30 * time.Second
 
 // askEvery is how often an idle partition asks how many partitions its topic has.
 const askEvery = 5 * time.Second
 
-// run reads until ctx ends. It returns early only with an error that waiting does not cure.
+// run reads until ctx ends. It returns early only with a permanent error.
 func (p *partition) run(ctx context.Context) error {
-	// The last progress is still written when ctx ends, unless the brokers take too long for it.
+	// The last progress is still written after ctx ends, unless the brokers take too long.
 	kept, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p.kept = stage.NewLatest(kept, p.keep)
 	defer func() {
@@ -68,10 +72,13 @@ func (p *partition) run(ctx context.Context) error {
 	return nil
 }
 
-// round reads one page and does what has become due.
+// round reads one page and does what is due.
 func (p *partition) round(ctx context.Context) error {
 	page, err := kafkaconn.Persist(ctx, p.Reading(p.at.Topic), p.reader.Poll)
 	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
+		if renewed, err := p.renewed(ctx, 0); renewed || err != nil {
+			return err
+		}
 		p.truncate(truncated.End)
 		return nil
 	}
@@ -103,11 +110,14 @@ func (p *partition) round(ctx context.Context) error {
 	if time.Now().After(p.askAt) {
 		p.recount(ctx)
 		p.askAt = time.Now().Add(askEvery)
+		if _, err := p.renewed(ctx, askEvery); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// skip goes on behind a batch that can't be read, if err is about one. Its records are lost, but nobody else's.
+// skip continues behind a batch that can't be read, if err is about one. Only its records are lost.
 func (p *partition) skip(err error) bool {
 	n, ok := p.reader.Skip(err)
 	if ok {
@@ -116,19 +126,19 @@ func (p *partition) skip(err error) bool {
 	return ok
 }
 
-// open finds where to begin: where the last worker has flushed, or, for a stream that has no progress, where its first
+// open finds where to begin: where the last worker has flushed or, for a stream without progress, where its first
 // window can begin.
 func (p *partition) open(ctx context.Context) error {
 	if err := p.count(ctx); err != nil {
 		return err
 	}
-	var before progressRecord
-	known, err := p.Progress.Read(ctx, progressKey(p.at), &before)
+	var before progress.Input
+	known, err := p.Progress.Read(ctx, progress.InputKey(p.at.Topic, p.at.Number), &before)
 	if err != nil {
 		return err
 	}
 	begin := before.Offset
-	p.base, p.reported = before.Base, before.Read
+	p.base, p.reported, p.id, p.former = before.Base, before.Read, before.TopicID, before.Former
 	for _, e := range p.Editions {
 		s := e.Stream
 		if s.Input.Topic != p.at.Topic {
@@ -140,7 +150,7 @@ func (p *partition) open(ctx context.Context) error {
 		}
 		r.traffic = p.traffic[s.Name]
 		p.routes = append(p.routes, r)
-		if sp, ok := before.Streams[r.key()]; ok {
+		if sp, ok := before.Streams[progress.StreamKey(r.stream.Name, r.edition)]; ok {
 			r.resume(sp)
 			continue
 		}
@@ -157,10 +167,15 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	p.lanes = lanes(p.routes)
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, begin)
+	if _, err := p.renewed(ctx, 0); err != nil {
+		return err
+	}
 	now := time.Now()
 	p.flushAt, p.askAt = now.Add(flushEvery), now.Add(askEvery)
 	for _, r := range p.routes {
-		p.mark(r, r.from) // says what is cut already
+		if err := p.mark(ctx, r, r.from); err != nil { // says what is cut already
+			return err
+		}
 	}
 	p.vanished()
 	p.progressed()
@@ -168,7 +183,7 @@ func (p *partition) open(ctx context.Context) error {
 	return p.send(ctx)
 }
 
-// progressed tells which window of each stream is the oldest that is not cut.
+// progressed reports the oldest window of each stream that is not cut.
 func (p *partition) progressed() {
 	for _, l := range p.lanes {
 		oldest := l[len(l)-1]
@@ -190,26 +205,31 @@ func (p *partition) close() {
 // position is the reader's, with the base.
 func (p *partition) position() int64 { return p.reader.Position() + p.base }
 
-// lose notes records that could not be read: they lie just below the position.
+// lose notes records just below the position that could not be read.
 func (p *partition) lose(n int64, why error) {
-	p.Metrics.Lost.WithLabelValues(p.at.Topic).Add(float64(n))
-	p.Log.Error("records are lost: the windows they may belong to will be marked incomplete",
+	p.missing(n)
+	p.Log.Error("records are lost: windows that they may belong to will be marked incomplete",
 		zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Int64("records", n), zap.Error(why))
+}
+
+// missing counts records that could not be read.
+func (p *partition) missing(n int64) {
+	p.Metrics.Lost.WithLabelValues(p.at.Topic).Add(float64(n))
 	for _, r := range p.routes {
 		r.lose(n)
 	}
 }
 
-// truncate goes on at the end of a log that lost records it had served (an unclean leader election, a topic made anew).
+// truncate goes on at the end of a log that lost records it had served, as after an unclean leader election.
 // What the bags hold of them stays counted. Offsets go on growing, by the base.
 func (p *partition) truncate(end int64) {
-	p.base += p.reader.Position() - end
+	p.base += p.reader.Position() - end + atLeast
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, end)
-	const atLeast = 1
-	p.lose(atLeast, errors.New("the partition ends before the position reached: the topic was recreated, or the brokers lost records"))
+	p.capCuts()
+	p.lose(atLeast, errors.New("the partition ends before the position already read: the topic was recreated, or the brokers lost records"))
 }
 
-// brokerAhead is how far ahead of its own time a broker lets a record's timestamp be, unless it is told otherwise.
+// brokerAhead is how far ahead of its own time a broker allows a record's timestamp by default.
 const brokerAhead = time.Hour
 
 // cut takes the partition's end as the cut of every window that has become due. While the clock is not to be relied upon
@@ -258,8 +278,7 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 	for _, l := range p.lanes {
 		for _, r := range l {
 			for r.reached(offset) {
-				p.mark(r, r.cuts[0].offset)
-				if err := p.sendIfMuch(ctx); err != nil {
+				if err := p.mark(ctx, r, r.cuts[0].offset); err != nil {
 					return err
 				}
 			}

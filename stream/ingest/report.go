@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/stream/episode"
 )
 
-// report brings the metrics up to date after a page.
+// report updates the metrics after a page.
 func (p *partition) report() {
 	m := p.Metrics
 	for _, r := range p.routes {
@@ -56,10 +56,10 @@ func (p *partition) cutWait() time.Duration {
 	return 0
 }
 
-// hungAfter is how long a cut may wait for an open transaction until somebody is told.
+// hungAfter is how long a cut may wait for an open transaction before it is logged.
 const hungAfter = 10 * time.Second
 
-// hung says which open transaction windows wait for, once for each.
+// hung logs each open transaction that windows wait for, once.
 func (p *partition) hung(ctx context.Context) {
 	begins := p.reader.LastStable()
 	if p.hanging >= 0 && (p.waiting.IsZero() || p.hanging != begins) {
@@ -71,10 +71,10 @@ func (p *partition) hung(ctx context.Context) {
 	}
 	who, err := p.Fetch.ProducerAt(ctx, p.at.Topic, p.at.Number, begins)
 	if err != nil {
-		return // it has ended just now, or the next look tells
+		return // it has just ended, or the next look will tell
 	}
 	p.hanging = begins
-	p.Monitor.Episodes.On(p.hungKey(), episode.Rule{}, fmt.Sprintf("windows wait for an open transaction on %s/%d", p.at.Topic, p.at.Number),
+	p.Monitor.Episodes.On(p.hungKey(), episode.Rule{}, fmt.Sprintf("windows are waiting for an open transaction on %s/%d", p.at.Topic, p.at.Number),
 		zap.Int64("producer_id", who.ID), zap.Int16("producer_epoch", who.Epoch), zap.Int64("offset", begins),
 		zap.Stringer("waiting", episode.Round(time.Since(p.waiting))), zap.String("to end it", fmt.Sprintf(
 			"kafka-transactions.sh abort --topic %s --partition %d --start-offset %d", p.at.Topic, p.at.Number, begins)))

@@ -8,6 +8,7 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )
 
@@ -24,7 +25,7 @@ type route struct {
 	bags map[int64]*slot // by the start of their slice
 	last *slot           // the slot of the event before: most events need no look-up
 
-	horizon int64 // events later than that are rejected, wherever a broker lets records claim any time: nothing waits for 2099
+	horizon int64 // later events are rejected, because some brokers accept any timestamp and no window should wait for 2099
 	from    int64 // records below are in parts, or need not be
 	through int64 // every window with End ≤ through is cut, and everything below its cut is in parts
 	cuts    []cut // taken and not reached yet, in order
@@ -36,7 +37,7 @@ type route struct {
 	fresh   tally // of the page, for traffic
 }
 
-// sayAgain is after how long a route with nothing to tell repeats what is cut, in case the log has lost it.
+// sayAgain is how often an idle route repeats what is cut, in case the log has lost it.
 const sayAgain = 10 * time.Minute
 
 // slot is the bag of one slice. Slices are as long as the step from one window to the next, so that every window is made
@@ -59,18 +60,18 @@ type counts struct {
 	rejected                          [codec.NumReasons]int
 }
 
-// verdict is what became of a record in one stream.
+// verdict is the result of a record in one stream.
 type verdict struct {
 	rejected codec.Reason // 0: not rejected
-	missing  bool         // the field that it was rejected for is not there
+	missing  bool         // the field that it was rejected for is missing
 	late     bool
-	history  bool // it is late since it was written before the stream's start
+	history  bool // it is late because it was written before the stream's start
 	before   bool // an earlier worker has counted it
 	clamped  bool // the value lies beyond the bounds
 }
 
 func newRoute(e control.Edition, h *windows.Hasher) (*route, error) {
-	decoder, err := codec.New(codecSpec(e.Stream))
+	decoder, err := codec.New(e.Stream.Codec())
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +82,8 @@ func newRoute(e control.Edition, h *windows.Hasher) (*route, error) {
 // finished says that every window of the edition is cut.
 func (r *route) finished() bool { return r.schedule.End != 0 && r.through >= r.schedule.End }
 
-// resume goes on where an earlier worker stopped.
-func (r *route) resume(p streamProgress) {
+// resume continues where an earlier worker stopped.
+func (r *route) resume(p progress.Stream) {
 	r.from, r.through = p.From, max(r.through, p.Through)
 }
 
@@ -170,9 +171,9 @@ func (r *route) cutAt(through, offset int64, partitions int) {
 // reached says that everything below the next cut has been read when the position is there.
 func (r *route) reached(position int64) bool { return len(r.cuts) > 0 && position >= r.cuts[0].offset }
 
-// flush empties the bags into parts, in the order of their slices, and gives the mark that ends them. What they hold
-// are the records below to. If to is the next cut, the mark cuts its windows.
-func (r *route) flush(to int64, origin windows.Origin, partitions int) (parts []windows.Part, mark windows.Mark) {
+// flush empties the bags into parts, in the order of their slices, and gives each of them to write. It returns the mark
+// that ends them. They hold the records below to. If to is the next cut, the mark cuts its windows.
+func (r *route) flush(to int64, origin windows.Origin, partitions int, write func(windows.Part) error) (mark windows.Mark, err error) {
 	origin.From, origin.To = r.from, max(r.from, to)
 	mark = windows.Mark{Origin: origin, Partitions: partitions, Lost: r.lost, After: r.through, Through: r.through}
 	if r.reached(to) {
@@ -184,15 +185,17 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int) (parts []
 	}
 	slices.Sort(mark.Slices)
 	for _, start := range mark.Slices {
-		s := r.bags[start]
-		parts = append(parts, windows.Part{Origin: origin, Slice: s.slice, Payload: s.bag.Seal(false)})
+		part := windows.Part{Origin: origin, Slice: r.bags[start].slice, Payload: r.bags[start].bag.Seal()}
 		delete(r.bags, start) // as soon as may be: a backlog's bags are large
+		if err := write(part); err != nil {
+			return mark, err
+		}
 	}
 	r.from, r.through, r.lost, r.last, r.marked = origin.To, mark.Through, 0, nil, time.Now()
-	return parts, mark
+	return mark, nil
 }
 
-// quiet says that a mark would tell nothing new.
+// quiet says whether a mark would tell nothing new.
 func (r *route) quiet(position int64, now time.Time) bool {
 	return (position <= r.from || r.finished()) && r.lost == 0 && now.Sub(r.marked) < sayAgain
 }
@@ -213,10 +216,4 @@ func floor(x, step int64) int64 {
 		q--
 	}
 	return q * step
-}
-
-func codecSpec(s *config.Stream) codec.Spec {
-	in := s.Input
-	return codec.Spec{Format: in.Format, User: in.User, Value: in.Value, Time: in.Time, Group: in.Group, Columns: in.Columns,
-		Delimiter: in.Delimiter, Groups: s.Groups, MaxFuture: in.MaxFuture, Grid: s.Grid}
 }

@@ -9,9 +9,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )
 
@@ -25,7 +27,7 @@ func testStream(t testing.TB) *config.Stream {
 		t.Fatal(err)
 	}
 	return &config.Stream{Name: "s", Groups: []string{""}, MaxGroups: 1, Grid: grid, Contribution: "last",
-		Input:  config.Input{Topic: "in", Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", MaxFuture: time.Hour},
+		Input:  config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", MaxFuture: time.Hour}},
 		Window: config.Window{Size: 4 * time.Second, Every: 2 * time.Second, Grace: time.Second}}
 }
 
@@ -66,7 +68,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 		var times []int64 // of the record at each offset
 		cuts := map[int64]int64{}
 		log, position, now := int64(0), int64(0), int64(0)
-		kept := []streamProgress{{Through: r.through}}
+		kept := []progress.Stream{{Through: r.through}}
 		send := func(message []byte) {
 			if err := gather.Add(message, log, time.Unix(0, now*second)); err != nil {
 				t.Fatal(err)
@@ -75,11 +77,14 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 		}
 		flush := func(to int64) {
 			attempt := windows.Origin{Stream: "s", Attempt: [16]byte{byte(log), byte(log >> 8)}}
-			parts, mark := r.flush(to, attempt, 1)
-			for _, p := range parts {
+			mark, err := r.flush(to, attempt, 1, func(p windows.Part) error {
 				for _, m := range p.Messages(1 << 20) {
 					send(m)
 				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
 			for w, more := r.schedule.After(mark.After); more && w.End <= mark.Through; w, more = r.schedule.After(w.End) {
 				if _, before := cuts[w.End]; !before {
@@ -87,7 +92,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 				}
 			}
 			send(mark.Message())
-			kept = append(kept, streamProgress{r.from, r.through})
+			kept = append(kept, progress.Stream{From: r.from, Through: r.through})
 		}
 		read := func() {
 			// A fetch never reaches beyond the end that a cut of the same moment would take.
@@ -143,10 +148,12 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			if st := gather.State("s", 0, w); !st.Ready || len(st.Incomplete) > 0 {
 				t.Fatalf("window ending %d stands at %+v", w.End/second, st)
 			}
-			merged := windows.NewMerger(windows.BagSpec{Groups: stream.Groups, MaxGroups: 1, Policy: stream.Contribution, Window: w, Hasher: hasher})
-			for _, h := range gather.Parts("s", 0, w) {
-				if err := merged.Add(h.Payload, h.Slice); err != nil {
-					t.Fatal(err)
+			merged := windows.NewMerger(windows.BagSpec{Groups: stream.Groups, MaxGroups: 1, Policy: stream.Contribution, Window: w, Hasher: hasher}, 1<<20)
+			for merged.Pass() {
+				for _, h := range gather.Parts("s", 0, w) {
+					if err := merged.Add(h.Payload, h.Slice); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 			got, want := int64(0), int64(0)

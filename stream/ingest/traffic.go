@@ -15,17 +15,17 @@ import (
 	"github.com/louver/louver/stream/episode"
 )
 
-// What is worth a warning. Each line is written when it begins, again every hour, and when it is over.
+// Warnings about traffic. Each is logged when it begins, again every hour, and when it is over.
 const (
-	// lookEvery is how often the last minute is looked at; slots of that length make up the minute.
+	// lookEvery is how often the last minute is checked. The minute consists of slots of that length.
 	lookEvery = 10 * time.Second
 	slots     = int(time.Minute / lookEvery)
 	// manyRejected and manyLate are shares of the events, manyClamped of those that count.
 	manyRejected, manyLate, manyClamped = 0.1, 0.1, 0.5
-	// calm is how many looks in a row must find nothing until it is over: five minutes.
+	// calm is how many checks in a row must find nothing before it is over: five minutes.
 	calm = 5 * slots
-	// firstQuiet is how long a process may read no event at all at its beginning, laterQuiet after others, unless a
-	// window is longer.
+	// firstQuiet is how long a new process may go without events, laterQuiet how long one that has read some. A
+	// window's length counts instead if it is longer.
 	firstQuiet, laterQuiet = time.Minute, 10 * time.Minute
 )
 
@@ -67,8 +67,8 @@ func (t *tally) add(o tally) {
 	}
 }
 
-// traffic watches what comes in of a stream, over all partitions that this process reads, and says what somebody should
-// look at. It is safe for concurrent use.
+// traffic watches a stream's events in all partitions that this process reads, and logs what needs attention. It is
+// safe for concurrent use.
 type traffic struct {
 	stream   *config.Stream
 	episodes *episode.Log
@@ -142,7 +142,7 @@ func (t *traffic) look(partitions int) {
 		printed("%d of %d values beyond the bounds in the last minute", minute.clamped, counted))
 }
 
-// judge begins, goes on with or ends what is wrong with the events.
+// judge begins, continues or ends a warning.
 func (t *traffic) judge(what string, wrong bool, line string) {
 	key := fmt.Sprintf("stream %s: events %s", t.stream.Name, what)
 	if wrong {
@@ -151,11 +151,11 @@ func (t *traffic) judge(what string, wrong bool, line string) {
 		return
 	}
 	if t.calm[what]++; t.calm[what] >= calm {
-		t.episodes.Over(key, fmt.Sprintf("stream %s: no longer many events %s", t.stream.Name, what))
+		t.episodes.Over(key, fmt.Sprintf("stream %s: few or no events %s now", t.stream.Name, what))
 	}
 }
 
-// quiet says when no event comes at all.
+// quiet warns if no events arrive at all.
 func (t *traffic) quiet(partitions int, empty bool) {
 	key := fmt.Sprintf("stream %s: no events", t.stream.Name)
 	after := firstQuiet
@@ -164,7 +164,7 @@ func (t *traffic) quiet(partitions int, empty bool) {
 	}
 	switch {
 	case !empty:
-		t.episodes.Over(key, fmt.Sprintf("stream %s: events come again", t.stream.Name))
+		t.episodes.Over(key, fmt.Sprintf("stream %s: events are arriving again", t.stream.Name))
 	case partitions == 0, !t.last.IsZero() && time.Now().After(t.last):
 		t.episodes.Forget(key)
 	default:

@@ -48,7 +48,7 @@ func TestTrafficLines(t *testing.T) {
 		}, []string{
 			`10s WARN stream web: 10 of 20 events rejected in the last minute (bad_user: field "client" is unusable)`,
 			`1h0m10s WARN stream web: 60 of 120 events rejected in the last minute (bad_user: field "client" is unusable)`,
-			`1h35m50s INFO stream web: no longer many events rejected`,
+			`1h35m50s INFO stream web: few or no events rejected now`,
 		}},
 		{"now and then", 3, 60, func(minute int) []tally {
 			if minute%3 == 0 {
@@ -70,7 +70,7 @@ func TestTrafficLines(t *testing.T) {
 			return nil
 		}, []string{
 			`12m10s WARN stream web: no events for 10m0s in the 1 partition of topic events that this process reads`,
-			`41m10s INFO stream web: events come again`,
+			`41m10s INFO stream web: events are arriving again`,
 		}},
 		{"somebody else reads", 0, 60, func(int) []tally { return nil }, nil},
 	} {

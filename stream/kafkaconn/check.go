@@ -11,14 +11,13 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 )
 
-// silentRefusals is how often in a row a broker may close the connection while
-// it checks credentials until that counts as a refusal: once can be chance.
+// silentRefusals is how often in a row a broker must close the connection while it checks credentials before that
+// counts as a refusal. Once can be chance.
 const silentRefusals = 3
 
-// Check asks the cluster for its metadata until it answers or ctx ends. An
-// error that another try would meet again (refused credentials, a certificate
-// that does not fit, TLS against a port without or the reverse) is returned at
-// once: see Refused. notify, if not nil, hears of the other failures.
+// Check asks the cluster for its metadata until it answers or ctx ends. An error that would happen again (refused
+// credentials, a wrong certificate, TLS on one side only) is returned at once: see Refused. notify, if not nil, is
+// called for other failures.
 func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 	silent := 0
 	_, err := Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
@@ -33,7 +32,7 @@ func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 			silent = 0
 		default:
 			if silent++; silent == silentRefusals {
-				return struct{}{}, fmt.Errorf("%w: the broker closed the connection over them: %w", kafka.SASLAuthenticationFailed, err)
+				return struct{}{}, fmt.Errorf("%w: the broker closed the connection because of them: %w", kafka.SASLAuthenticationFailed, err)
 			}
 		}
 		return struct{}{}, err
@@ -41,7 +40,7 @@ func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 	return err
 }
 
-// closed tells whether a connection was made and then lost.
+// closed says whether a connection was made and then lost.
 func closed(err error) bool {
 	var network *net.OpError
 	return ConnectionLost(err) && (!errors.As(err, &network) || network.Op != "dial")
@@ -63,7 +62,7 @@ func (c *Conn) ask(ctx context.Context) (undecided bool, err error) {
 	return w.undecided.Load(), err
 }
 
-// watched is a mechanism that knows whether its last exchange came to an end.
+// watched is a mechanism that knows whether its last exchange was completed.
 type watched struct {
 	sasl.Mechanism
 	undecided atomic.Bool

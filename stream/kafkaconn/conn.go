@@ -1,6 +1,5 @@
-// Package kafkaconn holds how one reaches a Kafka cluster: brokers, TLS, SASL
-// and the client id, built once and shared by everything that talks to Kafka,
-// and the one answer to "is this error worth another try?" (Retry).
+// Package kafkaconn connects to a Kafka cluster. Brokers, TLS, SASL and the client id are configured once and shared by
+// everything that talks to Kafka. Retry decides which errors are worth another attempt.
 package kafkaconn
 
 import (
@@ -16,8 +15,7 @@ import (
 
 // Config says how to reach a cluster.
 type Config struct {
-	// Brokers are host:port addresses to begin with; the rest of the cluster
-	// is found through them. Required.
+	// Brokers are the host:port addresses to contact first. The rest of the cluster is found through them. Required.
 	Brokers []string
 	// TLS switches on TLS when it is not nil. An empty ServerName means: the
 	// host that is dialled.
@@ -28,9 +26,8 @@ type Config struct {
 	ClientID string
 }
 
-// Limits of a connection. An attempt that takes longer than requestTimeout is
-// given up and, where it can be, made again: a broker that accepts and then
-// says nothing must not stop a stream.
+// Limits of a connection. An attempt that takes longer than requestTimeout is given up and, if possible, retried: a
+// broker that accepts a connection and then stays silent must not stop a stream.
 const (
 	dialTimeout    = 5 * time.Second
 	requestTimeout = 10 * time.Second
@@ -41,8 +38,8 @@ const (
 	keepAlive   = 30 * time.Second
 )
 
-// Conn is a way to a cluster, shared by all who use it and safe for concurrent
-// use. Nothing is dialled until the first request.
+// Conn is a connection to a cluster. It is shared by all users and safe for concurrent use. Nothing is dialled before
+// the first request.
 type Conn struct {
 	Brokers  []string
 	ClientID string
@@ -60,7 +57,7 @@ type Conn struct {
 	Contact *Contact
 }
 
-// New builds the way to a cluster. It fails when an address is not host:port.
+// New makes a Conn. It fails when an address is not host:port.
 func New(c Config) (*Conn, error) {
 	if len(c.Brokers) == 0 {
 		return nil, errors.New("no broker address is given: want at least one host:port")

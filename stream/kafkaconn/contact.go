@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Contact remembers which brokers this process talks to, when each one last sent something, and why it could not be
-// reached. It sees every connection of its [Conn], whoever opened it. It is safe for concurrent use.
+// Contact remembers which brokers this process talks to, when each one last sent something, and why one could not be
+// reached. It sees every connection of its [Conn]. It is safe for concurrent use.
 type Contact struct {
 	mu      sync.Mutex
 	brokers map[string]*Broker
 }
 
-// Broker is what is known of a broker's address.
+// Broker is what is known about a broker's address.
 type Broker struct {
 	Addr string
 	// Heard is when it last sent something; zero if it never did.
@@ -28,7 +28,7 @@ type Broker struct {
 	tried time.Time
 }
 
-// forgetAfter is how long a broker is remembered that nobody hears and nobody calls: it may have left the cluster.
+// forgetAfter is how long a broker is remembered after the last contact. It may have left the cluster.
 const forgetAfter = 10 * time.Minute
 
 // Brokers lists the brokers by address.
@@ -47,7 +47,7 @@ func (c *Contact) Brokers() []Broker {
 	return all
 }
 
-// note changes what is known of an address.
+// note changes what is known about an address.
 func (c *Contact) note(addr string, change func(*Broker)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ func (c *Contact) observe(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
-			if !errors.Is(context.Cause(ctx), context.Canceled) { // else it was given up, and says nothing of the broker
+			if !errors.Is(context.Cause(ctx), context.Canceled) { // otherwise the attempt was given up, which tells nothing about the broker
 				c.note(addr, func(b *Broker) { b.Failure, b.tried = err, time.Now() })
 			}
 			return nil, err
@@ -80,7 +80,7 @@ func (c *Contact) observe(dial dialFunc) dialFunc {
 	}
 }
 
-// observed is a connection that tells when its broker sends something.
+// observed is a connection that notes when its broker sends something.
 type observed struct {
 	net.Conn
 	contact *Contact

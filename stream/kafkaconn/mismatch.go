@@ -16,10 +16,9 @@ var ErrSpeaksTLS = errors.New("the port speaks TLS")
 // ErrSpeaksPlain says that a broker's port speaks no TLS and the configuration asks for it.
 var ErrSpeaksPlain = errors.New("the port speaks plain Kafka, without TLS")
 
-// mismatch finds out whether a broker's port speaks TLS where the configuration
-// has none, or the reverse. Seen from a request both are a connection that is
-// closed without a word. It returns an error only if a broker has answered in
-// the other language, and nil where that stays open.
+// mismatch finds out whether a broker's port speaks TLS although the configuration has none, or the reverse. In both
+// cases a request only sees that the connection was closed. mismatch returns an error only if a broker has answered in
+// the other protocol.
 func (c *Conn) mismatch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -33,7 +32,7 @@ func (c *Conn) mismatch(ctx context.Context) error {
 			continue
 		}
 		found := speaks(ctx, conn)
-		_ = conn.Close() // only asked
+		_ = conn.Close() // only a question
 		if found {
 			return fmt.Errorf("%s: %w", address, err)
 		}
@@ -41,7 +40,7 @@ func (c *Conn) mismatch(ctx context.Context) error {
 	return nil
 }
 
-// speaksTLS begins a handshake. Nothing is sent over it, so whose certificate it is does not matter.
+// speaksTLS begins a handshake. Nothing is sent over it, so the certificate does not matter.
 func speaksTLS(ctx context.Context, conn net.Conn) bool {
 	err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx)
 	var alert tls.AlertError

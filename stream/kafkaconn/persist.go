@@ -9,10 +9,9 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Persist calls f until it succeeds, fails with an error that did not come from
-// a broker, or ctx ends. It is for a service that has worked before: what a
-// broker refuses now, a right for example, it may grant later. It waits between
-// tries and notifies as Retry does; f has to limit its own time.
+// Persist calls f until it succeeds, fails with an error that did not come from a broker, or ctx ends. It is for a
+// service that has worked before: a right that a broker refuses now may be granted later. It waits between attempts and
+// notifies as Retry does. f has to limit its own time.
 func Persist[T any](ctx context.Context, notify func(error), f func(context.Context) (T, error)) (T, error) {
 	failed := false
 	return backoff.Retry(ctx, func() (T, error) {
@@ -32,9 +31,8 @@ func Persist[T any](ctx context.Context, notify func(error), f func(context.Cont
 		}))
 }
 
-// FromBroker tells whether err is a broker's answer or a broker that could not
-// be reached, and not about the very bytes that were sent: a record that is too
-// large stays so.
+// FromBroker says whether err is a broker's answer or means that no broker was reached. Errors about the sent bytes
+// themselves do not count, because a record that is too large stays too large.
 func FromBroker(err error) bool {
 	if errors.Is(err, kafka.MessageSizeTooLarge) || errors.Is(err, kafka.RecordListTooLarge) {
 		return false

@@ -16,11 +16,10 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Retry calls f until it succeeds, fails with an error that is not Retriable,
-// or ctx ends; between tries it waits, from 10 ms growing to 2 s, with jitter.
-// Each try has its own time limit of ten seconds. notify, if not nil, hears of
-// each failure that is going to be tried again, and of nil when a later try has
-// succeeded. When ctx ends, the error wraps both ctx's and the last failure.
+// Retry calls f until it succeeds, fails with an error that is not Retriable, or ctx ends; between tries it waits, from
+// 10 ms growing to 2 s, with jitter. Each attempt has its own time limit of ten seconds. notify, if not nil, is called
+// with each failure that will be retried, and with nil when a later attempt has succeeded. When ctx ends, the error
+// wraps both ctx's and the last failure.
 func Retry[T any](ctx context.Context, notify func(error), f func(context.Context) (T, error)) (T, error) {
 	var last error
 	res, err := backoff.Retry(ctx, func() (T, error) {
@@ -53,7 +52,7 @@ func Retry[T any](ctx context.Context, notify func(error), f func(context.Contex
 	return res, err
 }
 
-// NewBackOff is the schedule of waits that Retry uses, for loops of another form.
+// NewBackOff returns the schedule of waits that Retry uses, for other kinds of loops.
 func NewBackOff() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval = 10 * time.Millisecond
@@ -62,10 +61,9 @@ func NewBackOff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Retriable tells whether the same request may succeed later: the broker asks
-// for patience (a moved leader or coordinator, a transaction still ending),
-// or the connection failed before an answer came. In the second case the
-// request may have been carried out.
+// Retriable says whether the same request may succeed later. Either the broker's answer is temporary (a moved leader or
+// coordinator, a transaction that is still ending), or the connection failed before an answer came. In the second case
+// the request may have been carried out.
 func Retriable(err error) bool {
 	if Refused(err) {
 		return false
@@ -83,8 +81,8 @@ func Retriable(err error) bool {
 		ConnectionLost(err)
 }
 
-// ConnectionLost tells whether err came from the connection, not from a
-// broker's answer: whether the request was carried out is unknown.
+// ConnectionLost says whether err came from the connection and not from a broker's answer. Then it is unknown whether
+// the request was carried out.
 func ConnectionLost(err error) bool {
 	var network net.Error
 	var refused syscall.Errno
@@ -93,9 +91,8 @@ func ConnectionLost(err error) bool {
 		errors.As(err, &network) || errors.As(err, &refused)
 }
 
-// Refused tells whether the cluster refuses this client as such: wrong
-// credentials, a SASL mechanism that it does not offer, certificates that do
-// not fit, or TLS on one side alone.
+// Refused says whether the cluster refuses this client altogether: wrong credentials, a SASL mechanism that it does not
+// offer, a wrong certificate, or TLS on one side only.
 func Refused(err error) bool {
 	if errors.Is(err, ErrSpeaksTLS) || errors.Is(err, ErrSpeaksPlain) {
 		return true
@@ -116,8 +113,7 @@ func Refused(err error) bool {
 		errors.As(err, &verify) || errors.As(err, &alert) || errors.As(err, &record)
 }
 
-// Unauthorised tells whether err is a missing right on a topic, group,
-// transactional id or the cluster.
+// Unauthorised says whether err is a missing right on a topic, group, transactional id or the cluster.
 func Unauthorised(err error) bool {
 	for _, code := range []kafka.Error{kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed,
 		kafka.ClusterAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed} {
@@ -128,7 +124,7 @@ func Unauthorised(err error) bool {
 	return false
 }
 
-// Needs adds to an error about a missing right which one it is, and on what. Other errors stay as they are.
+// Needs names the right and the resource in an error about a missing right. Other errors stay as they are.
 func Needs(err error, operation, resource string) error {
 	var told *needs
 	if !Unauthorised(err) || errors.As(err, &told) {

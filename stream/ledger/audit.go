@@ -28,18 +28,23 @@ func comparePositions(a, b Position) int {
 
 // The faults that an audit finds.
 const (
-	EntryUnreadable  = "entry_unreadable"  // cannot be decoded, or does not add up in itself
+	EntryUnreadable  = "entry_unreadable"  // cannot be decoded, or contradicts itself
 	ChargedTwice     = "charged_twice"     // a second entry for one window of a stream
-	WrongSum         = "wrong_sum"         // spent or left are not what the entries before give
-	OverLimit        = "over_limit"        // paid, although it did not fit
-	WronglyWithheld  = "wrongly_withheld"  // withheld for its budget, although it fitted
-	OutputUnreadable = "output_unreadable" // no release of louver
-	OutputUnknown    = "output_unknown"    // no entry says it
-	OutputDiffers    = "output_differs"    // the entry says something else
+	WrongSum         = "wrong_sum"         // spent or left do not follow from the earlier entries
+	OverLimit        = "over_limit"        // paid although it did not fit
+	WronglyWithheld  = "wrongly_withheld"  // withheld for its budget although it fitted
+	OutputUnreadable = "output_unreadable" // not a record of louver
+	OutputUnknown    = "output_unknown"    // no entry has it
+	OutputDiffers    = "output_differs"    // the entry differs
 	OutputTwice      = "output_twice"      // committed a second time
+
+	CheckpointUnreadable = "checkpoint_unreadable" // cannot be decoded, or is not of this partition
+	CheckpointDiffers    = "checkpoint_differs"    // is not what the entries give
+
+	PriorDiffers = "prior_differs" // the measures of a window's draws are not what the entries before it give
 )
 
-// Fault is one thing that is wrong.
+// Fault is one mistake that was found.
 type Fault struct {
 	Kind string   `json:"kind"`
 	At   Position `json:"at"`
@@ -55,6 +60,10 @@ type Findings struct {
 	Entries int64 `json:"entries"`
 	Outputs int64 `json:"outputs"`
 	Matched int64 `json:"matched"`
+	// Checkpoints is how many checkpoints are what their entries give.
+	Checkpoints int64 `json:"checkpoints"`
+	// Priors is how many windows were drawn with the measures that the entries before them give.
+	Priors int64 `json:"priors"`
 	// Pending values wait for publication. Absent values have later ones of their stream already published: they have
 	// left the output topic by retention or compaction, or were never there.
 	Pending int64 `json:"pending"`
@@ -67,9 +76,10 @@ type Findings struct {
 // MostFaults is how many faults are listed.
 const MostFaults = 1000
 
-// Audit compares a ledger with the outputs. Feed it every committed record of the ledger, each partition in its order,
-// and of the output topics, in any order; then ask for [Audit.Findings]. Where both are still written, take the ends of
-// the output topics before those of the ledger: every output has then its entry among what is read.
+// Audit compares a ledger with its checkpoints and with the outputs. Feed it the checkpoints, then every committed record
+// of the ledger, each partition in its order, and of the output topics, in any order; then ask for [Audit.Findings]. If
+// the topics are still being written, take the ends of the output topics before those of the ledger, so that the entry of
+// every output is read.
 //
 // It keeps a hash for each value, not the values. An Audit is not safe for concurrent use.
 type Audit struct {
@@ -78,12 +88,17 @@ type Audit struct {
 	early    map[digest]sighting // outputs that were read before their entry
 	windows  []window
 	deferred map[string][]booking // entries of budgets that continue another, which may be read later
+	proofs   map[int]*proof       // of the partitions whose checkpoint is still to be compared
 	findings Findings
+
+	// Learner computes the measures of adaptive draws anew; nil: they are not compared. Set it before the first entry.
+	Learner  Learner
+	learning map[int]*learning // by partition
 }
 
 type digest [16]byte
 
-// promise is what an entry says of one output.
+// promise is what an entry says about one output.
 type promise struct {
 	content digest
 	window  int32
@@ -108,7 +123,7 @@ type booking struct {
 
 // NewAudit begins an audit.
 func NewAudit() *Audit {
-	return &Audit{books: NewBooks(), expected: map[digest]*promise{}, early: map[digest]sighting{}, deferred: map[string][]booking{}}
+	return &Audit{books: NewBooks(), expected: map[digest]*promise{}, early: map[digest]sighting{}, deferred: map[string][]booking{}, proofs: map[int]*proof{}, learning: map[int]*learning{}}
 }
 
 func (a *Audit) fault(kind string, at Position, format string, args ...any) {
@@ -135,6 +150,8 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 		return
 	}
 	a.expect(e, records)
+	a.prove(at, e, value)
+	a.learn(at, e)
 	e.Groups = nil
 	if len(e.Continues) > 0 || len(a.deferred[e.Budget]) > 0 {
 		a.deferred[e.Budget] = append(a.deferred[e.Budget], booking{e, at})
@@ -149,7 +166,7 @@ func (a *Audit) expect(e Entry, records []Record) {
 	for _, r := range records {
 		id := identify(r.Topic, r.id())
 		if a.expected[id] != nil {
-			continue // charged twice, which is found in the books: the first entry is what the window is
+			continue // charged twice, which the books find; the first entry counts
 		}
 		p := &promise{content: contentOf(r.Key, r.Value), window: w}
 		a.expected[id] = p
@@ -188,7 +205,7 @@ func (a *Audit) Output(at Position, key, value []byte) {
 		return
 	}
 	if before, found := a.early[id]; found {
-		a.fault(OutputTwice, at, "%s was there at %s", o.ID, before.at)
+		a.fault(OutputTwice, at, "%s was already published at %s", o.ID, before.at)
 		return
 	}
 	a.early[id] = s
@@ -223,7 +240,7 @@ func contentOf(key, value []byte) digest {
 func (a *Audit) book(b booking) {
 	e := b.entry
 	if a.books.Has(e.Stream, e.Epoch, e.WindowEnd) {
-		a.fault(ChargedTwice, b.at, "%s: has an entry already", e.name())
+		a.fault(ChargedTwice, b.at, "%s: already has an entry", e.name())
 	}
 	again := e
 	if err := a.books.Settle(&again); err != nil {
@@ -232,9 +249,9 @@ func (a *Audit) book(b booking) {
 	}
 	switch {
 	case e.Reason == "" && again.Reason != "":
-		a.fault(OverLimit, b.at, "%s: budget %q cannot pay it within epsilon %s per %s", e.name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
+		a.fault(OverLimit, b.at, "%s: budget %q cannot pay for it within epsilon %s per %s", e.name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
 	case e.Reason != "" && again.Reason == "":
-		a.fault(WronglyWithheld, b.at, "%s: budget %q could pay it within epsilon %s per %s", e.name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
+		a.fault(WronglyWithheld, b.at, "%s: budget %q could pay for it within epsilon %s per %s", e.name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
 	}
 	standing, err := a.books.Standing(e)
 	if err == nil {
@@ -256,24 +273,25 @@ func (a *Audit) compareStanding(b booking, want Standing) {
 		{"budget_epsilon_spent", got.BudgetSpent, want.BudgetSpent},
 	} {
 		if g, w := text(c.got), text(c.want); g != w {
-			a.fault(WrongSum, b.at, "%s: %s is %s, the entries give %s", b.entry.name(), c.name, g, w)
+			a.fault(WrongSum, b.at, "%s: %s is %s, but the entries add up to %s", b.entry.name(), c.name, g, w)
 		}
 	}
 	if got.WindowsLeft != want.WindowsLeft {
-		a.fault(WrongSum, b.at, "%s: budget_windows_left is %d, the entries give %d", b.entry.name(), got.WindowsLeft, want.WindowsLeft)
+		a.fault(WrongSum, b.at, "%s: budget_windows_left is %d, but the entries give %d", b.entry.name(), got.WindowsLeft, want.WindowsLeft)
 	}
 }
 
 // Findings ends the audit.
 func (a *Audit) Findings() Findings {
 	a.bookDeferred()
+	a.unproven()
 	var unknown []Position
 	for _, s := range a.early {
 		unknown = append(unknown, s.at)
 	}
 	slices.SortFunc(unknown, comparePositions)
 	for _, at := range unknown {
-		a.fault(OutputUnknown, at, "no ledger entry says it")
+		a.fault(OutputUnknown, at, "no ledger entry has it")
 	}
 	clear(a.early)
 	a.findings.Pending, a.findings.Absent = a.unpublished()
@@ -284,7 +302,8 @@ func (a *Audit) Findings() Findings {
 	return a.findings
 }
 
-// unpublished counts the values that were not seen, by whether their stream has gone on since.
+// unpublished counts the values that were not seen: as absent if their stream has published later ones, else as
+// pending.
 func (a *Audit) unpublished() (pending, absent int64) {
 	latest := map[string]int64{}
 	for _, w := range a.windows {
@@ -302,7 +321,7 @@ func (a *Audit) unpublished() (pending, absent int64) {
 	return pending, absent
 }
 
-// bookDeferred books the entries of budgets that continue others, each after those that it continues.
+// bookDeferred books the entries of budgets that continue others, after the entries of those.
 func (a *Audit) bookDeferred() {
 	for len(a.deferred) > 0 {
 		name := a.readyBudget()
@@ -330,6 +349,11 @@ func (a *Audit) readyBudget() string {
 		}
 	}
 	return names[0]
+}
+
+// equal says that two standings are the same.
+func (s Standing) equal(t Standing) bool {
+	return text(s.StreamSpent) == text(t.StreamSpent) && text(s.BudgetSpent) == text(t.BudgetSpent) && s.WindowsLeft == t.WindowsLeft
 }
 
 // text is a sum for people.

@@ -152,14 +152,14 @@ func TestAuditFindsEachFault(t *testing.T) {
 		}, []string{OutputUnreadable}, "louver.release.v1"},
 		{"a charge is missing: its entry is gone", func(l *logs) {
 			l.entries = slices.DeleteFunc(l.entries, func(e Entry) bool { return e.Stream == "old" && e.WindowEnd.Equal(epoch.Add(6*time.Minute)) })
-		}, []string{OutputUnknown, WrongSum, WronglyWithheld}, "budget_epsilon_spent is 1.5, the entries give 1.3"},
+		}, []string{OutputUnknown, WrongSum, WronglyWithheld}, "budget_epsilon_spent is 1.5, but the entries add up to 1.3"},
 		{"a window is charged twice", func(l *logs) {
 			l.entries = append(l.entries, *l.entry("old", 5))
-		}, []string{ChargedTwice, WrongSum}, "has an entry already"},
+		}, []string{ChargedTwice, WrongSum}, "already has an entry"},
 		{"the stream's sum is wrong", func(l *logs) {
 			e := l.entry("s", 2)
 			l.restate(e, func() { e.Standing.StreamSpent = some("0.1") })
-		}, []string{WrongSum}, "stream_epsilon_spent is 0.1, the entries give 0.4"},
+		}, []string{WrongSum}, "stream_epsilon_spent is 0.1, but the entries add up to 0.4"},
 		{"the budget's sum is wrong", func(l *logs) {
 			e := l.entry("s", 2)
 			l.restate(e, func() { e.Standing.BudgetSpent = some("0.1") })
@@ -167,7 +167,7 @@ func TestAuditFindsEachFault(t *testing.T) {
 		{"the windows left are wrong", func(l *logs) {
 			e := l.entry("s", 0)
 			l.restate(e, func() { e.Standing.WindowsLeft = 99 })
-		}, []string{WrongSum}, "budget_windows_left is 99, the entries give 4"},
+		}, []string{WrongSum}, "budget_windows_left is 99, but the entries give 4"},
 		{"paid over the limit", func(l *logs) {
 			e := l.entry("u", 3)
 			if e.Reason != BudgetExhausted {
@@ -178,7 +178,7 @@ func TestAuditFindsEachFault(t *testing.T) {
 				e.Standing.StreamSpent = ptr(e.Standing.StreamSpent.Add(dec("0.3")))
 				e.Standing.BudgetSpent = ptr(e.Standing.BudgetSpent.Add(dec("0.3")))
 			})
-		}, []string{OverLimit, WrongSum}, "cannot pay it within epsilon 1 per 4m"},
+		}, []string{OverLimit, WrongSum}, "cannot pay for it within epsilon 1 per 4m"},
 		{"withheld without need", func(l *logs) {
 			e := l.entry("old", 5)
 			l.restate(e, func() {
@@ -187,7 +187,7 @@ func TestAuditFindsEachFault(t *testing.T) {
 				e.Standing.BudgetSpent = ptr(e.Standing.BudgetSpent.Sub(dec("0.2")))
 				e.Standing.WindowsLeft++
 			})
-		}, []string{WronglyWithheld, WrongSum}, "could pay it"},
+		}, []string{WronglyWithheld, WrongSum}, "could pay for it"},
 	} {
 		for _, outputsFirst := range []bool{false, true} {
 			l := healthy(t)
@@ -276,7 +276,7 @@ func TestFindingsGolden(t *testing.T) {
 	a := NewAudit()
 	a.Output(Position{"s.out", 1, 7}, nil, []byte(`{}`))
 	got, err := json.Marshal(a.Findings())
-	want := `{"ok":false,"entries":0,"outputs":1,"matched":0,"pending":0,"absent":0,"fault_count":1,"faults":[` +
+	want := `{"ok":false,"entries":0,"outputs":1,"matched":0,"checkpoints":0,"priors":0,"pending":0,"absent":0,"fault_count":1,"faults":[` +
 		`{"kind":"output_unreadable","at":{"topic":"s.out","partition":1,"offset":7},"what":"want JSON of schema louver.release.v1 with an id"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)

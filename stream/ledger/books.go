@@ -12,27 +12,44 @@ import (
 )
 
 // Books is the fold of ledger entries, in the ledger's order: which windows are decided, and what each budget has been
-// charged. They are kept from public figures alone.
+// charged. They are computed from public figures alone.
 //
 // Books are not safe for concurrent use.
 type Books struct {
 	streams  map[string]*streamBook
 	accounts map[string]*budget.Account
+	// continues are the budgets that a budget took over, as far as entries named them; elsewhere are the accounts of some
+	// that are kept in other books.
+	continues map[string][]string
+	elsewhere map[string]*budget.Account
 }
 
 type streamBook struct {
 	ends   map[uint32][]int64 // of the windows decided, by epoch, Unix nanoseconds, sorted
 	latest Entry              // the last entry, without its groups
-	// unpaid is the end of the first of the windows that have been withheld without a break up to the last; zero: none is.
+	// unpaid is the end of the first window of the unbroken run of withheld ones up to the last; zero: the last was
+	// paid.
 	unpaid time.Time
 }
 
 // NewBooks opens empty books.
 func NewBooks() *Books {
-	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}}
+	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
+		elsewhere: map[string]*budget.Account{}}
 }
 
-// Add folds the next entry. A window that is there already is charged again: what was drawn twice was paid twice.
+// Elsewhere says that the account of a budget is kept in other books, for the budgets here that continue it.
+func (b *Books) Elsewhere(name string, other *Books) {
+	account := other.open(name)
+	b.elsewhere[name] = account
+	for heir, old := range b.continues {
+		if slices.Contains(old, name) {
+			b.accounts[heir].Continue(account)
+		}
+	}
+}
+
+// Add folds the next entry. A window that is already there is charged again, because a second draw costs again.
 func (b *Books) Add(e Entry) error {
 	charge, err := e.Charge()
 	if err != nil {
@@ -64,12 +81,23 @@ func (b *Books) Add(e Entry) error {
 func (b *Books) account(e Entry) *budget.Account {
 	a := b.open(e.Budget)
 	a.SetLimit(e.Limit)
-	for _, old := range e.Continues {
-		if old != e.Budget {
-			a.Continue(b.open(old))
-		}
-	}
+	b.continued(e.Budget, e.Continues)
 	return a
+}
+
+// continued notes that a budget took over others.
+func (b *Books) continued(name string, old []string) {
+	for _, old := range old {
+		if old == name || slices.Contains(b.continues[name], old) {
+			continue
+		}
+		b.continues[name] = append(b.continues[name], old)
+		account := b.elsewhere[old]
+		if account == nil {
+			account = b.open(old)
+		}
+		b.accounts[name].Continue(account)
+	}
 }
 
 func (b *Books) open(name string) *budget.Account {
@@ -121,18 +149,30 @@ func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Standing says how the books would stand after an entry that is not added yet.
+// Standing returns the state of the books after an entry that is not added yet.
 func (b *Books) Standing(e Entry) (Standing, error) {
 	charge, err := e.Charge()
 	if err != nil {
 		return Standing{}, err
 	}
-	a := b.account(e)
+	return b.standing(e, charge), nil
+}
+
+// standing says how the books stand at an entry, with the charges in plus taken as added.
+func (b *Books) standing(e Entry, plus ...budget.Charge) Standing {
+	a, end := b.account(e), e.WindowEnd.UnixNano()
 	return Standing{
-		StreamSpent: epsilon(a.StreamTotal(e.Stream, charge)),
-		BudgetSpent: epsilon(a.Spent(charge.End, charge)),
-		WindowsLeft: a.WindowsLeft(e.Price, charge.End, charge),
-	}, nil
+		StreamSpent: epsilon(a.StreamTotal(e.Stream, plus...)),
+		BudgetSpent: epsilon(a.Spent(end, plus...)),
+		WindowsLeft: a.WindowsLeft(e.Price, end, plus...),
+	}
+}
+
+// complete says that the books have the accounts of all budgets that the entry's budget continues.
+func (b *Books) complete(e Entry) bool {
+	return !slices.ContainsFunc(e.Continues, func(old string) bool {
+		return b.elsewhere[old] == nil && (b.accounts[old] == nil || b.accounts[old].Limit().Equal(budget.Limit{}))
+	})
 }
 
 func epsilon(s budget.Spending) *decimal.Decimal {
@@ -142,7 +182,7 @@ func epsilon(s budget.Spending) *decimal.Decimal {
 	return &s.Epsilon
 }
 
-// Has tells whether the stream's window that ends at a moment is decided: released, or withheld.
+// Has says whether the stream's window that ends at a moment is decided: released, or withheld.
 func (b *Books) Has(stream string, epoch uint32, end time.Time) bool {
 	s := b.streams[stream]
 	if s == nil {
@@ -162,7 +202,7 @@ func (b *Books) Last(stream string, epoch uint32) (time.Time, bool) {
 	return time.Unix(0, ends[len(ends)-1]).UTC(), true
 }
 
-// Account is the account of a budget; nil if nothing is known of it. The caller must not charge it.
+// Account is the account of a budget, or nil if it is unknown. The caller must not charge it.
 func (b *Books) Account(name string) *budget.Account { return b.accounts[name] }
 
 // Streams are the names of the streams with entries, sorted.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
 )
 
 // plan is a stream of windows of a minute in a budget of its own.
@@ -29,7 +30,7 @@ func (p plan) entry(n int) Entry {
 		App: "louver", Stream: p.stream, Budget: p.budget, Input: p.stream + ".in", Output: p.stream + ".out",
 		WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end.Add(time.Second), ReleasedAt: end.Add(2 * time.Second),
 		Every: time.Minute, Limit: p.limit, Continues: strings.Fields(p.continues),
-		Price:    []budget.Item{{Cost: budget.Cost{Kind: budget.BoundedRange, Epsilon: dec(p.epsilon)}, Times: 1}},
+		Price:    []budget.Item{{Promise: privacy.NewBoundedRange(dec(p.epsilon)), Times: 1}},
 		Releases: []Release{{Name: "p50", Statistic: "median", P: some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: dec(p.epsilon)}},
 		Groups:   []Group{{}},
 	}
@@ -178,6 +179,28 @@ func TestContinuedBudget(t *testing.T) {
 	settle(t, only, plan{stream: "s", budget: "new", epsilon: "1", limit: limit("1", 0), continues: "unheard-of"}.entry(0))
 	if got := only.Budgets(); !cmp.Equal(got, []string{"new"}) {
 		t.Errorf("budgets %v, want only those with entries", got)
+	}
+}
+
+// TestContinuedElsewhere: what a budget of another partition was charged counts for the budget here that continues it,
+// whichever of the two is known first.
+func TestContinuedElsewhere(t *testing.T) {
+	old := plan{stream: "s", budget: "old", epsilon: "0.6", limit: limit("1", 0)}
+	renamed := plan{stream: "s", budget: "new", epsilon: "0.3", limit: limit("1", 0), continues: "old"}
+	elsewhere := NewBooks()
+	settle(t, elsewhere, old.entry(0))
+	for _, first := range []bool{true, false} {
+		b := NewBooks()
+		if first {
+			b.Elsewhere("old", elsewhere)
+		}
+		settle(t, b, renamed.entry(1))
+		if !first {
+			b.Elsewhere("old", elsewhere)
+		}
+		if e := settle(t, b, renamed.entry(2)); e.Reason != BudgetExhausted {
+			t.Errorf("known first %v: %q, %+v; want 0.6 there and 0.3 here to leave too little", first, e.Reason, e.Standing)
+		}
 	}
 }
 

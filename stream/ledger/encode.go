@@ -11,13 +11,9 @@ import (
 	"github.com/louver/louver/budget"
 )
 
-// ErrUnreadable marks an entry that cannot be read, or that does not add up. Nothing may be released without knowing
-// what it charged: it calls for a privacy stop.
+// ErrUnreadable marks an entry that cannot be read or contradicts itself. Nothing may be released while it is unknown
+// what the entry charged, so it calls for a privacy stop.
 var ErrUnreadable = errors.New("ledger entry unreadable")
-
-// version is that of the entries written here. A change that an older reader would misread needs another number;
-// a new optional field does not.
-const version = 1
 
 // stored is an entry as it stands in the ledger. Decimals are text, times RFC 3339 in whole seconds.
 type stored struct {
@@ -43,11 +39,12 @@ type stored struct {
 	Charge storedCharge  `json:"charge"`
 	Price  []budget.Item `json:"price,omitempty"`
 	// Incomplete: an older reader misses the mark and nothing else.
-	Incomplete bool      `json:"incomplete,omitempty"`
-	Releases   []Release `json:"releases"`
-	Groups     []Group   `json:"groups"`
-	Standing   Standing  `json:"books"`
-	Prior      *Prior    `json:"prior,omitempty"`
+	Incomplete   bool      `json:"incomplete,omitempty"`
+	IncompleteIn []int     `json:"incomplete_in,omitempty"`
+	Releases     []Release `json:"releases"`
+	Groups       []Group   `json:"groups"`
+	Standing     Standing  `json:"books"`
+	Prior        *Prior    `json:"prior,omitempty"`
 }
 
 // names are written as one string where there is one: earlier versions wrote no more, and read nothing else.
@@ -85,7 +82,7 @@ type storedCharge struct {
 // second is a time in whole seconds, UTC.
 type second struct{ time.Time }
 
-// whole drops what is finer than a second: nothing finer than the public schedule leaves.
+// whole drops fractions of a second: nothing finer than the public schedule may leave.
 func whole(t time.Time) second { return second{t.UTC().Truncate(time.Second)} }
 
 func (s second) String() string               { return s.Format(time.RFC3339) }
@@ -107,30 +104,39 @@ func (e Entry) Encode() ([]byte, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	price, err := budget.Canonical(e.Price)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.name(), err)
-	}
-	charge, err := e.Charge()
+	s, err := e.stored()
 	if err != nil {
 		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+func (e Entry) stored() (stored, error) {
+	price, err := budget.Canonical(e.Price)
+	if err != nil {
+		return stored{}, fmt.Errorf("%s: %w", e.name(), err)
+	}
+	price, version := storedCosts(price)
+	charge, err := e.Charge()
+	if err != nil {
+		return stored{}, err
 	}
 	s := stored{
 		Version: version, Format: e.Format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output, Epoch: e.Epoch,
 		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt), ReleasedAt: whole(e.ReleasedAt),
 		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: ok, Reason: e.Reason,
 		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
-		Charge:     storedCharge{charge.Epsilon, charge.Delta, charge.Items},
-		Incomplete: e.Incomplete, Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
+		Charge:     storedCharge{charge.Epsilon, charge.Delta, price},
+		Incomplete: e.Incomplete, IncompleteIn: e.IncompleteIn, Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
 	}
 	if !e.Until.IsZero() {
 		until := whole(e.Until)
 		s.Until = &until
 	}
 	if e.Reason != "" {
-		s.Status, s.Price = withheld, price
+		s.Status, s.Price, s.Charge.Items = withheld, price, nil
 	}
-	return json.Marshal(s)
+	return s, nil
 }
 
 // Decode reads what Encode wrote. Every error is an [ErrUnreadable].
@@ -143,42 +149,18 @@ func Decode(value []byte) (Entry, error) {
 }
 
 func decode(value []byte) (Entry, error) {
-	var head struct {
-		Version *int `json:"v"`
-	}
-	if err := json.Unmarshal(value, &head); err != nil {
-		return Entry{}, err
-	}
-	if head.Version == nil || *head.Version != version {
-		return Entry{}, fmt.Errorf("format version %s, want %d: it was written by another release of louver", versionText(head.Version), version)
-	}
 	var s stored
-	if err := json.Unmarshal(value, &s); err != nil {
+	// Also where another release wrote fields of other types, the version is read.
+	err := json.Unmarshal(value, &s)
+	if (err == nil || s.Version != 0) && (s.Version < oldest || s.Version > newest) {
+		return Entry{}, fmt.Errorf("format version %s, want %d to %d: it was written by another release of louver", versionText(s.Version), oldest, newest)
+	}
+	if err != nil {
 		return Entry{}, err
 	}
-	e := Entry{
-		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, Epoch: s.Epoch,
-		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
-		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
-		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
-	}
-	if s.Until != nil {
-		e.Until = s.Until.UTC()
-	}
-	var err error
-	if e.Every, err = time.ParseDuration(s.Every); err != nil {
-		return Entry{}, fmt.Errorf("%s: every: %w", e.name(), err)
-	}
-	if e.Limit.Per, err = budget.ParsePer(s.Limit.Per); err != nil {
-		return Entry{}, fmt.Errorf("%s: limit: %w", e.name(), err)
-	}
-	switch {
-	case s.Status == ok && s.Reason == "" && len(s.Price) == 0:
-		e.Price = s.Charge.Items
-	case s.Status == withheld && s.Reason == BudgetExhausted && len(s.Charge.Items) == 0:
-		e.Price = s.Price
-	default:
-		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price", e.name(), s.Status, s.Reason)
+	e, err := s.entry()
+	if err != nil {
+		return Entry{}, err
 	}
 	if err := e.check(); err != nil {
 		return Entry{}, err
@@ -194,14 +176,43 @@ func decode(value []byte) (Entry, error) {
 	return e, nil
 }
 
-func versionText(v *int) string {
-	if v == nil {
-		return "missing"
+// entry is what is stored, before it is checked.
+func (s stored) entry() (Entry, error) {
+	e := Entry{
+		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, Epoch: s.Epoch,
+		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
+		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
+		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
 	}
-	return fmt.Sprint(*v)
+	if s.Until != nil {
+		e.Until = s.Until.UTC()
+	}
+	var err error
+	if e.Every, err = time.ParseDuration(s.Every); err != nil {
+		return Entry{}, fmt.Errorf("%s: every: %w", e.name(), err)
+	}
+	if e.Limit.Per, err = budget.ParsePer(s.Limit.Per); err != nil {
+		return Entry{}, fmt.Errorf("%s: limit: %w", e.name(), err)
+	}
+	switch {
+	case s.Status == ok && s.Reason == "" && len(s.Price) == 0:
+		e.Price = readCosts(s.Charge.Items, s.Version)
+	case s.Status == withheld && s.Reason == BudgetExhausted && len(s.Charge.Items) == 0:
+		e.Price = readCosts(s.Price, s.Version)
+	default:
+		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price", e.name(), s.Status, s.Reason)
+	}
+	return e, nil
 }
 
-// name says which entry it is, for errors.
+func versionText(v int) string {
+	if v == 0 {
+		return "missing"
+	}
+	return fmt.Sprint(v)
+}
+
+// name identifies the entry in errors.
 func (e Entry) name() string {
 	return fmt.Sprintf("stream %q, window of %s", e.Stream, whole(e.WindowStart))
 }

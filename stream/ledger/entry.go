@@ -49,6 +49,8 @@ type Entry struct {
 	Reason string
 	// Incomplete says that part of the window's input was lost before it was released.
 	Incomplete bool
+	// IncompleteIn are the partitions of the input of which something was lost, as far as they are known.
+	IncompleteIn []int
 	// Releases describe the values, in the order in which they stand in each group.
 	Releases []Release
 	// Groups are the public groups, in their order; one group "" if the stream has none.
@@ -178,7 +180,7 @@ func Error(size float64) *decimal.Decimal {
 	})
 }
 
-// RankError turns an error in ranks into a figure, rounded up to one decimal; nil for NaN and infinities.
+// RankError turns an error in ranks into a figure, rounded up to one decimal. It is nil for NaN and infinities.
 func RankError(ranks float64) *decimal.Decimal {
 	return figure(ranks, func(d decimal.Decimal) decimal.Decimal { return d.RoundCeil(1) })
 }

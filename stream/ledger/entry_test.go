@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
 )
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
@@ -40,8 +42,8 @@ func exampleEntry() Entry {
 		Limit:     budget.Limit{Epsilon: dec("24"), Per: 24 * time.Hour},
 		Continues: []string{"visitors"},
 		Price: []budget.Item{
-			{Cost: budget.Cost{Kind: budget.Pure, Epsilon: dec("0.15")}, Times: 1},
-			{Cost: budget.Cost{Kind: budget.BoundedRange, Epsilon: dec("0.1")}, Times: 1},
+			{Promise: privacy.NewPure(dec("0.15")), Times: 1},
+			{Promise: privacy.NewBoundedRange(dec("0.1")), Times: 1},
 		},
 		Releases: []Release{
 			{Name: "tail.p99", Statistic: "quantile", P: some("0.99"), Mechanism: "joint", Unit: "ms", Epsilon: dec("0.1")},
@@ -97,8 +99,8 @@ func TestDecodeGivesBackTheEntry(t *testing.T) {
 	paid.Groups[0].Values[0].Smoothed.Low = nil
 	paid.Limit.Delta = dec("0.000001")
 	paid.Price = append(paid.Price,
-		budget.Item{Cost: budget.Cost{Kind: budget.ZCDP, Epsilon: dec("1"), Rho: dec("0.5")}, Times: 2},
-		budget.Item{Cost: budget.Cost{Kind: budget.Approximate, Epsilon: dec("1"), Delta: dec("1e-9")}, Times: 2})
+		budget.Item{Promise: privacy.NewZCDP(dec("1")), Times: 2},
+		budget.Item{Promise: privacy.NewApproximate(dec("1"), dec("1e-9")), Times: 2})
 	for name, e := range map[string]Entry{"example": exampleEntry(), "withheld": withheld, "with everything": paid} {
 		value := encode(t, e)
 		got, err := Decode(value)
@@ -112,6 +114,57 @@ func TestDecodeGivesBackTheEntry(t *testing.T) {
 		if again := encode(t, got); string(again) != string(value) {
 			t.Errorf("%s: encoded again it is\n%s, not\n%s", name, again, value)
 		}
+	}
+}
+
+// What earlier releases wrote is read for ever: a cost that says no ρ has the one that was charged then. It is written
+// again as it stands, so that a process of such a release can go on reading what this one writes.
+func TestVersion1(t *testing.T) {
+	const items = `[{"kind":"pure","epsilon":"0.15","times":1},{"kind":"bounded_range","epsilon":"0.1","times":1}]`
+	for _, c := range []struct{ name, written, rho string }{
+		{"pure", `{"kind":"pure","epsilon":"0.25","times":1}`, "0.03125"},
+		{"pure of more than 2", `{"kind":"pure","epsilon":"3","times":1}`, "4.5"},
+		{"pure of pieces", `{"kind":"pure","epsilon":"0.25","rho":"0.014","times":2}`, "0.014"},
+		{"a small bounded range", `{"kind":"bounded_range","epsilon":"0.4","times":1}`, "0.02"},
+		{"a large bounded range", `{"kind":"bounded_range","epsilon":"3","times":1}`, "1.007505619866957"},
+		{"zcdp", `{"kind":"zcdp","epsilon":"1","rho":"0.5","times":1}`, "0.5"},
+		{"approximate", `{"kind":"approximate","epsilon":"1","delta":"0.000000001","times":1}`, "0"},
+	} {
+		var item budget.Item
+		if err := json.Unmarshal([]byte(c.written), &item); err != nil {
+			t.Fatal(err)
+		}
+		sum, times := item.Epsilon.Mul(decimal.NewFromInt(item.Times)), decimal.NewFromInt(item.Times)
+		value := strings.NewReplacer(items, "["+c.written+"]", `"charge":{"epsilon":"0.25","delta":"0"`,
+			fmt.Sprintf(`"charge":{"epsilon":"%s","delta":"%s"`, sum, item.Delta.Mul(times))).Replace(exampleStored)
+		e, err := Decode([]byte(value))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := e.Price[0].Rho; got.String() != c.rho {
+			t.Errorf("%s: ρ = %s, want %s", c.name, got, c.rho)
+		}
+		if again := string(encode(t, e)); again != value {
+			t.Errorf("%s: encoded again it is\n%s, not\n%s", c.name, again, value)
+		}
+	}
+}
+
+// Where version 1 would charge another ρ, the entry is of version 2, in which every cost says its own.
+func TestVersion2(t *testing.T) {
+	e := exampleEntry()
+	e.Price[1].Rho = dec("0.001")
+	value := string(encode(t, e))
+	if want := `"items":[{"kind":"pure","epsilon":"0.15","rho":"0.01125","times":1},{"kind":"bounded_range","epsilon":"0.1","rho":"0.001","times":1}]`; !strings.HasPrefix(value, `{"v":2,`) || !strings.Contains(value, want) {
+		t.Errorf("%s", value)
+	}
+	got, err := Decode([]byte(value))
+	if err != nil || cmp.Diff(e, got, sameDecimals) != "" {
+		t.Errorf("%v, %v", err, cmp.Diff(e, got, sameDecimals))
+	}
+	if _, err := Decode([]byte(strings.Replace(value, `"rho":"0.01125",`, "", 1))); err == nil {
+		t.Error("a cost without ρ is read in version 2")
 	}
 }
 
@@ -138,7 +191,7 @@ func TestCharge(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no JSON", `{"v"`, `"v"`, "invalid character"},
-		{"a later version", `"v":1`, `"v":2`, "format version 2, want 1"},
+		{"a later version", `"v":1`, `"v":3`, "format version 3, want 1 to 2"},
 		{"a later format of records", `"format":1`, `"format":2`, "output records of format 2, want at most 1"},
 		{"no version", `"v":1`, `"w":1`, "format version missing"},
 		{"no stream", `"stream":"checkout-latency"`, `"stream":""`, "want a stream"},

@@ -43,6 +43,9 @@ type Figures struct {
 	ExhaustedSince *second `json:"exhausted_since"`
 	// Returns are the parts of EpsilonSpent that a rolling budget gets back, by time.
 	Returns []ReturnFigure `json:"returns"`
+	// Partial says that the windows of the whole period are not known: spent, limit, left and windows_left are those at the
+	// end of the newest window, and what depends on more is missing. Only [Published] has such figures.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // ReturnFigure is an ε that returns at a time.
@@ -54,15 +57,15 @@ type ReturnFigure struct {
 // NewReport reports on books as they stand at a time.
 func NewReport(b *Books, at time.Time) Report {
 	r := Report{Streams: []StreamFigures{}, Budgets: []Figures{}}
-	forecasts := map[string]budget.Forecast{}
+	runways := map[string]budget.Runway{}
 	left, since := map[string]int64{}, map[string]*second{}
 	for _, name := range b.Budgets() {
-		forecasts[name] = b.accounts[name].Forecast(b.schedules(name))
+		runways[name] = b.accounts[name].Runway(b.schedules(name))
 	}
 	for _, name := range b.Streams() {
 		latest, _ := b.Latest(name)
 		a := b.accounts[latest.Budget]
-		f := figures(a, latest.Budget, name, at, forecasts[latest.Budget])
+		f := figures(a, latest.Budget, name, at, runways[latest.Budget])
 		f.WindowsLeft = a.WindowsLeft(latest.Price, at.UnixNano())
 		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() && f.WindowsLeft == 0 {
 			f.ExhaustedSince = new(whole(unpaid))
@@ -76,7 +79,7 @@ func NewReport(b *Books, at time.Time) Report {
 		r.Streams = append(r.Streams, StreamFigures{Stream: name, Figures: f})
 	}
 	for _, name := range b.Budgets() {
-		f := figures(b.accounts[name], name, "", at, forecasts[name])
+		f := figures(b.accounts[name], name, "", at, runways[name])
 		f.WindowsLeft, f.ExhaustedSince = left[name], since[name]
 		r.Budgets = append(r.Budgets, f)
 	}
@@ -104,7 +107,7 @@ func (b *Books) schedules(name string) []budget.Schedule {
 }
 
 // figures of a budget, or of one stream in it.
-func figures(a *budget.Account, name, stream string, at time.Time, forecast budget.Forecast) Figures {
+func figures(a *budget.Account, name, stream string, at time.Time, runway budget.Runway) Figures {
 	limit, now := a.Limit(), at.UnixNano()
 	spent, total := a.Spent(now), a.Total()
 	f := Figures{
@@ -115,8 +118,8 @@ func figures(a *budget.Account, name, stream string, at time.Time, forecast budg
 		spent, total = a.StreamSpent(stream, now), a.StreamTotal(stream)
 	}
 	f.EpsilonSpent, f.DeltaSpent, f.EpsilonTotal = optional(epsilon(spent)), number{spent.Delta}, optional(epsilon(total))
-	if forecast.ExhaustedAt != 0 {
-		exhausted := whole(time.Unix(0, forecast.ExhaustedAt))
+	if runway.ExhaustedAt != 0 {
+		exhausted := whole(time.Unix(0, runway.ExhaustedAt))
 		f.ExhaustedAt = &exhausted
 	}
 	for _, back := range a.Returns(now, stream) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
 )
 
 func TestReportGolden(t *testing.T) {
@@ -120,7 +121,7 @@ func TestReportOfAScheduleThatEnds(t *testing.T) {
 func TestReportWithoutABound(t *testing.T) {
 	b := NewBooks()
 	e := plan{stream: "s", budget: "b", epsilon: "0.5", limit: budget.Limit{Epsilon: dec("10"), Delta: dec("0.000001")}}.entry(0)
-	e.Price[0] = budget.Item{Cost: budget.Cost{Kind: budget.ZCDP, Epsilon: dec("0.5"), Rho: dec("0.125")}, Times: 1}
+	e.Price[0] = budget.Item{Promise: privacy.NewZCDP(dec("0.5")), Times: 1}
 	settle(t, b, e)
 	r := NewReport(b, e.WindowEnd)
 	if f := r.Budgets[0]; f.EpsilonSpent == nil || !f.DeltaSpent.Equal(dec("0.000001")) {

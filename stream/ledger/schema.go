@@ -8,18 +8,28 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/mechanisms"
 )
 
 //go:embed record.schema.json
-var recordSchema []byte
+var recordSchema string
 
 // RecordSchema is the JSON Schema (draft 2020-12) of the output records' values.
-func RecordSchema() []byte { return recordSchema }
+func RecordSchema() []byte {
+	var statistics []string
+	for _, s := range mechanisms.Statistics() {
+		if s.Each() == s { // each of several quantiles is a quantile
+			statistics = append(statistics, `"`+string(s)+`"`)
+		}
+	}
+	return []byte(strings.Replace(recordSchema, `"STATISTICS"`, strings.Join(statistics, ", "), 1))
+}
 
 // RecordReference is the same as tables, in Markdown.
 func RecordReference() (string, error) {
 	var doc yaml.Node // which keeps the order of fields; JSON is YAML
-	if err := yaml.Unmarshal(recordSchema, &doc); err != nil {
+	if err := yaml.Unmarshal(RecordSchema(), &doc); err != nil {
 		return "", fmt.Errorf("record.schema.json: %w", err)
 	}
 	t := table.NewWriter()

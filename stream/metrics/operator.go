@@ -23,11 +23,13 @@ type Operator struct {
 	Releases       *prometheus.CounterVec // stream
 	Withheld       *prometheus.CounterVec // stream, reason
 	LastRelease    *prometheus.GaugeVec   // stream
+	ClockDoubted   prometheus.Gauge
 	Rebalances     prometheus.Counter
 	AbortedTxns    prometheus.Counter
 	ForwardFailure *prometheus.CounterVec // topic
 	Incomplete     *prometheus.CounterVec // stream
 	PartBytes      *prometheus.CounterVec // stream
+	MergePasses    *prometheus.CounterVec // stream
 	Overdue        *prometheus.GaugeVec   // stream
 	Wait           *prometheus.GaugeVec   // stream
 	ConfigInfo     *prometheus.GaugeVec   // stream, fingerprint, epoch
@@ -81,15 +83,17 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		ForwardFailure: counter("louver_forward_failures_total", "Rejected or late records that could not be copied.", "topic"),
 		Incomplete:     counter("louver_incomplete_windows_total", "Windows released although part of their input was lost.", "stream"),
 		PartBytes:      counter("louver_part_bytes_total", "Bytes of parts of windows that were written to the partials topic.", "stream"),
+		MergePasses:    counter("louver_merge_passes_total", "Passes over the parts of windows. More than one a window: its users do not fit into LOUVER_BAG_BYTES at once.", "stream"),
 		Overdue:        gauge("louver_windows_overdue", "Windows of the stream that are due and not yet in the ledger. 0 in a process that does not decide them.", "stream"),
 		Wait:           gauge("louver_window_wait_seconds", "How long the oldest window has been due that is not yet in the ledger. 0 if there is none.", "stream"),
-		ConfigInfo:     gauge("louver_config_info", "1, with the newest definition of the stream and the epoch that this process works by. Processes that show different ones for long do not agree.", "stream", "fingerprint", "epoch"),
-		Rebalances:     prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_rebalances_total", Help: "How often this process has joined a consumer group anew."}),
+		ConfigInfo:     gauge("louver_config_info", "Always 1. The labels give the newest definition of the stream and the epoch that this process uses. Processes that show different ones for long disagree.", "stream", "fingerprint", "epoch"),
+		ClockDoubted:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "louver_clock_doubted", Help: "1 while no window closes because the clock of this machine cannot be trusted, else 0."}),
+		Rebalances:     prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_rebalances_total", Help: "How often this process has rejoined a consumer group."}),
 		AbortedTxns:    prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_transactions_aborted_total", Help: "Transactions that failed, or that another process took over."}),
 	}
-	r.MustRegister(m.Rebalances, m.AbortedTxns)
+	r.MustRegister(m.ClockDoubted, m.Rebalances, m.AbortedTxns)
 	for _, s := range streams {
-		for _, v := range []*prometheus.CounterVec{m.Events, m.Late, m.Superseded, m.Clamped, m.Releases, m.Incomplete, m.PartBytes} {
+		for _, v := range []*prometheus.CounterVec{m.Events, m.Late, m.Superseded, m.Clamped, m.Releases, m.Incomplete, m.PartBytes, m.MergePasses} {
 			v.WithLabelValues(s.Name)
 		}
 		for _, reason := range reasons {

@@ -17,9 +17,12 @@ import (
 type Reader struct {
 	Conn  *kafkaconn.Conn
 	Fetch *fetch.Client
-	// Retrying, if not nil, makes a hook that hears of each failure to find a topic, which is tried again, and of nil when
-	// that has passed. problem and solved say in words what it is.
+	// Retrying, if not nil, makes a hook that is called with each failure to find a topic, and with nil when the topic
+	// is found. problem and solved describe it in words.
 	Retrying func(problem, solved string) func(error)
+	// Begins, if not nil, is told the offset at which Follow begins a partition, and the end of the records that were
+	// there before. In a topic that did not exist, all records are new.
+	Begins func(topic string, partition int, from, end int64)
 }
 
 // Message is a record as it stands in a topic. Key and Value are valid until the function that gets it returns.
@@ -32,8 +35,8 @@ type Message struct {
 
 // Follow calls f for every record from the given time on, and goes on as they come until ctx ends or f fails. Records
 // of one series come in their order; f is never called concurrently. A zero time begins with what comes next. Topics that
-// do not exist yet are waited for.
-func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f func(Record, []byte) error) error {
+// do not exist yet are waited for. A topic that was deleted and made anew gives a *[fetch.TruncatedError].
+func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f func(Message, Record) error) error {
 	var one sync.Mutex
 	return r.partitions(ctx, names, func(ctx context.Context, topic string, partition int, fresh bool) error {
 		begin, err := r.begin(ctx, topic, partition, from, fresh)
@@ -53,7 +56,7 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 				}
 				one.Lock()
 				defer one.Unlock()
-				return f(record, m.Value)
+				return f(Message{topic, partition, m.Offset, m.Key, m.Value}, record)
 			})
 			if err != nil {
 				return err
@@ -64,11 +67,19 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 
 // begin is the offset to begin at: all of a fresh topic comes next.
 func (r *Reader) begin(ctx context.Context, topic string, partition int, from time.Time, fresh bool) (int64, error) {
-	if from.IsZero() && !fresh {
-		ends, err := r.Fetch.Ends(ctx, topic, []int{partition})
-		return ends[partition], err
+	ends, err := r.Fetch.Ends(ctx, topic, []int{partition})
+	begin := ends[partition]
+	if err == nil && (fresh || !from.IsZero()) {
+		begin, err = r.Fetch.OffsetAt(ctx, topic, partition, from.UnixMilli())
 	}
-	return r.Fetch.OffsetAt(ctx, topic, partition, from.UnixMilli())
+	if err == nil && r.Begins != nil {
+		end := ends[partition]
+		if fresh {
+			end = begin
+		}
+		r.Begins(topic, partition, begin, end)
+	}
+	return begin, err
 }
 
 // All calls f for every record that the named topics hold now, those of a partition in their order. f is never called

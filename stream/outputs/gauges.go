@@ -48,9 +48,9 @@ var (
 	high     = prometheus.NewDesc("louver_release_high", "Upper end of the paid interval, of the free 90 % band, or of the value and its 95 % error.", series, nil)
 	smoothed = prometheus.NewDesc("louver_release_smoothed", "Estimate from this and earlier values of the series.", series, nil)
 	withheld = prometheus.NewDesc("louver_release_withheld", "1 while the newest value is withheld for this reason, else 0.", append(series[:3:3], "reason"), nil)
-	quality  = prometheus.NewDesc("louver_release_quality", "1 for the quality of the newest value, from public figures alone; all 0 while it is withheld or stale, or where nothing public bounds its error.", append(series[:3:3], "quality"), nil)
+	quality  = prometheus.NewDesc("louver_release_quality", "1 for the quality of the newest value, from public figures alone. All are 0 while the value is withheld or stale, or if no public figure bounds its error.", append(series[:3:3], "quality"), nil)
 	ended    = prometheus.NewDesc("louver_release_window_end_timestamp_seconds", "End of the newest window, in seconds since 1970.", series, nil)
-	info     = prometheus.NewDesc("louver_release_info", "1, with what the series is in its labels.", []string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
+	info     = prometheus.NewDesc("louver_release_info", "Always 1. The labels describe the series.", []string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
 	spent    = prometheus.NewDesc("louver_epsilon_spent", "ε that one user of the stream can have lost so far.", []string{"stream"}, nil)
 	bSpent   = prometheus.NewDesc("louver_budget_epsilon_spent", "ε that counts against the budget in the newest window's period.", []string{"budget"}, nil)
 	bLimit   = prometheus.NewDesc("louver_budget_epsilon_limit", "ε that the budget allows in a period.", []string{"budget"}, nil)
@@ -138,7 +138,7 @@ func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 	}
 }
 
-// greater is that of two figures of what has been spent; nil, which no ε bounds, is the greatest.
+// greater returns the greater of two amounts spent. nil is unbounded and the greatest.
 func greater(a, b *json.Number) *json.Number {
 	if a == nil || b == nil {
 		return nil

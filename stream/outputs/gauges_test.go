@@ -75,7 +75,7 @@ louver_release_high{group="eu",release="users",stream="s"} 250
 # HELP louver_release_low Lower end of the paid interval, of the free 90 % band, or of the value less its 95 % error.
 # TYPE louver_release_low gauge
 louver_release_low{group="eu",release="users",stream="s"} 0
-# HELP louver_release_quality 1 for the quality of the newest value, from public figures alone; all 0 while it is withheld or stale, or where nothing public bounds its error.
+# HELP louver_release_quality 1 for the quality of the newest value, from public figures alone. All are 0 while the value is withheld or stale, or if no public figure bounds its error.
 # TYPE louver_release_quality gauge
 louver_release_quality{group="eu",quality="noise",release="p50",stream="s"} 0
 louver_release_quality{group="eu",quality="noise",release="users",stream="s"} 1

@@ -1,5 +1,5 @@
-// Package outputs reads what has been published: the output topics and nothing else. It serves those who watch, the
-// public metrics, and the audit; none of them needs a right on a personal topic.
+// Package outputs reads what has been published: the output topics and nothing else. It serves louver watch, the public
+// metrics and the audit, none of which needs a right on a personal topic.
 package outputs
 
 import (
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
 )
 
@@ -31,9 +32,9 @@ func bounded(r Record) (value, error95 float64, ok bool) {
 	return value, error95, err == nil && err2 == nil
 }
 
-// least is what no value of the statistic is below.
+// least is the lowest possible value of the statistic.
 func least(r Record) float64 {
-	if r.Statistic == "count" || r.Statistic == "outside" {
+	if mechanisms.Statistic(r.Statistic).Family() == mechanisms.OfUsers {
 		return 0
 	}
 	return math.Inf(-1)

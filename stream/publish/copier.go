@@ -33,7 +33,7 @@ type retry struct {
 	at   time.Time
 }
 
-// slowest is the longest time between two tries to write to an output that is blocked.
+// slowest is the longest time between two attempts to write to a blocked output.
 const slowest = 30 * time.Second
 
 // read is an entry with its offset.
@@ -147,7 +147,8 @@ func (c *copier) put(ctx context.Context, entries []ledger.Entry) error {
 	return err
 }
 
-// catchUp writes what the outputs that are behind lack: of each that it is time for, as much as goes into one write.
+// catchUp writes what is missing in the outputs that are behind: for each that is due for a retry, as much as fits into
+// one write.
 func (c *copier) catchUp(ctx context.Context) error {
 	for _, output := range slices.Sorted(maps.Keys(c.progress.Behind)) {
 		if r := c.retries[output]; r != nil && time.Now().Before(r.at) {

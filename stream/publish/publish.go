@@ -1,5 +1,5 @@
-// Package publish is the third stage: it copies what the ledger records to where it is published, one record a value,
-// together with how far it has come. It draws nothing, decides nothing and holds nothing personal.
+// Package publish is the third stage: it copies the ledger to where it is published, one record for each value,
+// together with its progress. It draws nothing, decides nothing and holds nothing personal.
 //
 // Where the records go is a [Sink]. An output that cannot be written to holds up no other: the worker goes on without it,
 // remembers where it stopped, and fills in what is missing once the output takes records again.
@@ -14,9 +14,9 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// Sink takes what is published from one partition of the ledger. It is used by one goroutine.
+// Sink receives what is published from one partition of the ledger. One goroutine uses it.
 type Sink interface {
-	// Begin takes over from whoever wrote before, whose writes then take effect no more, and says how far they came.
+	// Begin takes over from earlier writers, whose writes have no effect from then on, and returns their progress.
 	Begin(ctx context.Context) (Progress, error)
 	// Write writes the entries' records, and how far the worker has come with them: both or neither. A [BlockedError]
 	// says that one output alone stood in the way and nothing was written; Write may then be called again. After any
@@ -38,7 +38,7 @@ type BlockedError struct {
 }
 
 func (e *BlockedError) Error() string {
-	return fmt.Sprintf("output %s takes no records: %v", e.Output, e.Err)
+	return fmt.Sprintf("output topic %s does not accept records: %v", e.Output, e.Err)
 }
 
 // Unwrap gives what the broker said.

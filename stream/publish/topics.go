@@ -85,7 +85,7 @@ func (s *topicSink) Write(ctx context.Context, entries []ledger.Entry, p Progres
 	return &BlockedError{at.Topic, at.Err}
 }
 
-// answered says that a broker was reached and refused: the failure is the output's own.
+// answered says whether a broker was reached and refused, so that the failure is the output's own.
 func answered(err error) bool {
 	var code kafka.Error
 	return errors.As(err, &code) || errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)

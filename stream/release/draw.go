@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -17,7 +18,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// program is what is drawn of each window of a stream.
+// program is what is drawn for each window of a stream.
 type program struct {
 	stream   *config.Stream
 	epoch    uint32
@@ -25,6 +26,7 @@ type program struct {
 	draws    []draw
 	releases []ledger.Release // what the draws release, in the order of the configuration
 	price    []budget.Item
+	random   io.Reader // of all noise: crypto/rand, except in tests
 }
 
 // draw is one configured release; its values are releases[first : first+n] of the program.
@@ -32,23 +34,19 @@ type draw struct {
 	mechanism mechanisms.Mechanism
 	query     mechanisms.Query
 	scale     mechanisms.Scale
+	clips     mechanisms.Scale // of the interval that values are cut to
 	first     int
 	counting  bool // it releases the number of users, which the others may use
 }
 
 func newProgram(e control.Edition) *program {
 	s := e.Stream
-	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, price: s.Price()}
+	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, price: s.Price(), random: rand.Reader}
 	for _, r := range s.Releases {
-		p.draws = append(p.draws, draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism), first: len(p.releases), counting: countsUsers(r.Query)})
+		p.draws = append(p.draws, draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism), clips: r.Query.ClipScale(r.Mechanism), first: len(p.releases), counting: r.Query.CountsUsers()})
 		p.releases = append(p.releases, described(s, r)...)
 	}
 	return p
-}
-
-// countsUsers says that a release is the number of users in the group.
-func countsUsers(q mechanisms.Query) bool {
-	return q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil
 }
 
 // countEpsilon is the ε of the released count of users; 0 if none is.
@@ -70,30 +68,19 @@ func Series(s *config.Stream) (all []ledger.Release) {
 }
 
 // described lists the series that a configured release gives: one, or one for each p of a joint draw.
-func described(s *config.Stream, r config.Release) []ledger.Release {
+func described(s *config.Stream, r config.Release) (all []ledger.Release) {
 	m := r.Mechanism
 	promise := m.Promise()
-	one := ledger.Release{Name: r.Name, Statistic: string(r.Query.Statistic), Mechanism: m.Name(), Unit: s.Unit,
-		Epsilon: promise.Epsilon, Delta: promise.Delta}
-	if m.Counts() {
-		one.Unit = "users"
-	}
-	switch r.Query.Statistic {
-	case mechanisms.Median:
-		half := decimal.NewFromFloat(0.5)
-		one.P = &half
-	case mechanisms.Quantile:
-		one.P = &r.Query.P[0]
-	case mechanisms.Quantiles:
-		var all []ledger.Release
-		for i, name := range r.Names() {
-			each := one
-			each.Name, each.Statistic, each.P = name, string(mechanisms.Quantile), &r.Query.P[i]
-			all = append(all, each)
+	one := ledger.Release{Statistic: string(r.Query.Statistic.Each()), Mechanism: m.Name(), Unit: r.Query.Statistic.Unit(s.Unit), Epsilon: promise.Epsilon, Delta: promise.Delta}
+	p := r.Query.Probabilities()
+	for i, name := range r.Names() {
+		one.Name = name
+		if i < len(p) {
+			one.P = &p[i]
 		}
-		return all
+		all = append(all, one)
 	}
-	return []ledger.Release{one}
+	return all
 }
 
 // entry is the ledger entry of a window, before it is settled and drawn.
@@ -115,10 +102,10 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 // draw draws every release of every group, under the measures that learned has ready for the window. Groups that nobody
 // is in are drawn like all others.
 func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator) error {
-	random := bufio.NewReader(rand.Reader)
+	random := bufio.NewReader(p.random)
 	for g := range e.Groups {
 		points := merged.Sample(g)
-		sample := mechanisms.NewSample(p.stream.Grid, asPoints(points))
+		sample := mechanisms.NewSample(p.stream.Grid, points)
 		e.Groups[g].Values = make([]ledger.Value, len(p.releases))
 		var public mechanisms.Public
 		for _, counting := range []bool{true, false} {
@@ -148,14 +135,6 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 	return nil
 }
 
-func asPoints(points []windows.Point) []mechanisms.Point {
-	out := make([]mechanisms.Point, len(points))
-	for i, x := range points {
-		out[i] = mechanisms.Point(x)
-	}
-	return out
-}
-
 // fill turns what was drawn into the ledger's values. users is the count released for the window and group, if one was
 // drawn before.
 func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw, users *mechanisms.NoisyCount) {
@@ -179,7 +158,7 @@ func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw, use
 			v.Interval = &ledger.Interval{Level: *d.query.Interval, Low: d.scale.Decimal(drawn.Low), High: d.scale.Decimal(drawn.High)}
 		}
 		if c := drawn.Clip; c != nil {
-			v.Clip = &[2]decimal.Decimal{d.scale.Decimal(c[0]), d.scale.Decimal(c[1])}
+			v.Clip = &[2]decimal.Decimal{d.clips.Decimal(c[0]), d.clips.Decimal(c[1])}
 		}
 	}
 }

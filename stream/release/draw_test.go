@@ -2,14 +2,11 @@ package release
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/windows"
@@ -18,25 +15,13 @@ import (
 // Every value says how far it may be off and whether it can be relied on, group by group: group a has 2000 users, b has
 // nobody. At ε 30 a count is exact but for a chance of 10⁻¹².
 func TestDrawJudgesEveryValue(t *testing.T) {
-	const text = `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
-    groups: [a, b]
-    bounds: {lower: 0, upper: 1000, step: 1}
-    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z}
-    contribution: last
-    releases:
+	entry := firstWindow(t, twoGroups("lower: 0, upper: 1000, step: 1", `
       - {name: p50, statistic: median, epsilon: 1}
       - {name: tails, statistic: quantiles, p: [0.5, 0.9], epsilon: 1}
       - {name: typical, statistic: trimmed_mean, trim: 0.1, epsilon: 1}
       - {name: slow, statistic: count, above: 500, epsilon: 30}
       - {name: users, statistic: count, epsilon: 30}
-    output: {topic: out}
-    budget: {epsilon: 100000, per: 24h}
-`
-	entry := firstWindow(t, text)
+`))
 	for g, want := range []map[string]string{
 		{"p50": "useful", "tails.p50": "useful", "tails.p90": "useful", "typical": "", "slow": "useful", "users": "useful"},
 		{"p50": "noise", "tails.p50": "noise", "tails.p90": "noise", "typical": "noise", "slow": "noise", "users": "noise"},
@@ -56,25 +41,39 @@ streams:
 	}
 }
 
+// twoGroups is a definition of a stream that has the groups a and b and windows of a minute.
+func twoGroups(bounds, releases string) string {
+	return `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups: [a, b]
+    bounds: {` + bounds + `}
+    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z}
+    contribution: last
+    output: {topic: out}
+    budget: {epsilon: 2000000, per: 24h}
+    releases:` + releases
+}
+
 // firstWindow draws the first window of a stream with two groups: a has 2000 users with the values 0 to 499, b has nobody.
 func firstWindow(t *testing.T, text string) ledger.Entry {
 	t.Helper()
-	file, err := config.Parse("streams.yaml", []byte(text), os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newProgram(control.Edition{Stream: file.Streams[0], Schedule: file.Streams[0].Window.Schedule(file.Streams[0].Window.Start)})
+	p := programOf(t, text)
 	w := p.schedule.First()
 	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: w, Hasher: windows.NewHasher([16]byte{})}
-	bag, merger := windows.NewBag(spec), windows.NewMerger(spec)
+	bag, merger := windows.NewBag(spec), windows.NewMerger(spec, 1<<20)
 	for i := range uint64(2000) {
 		bag.Add(windows.UserHash{i, i}, 0, w.Start, int64(i%500))
 	}
-	if err := merger.Add(bag.Seal(false), spec.Window); err != nil {
-		t.Fatal(err)
+	for merger.Pass() {
+		if err := merger.Add(bag.Seal(), spec.Window); err != nil {
+			t.Fatal(err)
+		}
 	}
 	entry, learned := p.entry("app", w), newPrior(p)
-	if _, err := learned.before(w); err != nil {
+	if _, err := learned.before(w, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.draw(&entry, merger, learned, metrics.New(prometheus.NewRegistry(), nil, nil)); err != nil {
@@ -86,26 +85,12 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 // The mechanism that a draw has chosen is written down with the value, stays what it is, and is what the record names. At
 // ε 1000 the bit that is asked for is wrong with a probability below 10⁻⁶.
 func TestDrawSaysWhatItChose(t *testing.T) {
-	for _, count := range []string{"", "{name: users, statistic: count, epsilon: 30}"} {
-		text := `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
-    groups: [a, b]
-    bounds: {lower: 0, upper: 1000, step: 1, prior: tapered}
-    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z}
-    contribution: last
-    output: {topic: out}
-    budget: {epsilon: 2000000, per: 24h}
-    releases:
+	const asked = `
       - {name: p99, statistic: quantile, p: 0.99, epsilon: 1000}
       - {name: p50, statistic: median, epsilon: 1}
 `
-		if count != "" {
-			text += "      - " + count + "\n"
-		}
-		entry := firstWindow(t, text)
+	for _, count := range []string{"", "      - {name: users, statistic: count, epsilon: 30}\n"} {
+		entry := firstWindow(t, twoGroups("lower: 0, upper: 1000, step: 1, prior: tapered", asked+count))
 		entry.ReleasedAt = entry.DueAt
 		stored, err := entry.Encode()
 		if err != nil {

@@ -8,24 +8,35 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/fetch"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/txn"
 )
 
-// drawn is an entry that is in the ledger's log, though its transaction was aborted.
+// drawn is an entry that is in the ledger's log although its transaction was aborted.
 type drawn struct {
 	entry ledger.Entry
 	value []byte
 }
 
-// continued is a ledger partition with charges of budgets that budgets of this session took over.
+// partition is one of the ledger as far as it has been read.
+type partition struct {
+	number int
+	fold   *ledger.Fold
+	next   int64 // the offset up to which it is read
+	// told is how many entries the last checkpoint tells of, size its bytes, and pieces the records that hold it; grown is
+	// the bytes of the entries since.
+	told, size, grown int64
+	pieces            int
+}
+
+// continued is another partition, with charges of budgets that budgets of this session took over.
 type continued struct {
-	partition int
-	budgets   []string // those taken over
-	by        []string // those that took over
-	next      int64    // the offset up to which it is read
+	*partition
+	budgets []string // those taken over
+	by      []string // those that took over
 }
 
 // fold reads what has been charged: the worker's own partition of the ledger, and before it those of the budgets whose
@@ -39,34 +50,31 @@ func (s *session) fold(ctx context.Context) ([]drawn, error) {
 		}
 	}
 	for _, c := range s.continued {
-		if err := s.whole(ctx, c.partition); err != nil {
-			return nil, err
-		}
-		if err := s.readOn(ctx, c, s.learn); err != nil {
+		if _, err := s.readPartition(ctx, c.partition, s.Fetch); err != nil {
 			return nil, err
 		}
 	}
-	return s.foldOwn(ctx)
+	return s.readPartition(ctx, s.own, s.Drawn)
 }
 
 // follow notes that a budget took over one of another partition.
-func (s *session) follow(partition int, old, by string) {
-	i := slices.IndexFunc(s.continued, func(c *continued) bool { return c.partition == partition })
+func (s *session) follow(number int, old, by string) {
+	i := slices.IndexFunc(s.continued, func(c *continued) bool { return c.number == number })
 	if i < 0 {
 		i = len(s.continued)
-		s.continued = append(s.continued, &continued{partition: partition})
+		s.continued = append(s.continued, &continued{partition: &partition{number: number}})
 	}
 	c := s.continued[i]
 	c.budgets, c.by = append(c.budgets, old), append(c.by, by)
 }
 
-// inherited says that the budgets whose spending a budget took over are charged no more, and that all of their charges are
-// in the books: nothing of the new one can be decided before. It reads what is missing, and also what should not come any
-// more: what was charged counts.
+// inherited says that the budgets whose spending a budget has taken over are charged no more, and that all of their
+// charges are in the books: nothing of the new one can be decided before. It reads what is missing, and also what
+// should not come any more: what was charged counts.
 func (s *session) inherited(ctx context.Context, budget string) (bool, error) {
 	for _, c := range s.continued {
 		if slices.Contains(c.by, budget) {
-			if err := s.readOn(ctx, c, s.learn); err != nil {
+			if _, err := s.readOn(ctx, c.partition, s.Fetch); err != nil {
 				return false, err
 			}
 		}
@@ -79,7 +87,7 @@ func (s *session) inherited(ctx context.Context, budget string) (bool, error) {
 		if !slices.Contains(line, e.Stream.Budget.Name) {
 			continue
 		}
-		last, ok := s.books.Last(e.Stream.Name, e.Number)
+		last, ok := s.partitionOf(e.Stream.Budget.Name).fold.Books.Last(e.Stream.Name, e.Number)
 		if e.Schedule.End == 0 || !ok || last.UnixNano() < e.Schedule.End {
 			return false, nil
 		}
@@ -88,38 +96,129 @@ func (s *session) inherited(ctx context.Context, budget string) (bool, error) {
 	return true, nil
 }
 
-// readOn reads a continued partition to its end.
-func (s *session) readOn(ctx context.Context, c *continued, f func(ledger.Entry) error) (err error) {
-	c.next, err = s.Fetch.ReadAll(ctx, s.Names.Ledger(), c.partition, c.next, func(r *fetch.Record) error {
-		e, err := ledger.Decode(r.Value)
-		if err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", s.Names.Ledger(), c.partition, r.Offset, err)
+// partitionOf is the partition with the charges of a budget here or of one that was taken over.
+func (s *session) partitionOf(budget string) *partition {
+	at := s.Place(budget)
+	for _, c := range s.continued {
+		if c.number == at {
+			return c.partition
 		}
-		if !slices.Contains(c.budgets, e.Budget) {
-			return nil
-		}
-		return f(e)
-	})
-	return unreadable(err)
+	}
+	return s.own
 }
 
-// foldOwn reads the worker's own partition.
-func (s *session) foldOwn(ctx context.Context) (aborted []drawn, err error) {
-	if err := s.whole(ctx, s.at.Number); err != nil {
+// readPartition reads a partition of the ledger from its last checkpoint on, or from its first entry if there is none that
+// fits. It returns what was drawn and not committed, if the client delivers that.
+//
+// A checkpoint can only save time. It cannot make anybody forget a charge:
+//   - It is committed in a transaction of the worker that had all entries before, so it tells of committed entries and of
+//     nothing else; a worker that was fenced commits none.
+//   - It is used only on the ledger that it was made of: it holds a digest of the last entry and all those before, and the
+//     entry at its offset has to be that one. The books that it gives have to be those that this entry and all later ones
+//     tell of.
+//   - One that does not fit is left out, and all entries are read. Then those that it tells of have to be among them: a
+//     ledger that has lost entries is a privacy stop.
+//   - Entries say the sums that follow from them, and `louver audit` computes all of them, and the checkpoints, anew.
+//
+// Who can write to the topic of the progress can also write to the ledger: both are the app's own.
+func (s *session) readPartition(ctx context.Context, p *partition, client *fetch.Client) ([]drawn, error) {
+	if err := s.whole(ctx, p.number); err != nil {
 		return nil, err
 	}
-	_, err = s.Drawn.ReadAll(ctx, s.Names.Ledger(), s.at.Number, 0, func(r *fetch.Record) error {
-		e, err := ledger.Decode(r.Value)
-		if err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", s.Names.Ledger(), s.at.Number, r.Offset, err)
+	key := progress.CheckpointKey(p.number)
+	text, found, err := s.Progress.ReadText(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	p.size, p.pieces = int64(len(text.Text)), text.Pieces
+	where := zap.String("ledger", fmt.Sprintf("%s/%d", s.Names.Ledger(), p.number))
+	var left *ledger.Fold
+	if found {
+		var aborted []drawn
+		if p.fold, err = ledger.Restore(text.Text, s.Names.App, p.number); err == nil {
+			left, p.told = p.fold, p.fold.Entries()
+			aborted, err = s.readFold(ctx, p, client)
 		}
-		if r.Aborted {
+		if !errors.Is(err, ledger.ErrCheckpoint) {
+			return aborted, err
+		}
+		s.Log.Warn("a checkpoint of the ledger is left out: the ledger is read from its first entry", where, zap.Error(err))
+	}
+	p.fold, p.told, p.grown = ledger.NewFold(s.Names.App, p.number), 0, 0
+	if left != nil {
+		p.fold.Instead(left)
+	}
+	aborted, err := s.readFold(ctx, p, client)
+	if n := p.fold.Entries(); err == nil && !found && n > s.CheckpointEvery {
+		s.Log.Info("the ledger has no checkpoint yet: it was read from its first entry", where, zap.Int64("entries", n))
+	}
+	return aborted, err
+}
+
+// readFold reads a partition to its end into a fold that has just begun.
+func (s *session) readFold(ctx context.Context, p *partition, client *fetch.Client) ([]drawn, error) {
+	if p == s.own {
+		for _, c := range s.continued {
+			for _, old := range c.budgets {
+				p.fold.Books.Elsewhere(old, c.fold.Books)
+			}
+		}
+	}
+	p.next = p.fold.From()
+	aborted, err := s.readOn(ctx, p, client)
+	if truncated := (*fetch.TruncatedError)(nil); err == nil || errors.As(err, &truncated) && p.next == p.fold.From() {
+		err = p.fold.Done()
+	}
+	return aborted, err
+}
+
+// readOn reads a partition to its end.
+func (s *session) readOn(ctx context.Context, p *partition, client *fetch.Client) (aborted []drawn, err error) {
+	p.next, err = client.ReadAll(ctx, s.Names.Ledger(), p.number, p.next, func(r *fetch.Record) error {
+		e, err := ledger.Decode(r.Value)
+		if err == nil && r.Aborted {
 			aborted = append(aborted, drawn{e, slices.Clone(r.Value)})
 			return nil
 		}
-		return s.learn(e)
+		if err == nil {
+			p.grown += int64(len(r.Value))
+			err = p.fold.Add(e, r.Value, r.Offset)
+		}
+		if err != nil {
+			return fmt.Errorf("%s/%d at offset %d: %w", s.Names.Ledger(), p.number, r.Offset, err)
+		}
+		return nil
 	})
 	return aborted, unreadable(err)
+}
+
+// mostCheckpoint bounds the size of a checkpoint. A partition that needs a larger one has none.
+const mostCheckpoint = 64 << 20
+
+// mark adds to a transaction a checkpoint of what was committed before it, if it is time for one: every
+// [Release.CheckpointEvery] entries, and no sooner than the ledger has grown as much as the last one took. That it is in a
+// transaction with later entries is what makes it true: only the owner of the partition commits, and only when it has
+// recorded again what others drew in vain, so that nothing below the checkpoint is left to be done.
+func (s *session) mark(tx *txn.Transaction) error {
+	p := s.own
+	if p.fold.Entries()-p.told < s.CheckpointEvery || p.grown < p.size {
+		return nil
+	}
+	text, err := p.fold.Checkpoint()
+	if err != nil || text == nil {
+		return err
+	}
+	p.told, p.size, p.grown = p.fold.Entries(), int64(len(text)), 0
+	if len(text) > mostCheckpoint {
+		s.Monitor.Episodes.On(fmt.Sprintf("checkpoint of %d", p.number), episode.Rule{}, fmt.Sprintf(
+			"%s/%d gets no checkpoint: it would take %d bytes, more than %d; a worker that takes it over reads it from its last checkpoint on, which takes longer",
+			s.Names.Ledger(), p.number, len(text), mostCheckpoint))
+		return nil
+	}
+	var records []txn.Record
+	records, p.pieces = s.Progress.TextRecords(progress.CheckpointKey(p.number), text, p.pieces)
+	tx.Records = append(tx.Records, records...)
+	return nil
 }
 
 // whole checks that nothing of a ledger partition is gone: neither its beginning nor what was published from its end.
@@ -130,7 +229,7 @@ func (s *session) whole(ctx context.Context, partition int) error {
 		return err
 	}
 	if starts[partition] > 0 {
-		return fmt.Errorf("%w: the first %d records of %s/%d are gone: what they charged is not known", ledger.ErrUnreadable, starts[partition], topic, partition)
+		return fmt.Errorf("%w: the first %d records of %s/%d are missing, so what they charged is unknown", ledger.ErrUnreadable, starts[partition], topic, partition)
 	}
 	var published struct {
 		Offset int64 `json:"offset"`
@@ -140,7 +239,7 @@ func (s *session) whole(ctx context.Context, partition int) error {
 	}
 	ends, err := s.Fetch.Ends(ctx, topic, one)
 	if err == nil && ends[partition] < published.Offset {
-		err = fmt.Errorf("%w: %s/%d ends at offset %d, but it was published up to %d: what was charged there is not known; the topic must never be deleted or made anew",
+		err = fmt.Errorf("%w: %s/%d ends at offset %d, but records up to %d were published, so what was charged is unknown; the topic must never be deleted or recreated",
 			ledger.ErrUnreadable, topic, partition, ends[partition], published.Offset)
 	}
 	return err
@@ -157,31 +256,48 @@ func unreadable(err error) error {
 	return err
 }
 
-// learn takes an entry into the books and the priors of all editions of its stream.
-func (s *session) learn(e ledger.Entry) error {
-	for i, p := range s.programs {
-		if p.stream.Name == e.Stream {
-			s.priors[i].learn(e)
-		}
+// learn takes in an entry that is about to be committed.
+func (s *session) learn(e ledger.Entry, value []byte) error {
+	s.own.grown += int64(len(value))
+	if err := s.own.fold.Add(e, value, -1); err != nil {
+		return errors.Join(ledger.ErrUnreadable, err)
 	}
-	return s.books.Add(e)
+	return nil
 }
 
-// adopt commits what earlier sessions drew and could not commit. Whoever reads uncommitted has seen these figures: a
-// second draw of the same window would be a second loss that nobody is charged for. So each is recorded as it was drawn,
-// byte for byte, and of several the first. The transactional id has been taken over, so that nobody adds more.
+// committed notes where the entries are that were learnt.
+func (s *session) committed() { s.own.fold.At(s.producer.Last(s.Names.Ledger(), s.at.Number)) }
+
+// recent is what a stream has published lately, also while it was charged to a budget of another partition.
+func (s *session) recent(stream string) []ledger.Past {
+	own := s.own.fold.Recent(stream)
+	var before []ledger.Past
+	for _, c := range s.continued {
+		before = append(before, c.fold.Recent(stream)...)
+	}
+	if len(before) == 0 {
+		return own
+	}
+	return append(before, own...)
+}
+
+// adopt commits what earlier sessions drew and could not commit. Readers of uncommitted records have seen these
+// figures, so a second draw of the same window would be a second loss that is never charged. Therefore each is recorded
+// as it was drawn, byte for byte. If there are several, the first one is. The transactional id has been taken over, so
+// that nobody adds more.
 func (s *session) adopt(ctx context.Context, aborted []drawn) error {
 	for _, d := range aborted {
-		if s.books.Has(d.entry.Stream, d.entry.Epoch, d.entry.WindowEnd) {
+		if s.own.fold.Books.Has(d.entry.Stream, d.entry.Epoch, d.entry.WindowEnd) {
 			continue
 		}
 		if err := s.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{s.record(d.entry, d.value)}}); err != nil {
 			return fmt.Errorf("record again the window ending %s of stream %s: %w", d.entry.WindowEnd, d.entry.Stream, err)
 		}
-		s.Log.Info("a window had been drawn but not committed: it is committed as it was drawn", zap.String("stream", d.entry.Stream), zap.Time("window_end", d.entry.WindowEnd))
-		if err := s.learn(d.entry); err != nil {
-			return errors.Join(ledger.ErrUnreadable, err)
+		s.Log.Info("a window was drawn but not committed: it is committed now as it was drawn", zap.String("stream", d.entry.Stream), zap.Time("window_end", d.entry.WindowEnd))
+		if err := s.learn(d.entry, d.value); err != nil {
+			return err
 		}
+		s.committed()
 		s.observe(d.entry)
 	}
 	return nil

@@ -10,24 +10,13 @@ import (
 // interval that values were cut to, which stand in the record too. At ε 5 and beside an exact count noise and cutting are
 // less than a hundredth but for a chance of e^−30 or so.
 func TestDrawsMeansAndSums(t *testing.T) {
-	entry := firstWindow(t, `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
-    groups: [a, b]
-    bounds: {lower: 0, upper: 1000, step: 0.5}
-    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z}
-    contribution: last
-    releases:
+	entry := firstWindow(t, twoGroups("lower: 0, upper: 1000, step: 0.5", `
       - {name: users, statistic: count, epsilon: 30}
       - {name: mean, statistic: mean, epsilon: 5}
       - {name: all, statistic: mean, clip: none, epsilon: 5}
       - {name: total, statistic: sum, epsilon: 5}
       - {name: everything, statistic: sum, clip: none, epsilon: 5}
-    output: {topic: out}
-    budget: {epsilon: 100000, per: 24h}
-`)
+`))
 	const mean, users = 249.5 / 2, 2000 // in steps of one half
 	records, err := entry.Records()
 	if err != nil {

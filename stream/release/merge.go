@@ -1,8 +1,8 @@
 package release
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"go.uber.org/zap"
@@ -11,46 +11,75 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// merge puts the parts of a window into one bag a group; lost says that one of them does not fit the stream. Parts whose
-// payload is not held are read again, one after another, so that no more than one is in memory.
+// merge makes the parts of a window into one sample a group; lost says that one of them does not fit the stream. Parts
+// whose payload is not held are read again, one after another; what there is room for is held then, and parts of the next
+// windows too. If the window has more users than fit into MergeBytes, there are several passes over the parts.
 func (s *session) merge(ctx context.Context, p *program, w windows.Window) (merged *windows.Merger, lost bool, err error) {
-	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w, Hasher: s.Hasher})
-	add := func(h *windows.Held, payload []byte) {
-		if err := merged.Add(payload, h.Slice); err != nil {
-			// What the partition sent is lost to this window, but the window is not: the schedule is public.
-			s.Log.Error("a part does not fit the stream: it is left out", zap.String("stream", p.stream.Name), zap.Error(err))
-			lost = true
-		}
+	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w, Hasher: s.Hasher}, s.MergeBytes)
+	parts := s.gather.Parts(p.stream.Name, p.epoch, w)
+	bad := map[*windows.Held]bool{}
+	leave := func(h *windows.Held, why string, err error) {
+		// What the partition sent is lost to this window, but the window is not: the schedule is public.
+		s.Log.Error(why+" and is left out", zap.String("stream", p.stream.Name), zap.Int("partition", s.at.Number), zap.Int64("offset", h.Offsets[0]), zap.Error(err))
+		bad[h] = true
 	}
-	var absent []*windows.Held
-	for _, h := range s.gather.Parts(p.stream.Name, p.epoch, w) {
-		if h.Payload == nil {
-			absent = append(absent, h)
+	for merged.Pass() {
+		s.Metrics.MergePasses.WithLabelValues(p.stream.Name).Inc()
+		add := func(h *windows.Held, payload []byte) {
+			if err := merged.Add(payload, h.Slice); err != nil {
+				leave(h, "a part does not fit the stream", err)
+			}
+		}
+		var absent []*windows.Held
+		for _, h := range parts {
+			switch {
+			case bad[h]: // in an earlier pass
+			case h.Payload == nil:
+				absent = append(absent, h)
+			default:
+				add(h, h.Payload)
+			}
+		}
+		if len(absent) == 0 {
 			continue
 		}
-		add(h, h.Payload)
+		own := func(h *windows.Held) bool { return h.Slice.Start < w.End }
+		ahead := s.gather.Ahead(p.stream.Name, p.epoch, w, windows.Size(absent))
+		missing, err := s.load(ctx, append(absent, ahead...), func(h *windows.Held, payload []byte, err error) {
+			switch {
+			case err == nil:
+				s.gather.Hold(h, payload)
+				if own(h) {
+					add(h, payload)
+				}
+			case own(h):
+				leave(h, "a part is unreadable", err)
+			}
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		lost = lost || slices.ContainsFunc(missing, own)
 	}
-	missing, err := s.load(ctx, absent, add)
-	return merged, lost || missing, err
+	return merged, lost || len(bad) > 0, nil
 }
 
-// load reads the messages of parts from the log and gives each part's payload to add. missing says that the log does not
-// have all of them any more.
-func (s *session) load(ctx context.Context, parts []*windows.Held, add func(*windows.Held, []byte)) (missing bool, err error) {
+// load reads the messages of parts from the log and gives each part's payload to take, or the error that makes it
+// unreadable. It returns the parts that the log does not have any more.
+func (s *session) load(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (missing []*windows.Held, err error) {
 	type place struct {
 		part  *windows.Held
 		index int
 	}
 	wanted := map[int64]place{}
-	messages := map[*windows.Held][][]byte{}
-	var offsets []int64
+	messages := map[*windows.Held][][]byte{} // as far as they have come; without a part that has been taken
 	for _, h := range parts {
+		messages[h] = make([][]byte, len(h.Offsets))
 		for i, at := range h.Offsets {
 			wanted[at] = place{h, i}
-			offsets = append(offsets, at)
 		}
 	}
-	slices.SortFunc(offsets, cmp.Compare[int64])
+	offsets := slices.Sorted(maps.Keys(wanted))
 	var reader *fetch.Reader
 	for len(offsets) > 0 {
 		if reader == nil || offsets[0] != reader.Position() {
@@ -63,29 +92,24 @@ func (s *session) load(ctx context.Context, parts []*windows.Held, add func(*win
 				if !ok {
 					return nil
 				}
-				messages[at.part] = append(messages[at.part], slices.Clone(r.Value))
 				got := messages[at.part]
-				if len(got) < len(at.part.Offsets) {
+				got[at.index] = slices.Clone(r.Value)
+				if slices.ContainsFunc(got, func(m []byte) bool { return m == nil }) {
 					return nil
 				}
 				delete(messages, at.part)
 				payload, err := at.part.Assemble(got)
-				if err != nil {
-					s.Log.Error("a part is unreadable: it is left out", zap.Int("partition", s.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
-					missing = true
-					return nil
-				}
-				add(at.part, payload)
+				take(at.part, payload, err)
 				return nil
 			})
 		}
 		// What is damaged stays in messages, and so is missing.
 		if _, damaged := reader.Skip(err); err != nil && !damaged {
-			return missing, err
+			return nil, err
 		}
 		for len(offsets) > 0 && offsets[0] < reader.Position() {
 			offsets = offsets[1:]
 		}
 	}
-	return missing || len(messages) > 0, nil
+	return slices.Collect(maps.Keys(messages)), nil
 }

@@ -5,29 +5,24 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
 
-// epoch is how many windows lie between two fresh starts of the filters. A window's measure is computed from the
-// entries of the epoch that it lies in and of the one before, so that it is the same function of the ledger on a worker
-// that has run for a year and on one that has just read it, and takes a bounded time to compute again.
-const epoch = 512
-
 // prior learns base measures from what a stream has published: one filter for each group and release that asks for the
 // adaptive measure. Its state is a function of the ledger and of the configuration, and of nothing else.
 //
-// It learns every entry in the ledger's order. Before a window is drawn, before computes the measures of its draws.
+// Before a window is drawn, before computes the measures of its draws.
 type prior struct {
 	program *program
 	series  []int // the draws that ask for it
 	filters [][]*mechanisms.Filter
 
-	from int64       // the window that the filters began with
-	next int64       // the window that they are ready for
-	past []published // entries from the epoch before on, in order
+	from int64 // the window that the filters began with
+	next int64 // the window that they are ready for
 }
 
 // published is what filters learn of a window: only what was published.
@@ -50,64 +45,37 @@ func newPrior(p *program) *prior {
 // number counts the windows of a schedule since 1970 by their ends.
 func (a *prior) number(end int64) int64 { return end / int64(a.program.schedule.Every) }
 
-// began is the window that the filters of a window begin with.
-func began(window int64) int64 { return window - window%epoch - epoch }
-
-// learn takes in an entry that is in the ledger, or will be unless this worker ends.
-func (a *prior) learn(e ledger.Entry) {
-	if len(a.series) == 0 {
-		return
-	}
-	p := a.published(e)
-	a.past = append(a.past, p)
-	old := began(p.window)
-	a.past = slices.DeleteFunc(a.past, func(q published) bool { return q.window < old })
-}
-
-func (a *prior) published(e ledger.Entry) published {
-	p := published{window: a.number(e.WindowEnd.UnixNano())}
+// published finds what a window published of the groups and series that there are now: the configuration may have been
+// another one then.
+func (a *prior) published(w ledger.Past) published {
+	p := published{window: a.number(w.End)}
 	for _, group := range a.program.stream.Groups {
-		values, users := a.of(e, group)
-		p.values, p.users = append(p.values, values), append(p.users, users)
+		users, value := w.Figures(group)
+		values := make([]int64, len(a.series))
+		for i, d := range a.series {
+			values[i] = -1
+			if x, err := a.program.stream.Grid.Parse([]byte(value(a.program.releases[a.program.draws[d].first].Name))); err == nil {
+				values[i] = min(max(x, 0), a.program.stream.Grid.Last())
+			}
+		}
+		p.values = append(p.values, values)
+		var count *mechanisms.NoisyCount
+		if n, err := strconv.ParseInt(users, 10, 64); err == nil {
+			count = &mechanisms.NoisyCount{Value: n, Epsilon: a.program.countEpsilon()}
+		}
+		p.users = append(p.users, count)
 	}
 	return p
 }
 
-// of finds what an entry published of a group, by name: the configuration may have been another one then.
-func (a *prior) of(e ledger.Entry, group string) (values []int64, users *mechanisms.NoisyCount) {
-	values = make([]int64, len(a.series))
-	for i := range values {
-		values[i] = -1
-	}
-	at := slices.IndexFunc(e.Groups, func(g ledger.Group) bool { return g.Name == group })
-	if at < 0 {
-		return values, nil
-	}
-	g := e.Groups[at]
-	for i, d := range a.series {
-		name := a.program.releases[a.program.draws[d].first].Name
-		r := slices.IndexFunc(e.Releases, func(r ledger.Release) bool { return r.Name == name })
-		if r < 0 || r >= len(g.Values) || g.Values[r].Value == nil {
-			continue
-		}
-		if x, err := a.program.stream.Grid.Parse([]byte(g.Values[r].Value.String())); err == nil {
-			values[i] = min(max(x, 0), a.program.stream.Grid.Last())
-		}
-	}
-	if g.Users != nil {
-		users = &mechanisms.NoisyCount{Value: *g.Users, Epsilon: a.program.countEpsilon()}
-	}
-	return values, users
-}
-
-// before brings the filters to a window: everything before it is learnt, and nothing else. It returns what the measures
-// were computed from, nil if no draw asks for one.
-func (a *prior) before(w windows.Window) (*ledger.Prior, error) {
+// before brings the filters to a window: everything before it in past is learnt, and nothing else. past is what the stream
+// published lately, in the order of the ledger. It returns what the measures were computed from, nil if no draw asks for one.
+func (a *prior) before(w windows.Window, past []ledger.Past) (*ledger.Prior, error) {
 	if len(a.series) == 0 {
 		return nil, nil
 	}
 	window := a.number(w.End)
-	if from := began(window); from != a.from || window < a.next {
+	if from := ledger.LearnsFrom(window); from != a.from || window < a.next {
 		a.from, a.next = from, from
 		a.filters = make([][]*mechanisms.Filter, len(a.program.stream.Groups))
 		for g := range a.filters {
@@ -121,17 +89,18 @@ func (a *prior) before(w windows.Window) (*ledger.Prior, error) {
 		}
 	}
 	read := int64(0)
-	for _, p := range a.past {
-		if p.window >= window {
+	for _, w := range past {
+		at := a.number(w.End)
+		if at >= window {
 			continue
 		}
 		read++
-		if p.window < a.next {
+		if at < a.next {
 			continue // learnt before
 		}
-		a.predict(p.window)
-		a.update(p)
-		a.predict(p.window + 1)
+		a.predict(at)
+		a.update(a.published(w))
+		a.predict(at + 1)
 	}
 	a.predict(window)
 	hash, err := a.hash()
@@ -189,7 +158,7 @@ func (a *prior) smooth(e *ledger.Entry) {
 	if len(a.series) == 0 {
 		return
 	}
-	p := a.published(*e)
+	p := a.published(ledger.NewPast(*e))
 	a.update(p)
 	for g := range e.Groups {
 		for i, d := range a.series {

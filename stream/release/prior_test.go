@@ -2,70 +2,64 @@ package release
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/windows"
 )
 
-const adaptive = `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
-    groups: [a, b]
-    bounds: {lower: 0, upper: 60000, step: 1, prior: adaptive}
-    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z}
-    contribution: last
-    releases:
+func adaptiveProgram(t testing.TB) *program {
+	t.Helper()
+	return programOf(t, twoGroups("lower: 0, upper: 60000, step: 1, prior: adaptive", `
       - {name: p50, statistic: median, epsilon: 0.5}
       - {name: users, statistic: count, epsilon: 0.5}
       - {name: p99, statistic: quantile, p: 0.99, epsilon: 0.5}
     min_users: {count: 60, release: users}
-    output: {topic: out}
-    budget: {epsilon: 10000, per: 24h}
-`
-
-func adaptiveProgram(t testing.TB) *program {
-	t.Helper()
-	file, err := config.Parse("streams.yaml", []byte(adaptive), os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newProgram(control.Edition{Stream: file.Streams[0], Schedule: file.Streams[0].Window.Schedule(file.Streams[0].Window.Start)})
+`))
 }
 
 // TestMeasuresAreAFunctionOfTheLedger draws windows one after another, and at random moments computes the measures anew
-// from the encoded entries, as a worker does that takes over: the same bits, also beyond epochs, gaps and withheld
-// windows.
+// from the encoded entries, or from a checkpoint of them, as a worker does that takes over: the same bits, also beyond fresh
+// starts, gaps and withheld windows.
 func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 	p := adaptiveProgram(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	operator := metrics.New(prometheus.NewRegistry(), nil, nil)
 	hasher := windows.NewHasher([16]byte{})
-	running := newPrior(p)
+	const block = 512 // windows between two fresh starts
+	running, fold := newPrior(p), ledger.NewFold("app", 0)
 	var log [][]byte
-	anew := func() *prior {
-		a := newPrior(p)
-		for _, value := range log {
+	anew := func() []ledger.Past {
+		again := ledger.NewFold("app", 0)
+		for i, value := range log {
 			e, err := ledger.Decode(value)
+			if err == nil {
+				err = again.Add(e, value, int64(i))
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.learn(e)
 		}
-		return a
+		return again.Recent(p.stream.Name)
+	}
+	restored := func() []ledger.Past {
+		text, err := fold.Checkpoint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ledger.Restore(text, "app", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return again.Recent(p.stream.Name)
 	}
 	window, compared, smoothed := p.schedule.First(), 0, 0
-	for i := range 3*epoch/2 + 100 {
+	for i := range 3*block/2 + 100 {
 		entry := p.entry("app", window)
 		entry.ReleasedAt = entry.DueAt
 		entry.Standing = ledger.Standing{StreamSpent: &decimal.Zero, BudgetSpent: &decimal.Zero}
@@ -73,26 +67,30 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			entry.Reason = ledger.BudgetExhausted
 		} else {
 			var err error
-			if entry.Prior, err = running.before(window); err != nil {
+			if entry.Prior, err = running.before(window, fold.Recent(p.stream.Name)); err != nil {
 				t.Fatal(err)
 			}
-			if random.IntN(30) == 0 || i >= 3*epoch/2+90 {
-				again, err := anew().before(window)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if *again != *entry.Prior {
-					t.Fatalf("window %d: a new worker has %+v, the old one %+v", i, again, entry.Prior)
+			if i > 0 && random.IntN(30) == 0 || i >= 3*block/2+90 {
+				for _, past := range [][]ledger.Past{anew(), restored()} {
+					again, err := newPrior(p).before(window, past)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if *again != *entry.Prior {
+						t.Fatalf("window %d: a new worker has %+v, the old one %+v", i, again, entry.Prior)
+					}
 				}
 				compared++
 			}
-			merger := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: window, Hasher: hasher})
-			bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: window, Hasher: hasher})
+			spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: window, Hasher: hasher}
+			bag, merger := windows.NewBag(spec), windows.NewMerger(spec, 1<<20)
 			for range 200 {
 				bag.Add(windows.UserHash{random.Uint64(), random.Uint64()}, random.IntN(4)/3, window.Start, int64(random.ExpFloat64()*120))
 			}
-			if err := merger.Add(bag.Seal(false), window); err != nil {
-				t.Fatal(err)
+			for merger.Pass() {
+				if err := merger.Add(bag.Seal(), window); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if err := p.draw(&entry, merger, running, operator); err != nil {
 				t.Fatal(err)
@@ -102,8 +100,10 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 				smoothed++
 			}
 		}
-		running.learn(entry)
 		value, err := entry.Encode()
+		if err == nil {
+			err = fold.Add(entry, value, int64(i))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

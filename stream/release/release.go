@@ -1,9 +1,9 @@
 // Package release is the second stage: it merges the parts of all partitions of a window, asks the budget, draws every
 // figure once, and records the charge and the figures in one ledger record, by a fenced transaction.
 //
-// Nothing is waited for that cannot come. A window of which parts were lost is released without them and marked
-// incomplete. A draw whose transaction was aborted lies in the ledger's log for whoever reads uncommitted: it is
-// committed again as it is, and never drawn anew.
+// It never waits for what cannot come. A window of which parts were lost is released without them and marked
+// incomplete. A draw whose transaction was aborted is still in the ledger's log for readers of uncommitted records. It
+// is committed again as it is, and never drawn again.
 //
 // All windows that a budget pays for come through one partition, and one worker decides them in the order of their due
 // times. What it decides follows from the ledger alone: whether a window is released, when, and for which groups never
@@ -34,6 +34,11 @@ type Release struct {
 	Drawn *fetch.Client
 	// PartBytes is how much memory a worker's undecided parts may take; the others are read again when they are needed.
 	PartBytes int64
+	// MergeBytes is how much memory a worker may take for the users of the window that it merges. What does not fit is
+	// merged in several passes.
+	MergeBytes int64
+	// CheckpointEvery is how many entries of the ledger lie between two checkpoints, at least.
+	CheckpointEvery int64
 	// Group is the membership of the partials' consumer group.
 	Group group.Config
 }

@@ -30,16 +30,17 @@ type worker struct {
 type session struct {
 	*worker
 	producer *txn.Producer
-	books    *ledger.Books
-	priors   []*prior // of the programs, as far as the ledger has been read and written
+	own      *partition // of the ledger
+	priors   []*prior   // of the programs
 	gather   *windows.Gathering
 	reader   *fetch.Reader
 	lost     int64 // records that were deleted before they were read, if none has been read since …
 	lostFrom int64 // … and where they began
 	kept     *stage.Latest[int64]
 	keepAt   time.Time
-	// continued are the ledger partitions elsewhere whose charges count here; settled are the budgets to whose books
-	// nothing more comes from there.
+	deleter  *deleter
+	// continued are other partitions of the ledger whose charges count here; settled are the budgets to whose books nothing
+	// more comes from there.
 	continued []*continued
 	settled   map[string]bool
 }
@@ -57,7 +58,7 @@ func (w *worker) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &session{worker: w, producer: producer, books: ledger.NewBooks(), gather: windows.NewGathering(w.PartBytes), settled: map[string]bool{}}
+	s := &session{worker: w, producer: producer, own: &partition{number: w.at.Number}, gather: windows.NewGathering(w.PartBytes), settled: map[string]bool{}}
 	for _, p := range w.programs {
 		s.priors = append(s.priors, newPrior(p))
 	}
@@ -73,9 +74,11 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	kept, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.kept = stage.NewLatest(kept, s.keep)
+	s.deleter = newDeleter(kept, w)
 	defer func() {
 		stop()
 		s.kept.Wait()
+		s.deleter.wait()
 	}()
 	if err := s.open(ctx); err != nil {
 		return err
@@ -90,7 +93,11 @@ func (w *worker) session(ctx context.Context) error {
 		s.Lag(s.Names.ReleaseGroup(), s.at, s.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)
-			s.kept.Put(s.needs())
+			needs := s.needs()
+			s.kept.Put(needs)
+			if err := s.deleteBefore(ctx, needs); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -98,7 +105,7 @@ func (w *worker) session(ctx context.Context) error {
 
 // decided is the end of the last window of a program that the ledger has.
 func (s *session) decided(p *program) int64 {
-	if last, ok := s.books.Last(p.stream.Name, p.epoch); ok {
+	if last, ok := s.own.fold.Books.Last(p.stream.Name, p.epoch); ok {
 		return last.UnixNano()
 	}
 	return p.schedule.First().End - int64(p.schedule.Every)
@@ -117,14 +124,19 @@ func (s *session) open(ctx context.Context) error {
 	if _, err := s.Progress.Read(ctx, s.progressKey(), &before); err != nil {
 		return err
 	}
-	s.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, before.Offset)
+	deleted, err := s.deleted(ctx)
+	if err != nil {
+		return err
+	}
+	s.deleter.agreed = deleted
+	s.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, max(before.Offset, deleted))
 	s.keepAt = time.Now().Add(keepEvery)
 	s.progressed()
 	s.Health.Opened(s.at)
 	return nil
 }
 
-// progressed tells which window of each stream is the oldest that is not decided.
+// progressed reports the oldest window of each stream that is not decided.
 func (s *session) progressed() {
 	waiting := map[string]bool{}
 	for _, p := range s.programs { // a stream's editions in their order
@@ -149,18 +161,20 @@ func (s *session) needs() int64 {
 	return s.gather.Needs(position)
 }
 
-// keep writes the progress, and commits it for the group so that other tools see the lag. The progress is what counts.
-func (s *session) keep(ctx context.Context, offset int64) {
+// keep writes the progress, and commits it for the group so that other tools see the lag. Only the progress matters
+// here.
+func (s *session) keep(ctx context.Context, offset int64) error {
 	ctx, cancel := context.WithTimeout(ctx, keepEvery)
 	defer cancel()
 	err := s.Progress.Put(ctx, s.progressKey(), progressRecord{offset})
-	s.Writing(s.Names.Progress())(err) // the next one makes up for it
+	s.Writing(s.Names.Progress())(err)
 	if err != nil {
-		return
+		return err
 	}
 	if err := s.membership.Commit(ctx, s.at, offset, ""); err != nil {
 		s.Log.Debug("offset not committed yet", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Error(err))
 	}
+	return nil
 }
 
 // read takes in the next parts and marks.
@@ -168,9 +182,10 @@ func (s *session) read(ctx context.Context) error {
 	from := s.reader.Position()
 	page, err := s.reader.Poll(ctx)
 	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
-		s.Log.Warn("the topic of parts ends before the position reached: it was recreated, or the brokers lost records", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number))
+		s.Log.Warn("the topic of parts ends before the position already read: it was recreated, or the brokers lost records", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number))
 		s.gather.Lose(0, time.Now())
 		s.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, 0)
+		s.deleter.anew()
 		return nil
 	}
 	if s.skip(from, err) {
@@ -178,6 +193,11 @@ func (s *session) read(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if page.Lost > 0 {
+		if err := s.overtaken(ctx, from+page.Lost); err != nil {
+			return err
+		}
 	}
 	if page.Lost > 0 && s.lost == 0 {
 		s.lostFrom = from
@@ -249,6 +269,11 @@ func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 		if !state.Ready {
 			break
 		}
+		if len(entries) == 0 {
+			if err := s.mark(&tx); err != nil {
+				return 0, err
+			}
+		}
 		entry, err := s.entry(ctx, i, window, state)
 		if err != nil {
 			return 0, err
@@ -258,8 +283,8 @@ func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 			return 0, err
 		}
 		tx.Records = append(tx.Records, s.record(entry, value))
-		if err := s.learn(entry); err != nil {
-			return 0, errors.Join(ledger.ErrUnreadable, err)
+		if err := s.learn(entry, value); err != nil {
+			return 0, err
 		}
 		s.gather.Decide(p.stream.Name, p.epoch, window)
 		entries = append(entries, entry)
@@ -270,6 +295,7 @@ func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 	if err := s.producer.Commit(ctx, tx); err != nil {
 		return 0, fmt.Errorf("record %d windows, the first ending %s of stream %s: %w", len(entries), entries[0].WindowEnd.Format(time.RFC3339), entries[0].Stream, err)
 	}
+	s.committed()
 	for _, e := range entries {
 		s.observe(e)
 	}
@@ -315,20 +341,21 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	if line := s.Lineage(p.stream.Budget.Name); len(line) > 1 {
 		e.Continues = line[1:]
 	}
-	if err := s.books.Settle(&e); err != nil {
+	if err := s.own.fold.Books.Settle(&e); err != nil {
 		return e, err
 	}
 	s.tell(e)
 	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
+	e.IncompleteIn = state.Incomplete
 	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {
-		s.Log.Error("part of a window's input was lost: it is released without that part and marked incomplete", zap.String("stream", p.stream.Name),
+		s.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete", zap.String("stream", p.stream.Name),
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
 	if e.Reason != "" {
 		return e, nil
 	}
 	var err error
-	if e.Prior, err = learned.before(window); err != nil {
+	if e.Prior, err = learned.before(window, s.recent(e.Stream)); err != nil {
 		return e, err
 	}
 	merged, lost, err := s.merge(ctx, p, window)
@@ -347,11 +374,11 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 func (s *session) tell(e ledger.Entry) {
 	key := "budget of stream " + e.Stream
 	if e.Reason != ledger.BudgetExhausted {
-		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: budget %s pays again", e.Stream, e.Budget))
+		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: budget %s can pay again", e.Stream, e.Budget))
 		return
 	}
-	until := "to the stream's end"
-	if end, ok := s.books.PaidAgain(e); ok {
+	until := "until the stream ends"
+	if end, ok := s.own.fold.Books.PaidAgain(e); ok {
 		layout := "15:04:05"
 		if end.Sub(e.WindowEnd) >= 24*time.Hour {
 			layout = time.DateTime

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Columns says where in the file the parts of an event are: names of columns, or for JSON lines paths of fields with
-// dots.
+// Columns names the columns that hold the parts of an event, or for JSON lines the paths of fields, with dots.
 type Columns struct {
 	User, Value, Time string // required
 	Group             string // "": events have no group
@@ -36,7 +35,7 @@ func (c Columns) parts() [numParts]named {
 	return [numParts]named{{partUser, "user", c.User}, {partValue, "value", c.Value}, {partTime, "time", c.Time}, {partGroup, "group", c.Group}}
 }
 
-// check says what is wrong with the names.
+// check checks the names.
 func (c Columns) check() error {
 	parts := c.parts()
 	for i, p := range parts {
@@ -46,16 +45,16 @@ func (c Columns) check() error {
 		case p.name == "":
 			return fmt.Errorf("--%s is missing; want a column, or a field of JSON lines", p.flag)
 		case strings.HasPrefix(p.name, "$"):
-			return fmt.Errorf("--%s %q: names that begin with $ have a meaning of their own in a streams file; want the column renamed", p.flag, p.name)
+			return fmt.Errorf("--%s %q: names that begin with $ have a special meaning in a streams file; rename the column", p.flag, p.name)
 		case slices.Contains(strings.Split(p.name, "."), ""):
-			return fmt.Errorf("--%s %q: a dot leads into an object and needs a name on both sides; want the column renamed", p.flag, p.name)
+			return fmt.Errorf("--%s %q: a dot leads into an object and needs a name on both sides; rename the column", p.flag, p.name)
 		}
 		for _, q := range parts[:i] {
 			if p.name == q.name {
 				return fmt.Errorf("--%s and --%s are both %q; want a column for each", q.flag, p.flag, p.name)
 			}
 			if strings.HasPrefix(p.name, q.name+".") || strings.HasPrefix(q.name, p.name+".") {
-				return fmt.Errorf("--%s %q and --%s %q: a dot leads into an object, and one of them would have to be the other's; want a column renamed", q.flag, q.name, p.flag, p.name)
+				return fmt.Errorf("--%s %q and --%s %q: a dot leads into an object, and one of them would have to be inside the other; rename a column", q.flag, q.name, p.flag, p.name)
 			}
 		}
 	}

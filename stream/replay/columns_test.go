@@ -43,7 +43,7 @@ streams:
 	if in.Topic != "web.requests" {
 		t.Errorf("topic %q", in.Topic)
 	}
-	d, err := codec.New(codec.Spec{Format: in.Format, User: in.User, Value: in.Value, Time: in.Time, Group: in.Group, Groups: s.Groups, MaxFuture: in.MaxFuture, Grid: s.Grid})
+	d, err := codec.New(s.Codec())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (h Header) Find(flag, name string) (int, error) {
 	at := slices.Index(h.names, name)
 	switch {
 	case at >= 0 && slices.Contains(h.names[at+1:], name):
-		return 0, fmt.Errorf("1: --%s %q occurs twice in the header; want one of the columns renamed", flag, name)
+		return 0, fmt.Errorf("1: --%s %q occurs twice in the header; rename one of the columns", flag, name)
 	case at >= 0:
 		return at, nil
 	case len(h.names) == 1:
@@ -55,7 +55,7 @@ func (h Header) Find(flag, name string) (int, error) {
 	return 0, fmt.Errorf("1: --%s %q is not in the header; want one of %s", flag, name, some(h.names))
 }
 
-// data says whether the header looks like an event, which must not be told: it has a number or a time.
+// data says whether the header looks like an event, whose content must not be shown: it has a number or a time.
 func (h Header) data() bool {
 	return slices.ContainsFunc(h.names, func(name string) bool {
 		_, isTime := parseTime([]byte(name))
@@ -63,7 +63,7 @@ func (h Header) data() bool {
 	})
 }
 
-// some lists names, not endlessly many.
+// some lists the first names.
 func some(names []string) string {
 	const most = 30
 	if len(names) <= most {

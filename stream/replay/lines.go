@@ -42,11 +42,11 @@ func (l *lines) next() (row, error) {
 		}
 		// fastjson takes more than JSON: what is passed on must be valid.
 		if !json.Valid(text) || !utf8.Valid(text) {
-			return row{}, fmt.Errorf("%d: the line is not JSON; want one object a line", l.line)
+			return row{}, fmt.Errorf("%d: the line is not JSON; want one object per line", l.line)
 		}
 		v, err := l.parser.ParseBytes(text)
 		if err != nil || v.Type() != fastjson.TypeObject {
-			return row{}, fmt.Errorf("%d: the line is not a JSON object; want one object a line", l.line)
+			return row{}, fmt.Errorf("%d: the line is not a JSON object; want one object per line", l.line)
 		}
 		if !l.begun {
 			if err := l.begin(v, text); err != nil {
@@ -57,7 +57,7 @@ func (l *lines) next() (row, error) {
 	}
 	switch err := l.scanner.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return row{}, fmt.Errorf("%d: the line is longer than %d MB; want one object a line", l.line+1, maxLine>>20)
+		return row{}, fmt.Errorf("%d: the line is longer than %d MB; want one object per line", l.line+1, maxLine>>20)
 	case err != nil:
 		return row{}, fmt.Errorf("%d: %w", l.line+1, err)
 	}

@@ -9,10 +9,10 @@
 // A dot in a name leads into an object, as it does in a streams file: the column geo.city becomes {"geo":{"city":…}}.
 // So the name of a column is always the path that reads it; [Columns.Input] writes the input of a stream that does.
 //
-// Numbers keep their text. What is no number stays what it is, as does a field that is missing: whether a record is good
-// is for the stream that reads it, which rejects bad ones one by one; [Trial] foretells which. Only what stops a replay
-// is an error here: a line that can't be read, and a time that can't, since pace and order depend on it. Errors are one
-// line, file:line and what would be right, and do not repeat what people sent.
+// Numbers keep their text. What is no number stays what it is, as does a field that is missing: the stream that reads a
+// record decides whether it is good and rejects bad ones one by one; [Trial] predicts which. Only what stops a replay
+// is an error here: an unreadable line or an unreadable time, because pace and order depend on times. Errors are one
+// line, with file:line and what would be right, and do not repeat personal data.
 //
 // Times are RFC 3339, epoch numbers as in a stream's input, or a date with or without a time of day, taken as UTC. In
 // the record they are RFC 3339 in UTC.
@@ -111,7 +111,7 @@ func New(name string, in io.Reader, columns Columns, options Options) (*File, er
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case start[0] == '[':
-		return nil, fmt.Errorf("%s:1: the file is a JSON array; want one object a line, as jq -c '.[]' writes them", name)
+		return nil, fmt.Errorf("%s:1: the file is a JSON array; want one object per line, as jq -c '.[]' writes them", name)
 	case start[0] == '{':
 		f.rows = newLines(text, columns)
 	default:

@@ -26,9 +26,7 @@ func load(t *testing.T, d replay.Demo) (*config.Stream, codec.Decoder) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	s := f.Streams[0]
-	in := s.Input
-	decoder, err := codec.New(codec.Spec{Format: in.Format, User: in.User, Value: in.Value, Time: in.Time, Group: in.Group,
-		Groups: s.Groups, MaxFuture: in.MaxFuture, Grid: s.Grid})
+	decoder, err := codec.New(s.Codec())
 	if err != nil {
 		t.Fatal(err)
 	}

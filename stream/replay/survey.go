@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Survey is what a demo has to know of a file before it replays it. It is for a demo with one's own data only: groups,
-// windows and their times are public, and those that are taken from people's records tell about them.
+// Survey is what a demo has to know about a file before it replays it. It is for a demo with one's own data only:
+// groups, windows and their times are public, and if they come from people's records, they reveal something about them.
 type Survey struct {
 	// Groups are the different groups in the file, sorted; none if there is no column of groups. Records without a group
 	// that a stream could take don't add one.
@@ -41,11 +41,11 @@ type Stretch struct {
 }
 
 const (
-	// maxGroups is how many groups a demo may have: more are hardly groups.
+	// maxGroups is the greatest number of groups of a demo. A column with more values hardly holds groups.
 	maxGroups = 100
-	// wantedWindows is how many windows with events there are to be at least.
+	// wantedWindows is the least number of windows with events.
 	wantedWindows = 24
-	// mostWindows is how many there may be.
+	// mostWindows is the greatest number of windows.
 	mostWindows = 1000
 	// pause is how many empty windows in a row end a stretch.
 	pause = 4
@@ -105,17 +105,17 @@ func NewSurvey(ctx context.Context, f *File, window time.Duration, columns Colum
 
 func (s *Survey) finish(name string, columns Columns, groups map[string]bool, c *calendar, window time.Duration) error {
 	if s.Events == 0 {
-		return fmt.Errorf("%s: the file has no events; want some below the header", name)
+		return fmt.Errorf("%s: the file has no events; want at least one below the header", name)
 	}
 	if s.Groups = slices.Sorted(maps.Keys(groups)); columns.Group != "" && len(s.Groups) == 0 {
-		return fmt.Errorf("%s: --group %q is empty in every line; want another column, or none", name, columns.Group)
+		return fmt.Errorf("%s: --group %q is empty on every line; want another column, or none", name, columns.Group)
 	}
 	p := c.choose()
 	switch {
 	case p == nil:
 		return fmt.Errorf("--window %s makes more than %d windows of %s; want longer ones", window, mostWindows, name)
 	case len(p.windows) == 0:
-		return fmt.Errorf("%s: no event is in a window that is over; want events of the past", name)
+		return fmt.Errorf("%s: no event lies in a window that has ended; want events from the past", name)
 	}
 	s.Window, s.Stretches, s.Unfinished = p.size, p.stretches(), p.unfinished
 	return nil

@@ -94,7 +94,7 @@ func TestSurveyOfNow(t *testing.T) {
 	if err != nil || s.Unfinished != 2 || len(s.Stretches) != 1 || s.Stretches[0].Windows != 2 {
 		t.Errorf("got %+v, %v; want one stretch of two windows, and two events that are in none", s, err)
 	}
-	if _, err := survey(t, at(now.Add(time.Hour)), timed, 0); err == nil || err.Error() != "f.csv: no event is in a window that is over; want events of the past" {
+	if _, err := survey(t, at(now.Add(time.Hour)), timed, 0); err == nil || err.Error() != "f.csv: no event lies in a window that has ended; want events from the past" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestSurveyErrors(t *testing.T) {
 		window time.Duration
 		want   string
 	}{
-		{"u,v,t\n", 0, "f.csv: the file has no events; want some below the header"},
+		{"u,v,t\n", 0, "f.csv: the file has no events; want at least one below the header"},
 		{"u,v,t\na,1,x\n", 0, "f.csv:2: the time is missing"},
 		{at(long...), time.Second, "--window 1s makes more than 1000 windows of f.csv; want longer ones"},
 	} {

@@ -60,7 +60,7 @@ func (t *table) next() (row, error) {
 }
 
 func notUTF8(line int) error {
-	return fmt.Errorf("%d: the line is not UTF-8; want the file converted, for instance by iconv", line)
+	return fmt.Errorf("%d: the line is not UTF-8; convert the file, for example with iconv", line)
 }
 
 // LineError begins the reader's error with its line. It says nothing of the line's content.

@@ -10,7 +10,7 @@ import (
 )
 
 // Text reads a text file that somebody may have prepared with a spreadsheet: it skips the byte order mark that these
-// put in front, unpacks gzip, and refuses what is plainly no text, saying what it is. An empty file is an empty text.
+// put in front, unpacks gzip, and refuses what is clearly not text, saying what it is. An empty file is an empty text.
 func Text(in io.Reader) (*bufio.Reader, error) {
 	b := bufio.NewReaderSize(in, 1<<16)
 	start, err := b.Peek(512)
@@ -28,9 +28,9 @@ func Text(in io.Reader) (*bufio.Reader, error) {
 		return Text(unpacked)
 	}
 	for _, f := range []struct{ magic, message string }{
-		{"PK\x03\x04", "a zip archive or a spreadsheet; want it unpacked, or saved as CSV"},
-		{"PAR1", "a Parquet file; want it converted to CSV or JSON lines"},
-		{"\x28\xb5\x2f\xfd", "compressed with zstd; want it unpacked, or gzip"},
+		{"PK\x03\x04", "a zip archive or a spreadsheet; unpack it, or save it as CSV"},
+		{"PAR1", "a Parquet file; convert it to CSV or JSON lines"},
+		{"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it, or use gzip"},
 		{"\xff\xfe", "UTF-16; want UTF-8: iconv -f UTF-16 -t UTF-8"},
 		{"\xfe\xff", "UTF-16; want UTF-8: iconv -f UTF-16 -t UTF-8"},
 	} {

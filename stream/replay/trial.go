@@ -12,9 +12,9 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// Trial foretells which records a stream rejects that reads them as [Columns.Input] says. It decodes them as the stream
-// will. It does not look at groups, whose public list it does not know, and takes the default max_future. It is not
-// safe for concurrent use.
+// Trial predicts which records a stream with the input of [Columns.Input] rejects. It decodes them as the stream will.
+// It does not look at groups, whose public list it does not know, and takes the default max_future. It is not safe for
+// concurrent use.
 type Trial struct {
 	decoder codec.Decoder
 	found   [codec.NumReasons]Rejected
@@ -28,7 +28,7 @@ type Rejected struct {
 
 // NewTrial returns a trial of a file's records.
 func NewTrial(c Columns) (*Trial, error) {
-	// Values beyond the bounds are good ones; so any bounds do.
+	// Values beyond the bounds are not rejected, so any bounds will do.
 	grid, err := mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
 	if err != nil {
 		return nil, err

@@ -158,9 +158,7 @@ func TestStreams(t *testing.T) {
 	if !slices.Equal(s.Groups, simulate.Regions()) {
 		t.Errorf("groups %v, want %v", s.Groups, simulate.Regions())
 	}
-	in := s.Input
-	d, err := codec.New(codec.Spec{Format: in.Format, User: in.User, Value: in.Value, Time: in.Time, Group: in.Group,
-		Groups: s.Groups, MaxFuture: in.MaxFuture, Grid: s.Grid})
+	d, err := codec.New(s.Codec())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -21,19 +19,13 @@ type Truth struct {
 	bags   map[int64]*windows.Bag // by window end
 }
 
-// NewTruth returns the truth about a stream of simulated events whose windows do not overlap. It knows the statistics
-// median, quantile, trimmed_mean, mean and count; another one is an error.
-func NewTruth(s *config.Stream) (*Truth, error) {
+// NewTruth returns the truth about a stream of simulated events whose windows do not overlap.
+func NewTruth(s *config.Stream) *Truth {
 	t := &Truth{stream: s, hasher: windows.NewHasher([16]byte{}), groups: map[string]int{}, bags: map[int64]*windows.Bag{}}
 	for i, g := range s.Groups {
 		t.groups[g] = i
 	}
-	for _, r := range s.Releases {
-		if _, err := exact(r.Query, nil); err != nil {
-			return nil, fmt.Errorf("%s: release %s: %w", r.Where, r.Name, err)
-		}
-	}
-	return t, nil
+	return t
 }
 
 // Add takes an event in.
@@ -50,7 +42,8 @@ func (t *Truth) Add(e Event) {
 }
 
 // Take returns the figures of the window that ends then, under "group/release", and forgets the window. There are none
-// if no event fell in it.
+// if no event fell in it, and of a group that nobody is in there are counts and sums alone. Where several values are right,
+// it is the least.
 func (t *Truth) Take(end time.Time) map[string]decimal.Decimal {
 	bag := t.bags[end.UnixNano()]
 	if bag == nil {
@@ -59,60 +52,13 @@ func (t *Truth) Take(end time.Time) map[string]decimal.Decimal {
 	delete(t.bags, end.UnixNano())
 	figures := map[string]decimal.Decimal{}
 	for g, name := range t.stream.Groups {
-		sample := values(t.stream.Grid, bag.Sample(g))
+		sample := mechanisms.NewSample(t.stream.Grid, bag.Sample(g))
 		for _, r := range t.stream.Releases {
-			if v, err := exact(r.Query, sample); err == nil { // NewTruth has refused the others
-				figures[name+"/"+r.Name] = v
+			truth, names := r.Query.Truth(sample), r.Names()
+			for i, right := range truth {
+				figures[name+"/"+names[i]] = right[0]
 			}
 		}
 	}
 	return figures
-}
-
-// values are those of a sample, one a user, ascending; those beyond the grid are moved to its ends.
-func values(grid *mechanisms.Grid, points []windows.Point) (all []decimal.Decimal) {
-	for _, p := range points {
-		v := grid.Lower().Add(grid.Step().Mul(decimal.NewFromInt(min(max(p.Index, 0), grid.Last()))))
-		for range p.Count {
-			all = append(all, v)
-		}
-	}
-	return all
-}
-
-// exact is a statistic of ascending values; 0 where there are too few for it.
-func exact(q mechanisms.Query, values []decimal.Decimal) (decimal.Decimal, error) {
-	n := decimal.NewFromInt(int64(len(values)))
-	switch q.Statistic {
-	case mechanisms.Median:
-		return quantile(values, decimal.New(5, -1)), nil
-	case mechanisms.Quantile:
-		return quantile(values, q.P[0]), nil
-	case mechanisms.Mean:
-		return mean(values), nil
-	case mechanisms.TrimmedMean:
-		cut := int(n.Mul(q.Trim).IntPart())
-		return mean(values[cut : len(values)-cut]), nil
-	case mechanisms.Count:
-		counted := slices.DeleteFunc(slices.Clone(values), func(v decimal.Decimal) bool {
-			return q.Above != nil && !v.GreaterThan(*q.Above) || q.Below != nil && !v.LessThan(*q.Below)
-		})
-		return decimal.NewFromInt(int64(len(counted))), nil
-	}
-	return decimal.Zero, fmt.Errorf("statistic %s has no simulated truth; want median, quantile, mean, trimmed_mean or count", q.Statistic)
-}
-
-// quantile is the ⌈pn⌉th smallest value.
-func quantile(values []decimal.Decimal, p decimal.Decimal) decimal.Decimal {
-	if len(values) == 0 {
-		return decimal.Zero
-	}
-	return values[max(1, p.Mul(decimal.NewFromInt(int64(len(values)))).Ceil().IntPart())-1]
-}
-
-func mean(values []decimal.Decimal) decimal.Decimal {
-	if len(values) == 0 {
-		return decimal.Zero
-	}
-	return decimal.Avg(values[0], values[1:]...)
 }

@@ -25,8 +25,8 @@ const calm = time.Minute
 // otherwise fence each other in turns.
 func (r *running) supervise(ctx context.Context, at Partition) error {
 	wait := kafkaconn.NewBackOff()
-	again := r.env.Monitor.Retrying(fmt.Sprintf("%s/%d keeps failing and starting over from the last commit", at.Topic, at.Number),
-		fmt.Sprintf("%s/%d goes on", at.Topic, at.Number))
+	again := r.env.Monitor.Retrying(fmt.Sprintf("%s/%d keeps failing and restarting from the last commit", at.Topic, at.Number),
+		fmt.Sprintf("%s/%d works again", at.Topic, at.Number))
 	for first := true; ; first = false {
 		began := time.Now()
 		settled := time.AfterFunc(calm, func() { again(nil) })
@@ -47,7 +47,7 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 		if errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) {
 			r.env.Metrics.AbortedTxns.Inc()
 		}
-		r.env.Log.Debug("starting over from the last commit", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
+		r.env.Log.Debug("restarting from the last commit", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
 		again(err)
 		if time.Since(began) > calm {
 			wait.Reset()

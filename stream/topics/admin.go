@@ -14,14 +14,14 @@ import (
 	"github.com/louver/louver/stream/kafkaconn"
 )
 
-// ErrUnfit says that a topic exists but is not what the plan needs: nothing that waiting would mend.
-var ErrUnfit = errors.New("topic unfit")
+// ErrUnfit says that a topic exists but does not suit the plan. Waiting does not help.
+var ErrUnfit = errors.New("topic unsuitable")
 
 // ErrMissing says that a topic does not exist and was not to be created.
 var ErrMissing = errors.New("topic missing")
 
-// missing is the error of that topic: an [ErrMissing] that may pass. The broker does not say whether the topic is not
-// there or may not be seen.
+// missing returns an [ErrMissing] for the topic. The topic may still appear. The broker does not say whether it does
+// not exist or may not be described.
 type missing struct{ topic, right string }
 
 func (m missing) Error() string {
@@ -100,6 +100,9 @@ func entries(t Topic) []kafka.ConfigEntry {
 	if t.Cleanup != "" {
 		e = append(e, kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: t.Cleanup})
 	}
+	if t.Erased {
+		e = append(e, kafka.ConfigEntry{ConfigName: "segment.ms", ConfigValue: strconv.FormatInt(time.Hour.Milliseconds(), 10)})
+	}
 	if t.AppendTime {
 		e = append(e, kafka.ConfigEntry{ConfigName: "message.timestamp.type", ConfigValue: "LogAppendTime"})
 	}
@@ -166,17 +169,17 @@ func described(ctx context.Context, client *kafka.Client, plan []Topic) (map[str
 }
 
 // VerifyExisting is [Verify] before the first run: topics that Louver would create may be missing.
-func VerifyExisting(ctx context.Context, client *kafka.Client, plan []Topic) error {
+func VerifyExisting(ctx context.Context, client *kafka.Client, plan []Topic, warn func(string)) error {
 	have, err := partitions(ctx, client, plan)
 	if err != nil {
 		return err
 	}
-	return Verify(ctx, client, slices.DeleteFunc(slices.Clone(plan), func(t Topic) bool { return t.Partitions != 0 && have[t.Name] == 0 }))
+	return Verify(ctx, client, slices.DeleteFunc(slices.Clone(plan), func(t Topic) bool { return t.Partitions != 0 && have[t.Name] == 0 }), warn)
 }
 
 // Verify checks that every topic of the plan exists and keeps its records as long as needed. An error wraps
-// [ErrMissing], [ErrUnfit] or what the broker said.
-func Verify(ctx context.Context, client *kafka.Client, plan []Topic) error {
+// [ErrMissing], [ErrUnfit] or what the broker said. warn hears, in a line each, of what should be changed but stops nothing.
+func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(string)) error {
 	have, err := Counts(ctx, client, plan)
 	if err != nil {
 		return err
@@ -214,14 +217,18 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic) error {
 		if err := fits(t, settings); err != nil {
 			return err
 		}
-		if err := survives(t, shapes[t.Name], settings[minInsync]); err != nil {
+		line, err := survives(t, shapes[t.Name], settings[minInsync])
+		if err != nil {
 			return err
+		}
+		if line != "" {
+			warn(line)
 		}
 	}
 	return nil
 }
 
-// fits compares a topic's settings with the plan. A setting that the broker does not tell counts as fit.
+// fits compares a topic's settings with the plan. A setting that the broker does not report counts as right.
 func fits(t Topic, settings map[string]string) error {
 	if have := settings["cleanup.policy"]; t.Cleanup != "" && have != "" && have != t.Cleanup {
 		return fmt.Errorf("%w: %s has cleanup.policy=%s; it needs %s", ErrUnfit, t.Name, have, t.Cleanup)
@@ -232,20 +239,20 @@ func fits(t Topic, settings map[string]string) error {
 	if ms, err := strconv.ParseInt(settings["retention.ms"], 10, 64); err == nil && ms >= 0 {
 		have := time.Duration(min(ms, int64(1<<63-1)/int64(time.Millisecond))) * time.Millisecond
 		if t.MinRetention == Forever {
-			return fmt.Errorf("%w: %s keeps its records for %s; it needs retention.ms=-1, since what has been charged must never be forgotten", ErrUnfit, t.Name, have)
+			return fmt.Errorf("%w: %s keeps its records for %s; it needs retention.ms=-1, because charges must never be forgotten", ErrUnfit, t.Name, have)
 		}
 		if have < t.MinRetention {
 			return fmt.Errorf("%w: %s keeps its records for %s; a window and its grace need retention.ms=%d or more", ErrUnfit, t.Name, have, t.MinRetention.Milliseconds())
 		}
 	}
 	if b := settings["retention.bytes"]; t.MinRetention == Forever && b != "" && b != "-1" {
-		return fmt.Errorf("%w: %s has retention.bytes=%s; it needs -1, since what has been charged must never be forgotten", ErrUnfit, t.Name, b)
+		return fmt.Errorf("%w: %s has retention.bytes=%s; it needs -1, because charges must never be forgotten", ErrUnfit, t.Name, b)
 	}
 	return nil
 }
 
-// PartitionsOf gives the number of partitions of a topic. It tries again until the topic is there with more than the
-// given partition, or ctx ends; notify hears of each failure.
+// PartitionsOf gives the number of partitions of a topic. It retries until the topic has more partitions than the given
+// one, or ctx ends. notify is called for each failure.
 func PartitionsOf(ctx context.Context, client *kafka.Client, topic string, partition int, notify func(error)) (int, error) {
 	n, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (int, error) {
 		have, err := Counts(ctx, client, []Topic{{Name: topic}})

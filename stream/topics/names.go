@@ -1,5 +1,5 @@
-// Package topics knows every topic, consumer group and transactional id that a streams file needs, what each must look
-// like and which rights it takes: it lists, creates and verifies them.
+// Package topics lists, creates and verifies the topics, consumer groups and transactional ids that a streams file
+// needs, with their settings and the rights that they require.
 package topics
 
 import "strconv"
@@ -10,7 +10,7 @@ const Partitions = 8
 // Names derives the names of internal topics, groups and transactional ids from the app id.
 type Names struct{ App string }
 
-// Control is the compacted topic of what all processes agree on: see package control.
+// Control is the compacted topic that holds what all processes agree on: see package control.
 func (n Names) Control() string { return n.App + ".control" }
 
 // Partials is the topic of parts and marks (personal, pseudonymous).

@@ -2,7 +2,7 @@ package topics
 
 import "github.com/segmentio/kafka-go"
 
-// Place gives the partition of a key among n, as Kafka's own clients do (murmur2).
+// Place returns the partition of a key among n, as Kafka's own clients do (murmur2).
 func Place(key string, n int) int {
 	partitions := make([]int, n)
 	for i := range partitions {

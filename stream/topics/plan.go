@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -12,20 +13,23 @@ type Topic struct {
 	Name string `json:"topic"`
 	// Use says what the topic is for.
 	Use string `json:"use"`
-	// Partitions it is created with; −1 is the broker's default, 0 that Louver does not create it.
+	// Partitions is the number that it is created with. −1: the broker's default. 0: Louver does not create it.
 	Partitions int `json:"partitions"`
 	// Cleanup is the cleanup.policy that it must have; "" is any.
 	Cleanup string `json:"cleanup,omitempty"`
-	// MinRetention is the shortest retention.ms that loses nothing; Forever asks for −1, 0 for nothing.
+	// MinRetention is the shortest retention.ms that loses nothing. Forever requires −1; 0 requires nothing.
 	MinRetention time.Duration `json:"-"`
-	// Backfilled topics get records whose timestamps lie long ago, windows' ends; they are created so that none is deleted
-	// for its age.
+	// Backfilled topics get records with old timestamps, the ends of windows. They are created so that no record is
+	// deleted for its age.
 	Backfilled bool `json:"-"`
-	// AppendTime topics get the broker's time on every record, by which this process checks its own clock.
+	// Erased topics get segments of an hour: a broker erases records that were deleted with the last of their segment.
+	Erased bool `json:"-"`
+	// AppendTime topics have the broker's time on every record. This process checks its own clock against it.
 	AppendTime bool `json:"-"`
 	// Personal topics hold what individuals sent.
 	Personal bool `json:"personal"`
-	// Operations are the rights on the topic, as Kafka's ACLs name them. Who may read or write may describe too.
+	// Operations are the rights on the topic, as Kafka's ACLs name them. The right to read or write includes the right
+	// to describe.
 	Operations []string `json:"operations"`
 }
 
@@ -44,8 +48,8 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	plan := []Topic{
 		{Name: n.Control(), Use: "user-hash key, definitions and budgets of streams", Partitions: 1, Cleanup: "compact", Personal: true,
 			Operations: ownRights},
-		{Name: n.Partials(), Use: "parts of open windows", Partitions: Partitions, Cleanup: "delete", MinRetention: partialsRetention(streams), Personal: true,
-			Operations: ownRights},
+		{Name: n.Partials(), Use: "parts of open windows", Partitions: Partitions, Cleanup: "delete", MinRetention: partialsRetention(streams), Personal: true, Erased: true,
+			Operations: append(slices.Clone(ownRights), "Delete")},
 		{Name: n.Progress(), Use: "how far each worker has come", Partitions: Partitions, Cleanup: "compact", AppendTime: true,
 			Operations: ownRights},
 		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
@@ -81,8 +85,8 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	return plan
 }
 
-// partialsRetention is how long parts must be kept: long enough for a release stage that was off for a weekend, and for
-// the longest window twice over.
+// partialsRetention is how long parts must be kept: long enough for a release stage that was down for a weekend, and at
+// least twice as long as the longest window.
 func partialsRetention(streams []*config.Stream) time.Duration {
 	keep := 7 * 24 * time.Hour
 	for _, s := range streams {
@@ -91,7 +95,7 @@ func partialsRetention(streams []*config.Stream) time.Duration {
 	return keep
 }
 
-// Right is what the service must be allowed to do with one resource, or with all whose names begin alike.
+// Right is what the service must be allowed to do with one resource, or with all resources whose names have a prefix.
 type Right struct {
 	// Resource is "topic", "group" or "transactional-id".
 	Resource, Name string
@@ -100,8 +104,9 @@ type Right struct {
 	Operations []string
 }
 
-// Rights lists what the service must be allowed to do: with all that is the app's own, whose names begin with its id and a
-// dot, and with the topics of the plan. None of them can be left out.
+// Rights lists what the service must be allowed to do with the app's own resources, whose names begin with its id and a
+// dot, and with the topics of the plan. Without Delete on the partials it works, but keeps personal data longer than
+// necessary. It needs all the others.
 func Rights(app string, plan []Topic) []Right {
 	own := app + "."
 	rights := []Right{
@@ -110,8 +115,12 @@ func Rights(app string, plan []Topic) []Right {
 		{"transactional-id", own, true, []string{"Write"}},
 	}
 	for _, t := range plan {
-		if !strings.HasPrefix(t.Name, own) {
-			rights = append(rights, Right{"topic", t.Name, false, t.Operations})
+		operations := t.Operations
+		if strings.HasPrefix(t.Name, own) {
+			operations = slices.DeleteFunc(slices.Clone(operations), func(o string) bool { return slices.Contains(ownRights, o) })
+		}
+		if len(operations) > 0 {
+			rights = append(rights, Right{"topic", t.Name, false, operations})
 		}
 	}
 	return rights

@@ -11,9 +11,9 @@ import (
 	"github.com/segmentio/kafka-go/protocol/createtopics"
 )
 
-// What the app's own topics hold must survive a broker: a charge that was acknowledged and is lost would be spent again.
-// With three replicas a record is acknowledged when two brokers have it, and one broker may be away. With fewer replicas
-// that would stop the app whenever one is.
+// The content of the app's own topics must survive the loss of a broker: if an acknowledged charge were lost, its ε
+// would be spent again. With three replicas a record is acknowledged when two brokers have it, and one broker may be
+// down. With fewer replicas the app would stop whenever one is down.
 
 // minInsync is the setting that says how many brokers must have a record before it is acknowledged.
 const minInsync = "min.insync.replicas"
@@ -34,8 +34,9 @@ func insync(replicas int) []kafka.ConfigEntry {
 	return []kafka.ConfigEntry{{ConfigName: minInsync, ConfigValue: strconv.Itoa(safe(replicas))}}
 }
 
-// replicasOf is how many replicas a topic will get when it is created: the broker knows its default. 0: the broker does
-// not say, or the topic can't be created, which is told when it is tried.
+// replicasOf returns how many replicas a topic will get when it is created. It asks the broker, which knows the
+// default. It returns 0 if the broker does not say or the topic can't be created; the attempt to create it will report
+// why.
 func replicasOf(ctx context.Context, client *kafka.Client, c kafka.TopicConfig) (int, error) {
 	if c.ReplicationFactor > 0 {
 		return c.ReplicationFactor, nil
@@ -54,7 +55,8 @@ func replicasOf(ctx context.Context, client *kafka.Client, c kafka.TopicConfig) 
 	return 0, nil
 }
 
-// rehearsal creates topics for show. kafka-go's own request would wait until they are there, for ever.
+// rehearsal is a request to create topics that is only validated. kafka-go's own request would wait for ever until they
+// exist.
 type rehearsal struct {
 	request createtopics.Request
 	version int16
@@ -95,20 +97,25 @@ func (r *rehearsal) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return &rehearsed{*m.(*createtopics.Response)}, nil
 }
 
-// survives checks that an acknowledged record of the app's own topics outlives a broker, and that records can be
-// acknowledged at all.
-func survives(t Topic, partitions []kafka.Partition, setting string) error {
+// survives checks that records of the app's own topics can be acknowledged at all. The warning says that an acknowledged
+// record may be lost with a broker: the topic was created otherwise than Louver does it, and changing it is the operator's.
+func survives(t Topic, partitions []kafka.Partition, setting string) (warning string, err error) {
 	have, err := strconv.Atoi(setting)
 	if !t.internal() || err != nil || len(partitions) == 0 {
-		return nil
+		return "", nil // the broker does not tell
 	}
 	replicas := len(partitions[0].Replicas)
 	for _, p := range partitions {
 		replicas = min(replicas, len(p.Replicas))
 	}
-	if want := safe(replicas); have < want || have > replicas {
-		return fmt.Errorf("%w: %s has %s=%d and %d replicas; it needs %d: kafka-configs.sh --alter --topic %s --add-config %s=%d",
-			ErrUnfit, t.Name, minInsync, have, replicas, want, t.Name, minInsync, want)
+	want := safe(replicas)
+	is := fmt.Sprintf("%s has %s=%d and %d replicas", t.Name, minInsync, have, replicas)
+	command := fmt.Sprintf("kafka-configs.sh --alter --topic %s --add-config %s=%d", t.Name, minInsync, want)
+	switch {
+	case have > replicas:
+		return "", fmt.Errorf("%w: %s, so no record can be acknowledged; it needs %d: %s", ErrUnfit, is, want, command)
+	case have < want:
+		return fmt.Sprintf("%s, so what was charged may be lost with one broker; set it to %d: %s", is, want, command), nil
 	}
-	return nil
+	return "", nil
 }

@@ -7,24 +7,25 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Sizes remembers how many partitions topics that are written to have. It is safe for concurrent use.
+// Sizes remembers the numbers of partitions of the topics that are written to. It is safe for concurrent use.
 type Sizes struct {
 	Client *kafka.Client
-	// OnRetry makes the hook that hears of each failure to find out that is tried again, and of nil at the end.
-	OnRetry func(topic string) func(error)
 
 	known sync.Map // topic → partitions
 }
 
-// Of gives the number of partitions of a topic, asked once; it waits until the topic is there or ctx ends.
+// Of returns the number of partitions of a topic. It asks if it does not know, once; the error says why there is none.
 func (s *Sizes) Of(ctx context.Context, topic string) (int, error) {
 	if n, ok := s.known.Load(topic); ok {
 		return n.(int), nil
 	}
-	n, err := PartitionsOf(ctx, s.Client, topic, 0, s.OnRetry(topic))
+	have, err := Counts(ctx, s.Client, []Topic{{Name: topic, Operations: []string{"Write"}}})
 	if err != nil {
 		return 0, err
 	}
-	s.known.Store(topic, n)
-	return n, nil
+	s.known.Store(topic, have[topic])
+	return have[topic], nil
 }
+
+// Forget has the next one ask again: the topic may have been deleted or made anew.
+func (s *Sizes) Forget(topic string) { s.known.Delete(topic) }

@@ -28,16 +28,14 @@ type Record struct {
 	Time int64
 }
 
-// maxBatchBytes bounds what the records of one batch come to before they are
-// compressed. Brokers accept batches of 1 MiB unless told otherwise; a topic's
-// compression.type may unpack ours, hence the limit holds for the unpacked.
+// maxBatchBytes bounds the uncompressed size of a batch's records. By default brokers accept batches of 1 MiB. A
+// topic's compression.type may make the broker unpack them, so the limit applies to the uncompressed size.
 const maxBatchBytes = 900 << 10
 
 // compressFrom is the size from which a batch is worth compressing.
 const compressFrom = 512
 
-// Session is a producer's identity and where its sequence numbers stand.
-// The zero Session is not valid: see NoSession.
+// Session is a producer's identity with its current sequence number. The zero Session is not valid: see NoSession.
 type Session struct {
 	ProducerID int64
 	Epoch      int16
@@ -47,14 +45,13 @@ type Session struct {
 	Transactional bool
 }
 
-// NoSession is that of a producer without identity: neither idempotent nor
-// transactional.
+// NoSession is the session of a producer without identity, which is neither idempotent nor transactional.
 var NoSession = Session{ProducerID: -1, Epoch: -1, Sequence: -1}
 
 const (
 	zstdCodec        = 0x04
 	transactionalBit = 0x10
-	batchOverhead    = 12 // bytes before what the batch's length counts
+	batchOverhead    = 12 // bytes that the batch's length does not count
 	crcFrom          = 21
 )
 
@@ -69,10 +66,11 @@ var encoder = sync.OnceValue(func() *zstd.Encoder {
 	return e
 })
 
-// EncodeBatch encodes records, which are of one partition, as one record batch
-// of message format v2, compressed with zstd where that makes it smaller. The
-// first four bytes are the batch's size, as kafka-go's RawRecordSet wants it.
-func EncodeBatch(s Session, records []Record) []byte {
+// EncodeBatch encodes records of one partition as one record batch of message format v2. It compresses with zstd if
+// that makes the batch smaller. The first four bytes are the batch's size, as kafka-go's RawRecordSet wants it.
+func EncodeBatch(s Session, records []Record) []byte { return encodeBatch(s, records, true) }
+
+func encodeBatch(s Session, records []Record, compress bool) []byte {
 	now := time.Now().UnixMilli()
 	at := func(r *Record) int64 {
 		if r.Time == 0 {
@@ -103,7 +101,7 @@ func EncodeBatch(s Session, records []Record) []byte {
 	if s.Transactional {
 		b.Attributes |= transactionalBit
 	}
-	if len(body) >= compressFrom {
+	if compress && len(body) >= compressFrom {
 		if z := encoder().EncodeAll(body, nil); len(z) < len(body) {
 			b.Records = z
 			b.Attributes |= zstdCodec
@@ -118,8 +116,8 @@ func EncodeBatch(s Session, records []Record) []byte {
 	return out
 }
 
-// appendRecord encodes one record: its length, and what follows, which is put
-// together in scratch to learn the length.
+// appendRecord encodes one record: its length and its content, which is assembled in scratch first because its length
+// is needed.
 func appendRecord(dst, scratch []byte, r *Record, delta int, timeDelta int64) (_, _ []byte) {
 	b := scratch[:0]
 	b = append(b, 0) // attributes: none is defined
@@ -153,9 +151,8 @@ type partition struct {
 
 func (p partition) String() string { return fmt.Sprintf("%s/%d", p.topic, p.id) }
 
-// split sorts records by partition, in the order in which the partitions
-// occur, and cuts those of each into batches below maxBatchBytes. A record
-// that is larger by itself is alone in its batch: compressed it may still fit.
+// split sorts records by partition, in the order in which the partitions occur, and cuts those of each into batches
+// below maxBatchBytes. A larger record gets a batch of its own: it may still fit when it is compressed.
 func split(records []Record) (order []partition, batches map[partition][][]Record) {
 	batches = make(map[partition][][]Record)
 	size := make(map[partition]int)

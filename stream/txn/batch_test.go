@@ -131,6 +131,13 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+func TestPackedIsNotCompressed(t *testing.T) {
+	all := []Record{{Value: bytes.Repeat([]byte("x"), 5000)}}
+	if b, got := decode(t, encodeBatch(NoSession, all, false)); b.Attributes != 0 || !bytes.Equal(got[0].Value, all[0].Value) {
+		t.Errorf("attributes %b, a value of %d bytes; want none and 5000", b.Attributes, len(got[0].Value))
+	}
+}
+
 // The size that split counts on must not be exceeded.
 func TestSizeIsAnUpperBound(t *testing.T) {
 	for _, r := range []Record{

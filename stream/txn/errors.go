@@ -9,23 +9,21 @@ import (
 	"github.com/louver/louver/stream/kafkaconn"
 )
 
-// What a failed Open, Commit or Send means; match with errors.Is. The broker's
-// own kafka.Error is wrapped beside it.
+// What a failed Open, Commit or Send means. Match with errors.Is. The broker's own kafka.Error is wrapped as well.
 var (
 	// ErrFenced: someone else owns the transactional id, the transaction ran
 	// into its timeout, the broker no longer knows the producer, or the group's
 	// generation is over. The transaction is not committed, unless the error
 	// also is an ErrUnknownOutcome.
 	ErrFenced = errors.New("fenced: another worker has taken over, or the broker has ended the transaction")
-	// ErrUnknownOutcome: the end of the transaction was asked for and not
-	// answered. It may be committed.
+	// ErrUnknownOutcome: the broker did not answer the request to end the transaction. It may be committed.
 	ErrUnknownOutcome = errors.New("the transaction's outcome is unknown")
 	// ErrTooLarge: a record is larger than the topic's max.message.bytes.
 	ErrTooLarge = errors.New("a record is larger than the broker accepts: check max.message.bytes")
 	// ErrUnauthorised: a right on a topic, group or transactional id is missing.
 	ErrUnauthorised = errors.New("a right is missing")
 	// ErrSpent: an earlier Commit failed. Open again.
-	ErrSpent = errors.New("the producer is spent by an earlier error: open it again")
+	ErrSpent = errors.New("the producer cannot be used after an earlier error: open it again")
 )
 
 // PartitionError says which partition an error of Commit or Send is about.
@@ -37,10 +35,10 @@ type PartitionError struct {
 
 func (e *PartitionError) Error() string { return fmt.Sprintf("%s/%d: %v", e.Topic, e.Partition, e.Err) }
 
-// Unwrap gives what the broker said.
+// Unwrap returns the broker's error.
 func (e *PartitionError) Unwrap() error { return e.Err }
 
-// typed wraps err, which doing what met, together with what it means.
+// typed wraps err, the error of doing what, together with its meaning.
 func typed(what string, err error) error {
 	if err == nil {
 		return nil

@@ -20,8 +20,10 @@ type Producer struct {
 	session kafka.ProducerSession
 	// sequence is that of the next record of each partition.
 	sequence map[partition]int32
-	spent    bool
-	notify   func(error)
+	// last is the offset of the last record of each partition.
+	last   map[partition]int64
+	spent  bool
+	notify func(error)
 }
 
 // Transaction is what Commit writes.
@@ -47,12 +49,10 @@ type Offsets struct {
 // by then ends with the next Open, or the transaction's timeout.
 const abortTimeout = 5 * time.Second
 
-// Open takes the transactional id over: earlier owners are fenced, their open
-// transaction is aborted, and one that is being committed is waited for.
-// timeout is how long a transaction may take before the coordinator aborts it
-// and fences this producer; brokers accept up to 15 minutes. Failures that pass
-// are tried again until ctx ends; a hook given by OnRetry also hears of those of
-// later Commits.
+// Open takes the transactional id over: earlier owners are fenced, their open transaction is aborted, and one that is
+// being committed is waited for. timeout is how long a transaction may take before the coordinator aborts it and fences
+// this producer; brokers accept up to 15 minutes. Temporary failures are retried until ctx ends. A hook given by
+// OnRetry is also told about those of later Commits.
 func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Duration, options ...Option) (*Producer, error) {
 	notify := collect(options).notify
 	res, err := kafkaconn.Retry(ctx, unlessUsual(notify), func(ctx context.Context) (*kafka.InitProducerIDResponse, error) {
@@ -70,12 +70,11 @@ func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Dur
 	if err != nil {
 		return nil, typed(fmt.Sprintf("open transactional id %q", id), err)
 	}
-	return &Producer{client: client, id: id, session: *res.Producer, sequence: make(map[partition]int32), notify: notify}, nil
+	return &Producer{client: client, id: id, session: *res.Producer, sequence: make(map[partition]int32), last: make(map[partition]int64), notify: notify}, nil
 }
 
-// unlessUsual hides the first CONCURRENT_TRANSACTIONS of one operation from
-// notify: a broker is still writing the markers of the last transaction down,
-// as it is after almost every one.
+// unlessUsual hides the first CONCURRENT_TRANSACTIONS of one operation from notify. It is usual: the broker is still
+// writing the markers of the last transaction.
 func unlessUsual(notify func(error)) func(error) {
 	if notify == nil {
 		return nil
@@ -89,10 +88,9 @@ func unlessUsual(notify func(error)) func(error) {
 	}
 }
 
-// Commit writes t as one transaction. It returns nil when the transaction is
-// committed; records and offsets are then visible together. After any error
-// the producer is spent: see the package's documentation. An empty t is
-// committed without asking anyone.
+// Commit writes t as one transaction. It returns nil when the transaction is committed; records and offsets are then
+// visible together. After any error the producer cannot be used again: see the package's documentation. An empty t is
+// committed without a request.
 func (p *Producer) Commit(ctx context.Context, t Transaction) error {
 	if p.spent {
 		return ErrSpent
@@ -115,6 +113,15 @@ func (p *Producer) Commit(ctx context.Context, t Transaction) error {
 	return nil
 }
 
+// Last is the offset of the last record that was committed to a partition; −1 if there
+// is none, or a broker did not say where it is.
+func (p *Producer) Last(topic string, id int) int64 {
+	if at, ok := p.last[partition{topic, id}]; ok && !p.spent {
+		return at
+	}
+	return -1
+}
+
 // write does everything up to the end of the transaction.
 func (p *Producer) write(ctx context.Context, t Transaction) error {
 	order, batches := split(t.Records)
@@ -130,8 +137,12 @@ func (p *Producer) write(ctx context.Context, t Transaction) error {
 				Sequence:      sequence,
 				Transactional: true,
 			}, records)
-			if _, err := produce(ctx, p.client, p.id, to, batch, p.notify); err != nil {
+			at, err := produce(ctx, p.client, p.id, to, batch, p.notify)
+			if err != nil {
 				return err
+			}
+			if p.last[to] = -1; at.offset >= 0 {
+				p.last[to] = at.offset + int64(len(records)) - 1
 			}
 			// After the largest number comes 0.
 			p.sequence[to] = int32((int64(sequence) + int64(len(records))) & math.MaxInt32)
@@ -165,8 +176,7 @@ func (p *Producer) addPartitions(ctx context.Context, to []partition) error {
 		for topic, partitions := range res.Topics {
 			for _, r := range partitions {
 				answered++
-				// One partition that fails lets the others fail with
-				// "not attempted", which says nothing.
+				// If one partition fails, the others fail with "not attempted", which tells nothing.
 				if r.Error != nil && (err == nil || errors.Is(err, operationNotAttempted)) {
 					err = &PartitionError{Topic: topic, Partition: r.Partition, Err: r.Error}
 				}
@@ -234,10 +244,10 @@ func (p *Producer) endTxn(ctx context.Context, commit bool) error {
 	return err
 }
 
-// end commits, and asks again until it is told the outcome. Asking again is
-// safe: the coordinator answers a commit that it has carried out with success.
+// end commits, and asks again until it learns the outcome. Asking again is safe: the coordinator answers a commit that
+// it has carried out with success.
 func (p *Producer) end(ctx context.Context) error {
-	// carriedOut: some try may have been carried out though it did not say so.
+	// carriedOut says that an attempt may have been carried out without an answer.
 	carriedOut := false
 	_, err := kafkaconn.Retry(ctx, unlessUsual(p.notify), func(ctx context.Context) (struct{}, error) {
 		err := p.endTxn(ctx, true)
@@ -272,9 +282,8 @@ func mayHaveEnded(err error) bool {
 	return true
 }
 
-// abort ends a failed transaction at once, so that readers need not wait for
-// its timeout. If that fails too, the next Open does it; a producer that is
-// fenced can't end anything any more, and is told so at once.
+// abort ends a failed transaction at once, so that readers need not wait for its timeout. If that fails too, the next
+// Open does it; a fenced producer can't end anything and is told so at once.
 func (p *Producer) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()

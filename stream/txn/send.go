@@ -19,10 +19,17 @@ const maxConcurrentSends = 16
 // Option of Open and Send.
 type Option func(*settings)
 
-type settings struct{ notify func(error) }
+type settings struct {
+	notify func(error)
+	packed bool
+}
 
-// OnRetry gives a hook that hears of each failure that is about to be tried
-// again, for logs.
+// Packed says that the values are compressed already, so that compressing their batches would be time lost. It is for Send.
+func Packed() Option {
+	return func(s *settings) { s.packed = true }
+}
+
+// OnRetry sets a hook that is called for each failure that is about to be retried, for logs.
 func OnRetry(hook func(error)) Option {
 	return func(s *settings) { s.notify = hook }
 }
@@ -35,11 +42,10 @@ func collect(options []Option) settings {
 	return s
 }
 
-// Send writes records outside of any transaction, each at least once: all
-// replicas in sync have them when it returns nil. A retry after a lost answer
-// may write a batch twice, and after an error some may be written. Records of
-// one partition keep their order. Failures that pass are tried again until ctx
-// ends; a hook given by OnRetry may be called concurrently.
+// Send writes records outside any transaction, each at least once. When it returns nil, all in-sync replicas have them.
+// A retry after a lost answer may write a batch twice, and after an error some records may be written. Records of one
+// partition keep their order. Temporary failures are retried until ctx ends. A hook given by OnRetry may be called
+// concurrently.
 func Send(ctx context.Context, client *kafka.Client, records []Record, options ...Option) error {
 	o := collect(options)
 	order, batches := split(records)
@@ -48,7 +54,7 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 	for _, p := range order {
 		group.Go(func() error {
 			for _, b := range batches[p] {
-				if _, err := produce(ctx, client, "", p, EncodeBatch(NoSession, b), o.notify); err != nil {
+				if _, err := produce(ctx, client, "", p, encodeBatch(NoSession, b, !o.packed), o.notify); err != nil {
 					return err
 				}
 			}
@@ -61,13 +67,19 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 // Append writes one record as Send does, and returns the broker's time when it
 // appended it; zero if the topic keeps the producer's timestamps.
 func Append(ctx context.Context, client *kafka.Client, r Record, options ...Option) (time.Time, error) {
-	return produce(ctx, client, "", partition{r.Topic, r.Partition}, EncodeBatch(NoSession, []Record{r}), collect(options).notify)
+	a, err := produce(ctx, client, "", partition{r.Topic, r.Partition}, EncodeBatch(NoSession, []Record{r}), collect(options).notify)
+	return a.time, err
 }
 
-// produce writes one encoded batch and retries until it is acknowledged, an
-// error lasts, or ctx ends. It returns the broker's time if the topic has it.
-func produce(ctx context.Context, client *kafka.Client, id string, p partition, batch []byte, notify func(error)) (time.Time, error) {
-	appended, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (time.Time, error) {
+// appended is where and when a broker appended a batch.
+type appended struct {
+	offset int64     // of the first record; −1 if the broker does not say
+	time   time.Time // zero if the topic keeps the producer's timestamps
+}
+
+// produce writes one encoded batch and retries until it is acknowledged, the error is permanent, or ctx ends.
+func produce(ctx context.Context, client *kafka.Client, id string, p partition, batch []byte, notify func(error)) (appended, error) {
+	a, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (appended, error) {
 		res, err := client.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic:           p.topic,
 			Partition:       p.id,
@@ -81,15 +93,15 @@ func produce(ctx context.Context, client *kafka.Client, id string, p partition, 
 		// The broker has the batch from an earlier try and no longer knows at
 		// which offset.
 		if errors.Is(err, kafka.DuplicateSequenceNumber) {
-			err = nil
+			return appended{offset: -1}, nil
 		}
 		if err != nil {
-			return time.Time{}, err
+			return appended{}, err
 		}
-		return res.LogAppendTime, nil
+		return appended{res.BaseOffset, res.LogAppendTime}, nil
 	})
 	if err != nil {
 		err = &PartitionError{Topic: p.topic, Partition: p.id, Err: err}
 	}
-	return appended, typed("produce", err)
+	return a, typed("produce", err)
 }

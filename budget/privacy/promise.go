@@ -1,0 +1,131 @@
+// Package privacy says what one draw costs the one user whose value it saw. A mechanism makes a [Promise]; a window is
+// charged the promises of its releases, the ledger keeps them, and package budget adds them up.
+package privacy
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shopspring/decimal"
+)
+
+// Kind says what a promise is made of, and so which sums are valid for it.
+type Kind uint8
+
+// The kinds of promise.
+const (
+	// Pure is ε-DP.
+	Pure Kind = iota
+	// BoundedRange is ε-DP whose privacy losses lie within a range of ε, as those of an exponential mechanism do.
+	BoundedRange
+	// ZCDP is ρ-zCDP without any pure ε.
+	ZCDP
+	// Approximate is (ε, δ)-DP with δ > 0. It has no ρ.
+	Approximate
+)
+
+var kindNames = [...]string{"pure", "bounded_range", "zcdp", "approximate"}
+
+// String gives the kind's name in the ledger.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// MarshalText gives the kind's name in the ledger.
+func (k Kind) MarshalText() ([]byte, error) {
+	if int(k) >= len(kindNames) {
+		return nil, fmt.Errorf("unknown %s", k)
+	}
+	return []byte(kindNames[k]), nil
+}
+
+// UnmarshalText reads a name that MarshalText gave.
+func (k *Kind) UnmarshalText(text []byte) error {
+	for i, name := range kindNames {
+		if name == string(text) {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown kind of charge %q, want one of %q", text, kindNames)
+}
+
+// Promise bounds what one draw reveals about one user. It holds every figure of the bound, so that no caller has to derive
+// one. Make one with the functions of this package, which round ρ up.
+type Promise struct {
+	Kind Kind `json:"kind"`
+	// Epsilon is the ε of the promise, > 0. Of a ZCDP promise it is only the figure that was asked for.
+	Epsilon decimal.Decimal `json:"epsilon"`
+	// Delta is the δ of an Approximate promise, in (0, 1); 0 for every other kind.
+	Delta decimal.Decimal `json:"delta,omitzero"`
+	// Rho is the zCDP parameter ρ, > 0, and at most ½ε² where there is a pure ε. It is 0 for an Approximate promise.
+	Rho decimal.Decimal `json:"rho,omitzero"`
+}
+
+// NewPure is the promise of an ε-DP mechanism.
+func NewPure(epsilon decimal.Decimal) Promise {
+	return Promise{Kind: Pure, Epsilon: epsilon, Rho: decimal.Min(halfSquare(epsilon), epsilon)}
+}
+
+// NewPieces is the promise of a mechanism of several draws that are ε-DP together, and whose ρ add up to rho (see
+// [RhoOfRange] and [RhoOfPure]). That is often much less than ½ε².
+func NewPieces(epsilon decimal.Decimal, rho float64) Promise {
+	p := NewPure(epsilon)
+	p.Rho = decimal.Min(p.Rho, roundedUp(rho))
+	return p
+}
+
+// NewBoundedRange is the promise of an ε-DP mechanism of ε-bounded range, such as an exponential mechanism.
+func NewBoundedRange(epsilon decimal.Decimal) Promise {
+	return Promise{Kind: BoundedRange, Epsilon: epsilon, Rho: boundedRangeRho(epsilon)}
+}
+
+// NewZCDP is the promise of a ρ-zCDP mechanism, ρ = ½ε².
+func NewZCDP(epsilon decimal.Decimal) Promise {
+	return Promise{Kind: ZCDP, Epsilon: epsilon, Rho: halfSquare(epsilon)}
+}
+
+// NewApproximate is the promise of an (ε, δ)-DP mechanism.
+func NewApproximate(epsilon, delta decimal.Decimal) Promise {
+	return Promise{Kind: Approximate, Epsilon: epsilon, Delta: delta}
+}
+
+// mostDigits bounds the digits and the decimal exponents that are accepted: nothing sensible comes near, sums of numbers
+// such as 1e10000 take time and memory, and all that is computed in float64 stays far from its ends.
+const mostDigits = 50
+
+// CheckDigits refuses numbers that are too long to calculate with.
+func CheckDigits(name string, d decimal.Decimal) error {
+	if e := d.Exponent(); e > mostDigits || e < -mostDigits || d.NumDigits() > mostDigits {
+		return fmt.Errorf("%s has %d digits and a decimal exponent of %d, want both within %d", name, d.NumDigits(), e, mostDigits)
+	}
+	return nil
+}
+
+// Check says what is wrong with a promise. It cannot tell whether a mechanism keeps it.
+func (p Promise) Check() error {
+	if err := errors.Join(CheckDigits("epsilon", p.Epsilon), CheckDigits("delta", p.Delta), CheckDigits("rho", p.Rho)); err != nil {
+		return err
+	}
+	one := decimal.NewFromInt(1)
+	switch {
+	case int(p.Kind) >= len(kindNames):
+		return fmt.Errorf("unknown %s of charge", p.Kind)
+	case p.Epsilon.Sign() <= 0:
+		return fmt.Errorf("epsilon %s, want more than 0", p.Epsilon)
+	case p.Kind == Approximate && (p.Delta.Sign() <= 0 || p.Delta.Cmp(one) >= 0):
+		return fmt.Errorf("delta %s of an approximate cost, want it in (0, 1)", p.Delta)
+	case p.Kind != Approximate && !p.Delta.IsZero():
+		return fmt.Errorf("delta %s of a %s cost, want 0", p.Delta, p.Kind)
+	case p.Kind == Approximate && !p.Rho.IsZero():
+		return fmt.Errorf("rho %s of an approximate cost, want 0", p.Rho)
+	case p.Kind == ZCDP && p.Rho.Sign() <= 0:
+		return fmt.Errorf("rho %s of a zcdp cost, want more than 0", p.Rho)
+	case (p.Kind == Pure || p.Kind == BoundedRange) && (p.Rho.Sign() <= 0 || p.Rho.Cmp(halfSquare(p.Epsilon)) > 0):
+		return fmt.Errorf("rho %s of a %s cost, want more than 0 and at most epsilon²/2 = %s", p.Rho, p.Kind, halfSquare(p.Epsilon))
+	}
+	return nil
+}

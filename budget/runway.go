@@ -1,0 +1,230 @@
+package budget
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Schedule is the public plan of one stream: when its windows end and what each costs.
+type Schedule struct {
+	Stream string
+	// Start of the first window, in Unix nanoseconds.
+	Start int64
+	// Size > 0 and Every > 0 of the windows: window k is [Start + k·Every, Start + k·Every + Size).
+	Size, Every time.Duration
+	// End of the last window, in Unix nanoseconds; 0: the schedule is endless.
+	End int64
+	// Items are a window's costs.
+	Items []Item
+}
+
+func (s Schedule) first() int64 { return after(s.Start, int64(s.Size)) }
+
+// count is how many windows have ended at a moment; endless schedules count on.
+func (s Schedule) count(at int64) int64 {
+	if s.End != 0 {
+		at = min(at, s.End)
+	}
+	if at < s.first() {
+		return 0
+	}
+	// As unsigned numbers the difference is right even where the moments are further apart than MaxInt64.
+	n := (uint64(at) - uint64(s.first())) / uint64(s.Every)
+	return int64(min(n, MostWindows-1)) + 1
+}
+
+// Runway says how far an account can pay a schedule.
+type Runway struct {
+	// Pays: every window of the schedule fits.
+	Pays bool
+	// Windows is how many windows, of all streams together, are paid before the first that is not. 0 if Pays.
+	Windows int64
+	// ExhaustedAt is the end of the first window that does not fit, in Unix nanoseconds; 0 if Pays, or if that is
+	// beyond the year 2262.
+	ExhaustedAt int64
+	// Worst bounds what the schedule alone would spend in any one period, were it not limited: in each stream's fullest
+	// period. Unbounded where a budget is for ever and a schedule is endless.
+	Worst Spending
+}
+
+// farthestWindows is how many windows are looked at before a schedule is taken for paid. Schedules whose periods are
+// multiples of their windows are decided exactly within one period; others repeat after the least common multiple of
+// their steps, which may be further than this. [Account.Fits] decides each window in any case.
+const farthestWindows = 1 << 20
+
+// Runway runs the schedules on from what the account has been charged, and does not change it. Windows of one end
+// are taken in the order of the schedules.
+func (a *Account) Runway(schedules []Schedule) Runway {
+	schedules = slices.DeleteFunc(slices.Clone(schedules), func(p Schedule) bool { return p.count(math.MaxInt64) == 0 })
+	if len(schedules) == 0 {
+		return Runway{Pays: true} // even where the account is overspent
+	}
+	worst, bounded := a.fullest(schedules)
+	r := Runway{Worst: a.limit.bound(worst)}
+	if !bounded {
+		r.Worst.Unbounded = true
+	}
+	if a.limit.Per == 0 {
+		a.runwayForever(schedules, &r)
+	} else {
+		a.runwayRolling(schedules, &r)
+	}
+	return r
+}
+
+// fullest sums each stream's fullest period. A half-open period of length per holds at most ⌈per/every⌉ of the ends
+// that are one step apart.
+func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
+	bounded = true
+	for _, p := range schedules {
+		n := p.count(math.MaxInt64)
+		switch {
+		case a.limit.Per != 0:
+			n = min(n, int64((a.limit.Per-1)/p.Every)+1)
+		case p.End == 0 && len(p.Items) > 0:
+			bounded = false
+			continue
+		}
+		s.add(sumOf(p.Items), n)
+	}
+	return s, bounded
+}
+
+// runwayForever finds the first unpaid window by bisection: what is charged up to a moment only grows.
+func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
+	spent := a.lifetime("", nil)
+	units := make([]sum, len(schedules))
+	endless := false
+	for i, p := range schedules {
+		units[i] = sumOf(p.Items)
+		endless = endless || p.End == 0 && len(p.Items) > 0
+	}
+	fits := func(at int64) bool {
+		s := spent
+		for i, p := range schedules {
+			s.add(units[i], p.count(at))
+		}
+		return a.limit.within(a.limit.bound(s))
+	}
+	if fits(math.MaxInt64) {
+		// No clock of 64 bits reaches the end of an endless schedule; it ends unpaid all the same.
+		if r.Pays = !endless; endless {
+			r.Windows = total(schedules, math.MaxInt64)
+		}
+		return
+	}
+	low, high := int64(math.MaxInt64), int64(math.MaxInt64)
+	for _, p := range schedules {
+		low = min(low, p.first()-1)
+	}
+	for low < high-1 { // low: no window yet, or paid; high: not paid
+		if middle := low + int64((uint64(high)-uint64(low))/2); fits(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	r.ExhaustedAt, r.Windows = high, total(schedules, high-1)
+	for i, p := range schedules {
+		spent.add(units[i], p.count(high-1))
+	}
+	for i, p := range schedules {
+		if p.count(high) == p.count(high-1) {
+			continue
+		}
+		spent.add(units[i], 1)
+		if !a.limit.within(a.limit.bound(spent)) {
+			return
+		}
+		r.Windows++
+	}
+}
+
+func total(schedules []Schedule, at int64) int64 {
+	n := int64(0)
+	for _, p := range schedules {
+		n += p.count(at)
+	}
+	return n
+}
+
+// runwayRolling charges a copy of the account window by window.
+func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
+	per := int64(a.limit.Per)
+	free := int64(math.MinInt64) // from here on, nothing that was charged before counts
+	for _, k := range a.all() {
+		if n := len(k.ends); n > 0 {
+			free = max(free, after(k.ends[n-1], per))
+		}
+	}
+	steadyAt := free // from here on, every stream has filled a period, so that all repeats after `repeat`
+	repeat := int64(1)
+	for _, p := range schedules {
+		steadyAt = max(steadyAt, after(p.first(), per))
+		repeat = leastCommonMultiple(repeat, int64(p.Every)) // one that ends repeats until then, and is less afterwards
+	}
+	lastNews := after(steadyAt, repeat)
+	fullestFits := a.limit.within(r.Worst)
+	copied := a.Clone()
+	next := make([]int64, len(schedules)) // each stream's next window
+	for range farthestWindows {
+		i, end := earliest(schedules, next)
+		if i < 0 || end > lastNews || fullestFits && end >= free {
+			break
+		}
+		next[i]++
+		c := Charge{Stream: schedules[i].Stream, End: end, Items: schedules[i].Items}
+		if !copied.Fits(c) {
+			r.ExhaustedAt = end
+			return
+		}
+		copied.Add(c)
+		r.Windows++
+	}
+	r.Pays, r.Windows = true, 0
+}
+
+// Paid runs schedules that end from what the account has been charged, and says how many windows of each it pays. It
+// does not change the account. exact is false where they have more windows than it looks at; the counts are then of
+// those that it has looked at.
+func (a *Account) Paid(schedules []Schedule) (paid []int64, exact bool) {
+	copied := a.Clone()
+	paid, next := make([]int64, len(schedules)), make([]int64, len(schedules))
+	for range farthestWindows {
+		i, end := earliest(schedules, next)
+		if i < 0 {
+			return paid, true
+		}
+		next[i]++
+		if c := (Charge{Stream: schedules[i].Stream, End: end, Items: schedules[i].Items}); copied.Fits(c) {
+			copied.Add(c)
+			paid[i]++
+		}
+	}
+	return paid, false
+}
+
+// earliest finds the stream whose next window ends first; −1 when all schedules are over.
+func earliest(schedules []Schedule, next []int64) (stream int, end int64) {
+	stream = -1
+	for i, p := range schedules {
+		e := p.first() + next[i]*int64(p.Every)
+		if (p.End == 0 || e <= p.End) && (stream < 0 || e < end) {
+			stream, end = i, e
+		}
+	}
+	return stream, end
+}
+
+// leastCommonMultiple of positive numbers; MaxInt64 where it is beyond.
+func leastCommonMultiple(a, b int64) int64 {
+	g := a
+	for r := b; r != 0; {
+		g, r = r, g%r
+	}
+	if b/g > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * (b / g)
+}

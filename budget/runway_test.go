@@ -1,0 +1,157 @@
+package budget
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// bruteRunway charges window by window up to a horizon.
+func bruteRunway(a *Account, schedules []Schedule, horizon int64) Runway {
+	type window struct{ stream, end int64 }
+	var all []window
+	for i, p := range schedules {
+		for end := p.Start + int64(p.Size); end <= horizon && (p.End == 0 || end <= p.End); end += int64(p.Every) {
+			all = append(all, window{int64(i), end})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y window) int { return cmp.Compare(x.end, y.end) })
+	copied := a.Clone()
+	for n, w := range all {
+		c := Charge{Stream: schedules[w.stream].Stream, End: w.end, Items: schedules[w.stream].Items}
+		if !copied.Fits(c) {
+			return Runway{Windows: int64(n), ExhaustedAt: w.end}
+		}
+		copied.Add(c)
+	}
+	return Runway{Pays: true}
+}
+
+// Small numbers, so that every way of repeating lies within the horizon: steps up to 6 repeat after at most 60, and
+// periods are up to 20 long.
+func TestRunwayAgainstBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := anyLimit().Draw(t, "limit")
+		a := NewAccount(limit)
+		for _, end := range rapid.SliceOfN(rapid.Int64Range(-20, 10), 0, 5).Draw(t, "charged") {
+			a.Add(charge("old", end, anyItem().Draw(t, "item")))
+		}
+		var schedules []Schedule
+		endless := false
+		for i := range rapid.IntRange(1, 3).Draw(t, "streams") {
+			p := Schedule{
+				Stream: string(rune('a' + i)),
+				Start:  rapid.Int64Range(-5, 10).Draw(t, "start"),
+				Size:   time.Duration(rapid.Int64Range(1, 6).Draw(t, "size")),
+				Every:  time.Duration(rapid.Int64Range(1, 6).Draw(t, "every")),
+				Items:  []Item{anyItem().Draw(t, "item")},
+			}
+			if rapid.Bool().Draw(t, "ends") {
+				p.End = rapid.Int64Range(1, 50).Draw(t, "end")
+			}
+			endless = endless || p.End == 0
+			schedules = append(schedules, p)
+		}
+		want := bruteRunway(a, schedules, 300)
+		got := a.Runway(schedules)
+		if want.Pays && endless && limit.Per == 0 {
+			// 300 steps are too few to exhaust it; that it ends is what counts.
+			if got.Pays || got.ExhaustedAt <= 300 {
+				t.Fatalf("%+v, want a budget for ever exhausted after 300", got)
+			}
+			return
+		}
+		if got.Pays != want.Pays || got.Windows != want.Windows || got.ExhaustedAt != want.ExhaustedAt {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+		alone := NewAccount(limit)
+		for _, p := range schedules {
+			for k := range p.count(300) {
+				alone.Add(Charge{Stream: p.Stream, End: p.first() + k*int64(p.Every), Items: p.Items})
+			}
+		}
+		for at := int64(0); at <= 300; at++ {
+			if s := alone.Spent(at); !got.Worst.Unbounded && s.Epsilon.Cmp(got.Worst.Epsilon) > 0 {
+				t.Fatalf("the period ending at %d spends %s, more than the worst %s", at, s.Epsilon, got.Worst.Epsilon)
+			}
+		}
+	})
+}
+
+func quarterHours(epsilon string) Schedule {
+	return Schedule{Stream: "s", Size: 15 * time.Minute, Every: 15 * time.Minute, Items: []Item{boundedRange(epsilon, 1)}}
+}
+
+func TestRunway(t *testing.T) {
+	day := Limit{Epsilon: dec("24"), Per: 24 * time.Hour}
+	hour := int64(time.Hour)
+	ending := quarterHours("0.25")
+	ending.End = 24 * hour
+	hopping := quarterHours("0.25")
+	hopping.Size = time.Hour
+	for _, c := range []struct {
+		name      string
+		limit     Limit
+		schedules []Schedule
+		want      Runway
+		worst     string
+	}{
+		{"the day's 96 windows equal the limit", day, []Schedule{quarterHours("0.25")}, Runway{Pays: true}, "24"},
+		{"a little dearer", day, []Schedule{quarterHours("0.2501")}, Runway{Windows: 95, ExhaustedAt: 24 * hour}, "24.0096"},
+		{"two streams", day, []Schedule{quarterHours("0.25"), quarterHours("0.25")}, Runway{Windows: 96, ExhaustedAt: 12*hour + hour/4}, "48"},
+		{"for ever", Limit{Epsilon: dec("24")}, []Schedule{quarterHours("0.25")}, Runway{Windows: 96, ExhaustedAt: 24*hour + hour/4}, ""},
+		{"for ever, ending", Limit{Epsilon: dec("24")}, []Schedule{ending}, Runway{Pays: true}, "24"},
+		{"for ever, ending too late", Limit{Epsilon: dec("23.9")}, []Schedule{ending}, Runway{Windows: 95, ExhaustedAt: 24 * hour}, "24"},
+		{"hopping windows end as often as they begin", day, []Schedule{hopping}, Runway{Pays: true}, "24"},
+		{"nothing planned", day, nil, Runway{Pays: true}, "0"},
+		{"too dear for one window", day, []Schedule{quarterHours("25")}, Runway{ExhaustedAt: hour / 4}, "2400"},
+	} {
+		got := NewAccount(c.limit).Runway(c.schedules)
+		if got.Pays != c.want.Pays || got.Windows != c.want.Windows || got.ExhaustedAt != c.want.ExhaustedAt {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+		if c.worst == "" != got.Worst.Unbounded || c.worst != "" && !got.Worst.Epsilon.Equal(dec(c.worst)) {
+			t.Errorf("%s: the worst period spends %+v, want %s", c.name, got.Worst, c.worst)
+		}
+	}
+}
+
+// A budget for ever that outlasts the clock still never pays for an endless schedule.
+func TestRunwayBeyondTheClock(t *testing.T) {
+	s := quarterHours("0.0000001")
+	got := NewAccount(Limit{Epsilon: dec("1000000")}).Runway([]Schedule{s})
+	if got.Pays || got.ExhaustedAt != 0 || got.Windows != math.MaxInt64/(15*int64(time.Minute)) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRunwayOfNothingFromAnOverspentAccount(t *testing.T) {
+	a := NewAccount(Limit{Epsilon: dec("1")})
+	a.Add(charge("s", 5, pure("2", 1)))
+	over := quarterHours("1")
+	over.End = 1
+	if got := a.Runway([]Schedule{over}); !got.Pays {
+		t.Errorf("%+v, want nothing unpaid: no window is planned", got)
+	}
+}
+
+// With a full period behind it, a schedule that just fits goes on.
+func TestRunwayFromAFullPeriod(t *testing.T) {
+	a := NewAccount(Limit{Epsilon: dec("24"), Per: 24 * time.Hour})
+	s := quarterHours("0.25")
+	for i := range int64(96) {
+		a.Add(Charge{Stream: "s", End: s.first() + i*int64(s.Every), Items: s.Items})
+	}
+	s.Start = 96 * int64(s.Every)
+	if got := a.Runway([]Schedule{s}); !got.Pays {
+		t.Errorf("%+v", got)
+	}
+	s.Items = []Item{boundedRange("0.26", 1)}
+	if got := a.Runway([]Schedule{s}); got.Pays || got.ExhaustedAt != 97*int64(s.Every) || got.Windows != 0 {
+		t.Errorf("%+v, want it exhausted at once", got)
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/louver/louver/stream/health"
+)
+
+func ready() health.Report { return health.Report{Ready: true} }
+
+// public is the handler of the public address.
+func public(t *testing.T, s HTTPSettings) http.Handler {
+	t.Helper()
+	s.HTTPAddr = "127.0.0.1:0"
+	servers, err := s.server(newPublished(nil, nil), ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return servers[0].handler
+}
+
+// Behind a proxy everything is below the base path too, whether or not the proxy takes the path away.
+func TestBasePath(t *testing.T) {
+	h := public(t, HTTPSettings{HTTPBasePath: "/louver"})
+	for path, status := range map[string]int{"/": 200, "/louver/": 200, "/louver/page.js": 200, "/louver/api/v1/streams": 200, "/api/v1/streams": 200, "/louver/metrics": 200,
+		"/livez": 200, "/louver/livez": 200, "/louver": 307, "/louverx": 404} {
+		a := httptest.NewRecorder()
+		h.ServeHTTP(a, httptest.NewRequest(http.MethodGet, path, nil))
+		if a.Code != status {
+			t.Errorf("%s: %d; want %d", path, a.Code, status)
+		}
+	}
+}
+
+func TestCORS(t *testing.T) {
+	const origin = "https://status.example.com"
+	for _, c := range []struct {
+		name    string
+		allowed []string
+		want    string
+	}{{"none", nil, ""}, {"another", []string{"https://other.example.com"}, ""}, {"this one", []string{origin}, origin}, {"all", []string{"*"}, "*"}} {
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/streams", nil)
+		r.Header.Set("Origin", origin)
+		a := httptest.NewRecorder()
+		public(t, HTTPSettings{HTTPCORSOrigins: c.allowed}).ServeHTTP(a, r)
+		if got := a.Header().Get("Access-Control-Allow-Origin"); got != c.want || a.Header().Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: %q; want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// webConfig writes a file that asks for TLS and the password "secret" of the user ann.
+func webConfig(t *testing.T) (path string, roots *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	for name, content := range map[string][]byte{"cert.pem": certificate, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+		"web.yml": []byte("tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {ann: $2a$04$BwV2m/ZoLfQiDJY7NSr/uuRsY5R3WvnEh6DwaaERyJ8S3D29IQJJi}\n")} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roots = x509.NewCertPool()
+	roots.AppendCertsFromPEM(certificate)
+	return filepath.Join(dir, "web.yml"), roots
+}
+
+func TestTLSAndPasswords(t *testing.T) {
+	path, roots := webConfig(t)
+	shown := newPublished(nil, nil)
+	servers, err := HTTPSettings{HTTPAddr: "127.0.0.1:0", HTTPWebConfigFile: path}.server(shown, ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers = append(servers, MetricsSettings{MetricsAddr: "127.0.0.1:0", MetricsWebConfigFile: path}.server(prometheus.NewRegistry(), ready)...)
+	addresses, run, err := serve(false, servers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}}
+	for _, address := range addresses {
+		for password, status := range map[string]int{"": 401, "wrong": 401, "secret": 200} {
+			r, err := http.NewRequest(http.MethodGet, "https://"+address+"/livez", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if password != "" {
+				r.SetBasicAuth("ann", password)
+			}
+			a, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = a.Body.Close()
+			if a.StatusCode != status {
+				t.Errorf("password %q: %s; want %d", password, a.Status, status)
+			}
+		}
+		if code, body := get(address, "/livez"); code == http.StatusOK {
+			t.Errorf("without TLS: %d %s", code, body)
+		}
+	}
+	// A live client gets events through both.
+	r, err := http.NewRequest(http.MethodGet, "https://"+addresses[0]+"/api/v1/releases/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth("ann", "secret")
+	a, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	first := make([]byte, 6)
+	if _, err := io.ReadFull(a.Body, first); err != nil || string(first) != "retry:" {
+		t.Errorf("%q, %v", first, err)
+	}
+	check := healthcheckCommand{MetricsSettings: MetricsSettings{MetricsAddr: addresses[1], MetricsWebConfigFile: path}, Path: "/livez", Timeout: time.Minute}
+	if err := check.Run(&App{Context: t.Context()}); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("healthcheck: %v; want to hear of the password", err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWebConfigMistakes(t *testing.T) {
+	bad := file(t, "web.yml", "tls: yes\n")
+	for path, want := range map[string]string{"missing.yml": "no such file", bad: "field tls not found"} {
+		_, _, err := serve(false, server{"127.0.0.1:0", http.NotFoundHandler(), path, "LOUVER_HTTP_WEB_CONFIG_FILE"})
+		if err == nil || !strings.HasPrefix(err.Error(), "LOUVER_HTTP_WEB_CONFIG_FILE="+path) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/louver/louver/stream/kafkatest"
+)
+
+// figureOf is a published record of a window that ends at 08:15, 08:30 and so on.
+func figureOf(quarter, value string) string {
+	return strings.NewReplacer("QUARTER", quarter, "VALUE", value).Replace(`{"schema":"louver.release.v1","id":"checkout/eu/2026-11-20T08:00:00Z/users","stream":"checkout","group":"eu","release":"users",` +
+		`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:QUARTER:00Z","due_at":"2026-11-20T08:QUARTER:30Z","incomplete":false,"statistic":"count","p":null,` +
+		`"mechanism":"geometric","unit":"users","value":VALUE,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":null,"error_95":30,"quality":"useful","users":VALUE,` +
+		`"p_low":null,"p_high":null,"interval":null,"smoothed":null,"stream_epsilon_spent":0.1,"budget":"b","budget_epsilon_spent":0.1,"budget_epsilon_limit":4,"budget_windows_left":39}`)
+}
+
+// address is the public address, from the line that says where the process listens.
+func (p *process) address(t *testing.T) string {
+	t.Helper()
+	line := regexp.MustCompile(`"http": \["([^"]+)"\]`)
+	kafkatest.Await(t, "the line that says where it listens", func() bool { return line.MatchString(p.log.String()) })
+	return line.FindStringSubmatch(p.log.String())[1]
+}
+
+// shows waits until the newest figure is one.
+func shows(t *testing.T, address, value string) {
+	t.Helper()
+	kafkatest.Await(t, "the API shows "+value, func() bool {
+		_, body := get(address, "/api/v1/releases/latest?fields=value")
+		return strings.Contains(body, `{"value":`+value+`}`)
+	})
+}
+
+// The dashboard shows what the topic holds and what comes, and goes on when the topic is made anew.
+func TestDashboard(t *testing.T) {
+	b := kafkatest.Fake(t)
+	topic := b.Topic(t, 1, nil)
+	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"), "a record of somebody else", figureOf("30", "813"))...)
+	p := louver(t, b, "dashboard", "--topic", topic)
+	address := p.address(t)
+	shows(t, address, "813")
+	if code, body := get(address, "/"); code != http.StatusOK || !strings.Contains(body, "<!doctype html>") {
+		t.Errorf("the page: %d %s", code, body)
+	}
+	if code, body := get(address, "/readyz?verbose"); code != http.StatusOK {
+		t.Errorf("ready: %d %s", code, body)
+	}
+	if _, body := get(address, "/metrics"); !strings.Contains(body, `louver_release_window_end_timestamp_seconds{group="eu",release="users",stream="checkout"}`) {
+		t.Errorf("the metrics:\n%s", body)
+	}
+	if code, body := get(address, "/api/v1/demo"); code != http.StatusNotFound {
+		t.Errorf("a demo: %d %s", code, body)
+	}
+	events := listen(t, address)
+	b.Produce(t, topic, 0, kafkatest.Values(figureOf("45", "814"))...)
+	events.wants("event: release", `"value":814`)
+	b.DeleteTopic(t, topic)
+	b.CreateTopic(t, topic, 1, nil)
+	b.Produce(t, topic, 0, kafkatest.Values(figureOf("59", "815"))...)
+	events.wants("event: reset")
+	shows(t, address, "815") // who is told to look again finds it, or gets it as an event
+	later := strings.ReplaceAll(figureOf("59", "816"), "T08:", "T09:")
+	b.Produce(t, topic, 0, kafkatest.Values(later)...)
+	events.wants(`"value":816`)
+	p.signal(t, syscall.SIGTERM)
+	if err := p.Wait(); err != nil {
+		t.Errorf("SIGTERM, while somebody listens: %v\n%s", err, p.log.String())
+	}
+}
+
+// events are the lines of a live answer.
+type events struct {
+	t     *testing.T
+	lines *bufio.Scanner
+}
+
+func listen(t *testing.T, address string) *events {
+	t.Helper()
+	ctx, cancel := context.WithCancel(kafkatest.Context(t))
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/api/v1/releases/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Body.Close() })
+	return &events{t, bufio.NewScanner(a.Body)}
+}
+
+// wants reads until lines with these texts have come, in this order.
+func (e *events) wants(texts ...string) {
+	e.t.Helper()
+	for _, text := range texts {
+		for !strings.Contains(e.lines.Text(), text) {
+			if !e.lines.Scan() {
+				e.t.Fatalf("the answer ended before %q: %v", text, e.lines.Err())
+			}
+		}
+	}
+}
+
+// It needs the right Read on the output topic, and nothing else.
+func TestDashboardNeedsReadAlone(t *testing.T) {
+	b := kafkatest.Guarded(t, "reader", "stranger")
+	topic := b.Topic(t, 1, nil)
+	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"))...)
+	g := &guarded{t: t, broker: b, user: "reader", missing: -1, lines: []string{"--allow-principal User:reader --operation Read --topic " + topic}}
+	g.grant()
+	t.Setenv("LOUVER_KAFKA_SASL_MECHANISM", "PLAIN")
+	start := func(user string) *process {
+		t.Setenv("LOUVER_KAFKA_SASL_USERNAME", user)
+		t.Setenv("LOUVER_KAFKA_SASL_PASSWORD", user)
+		return louver(t, b, "dashboard", "--topic", topic)
+	}
+	shows(t, start("reader").address(t), "812")
+	stranger := start("stranger")
+	kafkatest.Await(t, "it says that the topic is not to be seen", func() bool { return strings.Contains(stranger.log.String(), topic) })
+	if _, body := get(stranger.address(t), "/api/v1/releases/latest"); body != `{"releases":[]}`+"\n" {
+		t.Errorf("without the right: %s", body)
+	}
+}
+
+func TestDashboardMistakes(t *testing.T) {
+	t.Setenv("LOUVER_STREAMS", "")
+	commandLine(t, "", "dashboard").wants(t, exitUsage, "louver: nothing to show: give --streams (LOUVER_STREAMS) or --topic")
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-addr=").wants(t, exitUsage, "louver: LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080")
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-base-path=louver/").wants(t, exitInvalid, `louver: LOUVER_HTTP_BASE_PATH="louver/"; want a path that begins with / and does not end with it, such as /louver`)
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-cors-origins=example.com").wants(t, exitInvalid, `louver: LOUVER_HTTP_CORS_ORIGINS: "example.com" is not an origin; want one such as https://status.example.com, or *`)
+}

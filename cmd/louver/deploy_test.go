@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// deployed is the path of a file under deploy.
+func deployed(name string) string { return filepath.Join("..", "..", "deploy", name) }
+
+func deployedText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(deployed(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// debian finds a program, or skips the test and says which package of Debian has it.
+func debian(t *testing.T, program, pkg string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Skipf("%s is not installed; Debian's package %s has it", program, pkg)
+	}
+	return path
+}
+
+// The operators' alerts fire when they should and are silent otherwise: deploy/prometheus/alerts_test.yaml has the cases.
+func TestAlertsInPromtool(t *testing.T) {
+	promtool := debian(t, "promtool", "prometheus")
+	for _, args := range [][]string{{"check", "rules", "--lint-fatal", deployed("prometheus/alerts.yaml")}, {"test", "rules", deployed("prometheus/alerts_test.yaml")}} {
+		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+// Alerts and boards use metrics that there are.
+func TestDeployedMetricsExist(t *testing.T) {
+	known := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(louver_[a-z_]+)` \\| ([a-z]+)").FindAllStringSubmatch(deployedText(t, "METRICS.md"), -1) {
+		known[m[1]] = true
+		if m[2] == "histogram" {
+			known[m[1]+"_bucket"], known[m[1]+"_sum"], known[m[1]+"_count"] = true, true, true
+		}
+	}
+	generated := commandLine(t, "", "rules", deployed("streams.yaml"), "--above", "checkout-latency/p50=800")
+	if generated.code != exitDone {
+		t.Fatalf("%+v", generated)
+	}
+	for name, text := range map[string]string{"louver rules": generated.out, "alerts.yaml": deployedText(t, "prometheus/alerts.yaml"),
+		"louver.json": deployedText(t, "grafana/louver.json"), "operators.json": deployedText(t, "grafana/operators.json")} {
+		used := regexp.MustCompile(`\blouver_[a-z_]+`).FindAllString(text, -1)
+		if len(used) == 0 {
+			t.Errorf("%s uses no metric", name)
+		}
+		for _, m := range used {
+			if !known[m] {
+				t.Errorf("%s uses %s, which is not in METRICS.md", name, m)
+			}
+		}
+	}
+}
+
+// Every alert has what an operator needs, and a section of the runbook.
+func TestRunbookHasEveryAlert(t *testing.T) {
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, For          string
+				Labels, Annotations map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(deployedText(t, "prometheus/alerts.yaml")), &rules); err != nil {
+		t.Fatal(err)
+	}
+	var alerts []string
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			alerts = append(alerts, r.Alert)
+			if r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["runbook"] != "deploy/RUNBOOK.md#"+strings.ToLower(r.Alert) {
+				t.Errorf("%s: %+v", r.Alert, r)
+			}
+		}
+	}
+	var sections []string
+	for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(deployedText(t, "RUNBOOK.md"), -1) {
+		sections = append(sections, m[1])
+	}
+	if slices.Sort(alerts); !slices.Equal(alerts, slices.Sorted(slices.Values(sections))) || len(alerts) < 9 {
+		t.Errorf("the alerts are %q, the sections of the runbook %q", alerts, sections)
+	}
+}
+
+// What compose.yaml mounts is there, and the streams of its Louver are sound.
+func TestCompose(t *testing.T) {
+	var compose struct {
+		Services map[string]struct {
+			Image     string
+			Build     string
+			DependsOn yaml.Node `yaml:"depends_on"`
+			Volumes   []string
+		}
+	}
+	if err := yaml.Unmarshal([]byte(deployedText(t, "compose.yaml")), &compose); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"kafka", "generator", "louver", "prometheus", "grafana"} {
+		s, ok := compose.Services[name]
+		if !ok || (s.Image == "") == (s.Build == "") {
+			t.Errorf("service %s: %+v", name, s)
+		}
+		if s.Build != "" {
+			if _, err := os.Stat(deployed(s.Build + "/Dockerfile")); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, v := range s.Volumes {
+			from, _, _ := strings.Cut(v, ":")
+			if info, err := os.Stat(deployed(from)); err != nil || info.IsDir() {
+				t.Errorf("service %s mounts %s: %v", name, from, err)
+			}
+		}
+	}
+	file, err := config.Load(deployed("compose/streams.yaml"), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The generator's events have the fields that the streams read.
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "bash "+deployed("compose/generate.sh")+" | head -n 20")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := file.Streams[0].Input
+	for line := range strings.Lines(string(out)) {
+		var event map[string]any
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if group, _ := event[in.Group].(string); event[in.User] == nil || event[in.Value] == nil || event[in.Time] == nil || !slices.Contains(file.Streams[0].Groups, group) {
+			t.Errorf("the streams cannot use %s", line)
+		}
+	}
+	if n := strings.Count(string(out), "\n"); n != 20 {
+		t.Errorf("%d events, want 20", n)
+	}
+	for _, name := range []string{"prometheus/prometheus.yaml", "grafana/provisioning/datasource.yaml", "grafana/provisioning/boards.yaml"} {
+		var any map[string]any
+		if err := yaml.Unmarshal([]byte(deployedText(t, name)), &any); err != nil || len(any) == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/rules"
+	"github.com/louver/louver/stream/simulate"
+)
+
+// rehearsed is a simulation whose next incident is known: after a calm time, and long enough for two whole windows.
+type rehearsed struct {
+	*simulation
+	incident chan simulate.Incident
+}
+
+func (r rehearsed) streams(ctx context.Context, say func(string)) ([]*config.Stream, error) {
+	streams, err := r.simulation.streams(ctx, say)
+	if err != nil {
+		return nil, err
+	}
+	// There is one incident in each three minutes. The last one is over, and the next one begins in a minute or later: at any
+	// moment of the three minutes there are seeds for which it is so.
+	now := time.Now()
+	for seed := uint64(1); ; seed++ {
+		r.service = simulate.New(simulate.Config{Seed: seed})
+		last, next := r.service.Incident(now), r.service.Incident(now.Add(3*time.Minute))
+		if last.Start.After(now) {
+			last, next = r.service.Before(last), last
+		}
+		if last.End.Before(now.Add(-20*time.Second)) && next.Start.After(now.Add(time.Minute)) && next.End.Sub(next.Start) > 45*time.Second {
+			r.incident <- next
+			return streams, nil
+		}
+	}
+}
+
+// unseen is a display that nobody looks at.
+type unseen struct{ addresses chan []string }
+
+func (unseen) say(string)                     {}
+func (unseen) show(picture)                   {}
+func (unseen) over()                          {}
+func (u unseen) listening(addresses []string) { u.addresses <- addresses }
+func (unseen) run(ctx context.Context) error  { <-ctx.Done(); return nil }
+
+// until waits for a condition, for minutes if need be.
+func until(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	late := time.After(5 * time.Minute)
+	for !met() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("five minutes have passed without this: %s", what)
+		}
+	}
+}
+
+// started runs a program until the test ends.
+func started(t *testing.T, path string, args ...string) {
+	t.Helper()
+	log := &output{}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s:\n%s", filepath.Base(path), log)
+		}
+	})
+}
+
+// freeAddress is an address that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// answer reads JSON from an address; false: there is no answer yet.
+func answer(t *testing.T, address string, into any) bool {
+	t.Helper()
+	res, err := http.Get(address)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode == http.StatusServiceUnavailable {
+		return false
+	}
+	if err := json.NewDecoder(res.Body).Decode(into); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v, %+v", address, res.Status, err, into)
+	}
+	return true
+}
+
+// monitoring is a Prometheus and an Alertmanager.
+type monitoring struct {
+	t                        *testing.T
+	prometheus, alertmanager string
+}
+
+// sample is one series of an answer.
+type sample struct {
+	Metric map[string]string
+	Value  [2]any
+	Values [][2]any
+}
+
+// number is the sample's value.
+func (s sample) number() float64 {
+	text, _ := s.Value[1].(string)
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// query asks Prometheus; empty until it answers.
+func (m monitoring) query(expr string) []sample {
+	m.t.Helper()
+	var a struct{ Data struct{ Result []sample } }
+	answer(m.t, "http://"+m.prometheus+"/api/v1/query?query="+url.QueryEscape(expr), &a)
+	return a.Data.Result
+}
+
+// active are the labels of the alerts that the Alertmanager would notify somebody of.
+func (m monitoring) active() (alerts []map[string]string) {
+	m.t.Helper()
+	var a []struct{ Labels map[string]string }
+	answer(m.t, "http://"+m.alertmanager+"/api/v2/alerts?active=true", &a)
+	for _, alert := range a {
+		alerts = append(alerts, alert.Labels)
+	}
+	return alerts
+}
+
+// monitor starts both, with the alerts of deploy and those of louver rules for the demo.
+func monitor(t *testing.T, public, operators string) monitoring {
+	t.Helper()
+	dir := t.TempDir()
+	m := monitoring{t, freeAddress(t), freeAddress(t)}
+	prometheus, alertmanager := debian(t, "prometheus", "prometheus"), debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
+	file, err := config.Parse("the demo's streams", simulate.Streams(), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written strings.Builder
+	// Usually some 200 to 300 of a region's users are above 300 ms, and half of all above 120 ms. In an incident it is 60 %
+	// of 2600 to 5000, and 360 ms.
+	thresholds := []rules.Threshold{
+		{Stream: file.Streams[0].Name, Release: "slow", Value: decimal.NewFromInt(800), Windows: 2},
+		{Stream: file.Streams[0].Name, Release: "p50", Value: decimal.NewFromInt(220), Windows: 2},
+	}
+	if err := rules.Write(&written, file.Streams, thresholds); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("rules.yaml", written.String())
+	write("alerts.yaml", deployedText(t, "prometheus/alerts.yaml"))
+	started(t, prometheus, "--web.listen-address="+m.prometheus, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--config.file="+write("prometheus.yaml", fmt.Sprintf(`
+global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: [rules.yaml, alerts.yaml]
+alerting: {alertmanagers: [{static_configs: [{targets: [%q]}]}]}
+scrape_configs:
+  - {job_name: louver-public, static_configs: [{targets: [%q]}]}
+  - {job_name: louver, static_configs: [{targets: [%q]}]}
+`, m.alertmanager, public, operators)))
+	started(t, alertmanager, "--web.listen-address="+m.alertmanager, "--cluster.listen-address=", "--storage.path="+filepath.Join(dir, "alerts"),
+		"--config.file="+write("alertmanager.yaml", "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"))
+	return m
+}
+
+// A real Prometheus and Alertmanager watch a demo. Every query of the boards finds data. No alert fires while nothing
+// happens; in an incident those on published figures do, for the region that is slow and no other; and then they end.
+func TestAlertsAndBoardsOfADemo(t *testing.T) {
+	debian(t, "prometheus", "prometheus")
+	debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
+	ctx, cancel := context.WithCancel(t.Context())
+	scene, display := rehearsed{newSimulation(), make(chan simulate.Incident, 1)}, unseen{make(chan []string, 1)}
+	c := &demoCommand{HTTPSettings: HTTPSettings{HTTPAddr: "127.0.0.1:0"}, MetricsSettings: MetricsSettings{MetricsAddr: "127.0.0.1:0"},
+		ServiceSettings: ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
+	demo, ctx := errgroup.WithContext(ctx)
+	demo.Go(func() error { return c.play(ctx, scene, display, zap.NewNop()) })
+	t.Cleanup(func() {
+		cancel()
+		if err := demo.Wait(); err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+	})
+	var incident simulate.Incident
+	var addresses []string
+	for addresses == nil {
+		select {
+		case incident = <-scene.incident:
+		case addresses = <-display.addresses:
+		case <-ctx.Done():
+			t.Fatal("the demo has ended")
+		}
+	}
+	m := monitor(t, addresses[0], addresses[1])
+
+	until(t, "figures of three windows", func() bool {
+		seen := m.query(`changes(louver_release_window_end_timestamp_seconds{group="eu", release="p50"}[10m])`)
+		return len(seen) == 1 && seen[0].number() >= 2
+	})
+	boards(t, m)
+	var bands []string
+	for _, s := range m.query("count by (release) (louver_release_low)") {
+		bands = append(bands, s.Metric["release"])
+	}
+	if slices.Sort(bands); !slices.Equal(bands, []string{"p50", "p90", "slow", "users"}) {
+		t.Errorf("%q have bands", bands) // louver rules says so beforehand: see TestThresholdsThatCannotBeWatched
+	}
+	until(t, "the incident begins", func() bool {
+		if now := time.Now(); now.Before(incident.Start) {
+			if active := m.active(); len(active) > 0 {
+				t.Fatalf("%s before the incident there are alerts: %v", incident.Start.Sub(now), active)
+			}
+			return false
+		}
+		return true
+	})
+	t.Logf("%s: no alert up to now. The incident in %s begins, for %s.", time.Now().UTC().Format(time.TimeOnly), incident.Region, incident.End.Sub(incident.Start).Round(time.Second))
+	fired := func() (releases []string) {
+		for _, a := range m.active() {
+			if a["alertname"] != "LouverFigureAbove" || a["group"] != incident.Region {
+				t.Errorf("in an incident in %s there is the alert %v", incident.Region, a)
+			}
+			releases = append(releases, a["release"])
+		}
+		slices.Sort(releases)
+		return releases
+	}
+	until(t, "both alerts are there", func() bool { return slices.Equal(fired(), []string{"p50", "slow"}) })
+	t.Logf("%s: %d s after its begin, the alerts on p50 and slow are there.", time.Now().UTC().Format(time.TimeOnly), int(time.Since(incident.Start).Seconds()))
+	until(t, "the alerts are over", func() bool { return len(fired()) == 0 })
+	t.Logf("%s: %d s after its end, they are over.", time.Now().UTC().Format(time.TimeOnly), int(time.Since(incident.End).Seconds()))
+	for _, s := range m.query(`max_over_time(ALERTS{alertstate="firing"}[30m])`) {
+		if s.Metric["alertname"] != "LouverFigureAbove" || s.Metric["group"] != incident.Region {
+			t.Errorf("%v has fired", s.Metric)
+		}
+	}
+}
+
+// boards runs every query of the boards.
+func boards(t *testing.T, m monitoring) {
+	t.Helper()
+	fill := strings.NewReplacer("$__rate_interval", "1m", "$stream", ".*", "$group", ".*", "$release", ".*")
+	values := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+	for _, name := range []string{"louver.json", "operators.json"} {
+		var board struct {
+			Templating struct {
+				List []struct {
+					Name, Type string
+					Query      json.RawMessage
+				}
+			}
+			Panels []struct {
+				Title   string
+				Targets []struct{ Expr string }
+			}
+		}
+		if err := json.Unmarshal([]byte(deployedText(t, "grafana/"+name)), &board); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		queries := map[string]string{}
+		for _, v := range board.Templating.List {
+			var q struct{ Query string }
+			if v.Type != "query" {
+				continue
+			}
+			if err := json.Unmarshal(v.Query, &q); err != nil {
+				t.Fatal(err)
+			}
+			parts := values.FindStringSubmatch(q.Query)
+			if parts == nil {
+				t.Fatalf("%s: variable %s: %s", name, v.Name, q.Query)
+			}
+			queries["variable "+v.Name] = fmt.Sprintf("count by (%s) (%s)", parts[2], parts[1])
+		}
+		for _, p := range board.Panels {
+			for i, target := range p.Targets {
+				queries[fmt.Sprintf("%s, query %d", p.Title, i+1)] = target.Expr
+			}
+		}
+		if len(queries) < 15 {
+			t.Errorf("%s has %d queries", name, len(queries))
+		}
+		for title, expr := range queries {
+			// A rate needs two scrapes, which may not be over yet.
+			until(t, fmt.Sprintf("%s: %s finds data: %s", name, title, expr), func() bool {
+				return slices.ContainsFunc(m.query(fill.Replace(expr)), func(s sample) bool { return !math.IsNaN(s.number()) })
+			})
+		}
+		t.Logf("%s: each of %d queries finds data", name, len(queries))
+	}
+}

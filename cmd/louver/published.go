@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/web"
+)
+
+// published shows what output topics hold, whichever process drew it: on the page, in the API and in the public metrics.
+type published struct {
+	topics  []string
+	streams []*config.Stream // those that a streams file declares
+	store   *web.Store
+	gauges  *outputs.Gauges
+	// released, if not nil, hears of every figure.
+	released func(outputs.Record)
+	// demo, if not nil, tells what only a demo knows.
+	demo func() any
+}
+
+const (
+	// historyBytes is how much memory records may take.
+	historyBytes = 64 << 20
+	// unknownPast is how far back topics are read of which no streams file says how many windows there are.
+	unknownPast = 30 * 24 * time.Hour
+)
+
+func newPublished(topics []string, streams []*config.Stream) *published {
+	return &published{topics: topics, streams: streams, store: web.NewStore(historyBytes), gauges: outputs.NewGauges()}
+}
+
+// config is what the page and the API answer from.
+func (p *published) config() web.Config {
+	return web.Config{Store: p.store, Streams: p.streams, Demo: p.demo}
+}
+
+// follow reads until ctx ends. since, if not zero, is from which window end on the topics are read; else it is as far back
+// as the store has room for.
+func (p *published) follow(ctx context.Context, reader *outputs.Reader, since time.Time) error {
+	reader.Begins = p.store.Begin
+	group, ctx := errgroup.WithContext(ctx)
+	for _, topic := range p.topics {
+		group.Go(func() error { return p.topic(ctx, reader, topic, p.begin(topic, since)) })
+	}
+	err := group.Wait()
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return classed(err)
+}
+
+// topic reads one topic. If it is made anew, all of it is new.
+func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic string, from time.Time) error {
+	for {
+		err := reader.Follow(ctx, []string{topic}, from, func(m outputs.Message, r outputs.Record) error {
+			p.store.Add(m, r)
+			p.gauges.Update(r)
+			if p.released != nil {
+				p.released(r)
+			}
+			return nil
+		})
+		var anew *fetch.TruncatedError
+		if !errors.As(err, &anew) {
+			return err
+		}
+		p.store.Renew(topic)
+		from = time.Unix(0, 0)
+	}
+}
+
+// begin is how far back a topic is read: as many windows as the store keeps of each series, and at least those that the
+// public metrics show.
+func (p *published) begin(topic string, since time.Time) time.Time {
+	series := 0
+	for _, s := range p.streams {
+		series += len(s.Groups) * len(s.Releases)
+	}
+	windows := time.Duration(web.Windows(historyBytes, series))
+	now := time.Now()
+	begin := now.Add(-unknownPast)
+	var backs []time.Duration
+	for _, s := range p.streams {
+		if s.Output == topic {
+			backs = append(backs, max(windows*s.Window.Every, 4*s.Window.Size)+s.Window.Grace)
+		}
+	}
+	if len(backs) > 0 {
+		begin = now.Add(-slices.Max(backs))
+	}
+	if !since.IsZero() && since.Before(begin) {
+		return since
+	}
+	return begin
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms"
+)
+
+// The README's table of statistics and mechanisms says what the catalogue says. go generate ./cmd/louver writes it anew.
+func TestReadmeListsTheCatalogue(t *testing.T) {
+	const heading = "## Statistics and mechanisms\n\n"
+	path := filepath.Join("..", "..", "README.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, found := strings.Cut(string(text), heading)
+	got, rest, ends := strings.Cut(after, "\n\n")
+	if !found || !ends {
+		t.Fatalf("%s has no table under %q", path, heading)
+	}
+	want := mechanismTable(t)
+	if *update {
+		if err := os.WriteFile(path, []byte(before+heading+want+"\n\n"+rest), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got = want
+	}
+	if d := cmp.Diff(strings.Split(got, "\n"), strings.Split(want, "\n")); d != "" {
+		t.Errorf("the table in %s differs from the catalogue (-, +):\n%s", path, d)
+	}
+}
+
+// mechanismTable has a row for the statistics that have the same mechanisms, and one for the smooth_* ones, which many have.
+func mechanismTable(t *testing.T) string {
+	w := table.NewWriter()
+	w.AppendHeader(table.Row{"statistic", "mechanisms, the default first"})
+	var smooth []string
+	seen := map[string]bool{}
+	for _, s := range mechanisms.Statistics() {
+		if seen[string(s)] {
+			continue
+		}
+		var same, names []string
+		for _, other := range mechanisms.Statistics() {
+			if slices.Equal(mechanisms.Available(s), mechanisms.Available(other)) {
+				same, seen[string(other)] = append(same, "`"+string(other)+"`"), true
+			}
+		}
+		some := []string{}
+		for _, name := range mechanisms.Available(s) {
+			marked := "`" + name + "`" + promiseMark(t, s, name)
+			if strings.HasPrefix(name, "smooth_") {
+				if some = append(some, marked); len(some) == 1 {
+					names = append(names, "all `smooth_*`")
+				}
+				continue
+			}
+			names = append(names, marked)
+		}
+		if len(some) > 0 {
+			smooth = some
+		}
+		w.AppendRow(table.Row{strings.Join(same, ", "), strings.Join(names, ", ")})
+	}
+	w.AppendRow(table.Row{"`smooth_*`", strings.Join(smooth, ", ")})
+	return w.RenderMarkdown()
+}
+
+// promiseMark marks what is not ε-differential privacy.
+func promiseMark(t *testing.T, s mechanisms.Statistic, name string) string {
+	t.Helper()
+	grid, err := mechanisms.NewGrid(decimal.Zero, decimal.New(10, 0), decimal.New(1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := mechanisms.Query{Statistic: s, Mechanism: name, Epsilon: decimal.New(1, -1), Grid: grid}
+	for _, p := range mechanisms.Parameters() {
+		if p.Required && p.Takes(s) {
+			if err := p.Set(&q, mechanisms.Setting{Numbers: []decimal.Decimal{decimal.New(1, -1)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	m, err := mechanisms.New(q)
+	if err != nil {
+		q.Delta = decimal.New(1, -6)
+		if m, err = mechanisms.New(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return map[privacy.Kind]string{privacy.ZCDP: " (zCDP)", privacy.Approximate: " (ε, δ)"}[m.Promise().Kind]
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/rules"
+)
+
+type rulesCommand struct {
+	Files   []string                   `arg:"" name:"file" help:"Streams files, directories of them, or globs."`
+	Above   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
+	Below   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
+	Windows int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: as many as keep false alarms below one in 30 days, where the law of the noise is known; 3 elsewhere."`
+}
+
+// Help is the long help.
+func (rulesCommand) Help() string {
+	return `Writes a rule file for Prometheus to standard output. An alert fires when the whole band of a figure lies beyond the
+value, not when the figure alone does. Its description says how many alarms the noise alone raises in 30 days.
+
+  louver rules streams.yaml --above checkout-latency/p99=800 --below checkout-latency/users=500 > louver-rules.yaml
+  promtool check rules louver-rules.yaml
+
+Recording rules make one series of those of all processes: louver:release_value:newest, and low, high and
+window_end_timestamp_seconds in the same way.`
+}
+
+// Run writes the rules.
+func (c *rulesCommand) Run(app *App) error {
+	if c.Windows < 0 {
+		return usageError(fmt.Errorf("--windows %d; want 1 or more", c.Windows))
+	}
+	file, err := config.LoadAll(c.Files, os.LookupEnv)
+	if err != nil {
+		return refuse(app, err, false)
+	}
+	var thresholds []rules.Threshold
+	for _, side := range []struct {
+		below  bool
+		values map[string]decimal.Decimal
+	}{{false, c.Above}, {true, c.Below}} {
+		for _, name := range slices.Sorted(maps.Keys(side.values)) {
+			t := rules.Threshold{Below: side.below, Value: side.values[name], Windows: c.Windows}
+			var ok bool
+			if t.Stream, t.Release, ok = strings.Cut(name, "/"); !ok {
+				return usageError(fmt.Errorf("%s=%s names no release; want STREAM/RELEASE=VALUE", name, t.Value))
+			}
+			thresholds = append(thresholds, t)
+		}
+	}
+	return rules.Write(app.Out, file.Streams, thresholds)
+}

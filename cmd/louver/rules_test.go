@@ -1,0 +1,26 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRulesCommand(t *testing.T) {
+	streams := filepath.Join("..", "..", "deploy", "streams.yaml")
+	got := commandLine(t, "", "rules", streams, "--above", "checkout-latency/p50=800.5", "--above", "checkout-latency/users=9000", "--below", "checkout-latency/users=500", "--windows", "2")
+	for _, want := range []string{"p50 of checkout-latency", "is above 800.5 ms", "is above 9000 users", "is below 500 users", "2 windows in a row", "louver:release_value:newest"} {
+		if !strings.Contains(got.out, want) || got.code != exitDone || got.err != "" {
+			t.Errorf("%q is not in %+v", want, got)
+		}
+	}
+	if got := commandLine(t, "", "rules", streams); got.code != exitDone || got.err != "" || !strings.Contains(got.out, "# There is no alert without a threshold: --above STREAM/RELEASE=VALUE") {
+		t.Errorf("without thresholds: %+v", got)
+	}
+	commandLine(t, "", "rules").wants(t, exitUsage, "louver: <file> ... is missing; louver help rules explains it")
+	commandLine(t, "", "rules", streams, "--above", "checkout-latency=3").wants(t, exitUsage, "louver: checkout-latency=3 names no release; want STREAM/RELEASE=VALUE")
+	commandLine(t, "", "rules", streams, "--above", "checkout-latency/p50=fast").wants(t, exitUsage, `louver: --above: invalid map value "fast"`)
+	commandLine(t, "", "rules", streams, "--windows", "-1").wants(t, exitUsage, "louver: --windows -1; want 1 or more")
+	commandLine(t, "", "rules", "nowhere.yaml").wants(t, exitInvalid, "nowhere.yaml: ")
+	commandLine(t, "", "rules", streams, "--above", "checkout-latency/p5=3").wants(t, exitInvalid, `louver: --above checkout-latency/p5=3: stream checkout-latency has no release "p5"; it has p50, p99, users`)
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/timeline"
+)
+
+// windowsCommand tells how each window stands.
+type windowsCommand struct {
+	KafkaSettings
+	AppID  string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose windows are listed."`
+	Stream string `placeholder:"NAME" help:"Only this stream."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// Help is the long help.
+func (windowsCommand) Help() string {
+	return `Prints the windows of every stream that are not out yet and what each of them waits for, and the last ones that are
+out. Windows that follow each other and stand alike share a row.
+
+A window is open until it is due. Then it waits until every partition of its input has been read up to its cut. When all are
+cut, its figures are drawn: it is released, or withheld if its budget is exhausted.
+
+All of this is read from topics without personal data, and from the input how far its transactions have come. Nothing is written.`
+}
+
+// Run prints the windows.
+func (c *windowsCommand) Run(app *App) error {
+	conn, err := c.connect(app.Context, app)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	agreed := agreedOn(conn, app, c.AppID)
+	state, err := control.Read(app.Context, agreed)
+	if err != nil {
+		return classed(err)
+	}
+	if state.Epoch() == 0 {
+		return agreed.noStreams()
+	}
+	facts, err := c.facts(app, agreed, state)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	runs := facts.Runs(now)
+	causes{agreed, app.Log}.explain(app.Context, runs, facts)
+	if c.JSON {
+		return writeJSON(app.Out, struct {
+			At      time.Time      `json:"at"`
+			Windows []timeline.Run `json:"windows"`
+		}{now.UTC().Truncate(time.Second), orEmpty(runs)})
+	}
+	return printWindows(app, runs)
+}
+
+// facts reads what the timeline is made of.
+func (c *windowsCommand) facts(app *App, agreed agreement, state *control.State) (*timeline.Facts, error) {
+	editions, err := state.Editions(control.Wanted{})
+	if err != nil {
+		return nil, err
+	}
+	if c.Stream != "" && !slices.ContainsFunc(editions, func(e control.Edition) bool { return e.Stream.Name == c.Stream }) {
+		return nil, fmt.Errorf("--stream=%s: app %s has no such stream; louver streams lists them", c.Stream, c.AppID)
+	}
+	inputs := control.NewInputs(agreed)
+	if err := inputs.Learn(app.Context); err != nil {
+		return nil, classed(err)
+	}
+	facts := &timeline.Facts{Editions: editions, Partitions: inputs.Partitions, Lineage: state.Lineage, Only: c.Stream}
+	err = agreed.all(app, agreed.Names.Progress(), func(m outputs.Message) error { return facts.Progress(m.Key, m.Value) })
+	if err != nil {
+		return nil, err
+	}
+	return facts, agreed.all(app, agreed.Names.Ledger(), func(m outputs.Message) error {
+		e, err := ledger.Decode(m.Value)
+		if err == nil {
+			facts.Learn(e)
+		}
+		return err
+	})
+}
+
+// all calls f for every committed record of a topic, of which there are none if it does not exist.
+func (a agreement) all(app *App, topic string, f func(outputs.Message) error) error {
+	if there, err := a.has(app.Context, topic); err != nil || !there {
+		return classed(err)
+	}
+	return classed(reader(a.conn, app.Log).All(app.Context, []string{topic}, func(m outputs.Message) error {
+		if err := f(m); err != nil {
+			return fmt.Errorf("%s/%d at offset %d: %w", m.Topic, m.Partition, m.Offset, err)
+		}
+		return nil
+	}))
+}
+
+// printWindows writes the table.
+func printWindows(app *App, runs []timeline.Run) error {
+	if len(runs) == 0 {
+		_, err := fmt.Fprintln(app.Out, "no window has begun yet")
+		return err
+	}
+	var rows [][]string
+	for _, r := range runs {
+		ends := folding(r.First)
+		if r.Windows > 1 {
+			ends += " to " + folding(r.Last)
+		}
+		rows = append(rows, []string{r.Stream, ends, strconv.FormatInt(r.Windows, 10), stateOf(r), noteOf(r)})
+	}
+	return writeTable(app.Out, app.width(), []string{"stream", "ends", "windows", "state", "note"}, rows)
+}
+
+func stateOf(r timeline.Run) string {
+	state := string(r.State)
+	if r.Incomplete {
+		state += ", incomplete"
+	}
+	if r.Overdue {
+		state += ", overdue"
+	}
+	return state
+}
+
+// noteOf says since when and for what a run of windows waits, or why it stands so.
+func noteOf(r timeline.Run) string {
+	why := strings.Join(r.Why, "; ")
+	switch r.State {
+	case timeline.Open:
+		return "due " + folding(r.Due)
+	case timeline.Waiting, timeline.Cut:
+		return fmt.Sprintf("due %s: %s", folding(r.Due), why)
+	default:
+		return why
+	}
+}

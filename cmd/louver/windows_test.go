@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/timeline"
+)
+
+// threeStreams: past has three windows and money for two; held reads a topic with an open transaction; present is endless.
+const threeStreams = `
+version: 1
+streams:
+  - name: past
+    input: {topic: PLAIN, user: user, value: value}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T03:00:00Z}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: OUTPUT}
+    budget: {epsilon: 2, per: 24h}
+    on_exhausted: withhold
+  - name: held
+    input: {topic: HELD, user: user, value: value}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T03:00:00Z}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: OUTPUT}
+    budget: {epsilon: 3, per: 24h}
+  - name: present
+    input: {topic: PRESENT, user: user, value: value}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 240h, grace: 10s, start: START}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: OUTPUT}
+    budget: {epsilon: 3, per: 240h}
+`
+
+// standing runs louver windows and gives the runs of windows.
+func standing(t *testing.T, app string, args ...string) []timeline.Run {
+	t.Helper()
+	var told struct{ Windows []timeline.Run }
+	got := commandLine(t, "", append([]string{"windows", "--app-id", app, "--json"}, args...)...)
+	if got.code != exitDone || got.err != "" {
+		return nil // the app has not begun
+	}
+	if err := json.Unmarshal([]byte(got.out), &told); err != nil {
+		t.Fatal(err)
+	}
+	return told.Windows
+}
+
+// brief is the state of all windows of a stream.
+func brief(runs []timeline.Run, stream string) string {
+	var all []string
+	for _, r := range runs {
+		if r.Stream == stream {
+			all = append(all, fmt.Sprintf("%d %s", r.Windows, stateOf(r)))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestWindowsCommand(t *testing.T) {
+	b := kafkatest.Fake(t)
+	t.Setenv("LOUVER_KAFKA_BROKERS", strings.Join(b.Conn.Brokers, ","))
+	forEver := map[string]string{"retention.ms": "-1"}
+	app, plain, held := kafkatest.Name(t), b.Topic(t, 2, forEver), b.Topic(t, 2, forEver)
+	const long = 240 * 60 * 60 // seconds
+	yaml := strings.NewReplacer("PLAIN", plain, "PRESENT", b.Topic(t, 2, forEver), "HELD", held, "OUTPUT", b.Topic(t, 1, forEver),
+		"START", time.Unix(time.Now().Unix()/long*long, 0).UTC().Format(time.RFC3339)).Replace(threeStreams)
+	streams := file(t, "streams.yaml", yaml)
+	commandLine(t, "", "windows", "--app-id", app).wants(t, exitBroker, "louver: app "+app+" has no streams yet")
+
+	hung := b.Begin(t, kafkatest.Name(t))
+	hung.Produce(t, held, 1, kafkatest.Values(`{"user":"u","value":1}`)...)
+	p := louver(t, b, "run", "--streams", streams, "--app-id", app, "--stages", "ingest")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(p.log.String(), commandLine(t, "", "windows", "--app-id", app))
+		}
+	})
+	kafkatest.Await(t, "the windows of past are cut", func() bool { return brief(standing(t, app), "past") == "3 cut, overdue" })
+	runs := standing(t, app)
+	if why := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "past" })].Why; len(why) != 1 || why[0] != "nobody draws: consumer group "+app+".release has no members" {
+		t.Errorf("past: %q", why)
+	}
+	if brief(runs, "present") != "1 open" || brief(runs, "held") != "3 waiting, overdue" {
+		t.Errorf("%+v", runs)
+	}
+	is := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "held" })]
+	if why := strings.Join(is.Why, ""); !slices.Equal(is.Partitions, []int{1}) || !strings.Contains(why, "partition 1 of "+held+": a transaction is open from offset 0 (producer id ") ||
+		!strings.Contains(why, "kafka-transactions.sh abort --topic "+held+" --partition 1 --start-offset 0") {
+		t.Errorf("held: %+v", is)
+	}
+	p.signal(t, syscall.SIGTERM)
+	_ = p.Wait()
+	hung.Abort(t)
+	nobody := "partition 1 of " + held + ": nobody reads it: consumer group " + app + ".ingest has no members"
+	if only := standing(t, app, "--stream", "held"); len(only) != 1 || strings.Join(only[0].Why, "") != nobody {
+		t.Errorf("held while nothing runs: %+v, want %s", only, nobody)
+	}
+
+	louver(t, b, "run", "--streams", streams, "--app-id", app)
+	kafkatest.Await(t, "all windows of the past are decided", func() bool {
+		runs = standing(t, app)
+		return brief(runs, "past") == "2 released, 1 withheld" && brief(runs, "held") == "3 released"
+	})
+	t.Setenv("COLUMNS", "200")
+	table := commandLine(t, "", "windows", "--app-id", app)
+	for _, want := range []string{"│ past    │ 2026-01-01 01:00:00Z to 2026-01-01 02:00:00Z │ 2       │ released │", "│ 1       │ withheld │ budget past is exhausted", "│ 1       │ open     │ due "} {
+		if !strings.Contains(table.out, want) {
+			t.Errorf("%q is not in\n%s%s", want, table.out, table.err)
+		}
+	}
+	commandLine(t, "", "windows", "--app-id", app, "--stream", "nope").wants(t, exitInvalid, "louver: --stream=nope: app "+app+" has no such stream")
+}

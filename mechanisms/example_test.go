@@ -1,0 +1,160 @@
+package mechanisms_test
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+)
+
+func dec(text string) decimal.Decimal { return decimal.RequireFromString(text) }
+
+// waits are the seconds that 999 callers have waited, on a grid from 0 to 600 in steps of half a second: 1.5 s, 2 s, 2.5 s
+// and so on, and one more who has waited for five minutes.
+func waits() (*mechanisms.Grid, *mechanisms.Sample) {
+	grid, err := mechanisms.NewGrid(dec("0"), dec("600"), dec("0.5"))
+	if err != nil {
+		panic(err)
+	}
+	var points []mechanisms.Point
+	for i := range int64(111) {
+		points = append(points, mechanisms.Point{Index: 3 + i, Count: 9})
+	}
+	return grid, mechanisms.NewSample(grid, append(points, mechanisms.Point{Index: 600, Count: 1}))
+}
+
+// draw makes one draw of the waits and writes it as a decimal.
+func draw(q mechanisms.Query) (string, mechanisms.Draw) {
+	grid, sample := waits()
+	q.Grid = grid
+	m, err := mechanisms.New(q)
+	if err != nil {
+		panic(err)
+	}
+	d, err := m.Draw(sample, mechanisms.Public{}, rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	return q.Scale(m).Text(d.Values[0]), d
+}
+
+// The whole way of a figure: bounds and step, the values that people have, what is asked, and a draw. With an ε as large as
+// this one the noise is next to nothing, so that the example can say what it prints. An ε of 1 or less is what protects.
+func Example() {
+	grid, err := mechanisms.NewGrid(dec("0"), dec("600"), dec("0.5"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var points []mechanisms.Point
+	for _, seconds := range []float64{12.5, 14, 14, 17, 90} {
+		index, err := grid.Index(seconds)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		points = append(points, mechanisms.Point{Index: index, Count: 1})
+	}
+	sample := mechanisms.NewSample(grid, points)
+
+	query := mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("500"), Grid: grid}
+	median, err := mechanisms.New(query)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	draw, err := median.Draw(sample, mechanisms.Public{}, rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("median:", query.Scale(median).Text(draw.Values[0]), "s, drawn by", median.Name())
+	// Output: median: 14 s, drawn by permute_and_flip
+}
+
+// What a draw costs is known before any data are: from the query alone. A budget that adds up ρ pays a quarter for
+// a mechanism of bounded range.
+func ExampleMechanism_promise() {
+	grid, _ := waits()
+	for _, name := range []string{"permute_and_flip", "margin", "smooth_lln"} {
+		m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Mechanism: name, Epsilon: dec("0.2"), Grid: grid})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		p := m.Promise()
+		fmt.Printf("%s: %s, ε %s, ρ %s\n", m.Name(), p.Kind, p.Epsilon, p.Rho)
+	}
+	// Output:
+	// permute_and_flip: pure, ε 0.2, ρ 0.02
+	// margin: bounded_range, ε 0.2, ρ 0.005
+	// smooth_lln: zcdp, ε 0.2, ρ 0.02
+}
+
+// A quantile comes with a bound of its error in ranks, from public figures alone.
+func ExampleNew_quantile() {
+	p95, d := draw(mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.95")}, Epsilon: dec("200")})
+	fmt.Println("95 % wait no longer than", p95, "s")
+	fmt.Println("off by less than one caller in a hundred:", d.RankError95[0] < 10)
+	// Output:
+	// 95 % wait no longer than 54 s
+	// off by less than one caller in a hundred: true
+}
+
+// Several quantiles of one window share an ε, and come in order.
+func ExampleNew_quantiles() {
+	_, d := draw(mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.5"), dec("0.9")}, Epsilon: dec("1")})
+	fmt.Println("in order:", d.Values[0] <= d.Values[1])
+	// Output: in order: true
+}
+
+// The mode is the value that most people hold.
+func ExampleNew_mode() {
+	grid, err := mechanisms.NewGrid(dec("1"), dec("5"), dec("1"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stars := mechanisms.NewSample(grid, []mechanisms.Point{{Index: 0, Count: 40}, {Index: 3, Count: 310}, {Index: 4, Count: 290}})
+	query := mechanisms.Query{Statistic: mechanisms.Mode, Epsilon: dec("5"), Grid: grid}
+	mode, err := mechanisms.New(query)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := mode.Draw(stars, mechanisms.Public{}, rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("most often:", query.Scale(mode).Text(d.Values[0]), "stars")
+	// Output: most often: 4 stars
+}
+
+// A mean looks for a narrow interval first and cuts values to it, so that one long wait costs little accuracy. Which
+// interval it was is part of what is released. Error95 bounds the noise and says nothing of what was cut.
+func ExampleNew_mean() {
+	_, d := draw(mechanisms.Query{Statistic: mechanisms.Mean, Epsilon: dec("1")})
+	fmt.Println("cut to an interval:", len(d.Clip) == 2)
+	fmt.Println("the noise is bounded:", d.Error95[0] > 0)
+	// Output:
+	// cut to an interval: true
+	// the noise is bounded: true
+}
+
+// A trimmed mean leaves out the lowest and the highest tenth of the people.
+func ExampleNew_trimmedMean() {
+	mean, _ := draw(mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.1"), Epsilon: dec("1000")})
+	fmt.Println("near 29 s:", dec(mean).Sub(dec("29")).Abs().LessThan(dec("0.5")))
+	// Output: near 29 s: true
+}
+
+// A count of the people whose value is above a threshold. Counts are whole numbers of people, and not points of the grid.
+func ExampleNew_count() {
+	above := dec("50")
+	count, _ := draw(mechanisms.Query{Statistic: mechanisms.Count, Above: &above, Epsilon: dec("100")})
+	fmt.Println("waited for more than 50 s:", count)
+	// Output: waited for more than 50 s: 118
+}

@@ -1,0 +1,111 @@
+package mechanisms
+
+import (
+	"io"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// drawMean draws a mean, beside a count at ε = 1 if it is counted.
+func drawMean(t *testing.T, m Mechanism, s *Sample, counted bool, random io.Reader) Draw {
+	t.Helper()
+	public := Public{}
+	if counted {
+		source := exact.NewSource(random)
+		public.Users = &NoisyCount{Value: s.n + source.DiscreteLaplace(1, 1, 1).Int64(), Epsilon: 1}
+	}
+	d, err := m.Draw(s, public, random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// The mean of the cut values is within Error95 of the draw with probability 95 % at least, and the bound is no idle one.
+func TestClippedMeanError(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{54})
+	g := grid(t, "0", "60000", "1")
+	for _, c := range []struct {
+		mechanism, epsilon string
+		n                  int
+		counted            bool
+	}{{"clipped", "1", 1000, false}, {"clipped", "0.1", 300, false}, {"clipped", "0.1", 20, false}, {"clipped", "1", 1000, true}, {"clipped", "0.1", 500, true},
+		{"two_sums", "1", 100, false}, {"two_sums", "1", 100, true}, {"clipped_gaussian", "1", 1000, false}, {"clipped_gaussian", "0.2", 1000, true}} {
+		q := Query{Statistic: Mean, Mechanism: c.mechanism, Epsilon: dec(c.epsilon), Grid: g}
+		m, s := build(t, q), latencies(g, c.n)
+		scale := q.Scale(m)
+		const draws = 3000
+		within, half := 0, 0
+		for range draws {
+			d := drawMean(t, m, s, c.counted, random)
+			clip := []int64{0, g.last * 1000}
+			if d.Clip != nil {
+				clip = d.Clip
+			}
+			a, _ := s.distances(clip[0]/1000, clip[1]/1000)
+			truth, _ := new(big.Rat).SetFrac(a, big.NewInt(int64(c.n))).Float64()
+			off := math.Abs(scale.Float(d.Values[0]) - scale.Float(clip[0]) - truth)
+			bound := d.Error95[0]
+			if off <= bound+0.0005 { // rounding to the grid
+				within++
+			}
+			if off <= bound/4 && bound > 0 {
+				half++
+			}
+		}
+		// Binomial(3000, 0.95): less than 2791 with probability below 10⁻⁶.
+		t.Logf("%+v: %.3f within the bound, %.3f within a quarter of it", c, float64(within)/draws, float64(half)/draws)
+		if within < 2791 {
+			t.Errorf("%+v: %d of %d draws are within the bound", c, within, draws)
+		}
+		if half > 2790 {
+			t.Errorf("%+v: %d of %d draws are within a quarter of the bound", c, half, draws)
+		}
+	}
+}
+
+// MeanError95 holds whatever the data. It adds up both noises, of which next to an end of the bounds only one counts: it is
+// reached to a quarter and more.
+func TestMeanErrorHoldsForAllData(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{56})
+	g := grid(t, "0", "60000", "1")
+	for _, c := range []struct {
+		epsilon string
+		n       int64
+		counted bool
+	}{{"1", 100, false}, {"0.1", 100, false}, {"0.1", 2000, false}, {"1", 100, true}, {"0.5", 1000, true}} {
+		q := Query{Statistic: Mean, Clip: "none", Epsilon: dec(c.epsilon), Grid: g}
+		m := build(t, q)
+		scale, largest := q.Scale(m), 0.0
+		var beside *NoisyCount
+		if c.counted {
+			beside = &NoisyCount{Value: c.n, Epsilon: 1}
+		}
+		bound := q.MeanError95(c.n, beside)
+		for _, points := range [][]Point{{{0, c.n}}, {{g.last, c.n}}, {{0, c.n / 2}, {g.last, c.n / 2}}, {{20000, c.n}}} {
+			s := NewSample(g, points)
+			sum, _ := s.distances(0, g.last)
+			truth, _ := new(big.Rat).SetFrac(sum, big.NewInt(c.n)).Float64()
+			const draws = 2000
+			var errors []float64
+			for range draws {
+				d := drawMean(t, m, s, c.counted, random)
+				errors = append(errors, math.Abs(scale.Float(d.Values[0])-truth))
+			}
+			slices.Sort(errors)
+			// Binomial(2000, 0.95): fewer than 1850 with probability below 10⁻⁶.
+			if errors[1849] > bound+0.001 {
+				t.Errorf("%+v, %v: 1850 of 2000 errors are up to %v, the bound is %v", c, points, errors[1849], bound)
+			}
+			largest = max(largest, errors[1900])
+		}
+		if t.Logf("%+v: 95 %% of the errors are up to %.4g, the bound is %.4g", c, largest, bound); largest < bound/4 {
+			t.Errorf("%+v: the bound of %v is far from %v", c, bound, largest)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package mechanisms
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+)
+
+// pairSums are A and B of a histogram in l..h.
+func pairSums(hist []int64, l, h int64) (a, b int64) {
+	for x, users := range hist {
+		cut := min(max(int64(x), l), h)
+		a += users * (cut - l)
+		b += users * (h - cut)
+	}
+	return a, b
+}
+
+// noiseLaw is the law of the noise for a sensitivity, at f times its ε, at index z + side: P(z) ∝ e^{−r·|z|} for r = f·ε over
+// the sensitivity, or e^{−(r·z)²/2} for Gaussian noise, whose ε is √(2ρ). It goes so far that what is beyond does not
+// matter, and to least in any case.
+func noiseLaw(z noise, sensitivity uint64, f float64, least int64) (p []float64, side int64) {
+	r := f * z.rate() / float64(sensitivity)
+	far, exponent := 34/r, math.Abs
+	if _, ok := z.(gaussian); ok {
+		far, exponent = 9/r, func(x float64) float64 { return x * x / 2 }
+	}
+	side = max(int64(far)+1, least)
+	for z := -side; z <= side; z++ {
+		p = append(p, math.Exp(-exponent(r*float64(z))))
+	}
+	return dptest.Normalise(p), side
+}
+
+// offsetLaw is the law of the mean's offset from l, in parts of the grid's step, straight from its definition. p is the
+// law of the noise of either sum, at index z + side.
+func offsetLaw(a, b, width, parts int64, p []float64, side int64) []float64 {
+	width *= parts
+	law := make([]float64, width+1)
+	for i, pa := range p {
+		x := max(0, a+int64(i)-side)
+		for j, pb := range p {
+			y := max(0, b+int64(j)-side)
+			at := width / 2
+			if x+y > 0 {
+				at = (2*width*x + x + y) / (2 * (x + y))
+			}
+			law[at] += pa * pb
+		}
+	}
+	return law
+}
+
+// meanLawOf is the law of the mean on the grid by a known plan, at f times ε.
+func meanLawOf(c *clipping, hist []int64, p plan, f float64) []float64 {
+	law := make([]float64, len(hist))
+	for _, x := range intervalLaw(c, hist, p, f) {
+		if x.l == x.h {
+			law[x.l] += x.p
+			continue
+		}
+		a, b := pairSums(hist, x.l, x.h)
+		noise, side := noiseLaw(p.sums, uint64(x.h-x.l), f, 0)
+		for at, q := range offsetLaw(a, b, x.h-x.l, 1, noise, side) {
+			law[x.l+int64(at)] += x.p * q
+		}
+	}
+	return law
+}
+
+// division is that of a plan.
+func (c *clipping) division(p plan) division {
+	if p.interval.Float() == c.shares[p.own][1].interval.Float() {
+		return division{"1/3", p.halvings}
+	}
+	return division{"1/2", p.halvings}
+}
+
+// ownLaw is the law of the plan that a count of its own gives, at f times ε.
+func ownLaw(c *clipping, n int64, f float64) (chance map[division]float64, plans map[division]plan) {
+	chance, plans = map[division]float64{}, map[division]plan{}
+	epsilon, _ := c.epsilon.Float64()
+	p, side := noiseLaw(c.own, 1, f, int64(900/epsilon)+1) // all plans are among them
+	for i, q := range p {
+		count := max(0, n+int64(i)-side)
+		information := new(big.Rat).Mul(c.epsilon, big.NewRat(count, 1))
+		plan := c.planFor(information.Sub(information, c.unit), 1)
+		name := c.division(plan)
+		chance[name] += q
+		plans[name] = plan
+	}
+	return chance, plans
+}
+
+// merged is the law of the plan with those that draw alike taken together.
+func merged(c *clipping, n int64, f float64) (chance []float64, plans []plan) {
+	all, with := ownLaw(c, n, f)
+	place := map[string]int{}
+	for _, name := range slices.SortedFunc(maps.Keys(all), func(a, b division) int {
+		return cmp.Or(cmp.Compare(a.Theta, b.Theta), cmp.Compare(a.Halvings, b.Halvings))
+	}) {
+		p := with[name]
+		alike := fmt.Sprint(p.interval.Float(), c.last>>p.halvings)
+		i, known := place[alike]
+		if !known {
+			i = len(plans)
+			place[alike] = i
+			chance, plans = append(chance, 0), append(plans, p)
+		}
+		chance[i] += all[name]
+	}
+	return chance, plans
+}
+
+// remembered is merged for one f, computed once for each n.
+func remembered(c *clipping, f float64) func(n int64) ([]float64, []plan) {
+	type outcome struct {
+		chance []float64
+		plans  []plan
+	}
+	known := map[int64]outcome{}
+	return func(n int64) ([]float64, []plan) {
+		x, ok := known[n]
+		if !ok {
+			x.chance, x.plans = merged(c, n, f)
+			known[n] = x
+		}
+		return x.chance, x.plans
+	}
+}
+
+func total(hist []int64) (n int64) {
+	for _, k := range hist {
+		n += k
+	}
+	return n
+}

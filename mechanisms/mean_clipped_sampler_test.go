@@ -1,0 +1,218 @@
+package mechanisms
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+)
+
+// coarse publishes on the grid itself, whose points are few enough to count.
+func coarse(m Mechanism) Mechanism {
+	switch m := m.(type) {
+	case *clippedMean:
+		m.parts = 1
+	case *wholeMean:
+		m.parts = 1
+	}
+	return m
+}
+
+// countedLaw is the law of the mean on the grid beside a count of that many users, at f times ε.
+func countedLaw(c *clipping, hist []int64, p plan, users int64, f float64) []float64 {
+	law := make([]float64, len(hist))
+	for _, x := range intervalLaw(c, hist, p, f) {
+		a, b := pairSums(hist, x.l, x.h)
+		if x.l == x.h {
+			law[x.l] += x.p
+			continue
+		}
+		noise, side := noiseLaw(p.sums, uint64(x.h-x.l), f, 0)
+		for i, q := range noise {
+			mean := float64(x.l+x.h)/2 + float64(a-b+int64(i)-side)/float64(2*users)
+			law[int64(math.Floor(min(max(mean, float64(x.l)), float64(x.h))+0.5))] += x.p * q
+		}
+	}
+	return law
+}
+
+// Draws of the whole mechanism follow the law of its definition, by both noises.
+func TestClippedMeanSampler(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{53})
+	check := func(name string, m Mechanism, hist []int64, public Public, law func(f float64) []float64) {
+		t.Helper()
+		s := sampleOf(smallGrid(t, len(hist)), hist)
+		counts := dptest.Counts(60000, len(hist), func() int {
+			d, err := m.Draw(s, public, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(d.Values[0])
+		})
+		dptest.CheckSampler(t, name, counts, func(f float64) []float64 { return dptest.Normalise(law(f)) })
+	}
+	narrow, wide := []int64{3, 4, 0, 5, 9, 0, 2}, []int64{0, 30, 50, 40, 2, 0, 0, 1}
+	for _, c := range []struct {
+		mechanism, epsilon string
+		hist               []int64
+	}{{"clipped", "1", narrow}, {"clipped", "0.5", wide}, {"clipped_gaussian", "1", narrow}, {"clipped_gaussian", "0.4", narrow}} {
+		g := smallGrid(t, len(c.hist))
+		q := Query{Statistic: Mean, Mechanism: c.mechanism, Epsilon: dec(c.epsilon), Grid: g}
+		own := coarse(build(t, q)).(*clippedMean)
+		check(c.mechanism+", own count", own, c.hist, Public{}, func(f float64) []float64 {
+			law := make([]float64, len(c.hist))
+			chance, plans := merged(own.clipping, total(c.hist), f)
+			for k, p := range plans {
+				for i, x := range meanLawOf(own.clipping, c.hist, p, f) {
+					law[i] += chance[k] * x
+				}
+			}
+			return law
+		})
+		q.ExpectedUsers = 200
+		m := coarse(build(t, q)).(*clippedMean)
+		p := m.plan(0, nil, nil)
+		check(c.mechanism+", users expected", m, c.hist, Public{}, func(f float64) []float64 { return meanLawOf(m.clipping, c.hist, p, f) })
+
+		// A count that is off by a few users, on purpose.
+		users := &NoisyCount{Value: total(c.hist) + 3, Epsilon: 2}
+		beside := m.plan(0, users, nil)
+		check(c.mechanism+", counted", m, c.hist, Public{Users: users}, func(f float64) []float64 {
+			return countedLaw(m.clipping, c.hist, beside, users.Value, f)
+		})
+	}
+	for _, hist := range [][]int64{narrow, wide} {
+		last := int64(len(hist) - 1)
+		m := coarse(build(t, Query{Statistic: Mean, Mechanism: "two_sums", Epsilon: dec("0.5"), Grid: smallGrid(t, len(hist))})).(*wholeMean)
+		check("two sums", m, hist, Public{}, func(f float64) []float64 {
+			a, b := pairSums(hist, 0, last)
+			p, side := noiseLaw(m.noise, uint64(last), f, 0)
+			return offsetLaw(a, b, last, 1, p, side)
+		})
+	}
+}
+
+// concentratedMean is all that a draw of clipped_gaussian shows: which way its own count decided, the interval, and the
+// mean in parts of a step.
+type concentratedMean struct {
+	sure     bool
+	l, h, at int64
+}
+
+// concentratedLaw is its law, straight from the definition and not from the mechanism's own figures: ρ = ½ε², of which
+// the count takes ρ/32, the interval ρ/4 where I = ε·N0 − 8 is less than 64 and ρ/8 elsewhere, and the sums the rest.
+// Each of the three has its ε multiplied by a factor.
+func concentratedLaw(hist []int64, epsilon float64, parts int64, ofCount, ofInterval, ofSums float64) map[concentratedMean]float64 {
+	normal := func(rho, sensitivity, f float64) (p []float64, side int64) {
+		sigma := sensitivity / math.Sqrt(2*rho) / f
+		side = int64(9*sigma) + 1
+		for z := -side; z <= side; z++ {
+			p = append(p, math.Exp(-float64(z*z)/(2*sigma*sigma)))
+		}
+		return dptest.Normalise(p), side
+	}
+	rho, n, last := epsilon*epsilon/2, total(hist), int64(len(hist)-1)
+	few := 0.
+	count, side := normal(rho/32, 1, ofCount)
+	for i, q := range count {
+		if epsilon*float64(max(0, n+int64(i)-side))-8 < 64 {
+			few += q
+		}
+	}
+	law := map[concentratedMean]float64{}
+	for _, sure := range []bool{false, true} {
+		chance, rate, share := few, epsilon, 1./4
+		if sure {
+			chance, rate, share = 1-few, epsilon*math.Sqrt(0.5), 1./8
+		}
+		sum, intervals := 0., map[[2]int64]float64{}
+		for l := range last + 1 {
+			for h := l; h <= last; h++ {
+				out := n
+				for x := l; x <= h; x++ {
+					out -= hist[x]
+				}
+				w := math.Pow(float64(h-l+1), -4) * math.Exp(-ofInterval*rate*float64(out))
+				intervals[[2]int64{l, h}] = w
+				sum += w
+			}
+		}
+		for lh, w := range intervals {
+			l, h := lh[0], lh[1]
+			if l == h {
+				law[concentratedMean{sure, l, h, l * parts}] = chance * w / sum
+				continue
+			}
+			a, b := pairSums(hist, l, h)
+			noise, side := normal(rho*(1-1./32-share), float64(h-l), ofSums)
+			for at, q := range offsetLaw(a, b, h-l, parts, noise, side) {
+				law[concentratedMean{sure, l, h, l*parts + int64(at)}] = chance * w / sum * q
+			}
+		}
+	}
+	return law
+}
+
+// The whole draw of the zCDP variant follows the law of its definition: its own count, the interval and both noises. Each
+// of the three is noticed if its ε is wrong.
+func TestClippedGaussianDraw(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{57})
+	const parts = 50
+	for _, c := range []struct {
+		hist    []int64
+		epsilon string
+	}{{[]int64{0, 18, 25, 14, 5, 2, 0, 2}, "1"}, {[]int64{3, 0, 9, 12, 4}, "2.5"}} {
+		g := smallGrid(t, len(c.hist))
+		m := build(t, Query{Statistic: Mean, Mechanism: "clipped_gaussian", Epsilon: dec(c.epsilon), Grid: g}).(*clippedMean)
+		m.parts = parts
+		law := func(ofCount, ofInterval, ofSums float64) map[concentratedMean]float64 {
+			return concentratedLaw(c.hist, dec(c.epsilon).InexactFloat64(), parts, ofCount, ofInterval, ofSums)
+		}
+		place := map[concentratedMean]int{}
+		for x := range law(1, 1, 1) {
+			place[x] = len(place)
+		}
+		list := func(law map[concentratedMean]float64) []float64 {
+			p := make([]float64, len(place))
+			for x, q := range law {
+				p[place[x]] = q
+			}
+			return p
+		}
+		s := sampleOf(g, c.hist)
+		counts := dptest.Counts(60000, len(place), func() int {
+			d, err := m.Draw(s, Public{}, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := concentratedMean{d.information >= 64, d.Clip[0] / parts, d.Clip[1] / parts, d.Values[0]}
+			i, ok := place[x]
+			if !ok {
+				t.Fatalf("%+v cannot be", x)
+			}
+			return i
+		})
+		name := "clipped_gaussian, ε " + c.epsilon + ", "
+		// The own count shows in which way it decides, and is seen better in that alone.
+		decisions := make([]int64, 2)
+		for x, i := range place {
+			if x.sure {
+				decisions[1] += counts[i]
+			} else {
+				decisions[0] += counts[i]
+			}
+		}
+		dptest.CheckSampler(t, name+"own count", decisions, func(f float64) []float64 {
+			sure := 0.0
+			for x, q := range law(f, 1, 1) {
+				if x.sure {
+					sure += q
+				}
+			}
+			return []float64{1 - sure, sure}
+		})
+		dptest.CheckSampler(t, name+"interval", counts, func(f float64) []float64 { return list(law(1, f, 1)) })
+		dptest.CheckSampler(t, name+"sums", counts, func(f float64) []float64 { return list(law(1, 1, f)) })
+	}
+}

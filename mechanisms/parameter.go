@@ -1,0 +1,166 @@
+package mechanisms
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
+
+// Form is how a parameter is written.
+type Form uint8
+
+// The forms.
+const (
+	Number  Form = iota // a decimal number
+	Numbers             // a list of decimal numbers, one at least
+	Pair                // a list of two whole numbers of at least 1
+	Word                // one of the parameter's words
+)
+
+// Span limits a number: it is greater than Over, at least Least and less than Under; "" is no limit.
+type Span struct{ Over, Least, Under string }
+
+// Holds says that a number is within the limits.
+func (s Span) Holds(d decimal.Decimal) bool {
+	beyond := func(limit string, sign int) bool {
+		return limit != "" && d.Cmp(decimal.RequireFromString(limit)) == sign
+	}
+	return !(beyond(s.Over, -1) || beyond(s.Over, 0) || beyond(s.Least, -1) || beyond(s.Under, 1) || beyond(s.Under, 0))
+}
+
+// Want is the rule in words: "a number greater than 0 and less than 1".
+func (s Span) Want() string {
+	var rules []string
+	for _, l := range []struct{ words, limit string }{{"greater than", s.Over}, {"of at least", s.Least}, {"less than", s.Under}} {
+		if l.limit != "" {
+			rules = append(rules, l.words+" "+l.limit)
+		}
+	}
+	return strings.TrimSpace("a number " + strings.Join(rules, " and "))
+}
+
+// Parameter is something that a query may say beside what it asks for and for which ε. It is the only place that knows the
+// parameter: configuration files, flags and their documents follow.
+type Parameter struct {
+	Name string
+	// Statistics take it. Without any, it is for the mechanisms that take it, whatever the statistic.
+	Statistics []Statistic
+	// Required: the statistics that take it must have it.
+	Required bool
+	Form     Form
+	Span     Span     // of its numbers
+	Words    []string // that it may be
+	// Default is what holds without it, as one would write it, or Absent says it in words.
+	Default, Absent string
+	// Example is a value as one would write it.
+	Example string
+	// Meaning begins in lower case and has no full stop at its end. Names and values are in backquotes.
+	Meaning string
+	set     func(q *Query, v Setting)
+	given   func(q *Query) bool
+	text    func(q *Query) string
+}
+
+// Setting is the value of a parameter: numbers, or a word.
+type Setting struct {
+	Numbers []decimal.Decimal
+	Word    string
+}
+
+// Set puts a value into a query. The error is an [Error].
+func (p Parameter) Set(q *Query, v Setting) error {
+	for _, n := range v.Numbers {
+		if !p.Span.Holds(n) {
+			return wrong(p.Name, shown(n), "%s", p.Span.Want())
+		}
+	}
+	if p.Form == Word && !slices.Contains(p.Words, v.Word) {
+		return wrong(p.Name, v.Word, "%s", strings.Join(p.Words, " or "))
+	}
+	if p.Form == Pair && len(v.Numbers) != 2 {
+		return wrong(p.Name, listed(v.Numbers), "two whole numbers, for example %s", p.Example)
+	}
+	p.set(q, v)
+	return nil
+}
+
+// Parameters returns all parameters, in the order of the documents. Two may have one name, for different statistics.
+func Parameters() []Parameter {
+	list := []Parameter{
+		{Name: "delta", Span: Span{Least: "0", Under: "0.1"}, Default: "0", Example: "0.0000001",
+			Meaning: "the δ of the draw, for the mechanisms `smooth_laplace` and `smooth_gaussian`",
+			set:     func(q *Query, v Setting) { q.Delta = v.Numbers[0] },
+			given:   func(q *Query) bool { return !q.Delta.IsZero() },
+			text:    func(q *Query) string { return shown(q.Delta) }},
+		{Name: "p", Required: true, Span: Span{Over: "0", Under: "1"}, Example: "0.99",
+			Meaning: "which quantile: 0.99 is the value that 99 % of the users do not exceed",
+			set:     func(q *Query, v Setting) { q.P = v.Numbers },
+			given:   func(q *Query) bool { return len(q.P) > 0 },
+			text:    func(q *Query) string { return listed(q.P) }},
+		{Name: "p", Required: true, Form: Numbers, Span: Span{Over: "0", Under: "1"}, Example: "[0.9, 0.99]",
+			Meaning: "which quantiles, ascending. They share one ε",
+			set:     func(q *Query, v Setting) { q.P = v.Numbers },
+			given:   func(q *Query) bool { return len(q.P) > 0 },
+			text:    func(q *Query) string { return listed(q.P) }},
+		{Name: "trim", Required: true, Span: Span{Least: "0", Under: "0.5"}, Example: "0.05",
+			Meaning: "the fraction of the users that is left out at each end",
+			set:     func(q *Query, v Setting) { q.Trim = v.Numbers[0] },
+			given:   func(q *Query) bool { return !q.Trim.IsZero() },
+			text:    func(q *Query) string { return shown(q.Trim) }},
+		{Name: "clip", Form: Word, Words: []string{"none"}, Absent: "the mechanism finds an interval", Example: "none",
+			Meaning: "`none`: values are clipped to the bounds only. This is better where the bounds are close to the range of the data, where a few users make up much of the sum, and for fewer than about 40/ε users. Otherwise a part of the ε finds an interval that few users lie outside of, and values are clipped to it",
+			set:     func(q *Query, v Setting) { q.Clip = v.Word },
+			given:   func(q *Query) bool { return q.Clip != "" },
+			text:    func(q *Query) string { return q.Clip }},
+		{Name: "above", Absent: "no limit", Example: "800", Meaning: "count only users whose value is greater than this",
+			set:   func(q *Query, v Setting) { q.Above = &v.Numbers[0] },
+			given: func(q *Query) bool { return q.Above != nil },
+			text:  func(q *Query) string { return shown(*q.Above) }},
+		{Name: "below", Absent: "no limit", Example: "100", Meaning: "count only users whose value is less than this",
+			set:   func(q *Query, v Setting) { q.Below = &v.Numbers[0] },
+			given: func(q *Query) bool { return q.Below != nil },
+			text:  func(q *Query) string { return shown(*q.Below) }},
+		{Name: "tilt", Form: Pair, Span: Span{Least: "1"}, Absent: "by `p`", Example: "[1, 3]",
+			Meaning: "how much the users below and above weigh, for the mechanism `margin`",
+			set: func(q *Query, v Setting) {
+				q.Tilt = [2]int64{v.Numbers[0].IntPart(), v.Numbers[1].IntPart()}
+			},
+			given: func(q *Query) bool { return q.Tilt != [2]int64{} },
+			text:  func(q *Query) string { return fmt.Sprintf("[%d, %d]", q.Tilt[0], q.Tilt[1]) }},
+		{Name: "calibration", Form: Word, Words: []string{"tight", "published"}, Default: "tight", Example: "published",
+			Meaning: "how the mechanisms `smooth_*` set the scale of their noise. `tight`: as low as Louver's proof allows. `published`: by the formulas of the papers",
+			set:     func(q *Query, v Setting) { q.Calibration = strings.TrimPrefix(v.Word, "tight") },
+			given:   func(q *Query) bool { return q.Calibration != "" },
+			text:    func(q *Query) string { return q.Calibration }},
+		{Name: "beta", Span: Span{Over: "0"}, Absent: "the mechanism's own", Example: "0.02",
+			Meaning: "how fast the smooth sensitivity of `smooth_*` falls as samples differ more",
+			set:     func(q *Query, v Setting) { q.Beta = v.Numbers[0] },
+			given:   func(q *Query) bool { return !q.Beta.IsZero() },
+			text:    func(q *Query) string { return shown(q.Beta) }},
+		{Name: "gamma", Span: Span{Over: "1"}, Absent: "2", Example: "3", Meaning: "the exponent of the noise of `smooth_cauchy`",
+			set:   func(q *Query, v Setting) { q.Gamma = v.Numbers[0] },
+			given: func(q *Query) bool { return !q.Gamma.IsZero() },
+			text:  func(q *Query) string { return shown(q.Gamma) }},
+		{Name: "interval", Span: Span{Over: "0", Under: "1"}, Absent: "no interval", Example: "0.95",
+			Meaning: "the level of a confidence interval that is published with the value. It costs half of the ε",
+			set:     func(q *Query, v Setting) { q.Interval = &v.Numbers[0] },
+			given:   func(q *Query) bool { return q.Interval != nil },
+			text:    func(q *Query) string { return shown(*q.Interval) }},
+	}
+	for i := range list {
+		for _, r := range catalogue() {
+			several := r.statistic.Each() != r.statistic
+			if slices.Contains(r.takes, list[i].Name) && (list[i].Name != "p" || several == (list[i].Form == Numbers)) {
+				list[i].Statistics = append(list[i].Statistics, r.statistic)
+			}
+		}
+	}
+	return list
+}
+
+// Takes says that a statistic has the parameter.
+func (p Parameter) Takes(s Statistic) bool {
+	return len(p.Statistics) == 0 || slices.Contains(p.Statistics, s)
+}

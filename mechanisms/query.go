@@ -1,0 +1,141 @@
+package mechanisms
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// Query is one release as it is asked for. Numbers are exact decimals: the law that is drawn is that of their text.
+type Query struct {
+	Statistic Statistic
+	// P is the probability of a quantile, in (0, 1); several, ascending, for [Quantiles]; absent otherwise.
+	P []decimal.Decimal
+	// Trim is the fraction cut from each end by [TrimmedMean], in [0, ½).
+	Trim decimal.Decimal
+	// Above and Below restrict [Count] to values strictly above and strictly below; nil: no restriction.
+	Above, Below *decimal.Decimal
+	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. That of a median or quantile
+	// depends on the other fields: with Tilt or Interval it is margin; with ZCDP or the "adaptive" Prior it is a margin
+	// whose tilt follows the number of users; in a tail with few users it may be above_threshold.
+	Mechanism string
+	// Calibration of a smooth_* mechanism: "" (tight) or "published".
+	Calibration string
+	// Tilt weighs the two sides of margin; the zero value chooses by p.
+	Tilt [2]int64
+	// Epsilon > 0 is the ε of the release, for one user in one group. Delta is 0 unless the mechanism needs it.
+	Epsilon, Delta decimal.Decimal
+	// Beta of a smooth_* mechanism; zero: the mechanism's own choice.
+	Beta decimal.Decimal
+	// Gamma > 1 is the exponent of smooth_cauchy's density 1/(1+|z|^γ); zero: 2, the Cauchy law.
+	Gamma decimal.Decimal
+	// Clip is "none" for a mean or sum of all values as they are, within the bounds; "": the mechanism may find narrower ones.
+	Clip string
+	// Interval is the level in (0, 1) of a paid value interval; nil: none.
+	Interval *decimal.Decimal
+	// Prior is the base measure: "tapered", "cells", "uniform" or "adaptive"; "" is "tapered".
+	Prior string
+	// ExpectedUsers is a public forecast of the users in a window and group; 0: unknown.
+	ExpectedUsers int64
+	// ZCDP says that the budget sums up what is charged in ρ (zero-concentrated differential privacy), as one with a δ
+	// does. Bounded-range mechanisms are cheaper there.
+	ZCDP bool
+	Grid *Grid
+	// ReplaceOne makes the number of users public: neighbours differ in one user's value. It serves to repeat what papers
+	// did; rank and smooth_* take it. The service never uses it.
+	ReplaceOne bool
+}
+
+// Probabilities returns the p of each value of a draw: ½ for a median; none for statistics that have no p.
+func (q Query) Probabilities() []decimal.Decimal {
+	if q.Statistic == Median {
+		return []decimal.Decimal{decimal.New(5, -1)}
+	}
+	return q.P
+}
+
+// CountsUsers says that the query is for the number of all users, which other releases of the window may use.
+func (q Query) CountsUsers() bool { return q.Statistic == Count && q.Above == nil && q.Below == nil }
+
+// positive returns an ε > 0 as num/den in lowest terms, each at most 10^18.
+func positive(epsilon decimal.Decimal) (num, den uint64, err error) {
+	if epsilon.Sign() <= 0 {
+		return 0, 0, wrong("epsilon", shown(epsilon), "a number greater than 0")
+	}
+	limit := big.NewInt(1e18)
+	if epsilon.Exponent() >= -200 && epsilon.Exponent() <= 18 {
+		r := epsilon.Rat()
+		if r.Num().Cmp(limit) <= 0 && r.Denom().Cmp(limit) <= 0 {
+			return r.Num().Uint64(), r.Denom().Uint64(), nil
+		}
+	}
+	return 0, 0, wrong("epsilon", shown(epsilon), "at most 18 digits before and after the point together")
+}
+
+// fraction returns a probability in (0, 1) as p/q in lowest terms, q ≤ 10^9.
+func fraction(d decimal.Decimal) (p, q int64, err error) {
+	if d.Sign() <= 0 || d.Cmp(decimal.NewFromInt(1)) >= 0 {
+		return 0, 0, wrong("p", shown(d), "a number greater than 0 and less than 1")
+	}
+	if d.Exponent() >= -200 {
+		if r := d.Rat(); r.Denom().Cmp(big.NewInt(1e9)) <= 0 {
+			return r.Num().Int64(), r.Denom().Int64(), nil
+		}
+	}
+	return 0, 0, wrong("p", shown(d), "at most 9 digits after the point")
+}
+
+// measure returns the base measure that the query names, with some binary digits for the points of a cell. An adaptive
+// one begins with the tapered one.
+func (q *Query) measure(digits int) *Measure {
+	bounds := q.Grid.cells()
+	switch q.Prior {
+	case "uniform":
+		return Uniform(q.Grid)
+	case "cells":
+		return cellMeasure(bounds, evenMass(bounds), digits)
+	}
+	return cellMeasure(bounds, taperedMass(bounds, q.Grid.anchor), digits)
+}
+
+// rate returns ε/divisor.
+func (q *Query) rate(divisor int64) exact.Rate {
+	return exact.NewRate(new(big.Rat).Quo(q.Epsilon.Rat(), big.NewRat(divisor, 1)))
+}
+
+// offer is a mechanism that serves a statistic.
+type offer struct {
+	name   string
+	build  func(q *Query) (Mechanism, error)
+	takes  []string // the names of the parameters that it has and not every mechanism
+	former string   // a name that it had, which is still understood
+}
+
+// clips says that the mechanism looks for an interval to cut values to.
+func (o offer) clips() bool { return strings.HasPrefix(o.name, "clipped") }
+
+// header is what all mechanisms have in common.
+type header struct {
+	name    string
+	promise privacy.Promise
+}
+
+func (h header) Name() string             { return h.name }
+func (h header) Promise() privacy.Promise { return h.promise }
+func (h header) Counts() bool             { return false }
+
+// maxUsers is the largest sample: below it, the utilities fit into 62 bits. Whoever expects more is refused by [New], from
+// that public figure. A draw from a larger sample fails, which tells that it is larger: nothing else can be done with it.
+const maxUsers = 1 << 28
+
+func (s *Sample) check() error {
+	if s.n > maxUsers {
+		return fmt.Errorf("there are more than %d users in a group, which is the most that a mechanism takes: divide the users into more groups", maxUsers)
+	}
+	return nil
+}

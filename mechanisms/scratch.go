@@ -1,0 +1,42 @@
+package mechanisms
+
+import (
+	"io"
+	"sync"
+
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// scratch holds the working memory of one draw.
+type scratch struct {
+	source   exact.Source
+	survey   survey
+	spread   spread
+	messages messages
+	weights  []float64
+	values   []int64
+	counts   []int64
+}
+
+// scratches keeps a mechanism's working memory for later draws, since most of what a draw would allocate is memory of the
+// same kind and size. The zero value is ready for use; it is safe for concurrent use.
+type scratches struct{ pool sync.Pool }
+
+// take returns working memory with the random bits of a reader.
+func (d *scratches) take(random io.Reader) *scratch {
+	k, ok := d.pool.Get().(*scratch)
+	if !ok {
+		k = &scratch{}
+	}
+	k.source.Reset(random)
+	return k
+}
+
+// put takes working memory back. It keeps neither the reader nor anything of the sample.
+func (d *scratches) put(k *scratch) {
+	k.source.Reset(nil)
+	k.survey.levels, k.survey.walk, k.survey.thinned, k.survey.unseen = nil, nil, nil, nil
+	k.spread.sample = nil
+	clear(k.spread.placed)
+	d.pool.Put(k)
+}

@@ -1,0 +1,72 @@
+package mechanisms
+
+import (
+	"math/big"
+
+	"github.com/shopspring/decimal"
+)
+
+// trueQuantiles are those of X(⌈pn⌉) and X(⌊pn⌋+1), which differ where a whole number pn of users lies below.
+func trueQuantiles(q *Query, s *Sample) (all [][]decimal.Decimal) {
+	for _, p := range q.Probabilities() {
+		r := p.Rat()
+		rank := r.Mul(r, new(big.Rat).SetInt64(s.n))
+		below := new(big.Int).Quo(rank.Num(), rank.Denom()).Int64()
+		upper := s.values[s.at(min(below+1, s.n))]
+		right := []decimal.Decimal{q.Grid.decimal(upper)}
+		if rank.IsInt() && below > 0 {
+			if lower := s.values[s.at(below)]; lower < upper {
+				right = []decimal.Decimal{q.Grid.decimal(lower), right[0]}
+			}
+		}
+		all = append(all, right)
+	}
+	return all
+}
+
+// trueModes are the values that most users hold.
+func trueModes(q *Query, s *Sample) [][]decimal.Decimal {
+	var modes []decimal.Decimal
+	for j, v := range s.values {
+		if s.count(j) == s.most {
+			modes = append(modes, q.Grid.decimal(v))
+		}
+	}
+	return [][]decimal.Decimal{modes}
+}
+
+// trueMean leaves out ⌊τn⌋ users at each end.
+func trueMean(q *Query, s *Sample) [][]decimal.Decimal {
+	cut := q.Trim.Mul(decimal.NewFromInt(s.n)).IntPart()
+	var sum wide
+	for j, v := range s.values {
+		from, to := max(s.before(j), cut), min(s.upTo[j], s.n-cut) // the ranks that are left
+		sum.add(uint64(v), uint64(max(0, to-from)))
+	}
+	steps := decimal.NewFromBigInt(sum.big(), 0).DivRound(decimal.NewFromInt(s.n-2*cut), 20)
+	return [][]decimal.Decimal{{q.Grid.lower.Add(q.Grid.step.Mul(steps))}}
+}
+
+func trueSum(q *Query, s *Sample) [][]decimal.Decimal {
+	fromLower, _ := s.distances(0, q.Grid.last)
+	return [][]decimal.Decimal{{q.Grid.lower.Mul(decimal.NewFromInt(s.n)).Add(q.Grid.step.Mul(decimal.NewFromBigInt(fromLower, 0)))}}
+}
+
+func trueCount(q *Query, s *Sample) [][]decimal.Decimal {
+	count, err := newCounting(q)
+	if err != nil {
+		return nil
+	}
+	return [][]decimal.Decimal{{decimal.NewFromInt(count(s))}}
+}
+
+// widthOfMean is that of the bounds.
+func widthOfMean(g *Grid, _ float64) float64 {
+	if !g.lower.IsNegative() || !g.upper.IsPositive() {
+		return 0
+	}
+	return g.upper.Sub(g.lower).InexactFloat64()
+}
+
+// widthOfSum is that of the bounds for each user.
+func widthOfSum(g *Grid, n float64) float64 { return n * widthOfMean(g, n) }

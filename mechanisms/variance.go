@@ -1,0 +1,214 @@
+package mechanisms
+
+import (
+	"io"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/exact"
+)
+
+// The variance of the users' values, Σ(x − mean)²/n, and its square root.
+const (
+	Variance Statistic = "variance"
+	StdDev   Statistic = "stddev"
+)
+
+// clippedVariance is the default for variances: it finds an interval [l, h] privately (see [clipping]), cuts the values to
+// it, and releases three noisy sums. wholeVariance does without the first step, on the whole grid. With W = h − l and
+// a = x' − l for the value x cut, W² = (W−a)² + 2a(W−a) + a², and
+//
+//	S₀ = Σ(W−a)², S₁ = Σ2a(W−a), S₂ = Σa², each with noise P(Z=z) ∝ e^{−|z|·ε_m/W²}.
+//
+// s₀, s₁, s₂ are the noisy sums, at least 0, and T is all three together. Then nW² ≈ T, the mean of a/W is about
+// (s₁/2 + s₂)/T and that of (a/W)² about s₂/T, so that the variance is
+//
+//	W²·(s₂/T − ((s₁/2 + s₂)/T)²) = W²·(4·s₀·s₂ − s₁²)/(4T²), at least 0; 0 where T is 0.
+//
+// Privacy: ε-DP. One user at x' changes the three sums by (W−a)², 2a(W−a) and a², none of which is negative: by W² in
+// all. So the law of the noisy ones changes by a factor in e^{±ε_m}. Without noise for l = h: every user adds 0 then. All
+// else is post-processing. [clipping] says why ε_m and what the interval costs are ε together.
+//
+// There is no bound of the error from public figures, and nothing is said of what was cut: far values make up more of a
+// variance than of a mean. With t for the mean's place in [l, h], the noise of the variance is about W²/(ε_m·n) for
+// t near ½, and less near the ends.
+//
+// Derived here: [clippedMean]'s two sums are the same with W = (W−a) + a. Both are the Bernstein polynomials of a/W, which
+// are not negative and add up to 1.
+type clippedVariance struct {
+	header
+	threeSums
+	*clipping
+	scratch *scratches
+}
+
+type wholeVariance struct {
+	header
+	threeSums
+	noise noise
+}
+
+// threeSums turns the values in an interval into a noisy variance or its root.
+type threeSums struct {
+	grid  *Grid
+	root  bool
+	shift int32 // the result has 10^−shift of a squared step, or for the root of a step
+}
+
+// mostVarianceSteps keeps W², times the denominator of a share of ε, below 2^62.
+const mostVarianceSteps = 1 << 28
+
+func newThreeSums(q *Query) (threeSums, error) {
+	if q.Grid.last > mostVarianceSteps {
+		return threeSums{}, wrong("step", q.Grid.step, "a step of which at most 2^28 lie between the bounds, for a %s", q.Statistic)
+	}
+	x := threeSums{grid: q.Grid, root: q.Statistic == StdDev, shift: 3}
+	for bound := float64(q.Grid.last) * float64(q.Grid.last) / 4; !x.root && bound*math.Pow10(int(x.shift)) > MaxPoints; {
+		x.shift--
+	}
+	return x, nil
+}
+
+func newClippedVariance(q *Query) (Mechanism, error) {
+	sums, err := newThreeSums(q)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClipping(q)
+	if err != nil {
+		return nil, err
+	}
+	return &clippedVariance{header{"clipped", privacy.NewPieces(q.Epsilon, c.dearest())}, sums, c, &scratches{}}, nil
+}
+
+func newWholeVariance(q *Query) (Mechanism, error) {
+	sums, err := newThreeSums(q)
+	if err != nil {
+		return nil, err
+	}
+	num, den, err := positive(q.Epsilon)
+	if err != nil {
+		return nil, err
+	}
+	return &wholeVariance{header{"three_sums", privacy.NewPure(q.Epsilon)}, sums, laplace{num, den, 1}}, nil
+}
+
+func (m *clippedVariance) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	k := m.scratch.take(random)
+	defer m.scratch.put(k)
+	p := m.plan(s.n, public.Users, &k.source)
+	l, h := m.draw(s, p, &k.source, &k.weights)
+	d := m.variance(s, l, h, p.sums, &k.source)
+	d.Clip, d.information = []int64{l, h}, p.known()
+	return d, k.source.Err()
+}
+
+func (m *wholeVariance) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	source := exact.NewSource(random)
+	d := m.variance(s, 0, m.grid.last, m.noise, source)
+	return d, source.Err()
+}
+
+// variance draws that of the values cut to l..h.
+func (x *threeSums) variance(s *Sample, l, h int64, z noise, source *exact.Source) Draw {
+	sums := s.bernstein(l, h)
+	if l < h {
+		for i := range sums {
+			sums[i].Add(sums[i], z.draw(source, uint64((h-l)*(h-l))))
+		}
+	}
+	return Draw{Values: []int64{x.ratio(h-l, sums)}, RankError95: []float64{math.NaN()}}
+}
+
+// ratio returns the variance, or its root, that three noisy sums give.
+func (x *threeSums) ratio(width int64, sums [3]*big.Int) int64 {
+	s0, s1, s2 := positivePart(sums[0]), positivePart(sums[1]), positivePart(sums[2])
+	all := new(big.Int).Add(s0, s1)
+	all.Add(all, s2)
+	above := new(big.Int).Mul(s0, s2)
+	above.Lsh(above, 2).Sub(above, new(big.Int).Mul(s1, s1))
+	if all.Sign() == 0 || above.Sign() <= 0 {
+		return 0
+	}
+	// The variance is num/den squared steps.
+	num, den := above.Mul(above, big.NewInt(width*width)), all.Mul(all, all)
+	den.Lsh(den, 2)
+	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(x.shift, -x.shift))), nil)
+	switch {
+	case x.root: // ⌊√(num/den)·10^shift + ½⌋ = ⌊(⌊√(4·10^(2·shift)·num/den)⌋ + 1)/2⌋
+		num.Mul(num, power).Mul(num, power).Lsh(num, 2).Quo(num, den).Sqrt(num)
+		return (num.Int64() + 1) / 2
+	case x.shift < 0:
+		den.Mul(den, power)
+	default:
+		num.Mul(num, power)
+	}
+	return nearest(1, num, den).Int64()
+}
+
+// scale is that of squared steps, or of steps.
+func (x *threeSums) scale() Scale {
+	if x.root {
+		return Scale{step: x.grid.step.Shift(-x.shift)}
+	}
+	return Scale{step: x.grid.step.Mul(x.grid.step).Shift(-x.shift)}
+}
+
+func (x *threeSums) clipScale() Scale { return x.grid.scale(1) }
+
+// bernstein returns the sums of (W−a)², 2a(W−a) and a² over all users, for W = h − l and the distance a from l of a value
+// cut to l..h.
+func (s *Sample) bernstein(l, h int64) [3]*big.Int {
+	width := uint64(h - l)
+	var first, second wide // Σa and Σa²
+	from, _ := slices.BinarySearch(s.values, l)
+	to, _ := slices.BinarySearch(s.values, h)
+	for j := from; j < to; j++ {
+		a, users := uint64(s.values[j]-l), uint64(s.count(j))
+		first.add(a, users)
+		second.add(a*a, users)
+	}
+	first.add(width, uint64(s.n-s.before(to)))
+	second.add(width*width, uint64(s.n-s.before(to)))
+	s2 := second.big()
+	cross := new(big.Int).Mul(first.big(), new(big.Int).SetUint64(width)) // Σ a·W
+	s1 := new(big.Int).Sub(cross, s2)
+	s0 := product(uint64(s.n), width*width).big()
+	s0.Sub(s0, cross).Sub(s0, s1)
+	return [3]*big.Int{s0, s1.Lsh(s1, 1), s2}
+}
+
+// trueVariance is exact; its root has 20 decimals.
+func trueVariance(q *Query, s *Sample) [][]decimal.Decimal {
+	sums := s.bernstein(0, q.Grid.last)
+	n := big.NewInt(s.n)
+	// n²·variance = n·Σa² − (Σa)², Σa = (S₁/2 + S₂)/W.
+	sum := new(big.Int).Rsh(sums[1], 1)
+	sum.Add(sum, sums[2]).Quo(sum, big.NewInt(q.Grid.last))
+	num := new(big.Int).Mul(n, sums[2])
+	num.Sub(num, sum.Mul(sum, sum))
+	variance := decimal.NewFromBigInt(num, 0).DivRound(decimal.NewFromBigInt(n.Mul(n, n), 0), 40)
+	if q.Statistic == Variance {
+		return [][]decimal.Decimal{{q.Grid.step.Mul(q.Grid.step).Mul(variance)}}
+	}
+	root := new(big.Int).Sqrt(variance.Shift(40).BigInt())
+	return [][]decimal.Decimal{{q.Grid.step.Mul(decimal.NewFromBigInt(root, -20))}}
+}
+
+// squared is the unit of a variance.
+func squared(unit string) string {
+	if unit == "" {
+		return ""
+	}
+	return unit + "²"
+}

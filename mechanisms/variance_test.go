@@ -1,0 +1,210 @@
+package mechanisms
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+)
+
+// three are the sums of a sample cut to l..h, added up one by one.
+func three(hist []int64, l, h int64) (sums [3]int64) {
+	for x, users := range hist {
+		a, width := min(max(int64(x), l), h)-l, h-l
+		sums[0] += users * (width - a) * (width - a)
+		sums[1] += users * 2 * a * (width - a)
+		sums[2] += users * a * a
+	}
+	return sums
+}
+
+// threeLaw is the law of three noisy sums, each lumped beyond most.
+func threeLaw(hist []int64, l, h, most int64, rate float64) (law []float64) {
+	sums := three(hist, l, h)
+	rate /= float64((h - l) * (h - l))
+	for _, a := range lumped(sums[0], most, rate) {
+		for _, b := range lumped(sums[1], most, rate) {
+			for _, c := range lumped(sums[2], most, rate) {
+				law = append(law, a*b*c)
+			}
+		}
+	}
+	return law
+}
+
+// What is published jointly: the three sums and, for clipped, which way the own count decides and the interval.
+func TestVariancePrivacy(t *testing.T) {
+	const users = 2
+	for _, points := range []int{3, 4} {
+		last := int64(points - 1)
+		most := (users + 1) * last * last
+		for _, epsilon := range []float64{0.5, 2} {
+			dptest.CheckPrivacy(t, fmt.Sprint("three_sums, ", points, " points"), points, users, epsilon, 0.99, func(e float64) dptest.Law {
+				return func(hist []int64) []float64 { return threeLaw(hist, 0, last, most, e) }
+			})
+		}
+	}
+	const points = 3
+	for _, epsilon := range []float64{0.5, 2} {
+		c := clippingOf(t, anchored(t, points-1, 0), epsilon)
+		c.last = 255
+		dptest.CheckPrivacy(t, "clipped", points, users, epsilon, 0.85, func(e float64) dptest.Law {
+			f := e / epsilon
+			branches := remembered(c, f)
+			return func(hist []int64) (law []float64) {
+				chance, plans := branches(total(hist))
+				for i, p := range plans {
+					for _, x := range intervalLaw(c, hist, p, f) {
+						if x.l == x.h {
+							law = append(law, chance[i]*x.p)
+							continue
+						}
+						for _, y := range threeLaw(hist, x.l, x.h, 12, f*p.sums.rate()) {
+							law = append(law, chance[i]*x.p*y)
+						}
+					}
+				}
+				return law
+			}
+		})
+	}
+}
+
+// The sums are those that are added up one by one, and the ratio is the formula in floating point.
+func TestThreeSums(t *testing.T) {
+	g := smallGrid(t, 6)
+	dptest.Samples(6, 3, func(hist []int64) {
+		s := sampleOf(g, hist)
+		for l := int64(0); l < 6; l++ {
+			for h := l; h < 6; h++ {
+				if got, want := s.bernstein(l, h), three(hist, l, h); fmt.Sprint(got) != fmt.Sprint([3]*big.Int{big.NewInt(want[0]), big.NewInt(want[1]), big.NewInt(want[2])}) {
+					t.Fatalf("%v cut to %d..%d: %v, want %v", hist, l, h, got, want)
+				}
+			}
+		}
+	})
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		var sums [3]*big.Int
+		var f [3]float64
+		for i := range sums {
+			sums[i] = big.NewInt(random.Int64N(1000) - 100)
+			f[i] = max(0, float64(sums[i].Int64()))
+		}
+		all := f[0] + f[1] + f[2]
+		want := max(0, 49*(f[2]/all-math.Pow((f[1]/2+f[2])/all, 2)))
+		if all == 0 {
+			want = 0
+		}
+		for shift := int32(-1); shift <= 3; shift++ {
+			x := threeSums{shift: shift}
+			if got := float64(x.ratio(7, sums)) / math.Pow10(int(shift)); math.Abs(got-want)*math.Pow10(int(shift)) > 0.5+1e-9 {
+				t.Fatalf("%v: variance %v, want %v to %d places", sums, got, want, shift)
+			}
+		}
+		root := threeSums{shift: 3, root: true}
+		if got := float64(root.ratio(7, sums)) / 1000; math.Abs(got-math.Sqrt(want)) > 0.0005+1e-9 {
+			t.Fatalf("%v: root %v, want %v", sums, got, math.Sqrt(want))
+		}
+	}
+}
+
+// With a large ε what is drawn is the truth, to the last place; and the truth is the plain formula.
+func TestVarianceIsTheVariance(t *testing.T) {
+	g, random := grid(t, "-5", "20", "0.5"), rand.NewChaCha8([32]byte{8})
+	s := sampleOf(g, []int64{3, 0, 0, 7, 0, 2, 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 9, 1})
+	n, sum, squares := 0., 0., 0.
+	for j, i := range s.values {
+		x, users := g.Float(i), float64(s.count(j))
+		n, sum, squares = n+users, sum+users*x, squares+users*x*x
+	}
+	variance := squares/n - sum*sum/n/n
+	for statistic, want := range map[Statistic]float64{Variance: variance, StdDev: math.Sqrt(variance)} {
+		for _, name := range Available(statistic) {
+			q := Query{Statistic: statistic, Mechanism: name, Epsilon: dec("100000"), Grid: g}
+			m := build(t, q)
+			d, err := m.Draw(s, Public{}, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, truth := q.Scale(m).Float(d.Values[0]), q.Truth(s)[0][0].InexactFloat64()
+			if math.Abs(truth-want) > 1e-9 || math.Abs(got-want) > 0.001 {
+				t.Errorf("%s by %s: drawn %v, truth %v, want %v", statistic, name, got, truth, want)
+			}
+			if empty, err := m.Draw(NewSample[Point](g, nil), Public{}, random); err != nil || empty.Values[0] < 0 {
+				t.Errorf("%s of nobody: %v, %v", statistic, empty.Values, err)
+			}
+		}
+	}
+	// The largest grid keeps to 53 bits, the next one is refused.
+	for upper, ok := range map[string]bool{"268435456": true, "268435457": false} {
+		q := Query{Statistic: Variance, Epsilon: dec("1"), Grid: grid(t, "0", upper, "1")}
+		m, err := New(q)
+		if (err == nil) != ok {
+			t.Fatalf("%s steps: %v", upper, err)
+		}
+		if err != nil {
+			continue
+		}
+		d, err := m.Draw(NewSample(q.Grid, []Point{{0, 1 << 27}, {q.Grid.last, 1 << 27}}), Public{}, random)
+		if want := math.Pow(2, 54); err != nil || math.Abs(q.Scale(m).Float(d.Values[0])-want) > want*1e-4 || d.Values[0] > MaxPoints {
+			t.Errorf("%s steps: %v, %v", upper, d, err)
+		}
+	}
+}
+
+// The draws follow the law of the ratio of three sums with exact noise.
+func TestThreeSumsSampler(t *testing.T) {
+	const draws, side = 40000, 48 // beyond, noise of the rates below has less than 1e-8
+	random := rand.NewChaCha8([32]byte{9})
+	g, hist := smallGrid(t, 3), []int64{2, 0, 3}
+	q := Query{Statistic: Variance, Mechanism: "three_sums", Epsilon: decimal.New(2, 0), Grid: g}
+	m := build(t, q).(*wholeVariance)
+	place := map[int64]int{}
+	law := func(f float64) []float64 {
+		p := make([]float64, len(place))
+		var noise []float64
+		for z := -side; z <= side; z++ {
+			noise = append(noise, math.Exp(-math.Abs(float64(z))*f*2/4))
+		}
+		sums := three(hist, 0, 2)
+		for i, a := range noise {
+			for j, b := range noise {
+				for k, c := range noise {
+					if a*b*c < 1e-10 {
+						continue
+					}
+					v := m.ratio(2, [3]*big.Int{big.NewInt(sums[0] + int64(i-side)), big.NewInt(sums[1] + int64(j-side)), big.NewInt(sums[2] + int64(k-side))})
+					at, known := place[v]
+					if !known {
+						at = len(place)
+						place[v] = at
+						p = append(p, 0)
+					}
+					p[at] += a * b * c
+				}
+			}
+		}
+		return dptest.Normalise(p)
+	}
+	law(0.5) // the widest: it finds the places of all values
+	counts := make([]int64, len(place))
+	s := sampleOf(g, hist)
+	for range draws {
+		d, err := m.Draw(s, Public{}, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, known := place[d.Values[0]]
+		if !known {
+			t.Fatalf("%d is drawn, which has no probability", d.Values[0])
+		}
+		counts[at]++
+	}
+	dptest.CheckSampler(t, "three_sums", counts, law)
+}

@@ -1,0 +1,271 @@
+package stream_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// progressLog is the app's topic of the progress, in the test's hands.
+func (w *world) progressLog() *progress.Log {
+	return &progress.Log{Client: w.broker.Conn.Client, Fetch: w.broker.Fetch(fetch.Options{}), Topic: topics.Names{App: w.app}.Progress()}
+}
+
+// checkpoint reads the last checkpoint of a partition of the ledger.
+func (w *world) checkpoint(partition int) (progress.Text, bool) {
+	w.t.Helper()
+	if _, err := topics.Counts(kafkatest.Context(w.t), w.broker.Conn.Client, []topics.Topic{{Name: topics.Names{App: w.app}.Progress()}}); err != nil {
+		return progress.Text{}, false
+	}
+	text, found, err := w.progressLog().ReadText(kafkatest.Context(w.t), progress.CheckpointKey(partition))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return text, found
+}
+
+// plant writes a checkpoint of a partition.
+func (w *world) plant(partition int, text string) {
+	w.t.Helper()
+	log := w.progressLog()
+	records, _ := log.TextRecords(progress.CheckpointKey(partition), []byte(text), 1)
+	if err := txn.Send(kafkatest.Context(w.t), log.Client, records); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// often writes a checkpoint every so many entries.
+func often(entries int64) func(*stream.Service) {
+	return func(s *stream.Service) { s.CheckpointEvery = entries }
+}
+
+// told collects what a service logs.
+func told() (*observer.ObservedLogs, func(*stream.Service)) {
+	core, lines := observer.New(zap.InfoLevel)
+	return lines, func(s *stream.Service) { s.Log = zap.New(core) }
+}
+
+// commits lets release commit so many transactions, and no more until the returned function is called.
+func (w *world) commits(n int) (more func()) {
+	var stopped atomic.Bool
+	stopped.Store(true)
+	w.broker.Fake.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		w.broker.Fake.KeepControl()
+		q := r.(*kmsg.EndTxnRequest)
+		if !stopped.Load() || !q.Commit || !strings.HasPrefix(q.TransactionalID, w.app+".release.") {
+			return nil, nil, false
+		}
+		if n--; n >= 0 {
+			return nil, nil, false
+		}
+		res := q.ResponseKind().(*kmsg.EndTxnResponse)
+		res.ErrorCode = int16(kafka.GroupLoadInProgress)
+		return res, nil, true
+	})
+	return func() { stopped.Store(false) }
+}
+
+// What is said when the ledger is read from its first entry.
+const (
+	leftOut = "a checkpoint of the ledger is left out"
+	noneYet = "the ledger has no checkpoint yet"
+)
+
+// together is how many windows release decides in one transaction.
+const together = 64
+
+// long is the file of users with so many hours, of which the budget pays the first so many.
+func long(hours, paid int) string {
+	end := midnight.Add(time.Duration(hours) * time.Hour).Format("2006-01-02T15:04:05Z")
+	return strings.NewReplacer("2026-01-01T03:00:00Z", end, "per: 24h", "per: forever").Replace(withBudget(fmt.Sprint(paid, "000000")))
+}
+
+// TestReleaseGoesOnFromACheckpoint stops a service half-way and starts it again, which then reads no more than what
+// follows the checkpoint. It pays as many windows as one that never stopped.
+func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const hours, paidHours = 400, 300
+		w := newWorld(t, b, 1, long(hours, paidHours))
+		at := topics.Place("users", topics.Partitions)
+		for w.records(topics.Names{App: w.app}.Ledger()) < hours {
+			before := w.records(topics.Names{App: w.app}.Ledger())
+			lines, log := told()
+			s := w.start(often(20), log)
+			kafkatest.Await(t, "more windows are decided", func() bool {
+				return w.records(topics.Names{App: w.app}.Ledger()) >= min(hours, before+100)
+			})
+			s.end(t)
+			if n := lines.FilterMessageSnippet(leftOut).Len() + lines.FilterMessageSnippet(noneYet).Len(); n != 0 {
+				t.Errorf("the ledger was read from its first entry: %v", lines.All())
+			}
+		}
+		text, found := w.checkpoint(at)
+		if !found || !strings.Contains(string(text.Text), `"stream":"users"`) {
+			t.Errorf("there is no checkpoint: %s", text.Text)
+		}
+		if n := paid(w.audit()); n != paidHours {
+			t.Errorf("%d windows were paid, want %d", n, paidHours)
+		}
+	})
+}
+
+// TestWrongCheckpointForgetsNothing plants checkpoints that would let more windows be paid, or that nobody can use: the
+// ledger is then read from its first entry, and that is said once.
+func TestWrongCheckpointForgetsNothing(t *testing.T) {
+	b := kafkatest.Fake(t)
+	const hours, paidHours = 400, 250
+	for name, damage := range map[string]func(text string) string{
+		"less spent": func(text string) string {
+			const ends = `"ends":[[1767229200,3600,`
+			charges, rest, _ := strings.Cut(text, ends)
+			_, rest, _ = strings.Cut(rest, "]")
+			return charges + ends + "1]" + rest
+		},
+		"nothing spent":        func(text string) string { return strings.Replace(text, `"charges":[`, `"others":[`, 1) },
+		"a later version":      func(text string) string { return strings.Replace(text, `{"v":1`, `{"v":2`, 1) },
+		"another partition":    func(text string) string { return strings.Replace(text, `"partition":`, `"partition":1`, 1) },
+		"an earlier offset":    func(text string) string { return strings.Replace(text, `"entries":`, `"offset":0,"former":`, 1) },
+		"nothing that is JSON": func(string) string { return "hello" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, b, 1, long(hours, paidHours))
+			at := topics.Place("users", topics.Partitions)
+			more := w.commits(3)
+			s := w.start(often(20))
+			kafkatest.Await(t, "half of the windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 3*together/2 })
+			kafkatest.Await(t, "there is a checkpoint", func() bool { _, found := w.checkpoint(at); return found })
+			s.end(t)
+			more()
+			text, found := w.checkpoint(at)
+			wrong := damage(string(text.Text))
+			if !found || wrong == string(text.Text) {
+				t.Fatalf("no checkpoint to damage: %s", text.Text)
+			}
+			w.plant(at, wrong)
+			lines, log := told()
+			s = w.start(often(20), log)
+			kafkatest.Await(t, "all windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= hours })
+			s.end(t)
+			if n := lines.FilterMessageSnippet(leftOut).Len(); n != 1 {
+				t.Errorf("%d lines say that a checkpoint is left out, want 1: %v", n, lines.All())
+			}
+			if n := paid(w.audit()); n != paidHours {
+				t.Errorf("%d windows were paid, want %d", n, paidHours)
+			}
+		})
+	}
+}
+
+// TestCheckpointOfALostLedgerIsAPrivacyStop makes the ledger anew, and also forgets how far it was published: the
+// checkpoint still tells of entries that are gone.
+func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const hours = 150
+		w := newWorld(t, b, 1, long(hours, hours))
+		names, at := topics.Names{App: w.app}, topics.Place("users", topics.Partitions)
+		s := w.start(often(10))
+		kafkatest.Await(t, "all windows are decided", func() bool { return w.records(names.Ledger()) == hours })
+		s.end(t)
+		entries := w.audit()
+		if _, found := w.checkpoint(at); !found {
+			t.Fatal("there is no checkpoint")
+		}
+		b.DeleteTopic(t, names.Ledger())
+		b.Produce(t, names.Progress(), topics.Place(progress.PublishKey(at), topics.Partitions), txn.Record{Key: []byte(progress.PublishKey(at))})
+		if err := w.start(only(stream.Release)).refused(t); !errors.Is(err, ledger.ErrUnreadable) || !strings.Contains(err.Error(), "not all there") {
+			t.Errorf("with an empty ledger the service ended with %v", err)
+		}
+		for range 2 { // others wrote so much since that it is longer than before
+			for _, e := range entries {
+				e.ReleasedAt = e.ReleasedAt.Add(time.Hour)
+				value, err := e.Encode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Produce(t, names.Ledger(), at, txn.Record{Key: e.Key(), Value: value, Time: e.WindowEnd.UnixMilli()})
+			}
+		}
+		if err := w.start(only(stream.Release)).refused(t); !errors.Is(err, ledger.ErrUnreadable) || !strings.Contains(err.Error(), "not all there") {
+			t.Errorf("with another ledger the service ended with %v", err)
+		}
+	})
+}
+
+// TestProgressIsMadeAnew deletes the topic with the checkpoints: the ledger is read from its first entry.
+func TestProgressIsMadeAnew(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const hours, half, paidHours = 120, 60, 90
+		w := newWorld(t, b, 1, long(hours, paidHours))
+		names := topics.Names{App: w.app}
+		s := w.start(often(10))
+		kafkatest.Await(t, "half of the windows are decided", func() bool { return w.records(names.Ledger()) >= half })
+		s.end(t)
+		b.DeleteTopic(t, names.Progress())
+		lines, log := told()
+		s = w.start(often(10), log, only(stream.Ingest, stream.Release))
+		kafkatest.Await(t, "the service is ready", s.Ready)
+		kafkatest.Await(t, "all windows are decided", func() bool { return w.records(names.Ledger()) == hours })
+		s.end(t)
+		if n := lines.FilterMessageSnippet(noneYet).Len(); n != 1 {
+			t.Errorf("%d lines say that the ledger has no checkpoint, want 1: %v", n, lines.All())
+		}
+		if n := paid(w.audit()); n != paidHours {
+			t.Errorf("%d windows were paid, want %d", n, paidHours)
+		}
+	})
+}
+
+// TestContinuedBudgetHasACheckpoint moves a stream to a budget in another partition of the ledger: the former one's charges
+// come from its checkpoint, and count.
+func TestContinuedBudgetHasACheckpoint(t *testing.T) {
+	b := kafkatest.Fake(t)
+	const windows = 150
+	file := func(line, rest string) string {
+		return strings.Replace(payers(line), "end: 2026-01-01T06:00:00Z", "end: 2026-01-07T06:00:00Z", 1) + rest
+	}
+	w := newWorld(t, b, 1, file("s "+former, ""))
+	s := w.start(often(2))
+	w.await(windows)
+	s.end(t)
+	w.reconfigure(file("s2 "+latter+"; continues: "+former, "removed: [s]\n"))
+	for range 2 {
+		lines, log := told()
+		s = w.start(often(2), log)
+		figures := w.await(2 * windows)
+		kafkatest.Await(t, "the service is ready", s.Ready)
+		s.end(t)
+		for id, r := range figures {
+			if strings.HasPrefix(id, "s2/") && r.Value != nil {
+				t.Errorf("%s was released, though the budget that it continues is spent", id)
+			}
+		}
+		if n := lines.FilterMessageSnippet(leftOut).Len(); n != 0 {
+			t.Errorf("%d checkpoints were left out: %v", n, lines.All())
+		}
+	}
+	for _, budget := range []string{former, latter} {
+		if text, found := w.checkpoint(topics.Place(budget, topics.Partitions)); !found || !strings.Contains(string(text.Text), `"budget":"`+budget+`"`) {
+			t.Errorf("budget %s has no checkpoint: %s", budget, text.Text)
+		}
+	}
+	if diff := cmp.Diff(3, paid(w.audit())); diff != "" {
+		t.Error(diff)
+	}
+}

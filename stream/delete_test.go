@@ -1,0 +1,138 @@
+package stream_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/stream/topics"
+)
+
+// parts is where the parts of a stream's budget begin and end.
+func (w *world) parts() (start, end int64) {
+	w.t.Helper()
+	p := topics.Place(w.streams[0].Budget.Name, topics.Partitions)
+	client, partials := w.broker.Fetch(fetch.Options{}), topics.Names{App: w.app}.Partials()
+	starts, err := client.Starts(kafkatest.Context(w.t), partials, []int{p})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ends, err := client.Ends(kafkatest.Context(w.t), partials, []int{p})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return starts[p], ends[p]
+}
+
+// TestDecidedPartsAreDeleted: when the last window is decided, nothing is left of what anybody sent.
+func TestDecidedPartsAreDeleted(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 2, withBudget("1000000000"))
+		for hour := range 3 {
+			b.Produce(t, w.input, hour%2, in(hour, 5, "u")...)
+		}
+		s := w.start()
+		w.await(3)
+		kafkatest.Await(t, "all parts are deleted", func() bool {
+			start, end := w.parts()
+			return end > 0 && start == end
+		})
+		s.end(t)
+		w.audit()
+	})
+}
+
+// TestPartsThatAWindowNeedsStay lets windows overlap and stops the service without notice again and again, at any moment,
+// also while it deletes. Every figure is right and none is incomplete. In between, a worker that has lost its partition
+// writes how far it had come, which is not as far as what is deleted by then.
+func TestPartsThatAWindowNeedsStay(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const windows, size = 24, 4
+		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
+		w := newWorld(t, b, 2, fmt.Sprintf(`
+version: 1
+streams:
+  - name: live
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: %ds, every: 1s, grace: 1s, start: %s, end: %s}
+    contribution: last
+    releases:
+      - {name: users, statistic: count, epsilon: 1000000}
+    output: {topic: OUTPUT}
+    budget: {epsilon: 1000000000, per: 1h}
+`, size, start.Format(time.RFC3339), start.Add((windows+size-1)*time.Second).Format(time.RFC3339)))
+		for second := range windows + size - 1 { // one user each second
+			b.Produce(t, w.input, second%2, event{User: fmt.Sprint(second), Value: 1, Time: start.Add(time.Duration(second) * time.Second)}.record())
+		}
+		names := topics.Names{App: w.app}
+		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: names.Progress()}
+		random := rand.New(rand.NewPCG(8, 9))
+		end := start.Add((windows + size) * time.Second)
+		deletions, last := 0, int64(0)
+		for time.Now().Before(end) {
+			s := w.start()
+			kafkatest.Await(t, "the service has worked for a while", func() bool { return s.Ready() })
+			select {
+			case err := <-s.err:
+				t.Fatalf("the service ended by itself: %v", err)
+			case <-time.After(time.Duration(4000+random.IntN(4000)) * time.Millisecond):
+			}
+			s.end(t)
+			if now, _ := w.parts(); now > last {
+				deletions, last = deletions+1, now
+			}
+			behind := map[string]int64{"offset": 0}
+			if err := log.Put(kafkatest.Context(t), fmt.Sprintf("release/%d", topics.Place("live", topics.Partitions)), behind); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := w.start()
+		for _, r := range w.await(windows) {
+			if r.Incomplete || shown(r) != fmt.Sprint(size) {
+				t.Errorf("%s is %s, incomplete %v; want %d users", r.ID, shown(r), r.Incomplete, size)
+			}
+		}
+		if deletions < 2 {
+			t.Errorf("parts were deleted in %d sessions: the test tests nothing", deletions)
+		}
+		s.end(t)
+		w.audit()
+	})
+}
+
+// TestPartsThatMayNotBeDeleted: windows are released all the same, and one line names the right.
+func TestPartsThatMayNotBeDeleted(t *testing.T) {
+	b := kafkatest.Fake(t)
+	h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	w := newWorld(t, b, 2, withBudget("1000000000"))
+	b.Produce(t, w.input, 0, in(0, 5, "u")...)
+	core, logs := observer.New(zap.WarnLevel)
+	s := w.start(func(s *stream.Service) { s.Log = zap.New(core) })
+	w.await(3)
+	kafkatest.Await(t, "it has been tried twice", func() bool { return h.Hits() >= 2 })
+	s.end(t)
+	if n := logs.Len(); n != 1 {
+		t.Fatalf("%d warnings, want 1: %v", n, logs.All())
+	}
+	if text := fmt.Sprint(logs.All()[0].Message, logs.All()[0].ContextMap()); !strings.Contains(text, "it needs the right Delete on topic "+topics.Names{App: w.app}.Partials()) {
+		t.Errorf("the warning does not name the right: %s", text)
+	}
+	if start, _ := w.parts(); start != 0 {
+		t.Errorf("parts below offset %d are gone", start)
+	}
+}

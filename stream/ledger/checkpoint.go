@@ -1,0 +1,277 @@
+package ledger
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/louver/louver/budget"
+)
+
+// checkpointVersion is that of the checkpoints written here. It has another number as soon as a fold of the same entries
+// gives other bytes: `louver audit` compares them.
+const checkpointVersion = 1
+
+// checkpoint is a [Fold] as it is stored. Times are in whole seconds.
+type checkpoint struct {
+	Version   int    `json:"v"`
+	App       string `json:"app"`
+	Partition int    `json:"partition"`
+	// Entries of the partition are in the fold; Offset is that of the last one. Chain and Before are digests of all of them
+	// and of all but the last.
+	Entries int64          `json:"entries"`
+	Offset  int64          `json:"offset"`
+	Chain   digest         `json:"chain"`
+	Before  digest         `json:"before"`
+	Newest  second         `json:"newest"`
+	Budgets []storedBudget `json:"budgets"`
+	Streams []storedStream `json:"streams"`
+}
+
+type storedBudget struct {
+	Budget    string          `json:"budget"`
+	Limit     storedLimit     `json:"limit"`
+	Continues []string        `json:"continues,omitempty"`
+	Charges   []storedCharges `json:"charges,omitempty"`
+}
+
+type storedCharges struct {
+	Stream string        `json:"stream"`
+	Items  []budget.Item `json:"items"`
+	Ends   runs          `json:"ends"`
+}
+
+type storedStream struct {
+	Stream string         `json:"stream"`
+	Epochs []storedEpoch  `json:"epochs"`
+	Latest stored         `json:"latest"` // without its groups
+	Unpaid *second        `json:"unpaid_since,omitempty"`
+	Recent []storedRecent `json:"recent,omitempty"`
+	Every  string         `json:"every,omitempty"` // of the last of Recent
+}
+
+type storedEpoch struct {
+	Epoch uint32 `json:"epoch"`
+	Ends  runs   `json:"ends"`
+}
+
+// storedRecent are windows in a row that published the same series.
+type storedRecent struct {
+	series
+	Ends    []int64  `json:"ends"`
+	Figures []string `json:"figures"`
+}
+
+// runs are moments in order, as runs of equal steps: the first one, the step, and how many there are. A year of minutes
+// is a single run.
+type runs [][3]int64
+
+func runsOf(ends []int64) runs {
+	r := runs{}
+	for _, end := range ends {
+		end /= int64(time.Second)
+		last := len(r) - 1
+		switch {
+		case last >= 0 && r[last][2] == 1:
+			r[last][1], r[last][2] = end-r[last][0], 2
+		case last >= 0 && end == r[last][0]+r[last][1]*r[last][2]:
+			r[last][2]++
+		default:
+			r = append(r, [3]int64{end, 0, 1})
+		}
+	}
+	return r
+}
+
+// mostEnds bounds what a checkpoint may unpack to.
+const mostEnds = 1 << 28
+
+func (r runs) ends() ([]int64, error) {
+	n := int64(0)
+	for _, run := range r {
+		if run[1] < 0 || run[2] < 1 || run[2] > mostEnds {
+			return nil, fmt.Errorf("a run of %d windows with a step of %d s", run[2], run[1])
+		}
+		if n += run[2]; n > mostEnds {
+			return nil, fmt.Errorf("more than %d windows", mostEnds)
+		}
+	}
+	out := make([]int64, 0, n)
+	for _, run := range r {
+		for i := range run[2] {
+			out = append(out, (run[0]+i*run[1])*int64(time.Second))
+		}
+	}
+	if !slices.IsSorted(out) {
+		return nil, fmt.Errorf("windows out of order")
+	}
+	return out, nil
+}
+
+// MarshalText writes a digest in hexadecimal.
+func (d digest) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(d[:])), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (d *digest) UnmarshalText(text []byte) error {
+	if len(text) != hex.EncodedLen(len(d)) {
+		return fmt.Errorf("digest %q, want %d digits", text, hex.EncodedLen(len(d)))
+	}
+	_, err := hex.Decode(d[:], text)
+	return err
+}
+
+// Checkpoint writes the fold down, so that [Restore] gives the same one. It is nil where there is nothing to write: no
+// entry, or one whose offset is not known. It grows with the number of streams and budgets, and with what adaptive
+// streams have published lately, but not with the number of windows that follow each other.
+func (f *Fold) Checkpoint() ([]byte, error) {
+	if f.offset < 0 {
+		return nil, nil
+	}
+	c := checkpoint{Version: checkpointVersion, App: f.app, Partition: f.partition, Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
+		Newest: whole(f.newest), Budgets: []storedBudget{}, Streams: []storedStream{}}
+	for _, name := range f.Books.Budgets() {
+		a := f.Books.accounts[name]
+		limit := a.Limit()
+		b := storedBudget{Budget: name, Limit: storedLimit{limit.Epsilon, limit.Delta, budget.FormatPer(limit.Per)}, Continues: f.Books.continues[name]}
+		for _, charges := range a.Charges() {
+			b.Charges = append(b.Charges, storedCharges{charges.Stream, charges.Items, runsOf(charges.Ends)})
+		}
+		c.Budgets = append(c.Budgets, b)
+	}
+	for _, name := range f.Books.Streams() {
+		book := f.Books.streams[name]
+		latest, err := book.latest.stored()
+		if err != nil {
+			return nil, err
+		}
+		s := storedStream{Stream: name, Latest: latest, Recent: f.recent[name].stored()}
+		for _, epoch := range slices.Sorted(maps.Keys(book.ends)) {
+			s.Epochs = append(s.Epochs, storedEpoch{epoch, runsOf(book.ends[epoch])})
+		}
+		if !book.unpaid.IsZero() {
+			unpaid := whole(book.unpaid)
+			s.Unpaid = &unpaid
+		}
+		if len(s.Recent) > 0 {
+			s.Every = budget.FormatPer(f.recent[name].every)
+		}
+		c.Streams = append(c.Streams, s)
+	}
+	return json.Marshal(c)
+}
+
+func (r *recent) stored() (all []storedRecent) {
+	if r == nil {
+		return nil
+	}
+	var of *series
+	for _, p := range r.windows {
+		if p.of != of {
+			of = p.of
+			all = append(all, storedRecent{series: *of})
+		}
+		last := &all[len(all)-1]
+		last.Ends = append(last.Ends, p.End/int64(time.Second))
+		last.Figures = append(last.Figures, p.text)
+	}
+	return all
+}
+
+// Restore reads what [Fold.Checkpoint] wrote of a partition. The fold then wants the partition's entries from [Fold.From]
+// on. Every error is an [ErrCheckpoint].
+func Restore(text []byte, app string, partition int) (*Fold, error) {
+	f, err := restore(text, app, partition)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	return f, nil
+}
+
+func restore(text []byte, app string, partition int) (*Fold, error) {
+	var c checkpoint
+	err := json.Unmarshal(text, &c)
+	if (err == nil || c.Version != 0) && c.Version != checkpointVersion {
+		return nil, fmt.Errorf("format version %s, want %d", versionText(c.Version), checkpointVersion)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.App != app || c.Partition != partition || c.Entries < 1 || c.Offset < c.Entries-1 {
+		return nil, fmt.Errorf("it tells of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q", c.Partition, c.App, c.Entries, c.Offset, partition, app)
+	}
+	f := NewFold(app, partition)
+	f.entries, f.offset, f.chain, f.before, f.newest = c.Entries, c.Offset, c.Chain, c.Before, c.Newest.UTC()
+	f.awaits, f.unproven = true, true
+	for _, b := range c.Budgets {
+		if err := f.Books.restoreBudget(b); err != nil {
+			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
+		}
+	}
+	for _, s := range c.Streams {
+		if err := f.restoreStream(s); err != nil {
+			return nil, fmt.Errorf("stream %q: %w", s.Stream, err)
+		}
+	}
+	return f, nil
+}
+
+func (b *Books) restoreBudget(s storedBudget) error {
+	per, err := budget.ParsePer(s.Limit.Per)
+	if err != nil {
+		return err
+	}
+	limit := budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta, Per: per}
+	if err := limit.Check(); err != nil {
+		return err
+	}
+	a := b.open(s.Budget)
+	a.SetLimit(limit)
+	b.continued(s.Budget, s.Continues)
+	for _, c := range s.Charges {
+		ends, err := c.Ends.ends()
+		if err == nil {
+			err = a.AddAll(budget.Charges{Stream: c.Stream, Items: c.Items, Ends: ends})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Fold) restoreStream(s storedStream) (err error) {
+	book := &streamBook{ends: map[uint32][]int64{}}
+	if book.latest, err = s.Latest.entry(); err != nil {
+		return err
+	}
+	for _, e := range s.Epochs {
+		if book.ends[e.Epoch], err = e.Ends.ends(); err != nil {
+			return err
+		}
+	}
+	if s.Unpaid != nil {
+		book.unpaid = s.Unpaid.UTC()
+	}
+	f.Books.streams[s.Stream] = book
+	if len(s.Recent) == 0 {
+		return nil
+	}
+	r := &recent{}
+	if r.every, err = budget.ParsePer(s.Every); err != nil || r.every <= 0 {
+		return fmt.Errorf("every %q, want a positive duration", s.Every)
+	}
+	for _, group := range s.Recent {
+		if len(group.Ends) != len(group.Figures) || len(group.Ends) == 0 {
+			return fmt.Errorf("%d windows with %d figures", len(group.Ends), len(group.Figures))
+		}
+		of := &series{group.Groups, group.Releases}
+		for i, end := range group.Ends {
+			r.windows = append(r.windows, Past{end * int64(time.Second), of, group.Figures[i]})
+		}
+	}
+	f.recent[s.Stream] = r
+	return nil
+}

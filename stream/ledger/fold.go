@@ -1,0 +1,192 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// ErrCheckpoint marks a checkpoint that cannot be used, or that does not fit the ledger. The ledger is then read from its
+// first entry.
+var ErrCheckpoint = errors.New("the checkpoint does not fit")
+
+// Fold is all that the entries of one partition of the ledger come to: the books, and what streams have published lately.
+// It follows from the entries alone, and so does its [Fold.Checkpoint], byte for byte.
+//
+// A Fold is not safe for concurrent use.
+type Fold struct {
+	Books *Books
+
+	app       string
+	partition int
+	recent    map[string]*recent
+	newest    time.Time // the latest end of a window
+	entries   int64
+	offset    int64  // of the last entry; −1: none, or not known
+	chain     digest // of all entries, each with that of those before it …
+	before    digest // … and of all but the last
+
+	// awaits says that the fold comes from a checkpoint, whose last entry has not come yet; unproven that it comes from one
+	// and that entries are still being read.
+	awaits, unproven bool
+	// witness is the mark of a checkpoint that was left out; seen says that the entries have come to it.
+	witness *mark
+	seen    bool
+}
+
+// mark is where the fold was that a checkpoint tells of.
+type mark struct {
+	entries int64
+	chain   digest
+}
+
+// recent is what a stream has published lately, in the order of the ledger.
+type recent struct {
+	windows []Past
+	every   time.Duration
+}
+
+// NewFold begins with the first entry of a partition.
+func NewFold(app string, partition int) *Fold {
+	return &Fold{Books: NewBooks(), app: app, partition: partition, recent: map[string]*recent{}, offset: -1}
+}
+
+// Entries is how many entries there are in the fold.
+func (f *Fold) Entries() int64 { return f.entries }
+
+// From is the offset that the partition has to be read from.
+func (f *Fold) From() int64 { return max(0, f.offset) }
+
+// Add takes in the next entry with its record's value and offset; −1 is an offset that is not known yet.
+//
+// A fold from a checkpoint wants the checkpoint's last entry again and compares it. Of that entry and of those that follow,
+// it then compares what they say of the books with the books. An [ErrCheckpoint] says that they differ.
+func (f *Fold) Add(e Entry, value []byte, offset int64) error {
+	if f.awaits {
+		return f.resume(e, value, offset)
+	}
+	if f.unproven && f.Books.complete(e) {
+		want, err := f.Books.Standing(e)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+		if !e.Standing.equal(want) {
+			return f.misfit("%s says that the stream has spent %s and its budget %s, the checkpoint gives %s and %s", e.name(),
+				text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(want.StreamSpent), text(want.BudgetSpent))
+		}
+	}
+	if err := f.Books.Add(e); err != nil {
+		return err
+	}
+	f.publish(e)
+	f.before, f.chain, f.offset = f.chain, link(f.chain, value), offset
+	f.entries++
+	f.seen = f.seen || f.witness != nil && *f.witness == mark{f.entries, f.chain}
+	if f.entries%forgetEvery == 0 {
+		f.forget()
+	}
+	return nil
+}
+
+// resume compares the checkpoint's last entry with the first one read.
+func (f *Fold) resume(e Entry, value []byte, offset int64) error {
+	if offset != f.offset || link(f.before, value) != f.chain {
+		return f.misfit("the entry at offset %d is not the one that the checkpoint ends with", f.offset)
+	}
+	if f.Books.complete(e) {
+		if have := f.Books.standing(e); !e.Standing.equal(have) {
+			return f.misfit("after %s the stream had spent %s and its budget %s, the checkpoint says %s and %s", e.name(),
+				text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(have.StreamSpent), text(have.BudgetSpent))
+		}
+	}
+	f.awaits = false
+	return nil
+}
+
+func (f *Fold) misfit(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrCheckpoint}, args...)...)
+}
+
+// link is the digest of a chain of entries with one more.
+func link(chain digest, value []byte) digest {
+	h := sha256.New()
+	h.Write(chain[:])
+	h.Write(value)
+	return digest(h.Sum(nil)[:len(digest{})])
+}
+
+// At tells the offset of the last entry, when it is known.
+func (f *Fold) At(offset int64) { f.offset = offset }
+
+// Instead makes sure, while the fold is read from the first entry, that the entries of a checkpoint that does not fit are
+// all there.
+func (f *Fold) Instead(of *Fold) { f.witness = &mark{of.entries, of.chain} }
+
+// Done ends the reading. It is an [ErrCheckpoint] if the fold comes from a checkpoint whose last entry did not come. It
+// is an [ErrUnreadable], and so a privacy stop, if the entries are not those of which a checkpoint told: a checkpoint is
+// committed in one transaction with entries behind it, hence entries that the ledger had are gone, and what they charged
+// is not known.
+func (f *Fold) Done() error {
+	switch {
+	case f.awaits:
+		return f.misfit("the partition ends before offset %d, where the checkpoint's last entry was", f.offset)
+	case f.witness != nil && !f.seen:
+		return fmt.Errorf("%w: a checkpoint tells of %d entries in partition %d that are not all there; the partition has %d now: what the others charged is not known; the ledger must never be deleted or made anew",
+			ErrUnreadable, f.witness.entries, f.partition, f.entries)
+	}
+	f.unproven, f.witness = false, nil
+	return nil
+}
+
+// Recent lists what a stream has published lately, in the order of the ledger: all that its next draws may learn from.
+func (f *Fold) Recent(stream string) []Past {
+	if r := f.recent[stream]; r != nil {
+		return r.windows
+	}
+	return nil
+}
+
+// publish keeps what draws of the stream may learn from the entry. Only entries whose draws have learnt tell that a stream
+// does so at all.
+func (f *Fold) publish(e Entry) {
+	if e.WindowEnd.After(f.newest) {
+		f.newest = e.WindowEnd
+	}
+	r := f.recent[e.Stream]
+	switch {
+	case e.Reason == "" && e.Prior == nil:
+		delete(f.recent, e.Stream)
+		return
+	case r == nil && e.Reason != "":
+		return
+	case r == nil:
+		r = &recent{}
+		f.recent[e.Stream] = r
+	}
+	var names *series
+	if n := len(r.windows); n > 0 {
+		names = r.windows[n-1].of
+	}
+	p := published(e, names)
+	r.windows, r.every = append(r.windows, p), e.Every
+	if from := r.from(p.End); r.windows[0].End < from {
+		r.windows = slices.DeleteFunc(r.windows, func(p Past) bool { return p.End < from })
+	}
+}
+
+// from is the least end of a window that draws learn from when they come to a window with this end.
+func (r *recent) from(end int64) int64 { return LearnsFrom(end/int64(r.every)) * int64(r.every) }
+
+// forgetEvery is after how many entries streams are looked for that have ended.
+const forgetEvery = 1000
+
+// forget drops what streams published that have long ended: nothing draws on it any more.
+func (f *Fold) forget() {
+	for name, r := range f.recent {
+		if r.windows[len(r.windows)-1].End < r.from(f.newest.UnixNano()) {
+			delete(f.recent, name)
+		}
+	}
+}

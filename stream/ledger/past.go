@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// priorWindows is how many windows lie between two fresh starts of what adaptive draws learn.
+const priorWindows = 512
+
+// LearnsFrom is the first window that a stream's draws learn from when they come to a window. Windows are counted since
+// 1970. What they learn begins anew with every 512th window, and then goes back as far again: so it takes a bounded time
+// to learn, and is the same for a worker that has run for a year and for one that has just read the ledger.
+func LearnsFrom(window int64) int64 { return window - window%priorWindows - priorWindows }
+
+// Past is what a window published, as far as later draws of its stream may learn from it.
+type Past struct {
+	// End is the end of the window, in Unix nanoseconds.
+	End int64
+	of  *series
+	// text holds the figures, separated by commas: of each group the count of users, if one was drawn, and its values, ""
+	// where one is withheld. It is "" for a window that was withheld whole. A hundred thousand of these fit in a few megabytes.
+	text string
+}
+
+// series are the names of what a window published.
+type series struct {
+	Groups   []string `json:"groups"`
+	Releases []string `json:"releases"`
+}
+
+func (s *series) equal(t *series) bool {
+	return slices.Equal(s.Groups, t.Groups) && slices.Equal(s.Releases, t.Releases)
+}
+
+// NewPast takes from an entry what it published.
+func NewPast(e Entry) Past { return published(e, nil) }
+
+// published is NewPast that shares the names with an earlier one, if they are the same.
+func published(e Entry, before *series) Past {
+	of := &series{}
+	for _, g := range e.Groups {
+		of.Groups = append(of.Groups, g.Name)
+	}
+	for _, r := range e.Releases {
+		of.Releases = append(of.Releases, r.Name)
+	}
+	if before != nil && before.equal(of) {
+		of = before
+	}
+	p := Past{End: e.WindowEnd.UnixNano(), of: of}
+	if e.Reason != "" {
+		return p
+	}
+	var cells []string
+	for _, g := range e.Groups {
+		users := ""
+		if g.Users != nil {
+			users = strconv.FormatInt(*g.Users, 10)
+		}
+		cells = append(cells, users)
+		for i := range e.Releases {
+			value := ""
+			if v := g.Values[i].Value; v != nil {
+				value = v.String()
+			}
+			cells = append(cells, value)
+		}
+	}
+	p.text = strings.Join(cells, ",")
+	return p
+}
+
+// Figures gives what was published of a group: the count of users, and the value of a release, each as it stands in the
+// ledger and "" where there is none.
+func (p Past) Figures(group string) (users string, value func(release string) string) {
+	none := func(string) string { return "" }
+	g := slices.Index(p.of.Groups, group)
+	if g < 0 || p.text == "" {
+		return "", none
+	}
+	cells := strings.Split(p.text, ",")
+	width := 1 + len(p.of.Releases)
+	if len(cells) != width*len(p.of.Groups) {
+		return "", none
+	}
+	cells = cells[g*width : (g+1)*width]
+	return cells[0], func(release string) string {
+		if i := slices.Index(p.of.Releases, release); i >= 0 {
+			return cells[1+i]
+		}
+		return ""
+	}
+}

@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+)
+
+// Published is [NewReport] for those who read output topics and no ledger. books hold the windows that they know of, and
+// newest are the newest figures of each stream, which repeat what the ledger knew. Where the books fall short of that,
+// because older windows are no longer known, the figures are Partial.
+func Published(books *Books, newest []Figure, at time.Time) Report {
+	r := NewReport(books, at)
+	last := map[string]Figure{} // of each budget
+	for _, f := range newest {
+		if old, ok := last[f.Budget]; !ok || f.later(old) {
+			last[f.Budget] = f
+		}
+	}
+	for name, f := range last {
+		i := slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == name })
+		if i < 0 {
+			i = len(r.Budgets)
+			r.Budgets = append(r.Budgets, Figures{Budget: name, Returns: []ReturnFigure{}})
+		} else if spent := epsilon(books.accounts[name].Spent(f.WindowEnd.UnixNano())); !less(spent, read(f.BudgetSpent)) {
+			continue // more is no fault: an older window of another stream was decided after this one
+		}
+		r.Budgets[i].fallShort(f)
+	}
+	for _, f := range newest {
+		b := r.Budgets[slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == f.Budget })]
+		i := slices.IndexFunc(r.Streams, func(s StreamFigures) bool { return s.Stream == f.Stream })
+		if i < 0 {
+			i = len(r.Streams)
+			r.Streams = append(r.Streams, StreamFigures{f.Stream, b})
+		}
+		if b.Partial {
+			r.Streams[i].fallShort(f)
+			r.Streams[i].EpsilonSpent = nil // that of the stream alone in the period is not published
+		}
+		r.Streams[i].EpsilonTotal = optional(read(f.StreamSpent))
+	}
+	slices.SortFunc(r.Streams, func(a, b StreamFigures) int { return cmp.Compare(a.Stream, b.Stream) })
+	slices.SortFunc(r.Budgets, func(a, b Figures) int { return cmp.Compare(a.Budget, b.Budget) })
+	return r
+}
+
+// later says which of two figures of a budget was published later: of windows that end at once, the one that left less.
+func (f Figure) later(o Figure) bool {
+	if !f.WindowEnd.Equal(o.WindowEnd) {
+		return f.WindowEnd.After(o.WindowEnd)
+	}
+	return less(read(o.BudgetSpent), read(f.BudgetSpent))
+}
+
+// fallShort leaves what a published figure says.
+func (b *Figures) fallShort(f Figure) {
+	b.Partial = true
+	spent, limit := read(f.BudgetSpent), decimal.Decimal{}
+	if d := read(&f.BudgetLimit); d != nil {
+		limit = *d
+	}
+	b.EpsilonSpent, b.EpsilonLimit, b.EpsilonLeft = optional(spent), number{limit}, number{}
+	if spent != nil {
+		b.EpsilonLeft = number{decimal.Max(decimal.Decimal{}, limit.Sub(*spent))}
+	}
+	b.EpsilonTotal, b.WindowsLeft, b.ExhaustedAt, b.Returns = nil, f.BudgetLeft, nil, []ReturnFigure{}
+}
+
+// read is a published number; nil if there is none.
+func read(n *json.Number) *decimal.Decimal {
+	if n == nil {
+		return nil
+	}
+	d, err := decimal.NewFromString(n.String())
+	if err != nil {
+		return nil
+	}
+	return &d
+}
+
+// less compares what was spent; nil, which no ε bounds, is the most.
+func less(a, b *decimal.Decimal) bool {
+	return a != nil && (b == nil || a.LessThan(*b))
+}

@@ -1,0 +1,70 @@
+package progress
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Input is how far one partition of an input topic has been read. Everything below Offset is in parts.
+type Input struct {
+	Offset int64 `json:"offset"`
+	// Base is added to the broker's offsets so that they only grow: a topic that was recreated, or lost its end, begins
+	// again at low offsets.
+	Base int64 `json:"base,omitempty"`
+	// TopicID is the topic's id, "" if it is not known, and Former the one that it had before: a broker that does not know
+	// yet that the topic was made anew may still tell that.
+	TopicID string `json:"topic_id,omitempty"`
+	Former  string `json:"former_topic_id,omitempty"`
+	// Read is the offset below which records have been seen, so that bad or late ones are not reported again.
+	Read int64 `json:"read"`
+	// Streams are the shares of the streams' definitions, by [StreamKey].
+	Streams map[string]Stream `json:"streams"`
+}
+
+// Stream is the share of one stream's definition.
+type Stream struct {
+	// From is the lowest offset, with the base, that is not in parts.
+	From int64 `json:"from"`
+	// Through says that all windows that end then or earlier are cut, in Unix nanoseconds.
+	Through int64 `json:"through"`
+}
+
+const keyInput = "ingest/"
+
+// InputKey is the key of an [Input].
+func InputKey(topic string, partition int) string {
+	return fmt.Sprintf("%s%s/%d", keyInput, topic, partition)
+}
+
+// ParseInputKey tells of which partition a key is; ok is false if it is no [InputKey].
+func ParseInputKey(key string) (topic string, partition int, ok bool) {
+	rest, ok := strings.CutPrefix(key, keyInput)
+	if !ok {
+		return "", 0, false
+	}
+	slash := strings.LastIndexByte(rest, '/')
+	if slash < 0 {
+		return "", 0, false
+	}
+	partition, err := strconv.Atoi(rest[slash+1:])
+	return rest[:slash], partition, err == nil
+}
+
+// DecodeInput reads the value of an [InputKey].
+func DecodeInput(value []byte) (Input, error) {
+	var in Input
+	if err := json.Unmarshal(value, &in); err != nil {
+		return in, fmt.Errorf("progress of an input: %w", err)
+	}
+	return in, nil
+}
+
+// StreamKey is the key of a definition's share; definitions of a stream are numbered from 0.
+func StreamKey(stream string, definition uint32) string {
+	if definition == 0 {
+		return stream
+	}
+	return fmt.Sprintf("%s#%d", stream, definition)
+}

@@ -1,0 +1,100 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/txn"
+)
+
+// Parts hold personal data, and are kept no longer than an undecided window needs them. Before parts are deleted it is
+// recorded, in a transaction of the worker that decided their windows, that nobody needs them. A worker that has been
+// fenced can record nothing, and so deletes nothing. Whoever comes next begins behind what was recorded; so it never takes
+// parts that were deleted on purpose for parts that were lost.
+
+// deleter deletes the parts of one session's partition in the background: no window waits for it.
+type deleter struct {
+	*worker
+	latest *stage.Latest[int64]
+	agreed int64        // it is recorded that parts below are not needed; −1: nothing is
+	done   atomic.Int64 // parts below are deleted
+}
+
+func newDeleter(ctx context.Context, w *worker) *deleter {
+	d := &deleter{worker: w}
+	d.latest = stage.NewLatest(ctx, d.delete)
+	return d
+}
+
+func (d *deleter) wait() { d.latest.Wait() }
+
+// anew says that the topic begins again at offset 0.
+func (d *deleter) anew() {
+	d.agreed = -1
+	d.done.Store(0)
+}
+
+// deletedKey is that of the offset below which parts are not needed.
+func (w *worker) deletedKey() string { return fmt.Sprintf("release/%d/deleted", w.at.Number) }
+
+// deleted is what was recorded last.
+func (w *worker) deleted(ctx context.Context) (int64, error) {
+	var r progressRecord
+	_, err := w.Progress.Read(ctx, w.deletedKey(), &r)
+	return r.Offset, err
+}
+
+// deleteBefore records that no undecided window needs parts below an offset, and has them deleted.
+func (s *session) deleteBefore(ctx context.Context, offset int64) error {
+	d := s.deleter
+	if offset > d.agreed {
+		r, err := s.Progress.Record(s.deletedKey(), progressRecord{offset})
+		if err != nil {
+			return err
+		}
+		if err := s.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{r}}); err != nil {
+			return fmt.Errorf("record that the parts below offset %d of %s/%d are not needed: %w", offset, s.at.Topic, s.at.Number, err)
+		}
+		d.agreed = offset
+	}
+	if d.agreed > d.done.Load() {
+		d.latest.Put(d.agreed)
+	}
+	return nil
+}
+
+// delete deletes. After a failure the next call makes up for it; until then parts stay, at most as long as the topic keeps
+// them.
+func (d *deleter) delete(ctx context.Context, offset int64) error {
+	ctx, cancel := context.WithTimeout(ctx, keepEvery)
+	defer cancel()
+	err := topics.DeleteBefore(ctx, d.Conn.Client, d.at.Topic, d.at.Number, offset)
+	key := "deleting parts of " + d.at.Topic
+	switch {
+	case err == nil:
+		d.done.Store(offset)
+		d.Monitor.Episodes.Over(key, "parts of decided windows are deleted again")
+	case kafkaconn.Unauthorised(err):
+		d.Monitor.Episodes.On(key, episode.Rule{}, "parts of decided windows, which hold personal data, cannot be deleted: they stay until the topic's retention is over", zap.Error(err))
+	case ctx.Err() == nil:
+		d.Log.Debug("parts of decided windows are not deleted yet", zap.Error(err))
+	}
+	return nil
+}
+
+// overtaken returns an error if the parts below an offset were deleted because another worker has decided their windows:
+// then this one's partition is not its own any more.
+func (s *session) overtaken(ctx context.Context, offset int64) error {
+	deleted, err := s.deleted(ctx)
+	if err == nil && deleted >= offset {
+		err = fmt.Errorf("another worker has decided the windows of the parts below offset %d of %s/%d: %w", offset, s.at.Topic, s.at.Number, txn.ErrFenced)
+	}
+	return err
+}

@@ -1,0 +1,350 @@
+package release
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// class says what a field of an entry or of a record may depend on.
+type class int
+
+const (
+	public  class = iota + 1 // on the configuration, the schedule and earlier charges
+	byDraws                  // on these, and on what mechanisms drew: it was drawn, or is computed from what was
+)
+
+// entryFields classes every field of an entry. A slice has a line for its length.
+var entryFields = map[string]class{
+	"Format": public, "App": public, "Stream": public, "Budget": public, "Input": public, "Output": public, "Epoch": public,
+	"WindowStart": public, "WindowEnd": public, "DueAt": public, "ReleasedAt": public, "Every": public, "Until": public,
+	"Limit.Epsilon": public, "Limit.Delta": public, "Limit.Per": public,
+	"Continues": public, "Continues.": public,
+	"Price": public, "Price.Promise.Kind": public, "Price.Promise.Epsilon": public, "Price.Promise.Delta": public, "Price.Promise.Rho": public, "Price.Times": public,
+	"Reason": public, "Incomplete": public, "IncompleteIn": public, "IncompleteIn.": public,
+	"Releases": public, "Releases.Name": public, "Releases.Statistic": public, "Releases.P": public, "Releases.Mechanism": public,
+	"Releases.Unit": public, "Releases.Epsilon": public, "Releases.Delta": public,
+	"Groups": public, "Groups.Name": public, "Groups.Users": byDraws, "Groups.Reason": byDraws,
+	"Groups.Values": public, "Groups.Values.Mechanism": byDraws, "Groups.Values.Value": byDraws, "Groups.Values.RankError95": byDraws,
+	"Groups.Values.PLow": byDraws, "Groups.Values.PHigh": byDraws, "Groups.Values.Error95": byDraws, "Groups.Values.Quality": byDraws,
+	"Groups.Values.Clip": byDraws, "Groups.Values.Clip.": byDraws,
+	"Groups.Values.Interval.Level": byDraws, "Groups.Values.Interval.Low": byDraws, "Groups.Values.Interval.High": byDraws,
+	"Groups.Values.Smoothed.Value": byDraws, "Groups.Values.Smoothed.Low": byDraws, "Groups.Values.Smoothed.High": byDraws,
+	"Standing.StreamSpent": public, "Standing.BudgetSpent": public, "Standing.WindowsLeft": public,
+	"Prior.Upto": public, "Prior.Hash": byDraws,
+}
+
+// figureFields classes every field of an output record.
+var figureFields = map[string]class{
+	"Schema": public, "ID": public, "Stream": public, "Group": public, "Release": public, "WindowStart": public, "WindowEnd": public, "DueAt": public,
+	"Incomplete": public, "Statistic": public, "P": public, "Mechanism": byDraws, "Unit": public,
+	"Value": byDraws, "Status": byDraws, "Reason": byDraws, "Epsilon": public, "Delta": public, "RankError95": byDraws, "Error95": byDraws, "Quality": byDraws,
+	"Clip": byDraws, "Clip.": byDraws, "Users": byDraws, "PLow": byDraws, "PHigh": byDraws,
+	"Interval.Level": byDraws, "Interval.Low": byDraws, "Interval.High": byDraws,
+	"Smoothed.Value": byDraws, "Smoothed.Low": byDraws, "Smoothed.High": byDraws,
+	"StreamSpent": public, "Budget": public, "BudgetSpent": public, "BudgetLimit": public, "BudgetLeft": public,
+}
+
+// neverFilled are fields that no entry of this format has: format 0 wrote them.
+var neverFilled = map[string]bool{"ReleasedAt": true}
+
+const everything = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups: [a, b]
+    max_groups: 2
+    unit: ms
+    bounds: {lower: 0, upper: 1000, step: 1, prior: adaptive}
+    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z, end: 2026-01-02T00:00:00Z}
+    contribution: last
+    releases:
+      - {name: p50, statistic: median, epsilon: 1}
+      - {name: p99, statistic: quantile, p: 0.99, epsilon: 1}
+      - {name: middle, statistic: median, interval: 0.9, epsilon: 1}
+      - {name: tails, statistic: quantiles, p: [0.5, 0.9], epsilon: 1}
+      - {name: typical, statistic: trimmed_mean, trim: 0.1, epsilon: 1}
+      - {name: approximate, statistic: mean, mechanism: smooth_laplace, epsilon: 1, delta: 0.0000001}
+      - {name: concentrated, statistic: mean, mechanism: smooth_lln, epsilon: 0.5}
+      - {name: average, statistic: mean, epsilon: 1}
+      - {name: total, statistic: sum, epsilon: 1}
+      - {name: usual, statistic: mode, epsilon: 1}
+      - {name: slow, statistic: count, above: 500, epsilon: 1}
+      - {name: beyond, statistic: outside, epsilon: 1}
+      - {name: users, statistic: count, epsilon: 1}
+    min_users: {count: 50, release: users}
+    output: {topic: out}
+    budget: {epsilon: 50, delta: 0.00001, per: 24h}
+    on_exhausted: withhold
+`
+
+// scripted takes the place of a mechanism. What it draws follows a script and not the sample. Bounds of errors and the
+// like are computed from what it is given as public, as those of real mechanisms are.
+type scripted struct {
+	mechanisms.Mechanism
+	query  mechanisms.Query
+	script *rand.Rand
+}
+
+// most is above the min_users of the stream, so that some groups of a script have too few users.
+const most = 120
+
+func (m scripted) Draw(_ *mechanisms.Sample, given mechanisms.Public, _ io.Reader) (mechanisms.Draw, error) {
+	values := max(1, len(m.query.P))
+	seen := m.script.Float64()
+	if given.Users != nil {
+		seen += float64(given.Users.Value) + given.Users.Epsilon
+	}
+	if given.Measure != nil {
+		b, err := given.Measure.AppendBinary(nil)
+		if err != nil {
+			return mechanisms.Draw{}, err
+		}
+		for i, x := range b {
+			seen += float64(int(x) * (i % 97))
+		}
+	}
+	d := mechanisms.Draw{Mechanism: []string{"one", "other"}[m.script.IntN(2)], Low: m.script.Int64N(most), High: m.script.Int64N(most),
+		Clip: []int64{m.script.Int64N(most), m.script.Int64N(most)}}
+	for range values {
+		d.Values = append(d.Values, m.script.Int64N(most))
+		d.RankError95, d.Error95 = append(d.RankError95, seen), append(d.Error95, seen)
+		d.PLow, d.PHigh = append(d.PLow, 1/(2+seen)), append(d.PHigh, 1-1/(2+seen))
+	}
+	return d, nil
+}
+
+// Whatever people send, the ledger, the output records and the log are the same, as long as the mechanisms draw the same.
+// So nothing of a sample gets past them: no count, no withholding, no measure, and not the number of values. Scripts say
+// what is drawn, and the samples are as different as can be, some of them by one user more.
+//
+// Each field of an entry and of a record has a class, and one that is public does not depend on what is drawn either. A
+// new field must be classed.
+func TestNothingGetsPastTheMechanisms(t *testing.T) {
+	samples := map[string]func(w int) []contribution{
+		"nobody":          func(int) []contribution { return nil },
+		"one user":        func(int) []contribution { return users(1, 0, 700) },
+		"one too few":     func(int) []contribution { return users(49, 0, 3) },
+		"just enough":     func(int) []contribution { return users(50, 0, 3) },
+		"many in group b": func(int) []contribution { return users(3000, 1, 999) },
+		"beyond bounds":   func(int) []contribution { return append(users(60, 0, -1), users(60, 1, 1001)...) },
+		"it varies":       func(w int) []contribution { return append(users(uint64(20*w), 0, int64(w)), users(5, 1, 500)...) },
+	}
+	fields := map[string]class{}
+	for path, c := range entryFields {
+		fields["entry."+path] = c
+	}
+	for path, c := range figureFields {
+		fields["record."+path] = c
+	}
+	all := map[string]bool{}
+	typePaths(reflect.TypeFor[ledger.Entry](), "entry", all)
+	typePaths(reflect.TypeFor[ledger.Figure](), "record", all)
+	for path := range all {
+		if fields[path] == 0 && !neverFilled[strings.TrimPrefix(path, "record.")] {
+			t.Errorf("%s is not classed: may it depend on the configuration alone, or on what was drawn too?", path)
+		}
+	}
+	for path := range fields {
+		if !all[path] {
+			t.Errorf("%s is classed, but there is no such field", path)
+		}
+	}
+
+	scripts := map[int]transcript{}
+	for script := range 4 {
+		for name, sample := range samples {
+			got := decideScripted(t, uint64(script), sample, false)
+			want, known := scripts[script]
+			if !known {
+				scripts[script] = got
+				continue
+			}
+			for _, path := range slices.Sorted(maps.Keys(all)) {
+				if diff := cmp.Diff(want.leaves[path], got.leaves[path]); diff != "" {
+					t.Errorf("script %d, sample %q: %s depends on the sample:\n%s", script, name, path, diff)
+				}
+			}
+			if diff := cmp.Diff(want.bytes, got.bytes); diff != "" {
+				t.Errorf("script %d, sample %q: what is written depends on the sample:\n%s", script, name, diff)
+			}
+		}
+	}
+	one, two := decideScripted(t, 0, samples["one too few"], true), decideScripted(t, 0, samples["just enough"], true)
+	for _, path := range []string{"entry.Groups.Users", "entry.Groups.Reason", "entry.Groups.Values.PLow", "record.Users", "record.Status"} {
+		if slices.Equal(one.leaves[path], two.leaves[path]) {
+			t.Errorf("%s is the same although counts are exact: the test notices nothing", path)
+		}
+	}
+	for path, c := range fields {
+		same, filled := true, false
+		for _, s := range scripts {
+			same = same && slices.Equal(scripts[0].leaves[path], s.leaves[path])
+			filled = filled || slices.ContainsFunc(s.leaves[path], func(leaf string) bool { return leaf != absent })
+		}
+		if !filled {
+			t.Errorf("%s is never there: the test says nothing about it", path)
+		}
+		if same != (c == public) {
+			t.Errorf("%s is classed %v: the same in all scripts is %v", path, c, same)
+		}
+	}
+}
+
+// users are that many with one value.
+func users(n uint64, group int, value int64) []contribution {
+	all := make([]contribution, n)
+	for i := range all {
+		all[i] = contribution{user: uint64(i)*2 + uint64(group), group: group, value: value}
+	}
+	return all
+}
+
+// transcript is all that is written of some windows.
+type transcript struct {
+	leaves map[string][]string // of entries and records, by their path
+	bytes  []string            // entries, records and lines of the log
+}
+
+// decideScripted decides windows of one sample until the budget is exhausted. leaks replaces what is drawn of counts by
+// the exact count.
+func decideScripted(t *testing.T, script uint64, sample func(w int) []contribution, leaks bool) transcript {
+	t.Helper()
+	got := transcript{leaves: map[string][]string{}}
+	synctest.Test(t, func(t *testing.T) { // all of them at the same time
+		p := programOf(t, everything)
+		random := rand.New(rand.NewPCG(script, 7))
+		for i := range p.draws {
+			p.draws[i].mechanism = scripted{p.draws[i].mechanism, p.draws[i].query, random}
+			if leaks {
+				p.draws[i].mechanism = counter{p.draws[i].mechanism}
+			}
+		}
+		core, lines := observer.New(zap.DebugLevel)
+		d := newDecider(t, p, zap.New(core), "old")
+		w := p.schedule.First()
+		for i := range 8 {
+			d.give(w, sample(i), int64(i/7)) // of the last one something is lost
+			e := d.decide(w)
+			got.entry(t, e)
+			d.learnt(w, e)
+			w, _ = p.schedule.Next(w)
+		}
+		for _, line := range lines.All() {
+			got.bytes = append(got.bytes, fmt.Sprint(line.Level, line.Message, line.ContextMap()))
+		}
+	})
+	return got
+}
+
+// entry notes an entry and its records.
+func (s *transcript) entry(t *testing.T, e ledger.Entry) {
+	t.Helper()
+	value, err := e.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.bytes = append(s.bytes, string(value))
+	s.note("entry", reflect.ValueOf(e))
+	records, err := e.Records()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		s.bytes = append(s.bytes, fmt.Sprintf("%s %s %s %s %s", r.Topic, r.Key, r.Value, r.Headers, r.Time))
+		var f ledger.Figure
+		if err := json.Unmarshal(r.Value, &f); err != nil {
+			t.Fatal(err)
+		}
+		s.note("record", reflect.ValueOf(f))
+	}
+}
+
+const absent = "absent"
+
+// note writes down the fields below a value, each under its path.
+func (s *transcript) note(path string, v reflect.Value) {
+	switch {
+	case isLeaf(v.Type()):
+		text := fmt.Sprint(v.Interface())
+		if v.IsZero() {
+			text = absent
+		}
+		s.leaves[path] = append(s.leaves[path], text)
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		below := map[string]bool{}
+		typePaths(v.Type(), path, below)
+		for p := range below {
+			s.leaves[p] = append(s.leaves[p], absent)
+		}
+	case v.Kind() == reflect.Pointer:
+		if isLeaf(v.Type().Elem()) { // one that points to 0 is there
+			s.leaves[path] = append(s.leaves[path], fmt.Sprint(v.Elem().Interface()))
+			return
+		}
+		s.note(path, v.Elem())
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			s.note(path+"."+v.Type().Field(i).Name, v.Field(i))
+		}
+	default: // a slice or an array
+		s.leaves[path] = append(s.leaves[path], fmt.Sprint(v.Len()))
+		for i := range v.Len() {
+			s.note(elementPath(path, v.Type()), v.Index(i))
+		}
+	}
+}
+
+// typePaths adds the paths of all fields below a type.
+func typePaths(t reflect.Type, path string, all map[string]bool) {
+	switch {
+	case isLeaf(t):
+		all[path] = true
+	case t.Kind() == reflect.Pointer:
+		typePaths(t.Elem(), path, all)
+	case t.Kind() == reflect.Struct:
+		for i := range t.NumField() {
+			typePaths(t.Field(i).Type, path+"."+t.Field(i).Name, all)
+		}
+	default:
+		all[path] = true
+		typePaths(t.Elem(), elementPath(path, t), all)
+	}
+}
+
+// elementPath is that of a slice's elements: that of the slice itself, if they have fields.
+func elementPath(path string, t reflect.Type) string {
+	if isLeaf(t.Elem()) {
+		return path + "."
+	}
+	return path
+}
+
+func isLeaf(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[decimal.Decimal](), reflect.TypeFor[time.Time]():
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Pointer, reflect.Slice, reflect.Array:
+		return false
+	}
+	return true
+}

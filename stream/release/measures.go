@@ -1,0 +1,35 @@
+package release
+
+import (
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/windows"
+)
+
+// Measures computes anew the measures that adaptive draws learnt, from the definitions of the streams and from what was
+// published. It is a [ledger.Learner]. It is fastest when it is asked about each stream's windows in their order. It is
+// not safe for concurrent use.
+type Measures struct{ priors map[definition]*prior }
+
+type definition struct {
+	stream string
+	epoch  uint32
+}
+
+// NewMeasures knows the streams of some editions.
+func NewMeasures(editions []control.Edition) *Measures {
+	m := &Measures{map[definition]*prior{}}
+	for _, e := range editions {
+		m.priors[definition{e.Stream.Name, e.Number}] = newPrior(newProgram(e))
+	}
+	return m
+}
+
+// Prior implements [ledger.Learner].
+func (m *Measures) Prior(e ledger.Entry, past []ledger.Past) (*ledger.Prior, error) {
+	p := m.priors[definition{e.Stream, e.Epoch}]
+	if p == nil {
+		return nil, nil
+	}
+	return p.before(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}, past)
+}

@@ -1,0 +1,73 @@
+package release
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// An audit that knows the definitions computes what draws had learnt. It notices a hash that is not theirs, and a
+// published figure that is not the one that they learnt.
+func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
+	p := adaptiveProgram(t)
+	d := newDecider(t, p, zap.NewNop())
+	var values [][]byte
+	var key []byte
+	w := p.schedule.First()
+	for range 20 {
+		d.give(w, users(200, 0, 90), 0)
+		e := d.decide(w)
+		value, err := e.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.learnt(w, e)
+		key, values = e.Key(), append(values, value)
+		w, _ = p.schedule.Next(w)
+	}
+	editions := []control.Edition{{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}}
+	audited := func(learner ledger.Learner, values [][]byte) ledger.Findings {
+		audit := ledger.NewAudit()
+		audit.Learner = learner
+		for i, value := range values {
+			audit.Entry(ledger.Position{Topic: "ledger", Offset: int64(i)}, key, value)
+		}
+		return audit.Findings()
+	}
+	if got := audited(NewMeasures(editions), values); !got.OK || got.Priors != 20 {
+		t.Errorf("a healthy ledger: %+v", got)
+	}
+	if got := audited(NewMeasures(nil), values); !got.OK || got.Priors != 0 {
+		t.Errorf("definitions that are not known: %+v", got)
+	}
+	if got := audited(nil, values); !got.OK || got.Priors != 0 {
+		t.Errorf("no definitions: %+v", got)
+	}
+	changed := func(i int, change func(*ledger.Entry)) [][]byte {
+		e, err := ledger.Decode(values[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&e)
+		value, err := e.Encode()
+		if err != nil || bytes.Equal(value, values[i]) {
+			t.Fatalf("nothing was changed: %v", err)
+		}
+		all := append([][]byte(nil), values...)
+		all[i] = value
+		return all
+	}
+	wrongHash := audited(NewMeasures(editions), changed(7, func(e *ledger.Entry) { e.Prior.Hash = strings.Repeat("0", 32) }))
+	if wrongHash.FaultCount != 1 || wrongHash.Faults[0].Kind != ledger.PriorDiffers || wrongHash.Faults[0].At.Offset != 7 {
+		t.Errorf("another hash: %+v", wrongHash)
+	}
+	wrongValue := audited(NewMeasures(editions), changed(7, func(e *ledger.Entry) { *e.Groups[0].Users += 100 }))
+	if wrongValue.FaultCount != 12 || wrongValue.Priors != 8 {
+		t.Errorf("another count in the eighth entry: %d faults and %d priors; want 12, one for each later entry, and 8", wrongValue.FaultCount, wrongValue.Priors)
+	}
+}

@@ -1,0 +1,97 @@
+package release
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/windows"
+)
+
+const tumbling = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T04:00:00Z}
+    contribution: last
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: out}
+    budget: {epsilon: 100, per: 24h}
+`
+
+// TestMergeReadsAgain merges windows whose parts are not held, or not all of them, and are in several messages each. The
+// parts of the last window are deleted after the session has heard of them.
+func TestMergeReadsAgain(t *testing.T) {
+	for _, limit := range []int64{0, 3000, 1 << 20} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			b := kafkatest.Fake(t)
+			p := programOf(t, tumbling)
+			d := newDecider(t, p, zap.NewNop())
+			d.at = stage.Partition{Topic: b.Topic(t, 1, nil)}
+			d.Fetch = b.Fetch(fetch.Options{MaxWait: 10 * time.Millisecond})
+			d.gather = windows.NewGathering(limit)
+			d.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, d.decided(p))
+			var all []windows.Window
+			for w, more := p.schedule.First(), true; more && w.End <= p.schedule.End; w, more = p.schedule.Next(w) {
+				all = append(all, w)
+			}
+			const partitions, each = 3, 40
+			offset := int64(0)
+			for i, w := range all {
+				for partition := range partitions {
+					bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: p.stream.Contribution, Window: w, Hasher: d.Hasher})
+					for user := range each * (i + 1) { // half of them are in the next partition too
+						bag.Add(d.Hasher.User(fmt.Append(nil, partition*each*(i+1)/2+user)), 0, w.Start, 5)
+					}
+					o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, Partition: partition, To: 1, Attempt: [16]byte{byte(offset)}}
+					part := windows.Part{Origin: o, Slice: w, Payload: bag.Seal()}
+					mark := windows.Mark{Origin: o, Partitions: partitions, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
+					for _, message := range append(part.Messages(700), mark.Message()) {
+						b.Produce(t, d.at.Topic, 0, txn.Record{Value: bytes.Clone(message)})
+						if err := d.gather.Add(message, offset, time.Unix(0, w.End)); err != nil {
+							t.Fatal(err)
+						}
+						offset++
+					}
+				}
+			}
+			for i, w := range all {
+				gone := i == len(all)-1 && limit < 1<<20
+				if gone {
+					b.DeleteRecords(t, d.at.Topic, 0, offset)
+				}
+				if state := d.gather.State(p.stream.Name, p.epoch, w); !state.Ready || len(state.Incomplete) > 0 {
+					t.Fatalf("the window stands at %+v", state)
+				}
+				merged, lost, err := d.merge(t.Context(), p, w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				users := int64(0)
+				for _, point := range merged.Sample(0) {
+					users += point.Count
+				}
+				want := int64(each * (i + 1) * (partitions + 1) / 2)
+				if !gone && (lost || users != want) {
+					t.Errorf("window %d: %d users, lost %v; want %d", i, users, lost, want)
+				}
+				if gone && !lost && users != want {
+					t.Errorf("the last window has %d users of %d, and nobody says that parts are lost", users, want)
+				}
+				if gone && limit == 0 && !lost {
+					t.Error("parts that were not held are deleted, and nobody says that they are lost")
+				}
+				d.gather.Decide(p.stream.Name, p.epoch, w)
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package stream_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/stream/topics"
+)
+
+// TestAnInputMadeAnewIsReadFromItsStart: while the service is off, its input is deleted and made anew, and is longer by now
+// than the service had read. Nothing of it is passed over; what the old one may have held is said to be missing.
+func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		yaml, start := liveOf(20*time.Second, 2*time.Second, 1)
+		w := newWorld(t, b, 1, yaml)
+		ctx := kafkatest.Context(t)
+		names := topics.Names{App: w.app}
+		first := w.start()
+		kafkatest.Await(t, "the service is ready", first.Ready)
+		first.end(t)
+
+		id, err := topics.ID(ctx, b.Conn.Client, w.input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// This is what it leaves behind when it has read five records.
+		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: names.Progress()}
+		read := progress.Input{Offset: 5, Read: 5, TopicID: id, Streams: map[string]progress.Stream{"live": {From: 5, Through: start.UnixNano()}}}
+		if err := log.Put(ctx, progress.InputKey(w.input, 0), read); err != nil {
+			t.Fatal(err)
+		}
+		w.remake(1)
+		w.sendUsers(start, "new", 12)
+
+		core, logs := observer.New(zap.WarnLevel)
+		s := w.start(func(s *stream.Service) { s.Log = zap.New(core) })
+		w.missesNothing(12)
+		if n := logs.FilterMessageSnippet("was deleted and made anew").Len(); n != 1 {
+			t.Errorf("%d warnings, want 1: %v", n, logs.All())
+		}
+		s.end(t)
+		w.audit()
+	})
+}
+
+// TestAnInputMadeAnewUnderTheService does the same while the service runs.
+func TestAnInputMadeAnewUnderTheService(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		yaml, start := liveOf(20*time.Second, 20*time.Second, 1)
+		w := newWorld(t, b, 1, yaml)
+		w.sendUsers(start, "old", 5)
+		s := w.start()
+		kafkatest.Await(t, "the old records are read", func() bool { return s.count(t, "louver_events_total") >= 5 })
+		w.remake(1)
+		w.sendUsers(start, "new", 12)
+		w.missesNothing(12, 17) // the old ones count too if the worker has not had to begin anew
+		s.end(t)
+		w.audit()
+	})
+}
+
+// remake deletes the input and makes it anew.
+func (w *world) remake(partitions int) {
+	w.t.Helper()
+	w.broker.DeleteTopic(w.t, w.input)
+	kafkatest.Await(w.t, "the topic is gone", func() bool {
+		_, err := topics.ID(kafkatest.Context(w.t), w.broker.Conn.Client, w.input)
+		return err != nil
+	})
+	w.broker.CreateTopic(w.t, w.input, partitions, map[string]string{"retention.ms": "-1"})
+}
+
+func (w *world) sendUsers(at time.Time, prefix string, n int) {
+	w.t.Helper()
+	var events []event
+	for i := range n {
+		events = append(events, event{User: fmt.Sprint(prefix, i), Value: 1, Time: at})
+	}
+	w.broker.Produce(w.t, w.input, 0, recent(events)...)
+}
+
+// missesNothing checks that the one window counts so many users, and is incomplete.
+func (w *world) missesNothing(counts ...int) {
+	w.t.Helper()
+	for _, r := range w.await(1) {
+		if !r.Incomplete || !strings.Contains(fmt.Sprint(counts), shown(r)) {
+			w.t.Errorf("%s counts %s users, incomplete %v; want one of %v, incomplete", r.ID, shown(r), r.Incomplete, counts)
+		}
+	}
+}

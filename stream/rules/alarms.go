@@ -1,0 +1,62 @@
+package rules
+
+import "math"
+
+// month is the time that false alarms are counted for, in nanoseconds: 30 days.
+const month = 30 * 24 * 60 * 60 * 1e9
+
+// knowledge says what is known about the windows whose band misses the truth.
+type knowledge int
+
+const (
+	// exactly: each window misses with this probability, whatever happened before.
+	exactly knowledge = iota
+	// atMost: each window misses with at most this probability, whatever happened before.
+	atMost
+	// nominal: this share of the windows misses if the band keeps its level. Misses may come together.
+	nominal
+)
+
+// falseAlarms is how many alarms noise alone raises in n windows of one series, on average, if the truth stays at the
+// threshold and an alarm takes k windows in a row whose band lies beyond it. A window's band does so with probability q.
+//
+// exactly: an alarm begins with a run of k windows beyond the threshold. Such a run starts at the first window with
+// probability q^k, and at each of the n−k later ones with (1−q)·q^k, because the window before is not beyond. Together:
+// q^k·(1 + (n−k)(1−q)).
+//
+// atMost: the same without the factor 1−q, which need not hold: (n−k+1)·q^k.
+//
+// nominal: each alarm uses up k windows that are beyond, and there are q·n of them on average: q·n/k at most. This holds
+// however these windows are spread.
+//
+// While the truth is on the quiet side of the threshold, alarms are rarer still.
+func falseAlarms(known knowledge, q float64, k int, n float64) float64 {
+	if n < float64(k) {
+		return 0
+	}
+	switch run := math.Pow(q, float64(k)); known {
+	case exactly:
+		return run * (1 + (n-float64(k))*(1-q))
+	case atMost:
+		return run * (n - float64(k) + 1)
+	}
+	return q * n / float64(k)
+}
+
+// most is the largest number of windows that an alarm waits for unless it is told to.
+const most = 6
+
+// unknownWait is how many windows an alarm waits for where waiting is not known to help.
+const unknownWait = 3
+
+// wait is the least number of windows that keeps n windows of each of some series below one false alarm.
+func wait(b band, series int, n float64) int {
+	if b.known == nominal {
+		return unknownWait
+	}
+	k := 1
+	for k < most && float64(series)*falseAlarms(b.known, b.miss, k, n) > 1 {
+		k++
+	}
+	return k
+}

@@ -1,0 +1,78 @@
+package rules
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+)
+
+// band says what is known about the band of a series, louver_release_low to louver_release_high, from its definition alone.
+type band struct {
+	// miss is the probability that the band of one window lies wholly on one given side of the truth.
+	miss  float64
+	known knowledge
+	// reach is the distance from the value to each end, where all windows have the same one; else 0.
+	reach float64
+	// basis says in words where the band comes from.
+	basis string
+}
+
+// bandOf returns the band of a release's series. The public gauges choose in the same order: the paid interval, the band
+// of smoothed, the published error. ok is false where there is none of them.
+//
+// A count has the noise P(Z = z) = (1−a)/(1+a)·a^|z|, a = e^−ε, and the band v ± t for the published error t. It lies above
+// a truth n if n + Z − t > n, with probability P(Z > t) = a^(t+1)/(1+a). Cutting counts at 0 does not matter here: it moves
+// only values below 0. The same holds for the other side.
+//
+// Each end of a paid interval of some level is beyond the truth with at most (1 − level)/2, whatever the data (see
+// mechanisms).
+//
+// The published error of a mean or sum holds for at least 95 % of draws; one side misses in at most 5 %. It says nothing
+// of what the mechanism's clip cuts off.
+//
+// The band of smoothed is computed from this and earlier releases. It is meant to miss 5 % on each side. No law of the
+// noise alone says so, and windows share what they were computed from.
+func bandOf(s *config.Stream, r config.Release) (b band, ok bool, err error) {
+	q := r.Query
+	epsilon := q.Epsilon.String()
+	if r.Mechanism.Counts() {
+		e := q.Epsilon.InexactFloat64()
+		t := float64(mechanisms.CountError95(e))
+		return band{math.Exp(-e*(t+1)) / (1 + math.Exp(-e)), exactly, t, "the noise of a count with ε " + epsilon}, true, nil
+	}
+	if q.Interval != nil {
+		eta := (1 - q.Interval.InexactFloat64()) / 2
+		return band{miss: eta, known: atMost, basis: fmt.Sprintf("the paid interval of level %s, ε %s", q.Interval, epsilon)}, true, nil
+	}
+	if q.Adaptive() && counted(s) {
+		basis := "the 90 % band estimated from this and earlier figures, ε " + epsilon
+		if p := q.Probabilities()[0].InexactFloat64(); min(p, 1-p) < 0.25 {
+			basis += fmt.Sprintf(", which is absent, and the alert silent, for fewer than about %.0f users", 10/(q.Epsilon.InexactFloat64()*min(p, 1-p)))
+		}
+		return band{miss: 0.05, known: nominal, basis: basis}, true, nil
+	}
+	// Whether draws come with an error does not depend on the data: one from users who are all alike shows it.
+	sample := mechanisms.NewSample(q.Grid, []mechanisms.Point{{Count: 10_000}})
+	d, err := r.Mechanism.Draw(sample, mechanisms.Public{}, rand.Reader)
+	if err != nil || len(d.Error95) == 0 || math.IsNaN(d.Error95[0]) {
+		return band{}, false, err
+	}
+	basis := "the published error of the noise with ε " + epsilon
+	if d.Clip != nil {
+		basis += ", which does not include what the mechanism's clip cuts off"
+	}
+	return band{miss: 0.05, known: atMost, basis: basis}, true, nil
+}
+
+// counted says that the stream releases how many users a window has.
+func counted(s *config.Stream) bool {
+	for _, r := range s.Releases {
+		if r.Query.CountsUsers() {
+			return true
+		}
+	}
+	return false
+}

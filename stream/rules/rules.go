@@ -1,0 +1,261 @@
+// Package rules writes Prometheus alert rules for published figures that know of the figures' noise.
+//
+// An alert fires when the whole band of a figure lies beyond a threshold for several windows in a row, not when the bare
+// value does. Its description says how many alarms the noise alone raises in 30 days. All of it follows from the streams
+// file: nothing here reads data.
+package rules
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/shopspring/decimal"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// Threshold says which figures one alert fires on.
+type Threshold struct {
+	// Stream and Release name a published figure: the release of a stream, or one of several quantiles, such as tail.p99.
+	Stream, Release string
+	// Below says that low figures are the bad ones; otherwise high ones are.
+	Below bool
+	Value decimal.Decimal
+	// Windows is how many windows in a row have to be beyond the value; 0: as many as keep false alarms below one in 30
+	// days, where that is known.
+	Windows int
+}
+
+func (t Threshold) String() string {
+	return fmt.Sprintf("--%s %s/%s=%s", t.side(), t.Stream, t.Release, t.Value)
+}
+
+func (t Threshold) side() string {
+	if t.Below {
+		return "below"
+	}
+	return "above"
+}
+
+type file struct {
+	Groups []group `yaml:"groups"`
+}
+
+type group struct {
+	Name     string `yaml:"name"`
+	Interval string `yaml:"interval"`
+	Rules    []rule `yaml:"rules"`
+}
+
+type rule struct {
+	Record      string            `yaml:"record,omitempty"`
+	Alert       string            `yaml:"alert,omitempty"`
+	Expr        string            `yaml:"expr"`
+	For         string            `yaml:"for,omitempty"`
+	Labels      map[string]string `yaml:"labels,omitempty"`
+	Annotations map[string]string `yaml:"annotations,omitempty"`
+}
+
+// Write writes a rule file for the streams: for each stream a group with recording rules, which make one series of those of
+// all replicas, and with its alerts. An error says which threshold cannot be watched, and why.
+func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error {
+	var f file
+	shortest := time.Duration(math.MaxInt64)
+	for _, s := range streams {
+		shortest = min(shortest, s.Window.Every)
+		g := group{Name: "louver-" + s.Name, Interval: promDuration(min(max(s.Window.Every/5, time.Second), time.Minute))}
+		for _, metric := range []string{"value", "low", "high", "window_end_timestamp_seconds"} {
+			g.Rules = append(g.Rules, newest(s.Name, "release_"+metric))
+		}
+		for _, t := range thresholds {
+			if t.Stream != s.Name {
+				continue
+			}
+			r, err := alert(s, t)
+			if err != nil {
+				return err
+			}
+			g.Rules = append(g.Rules, r)
+		}
+		f.Groups = append(f.Groups, g)
+	}
+	if err := known(streams, thresholds); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("# Written by louver rules. Prometheus has to scrape the public address, LOUVER_HTTP_ADDR, of every process at least\n"+
+		"# every %s. All processes of an app need the same job label.\n", promDuration(min(max(shortest/4, time.Second), time.Minute)))
+	if len(thresholds) == 0 {
+		text += "# There is no alert without a threshold: --above STREAM/RELEASE=VALUE or --below STREAM/RELEASE=VALUE adds one.\n"
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return err
+	}
+	e := yaml.NewEncoder(w)
+	e.SetIndent(2)
+	return e.Encode(f)
+}
+
+// known refuses thresholds for streams that there are not.
+func known(streams []*config.Stream, thresholds []Threshold) error {
+	names := map[string]bool{}
+	for _, s := range streams {
+		names[s.Name] = true
+	}
+	for _, t := range thresholds {
+		if !names[t.Stream] {
+			return fmt.Errorf("%s: there is no stream %q in the files", t, t.Stream)
+		}
+	}
+	return nil
+}
+
+// newest records one series from those of all replicas. A replica may be behind: the one with the newest window counts.
+// Replicas that show the same window show the same figure.
+func newest(stream, metric string) rule {
+	const series = "job, stream, group, release"
+	of, end := selector("louver_"+metric, stream), selector("louver_release_window_end_timestamp_seconds", stream)
+	expr := fmt.Sprintf("max by (%s) (%s)", series, end)
+	if of != end {
+		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n  (%s == on (%[1]s) group_left () max by (%[1]s) (%[3]s))\n)", series, of, end)
+	}
+	return rule{Record: "louver:" + metric + ":newest", Expr: expr, Labels: map[string]string{"stream": stream}}
+}
+
+func selector(metric, stream string) string {
+	return fmt.Sprintf("%s{stream=%s}", metric, strconv.Quote(stream))
+}
+
+// alert makes the rule of a threshold.
+func alert(s *config.Stream, t Threshold) (rule, error) {
+	r, err := release(s, t)
+	if err != nil {
+		return rule{}, err
+	}
+	b, ok, err := bandOf(s, r)
+	if err != nil {
+		return rule{}, fmt.Errorf("%s: %w", t, err)
+	}
+	if !ok {
+		return rule{}, fmt.Errorf("%s: nothing public bounds the error of this %s, so its noise cannot be told from news; want a figure that has a band: a count, a mean, a sum, "+
+			"a quantile with an interval, or an adaptive quantile in a stream that also counts its users", t, r.Query.Statistic)
+	}
+	if err := reachable(s, r, t, b); err != nil {
+		return rule{}, err
+	}
+	perMonth := math.Floor(month / float64(s.Window.Every))
+	k := t.Windows
+	if k == 0 {
+		k = wait(b, len(s.Groups), perMonth)
+	}
+	alarms := float64(len(s.Groups)) * falseAlarms(b.known, b.miss, k, perMonth)
+	end, sign := "low", ">"
+	if t.Below {
+		end, sign = "high", "<"
+	}
+	of := fmt.Sprintf("stream=%s, release=%s", strconv.Quote(s.Name), strconv.Quote(t.Release))
+	expr := fmt.Sprintf("louver:release_%s:newest{%s} %s %s", end, of, sign, t.Value)
+	var holds time.Duration
+	if k > 1 {
+		// Half a window more than the k−1 from the first figure to the last, as figures come a little early or late. After a
+		// pause, many windows may be published at once: only windows that were seen count.
+		holds = time.Duration(k)*s.Window.Every - s.Window.Every/2
+		expr += fmt.Sprintf("\nand changes(louver:release_window_end_timestamp_seconds:newest{%s}[%s]) >= %d", of, promDuration(holds), k-1)
+	}
+	windows := "1 window"
+	if k > 1 {
+		windows = fmt.Sprintf("%d windows in a row", k)
+	}
+	return rule{
+		Alert: "LouverFigure" + strings.ToUpper(t.side()[:1]) + t.side()[1:], Expr: expr, For: promDuration(holds),
+		Labels: map[string]string{"severity": "warning", "stream": s.Name, "release": t.Release},
+		Annotations: map[string]string{
+			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is %s %s", t.Release, s.Name, t.side(), withUnit(t.Value, s, r)),
+			"description": fmt.Sprintf("The whole band of the figure has been %s %s for %s. Its nearest end is now {{ $value }}. %s",
+				t.side(), withUnit(t.Value, s, r), windows, chance(b, alarms, len(s.Groups))),
+			"false_alarms_30d": count(alarms),
+		},
+	}, nil
+}
+
+// release finds the release of a threshold.
+func release(s *config.Stream, t Threshold) (config.Release, error) {
+	var names []string
+	for _, r := range s.Releases {
+		for _, name := range r.Names() {
+			if name == t.Release {
+				return r, nil
+			}
+			names = append(names, name)
+		}
+	}
+	return config.Release{}, fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release, strings.Join(names, ", "))
+}
+
+// reachable refuses thresholds that no band can be beyond.
+func reachable(s *config.Stream, r config.Release, t Threshold, b band) error {
+	if r.Mechanism.Counts() {
+		if at := t.Value.InexactFloat64(); t.Below && at <= b.reach {
+			return fmt.Errorf("%s: this count is off by up to %v users, so its band is never below %s; want more than %[2]v", t, b.reach, t.Value)
+		} else if !t.Below && at < 0 {
+			return fmt.Errorf("%s: a count is never below 0; want 0 or more", t)
+		}
+		return nil
+	}
+	if r.Query.Statistic == "sum" {
+		return nil
+	}
+	lower, upper := s.Grid.Lower(), s.Grid.Upper()
+	if t.Value.LessThanOrEqual(lower) && t.Below || t.Value.GreaterThanOrEqual(upper) && !t.Below || t.Value.LessThan(lower) || t.Value.GreaterThan(upper) {
+		return fmt.Errorf("%s: values lie within the bounds of the stream, %s to %s; want a threshold between them", t, lower, upper)
+	}
+	return nil
+}
+
+// chance says in words how often noise alone raises an alarm.
+func chance(b band, alarms float64, groups int) string {
+	together := ""
+	if groups > 1 {
+		together = fmt.Sprintf(" in all %d groups together", groups)
+	}
+	switch b.known {
+	case exactly:
+		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm about %s times in 30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
+	case atMost:
+		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm at most %s times in 30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
+	}
+	return fmt.Sprintf("If the truth stays exactly at the threshold and the band keeps its level, it raises this alarm falsely at most %s times in 30 days%s; further away, less often. This goes by %s. "+
+		"No law of the noise alone says how often it misses; a release with an interval has one.", count(alarms), together, b.basis)
+}
+
+// count writes a number of alarms with two digits.
+func count(x float64) string {
+	switch {
+	case x >= 10:
+		return strconv.FormatFloat(math.Ceil(x), 'f', 0, 64)
+	case x < 0.001:
+		return "0.001"
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
+}
+
+func withUnit(v decimal.Decimal, s *config.Stream, r config.Release) string {
+	unit := s.Unit
+	if r.Mechanism.Counts() {
+		unit = "users"
+	}
+	return strings.TrimSpace(v.String() + " " + unit)
+}
+
+// promDuration writes a duration as Prometheus reads it; "" for 0.
+func promDuration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return model.Duration(d).String()
+}

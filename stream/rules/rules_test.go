@@ -1,0 +1,150 @@
+package rules
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+)
+
+const streams = `
+version: 1
+streams:
+  - name: web
+    input: {topic: web.events, user: u, value: ms, time: t, group: region}
+    unit: ms
+    groups: [eu, us]
+    bounds: {lower: 0, upper: 1000, step: 1}
+    window: {size: 10m, grace: 10s, start: now}
+    contribution: last
+    releases:
+      - {name: p50, statistic: median, epsilon: 0.05}
+      - {name: p95, statistic: quantile, p: 0.95, epsilon: 0.1}
+      - {name: sure, statistic: median, epsilon: 0.1, interval: 0.9}
+      - {name: tail, statistic: quantiles, p: [0.9, 0.99], epsilon: 0.1}
+      - {name: avg, statistic: mean, epsilon: 0.1}
+      - {name: total, statistic: sum, epsilon: 0.1}
+      - {name: core, statistic: trimmed_mean, trim: 0.1, epsilon: 0.1}
+      - {name: users, statistic: count, epsilon: 0.02}
+    output: {topic: web.private}
+    budget: {epsilon: 200, per: 24h}
+  - name: alone
+    input: {topic: alone.events, user: u, value: ms, time: t}
+    bounds: {lower: 0, upper: 1000, step: 1}
+    window: {size: 10m, grace: 10s, start: now}
+    contribution: last
+    releases:
+      - {name: p50, statistic: median, epsilon: 0.05}
+    output: {topic: alone.private}
+    budget: {epsilon: 200, per: 24h}
+`
+
+func parsed(t *testing.T) []*config.Stream {
+	t.Helper()
+	f, err := config.Parse("streams.yaml", []byte(streams), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Streams
+}
+
+func above(stream, release, value string, windows int) Threshold {
+	return Threshold{Stream: stream, Release: release, Value: decimal.RequireFromString(value), Windows: windows}
+}
+
+func below(stream, release, value string, windows int) Threshold {
+	t := above(stream, release, value, windows)
+	t.Below = true
+	return t
+}
+
+// What an alert says of its false alarms follows from the figure's noise.
+func TestWhatIsKnownOfABand(t *testing.T) {
+	for _, c := range []struct {
+		threshold Threshold
+		want      string
+	}{
+		// q = e^{−0.02·151}/(1+e^{−0.02}) = 0.02465; two groups of 4320 windows: 0.126 alarms of three in a row.
+		{above("web", "users", "500", 0), "for 3 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm about 0.13 times in 30 days in all 2 groups together"},
+		{below("web", "users", "500", 1), "for 1 window. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm about 208 times in 30 days"},
+		// (1−0.9)/2 on each side: 2·4317·0.05⁴ = 0.054.
+		{above("web", "sure", "500", 0), "for 4 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm at most 0.054 times"},
+		{above("web", "avg", "500", 0), "the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
+		{below("web", "total", "50000", 0), "the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
+		// 2·4320·0.05/3.
+		{above("web", "p50", "500", 0), "falsely at most 144 times in 30 days in all 2 groups together; further away, less often. This goes by the 90 % band"},
+		{above("web", "p95", "500", 0), "absent, and the alert silent, for fewer than about 2000 users"},
+	} {
+		var b strings.Builder
+		if err := Write(&b, parsed(t), []Threshold{c.threshold}); err != nil {
+			t.Errorf("%s: %v", c.threshold, err)
+		} else if !strings.Contains(b.String(), c.want) {
+			t.Errorf("%s: %q is not in\n%s", c.threshold, c.want, b.String())
+		}
+	}
+}
+
+func TestThresholdsThatCannotBeWatched(t *testing.T) {
+	for _, c := range []struct {
+		threshold Threshold
+		want      string
+	}{
+		{above("shop", "p50", "500", 0), `--above shop/p50=500: there is no stream "shop" in the files`},
+		{above("web", "p99", "500", 0), `--above web/p99=500: stream web has no release "p99"; it has p50, p95, sure, tail.p90, tail.p99, avg, total, core, users`},
+		{above("web", "tail.p90", "500", 0), "--above web/tail.p90=500: nothing public bounds the error of this quantiles"},
+		{above("web", "core", "500", 0), "--above web/core=500: nothing public bounds the error of this trimmed_mean"},
+		{above("alone", "p50", "500", 0), "--above alone/p50=500: nothing public bounds the error of this median"},
+		{above("web", "p50", "1000", 0), "--above web/p50=1000: values lie within the bounds of the stream, 0 to 1000; want a threshold between them"},
+		{below("web", "p50", "0", 0), "--below web/p50=0: values lie within the bounds of the stream"},
+		{below("web", "users", "150", 0), "--below web/users=150: this count is off by up to 150 users, so its band is never below 150; want more than 150"},
+		{above("web", "users", "-1", 0), "--above web/users=-1: a count is never below 0; want 0 or more"},
+	} {
+		var b strings.Builder
+		if err := Write(&b, parsed(t), []Threshold{c.threshold}); err == nil || !strings.HasPrefix(err.Error(), c.want) || b.Len() > 0 {
+			t.Errorf("%s: %v, want %q; written: %q", c.threshold, err, c.want, b.String())
+		}
+	}
+}
+
+// promtool runs Prometheus' own checks on files.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed; Debian's package prometheus has it")
+	}
+	if out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// Prometheus evaluates the rules: see testdata/rules_test.yaml for the cases.
+func TestRulesInPrometheus(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "rules.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	thresholds := []Threshold{above("web", "users", "500", 2), below("web", "users", "400", 2), above("web", "p50", "500", 1), above("web", "total", "5000000", 0), above("web", "avg", "10.5", 0)}
+	if err := Write(f, parsed(t), thresholds); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "check", "rules", "--lint-fatal", f.Name())
+	cases, err := os.ReadFile(filepath.Join("testdata", "rules_test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "rules_test.yaml")
+	if err := os.WriteFile(path, cases, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "test", "rules", path)
+}

@@ -1,0 +1,35 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// answer sends a body with its ETag, or says that the client has it already.
+func answer(w http.ResponseWriter, r *http.Request, contentType string, body []byte) {
+	h := w.Header()
+	sum := sha256.Sum256(body)
+	h.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:12])+`"`)
+	h.Set("Content-Type", contentType)
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-cache") // keep it, and ask each time whether it is still right
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+// answerJSON sends a value as JSON.
+func answerJSON(w http.ResponseWriter, r *http.Request, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("%s: %w", r.URL.Path, err)
+	}
+	answer(w, r, "application/json", b.Bytes())
+	return nil
+}

@@ -1,0 +1,87 @@
+package web
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/outputs"
+)
+
+const csvType = "text/csv"
+
+// columns are those of CSV, in order: the fields of a record. Of the fields that are objects there is a column for each part.
+var columns = []string{"stream", "group", "release", "window_start", "window_end", "value", "unit", "status", "reason", "quality", "incomplete",
+	"statistic", "p", "mechanism", "epsilon", "delta", "error_95", "rank_error_95", "users", "p_low", "p_high",
+	"interval_level", "interval_low", "interval_high", "smoothed", "smoothed_low", "smoothed_high", "clip_low", "clip_high",
+	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at", "id"}
+
+// fieldNames are the names of the fields of a record in JSON.
+var fieldNames = func() (names []string) {
+	for f := range reflect.TypeFor[outputs.Record]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}()
+
+// writeCSV writes records with a header. fields are some of the columns; empty: all.
+func writeCSV(found []*figure, fields []string) ([]byte, error) {
+	if len(fields) == 0 {
+		fields = columns
+	}
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	_ = w.Write(fields) // to memory, as below
+	row := make([]string, len(fields))
+	for _, f := range found {
+		r, err := f.decode()
+		if err != nil {
+			return nil, err
+		}
+		cells := cellsOf(r)
+		for i, name := range fields {
+			row[i] = cells[slices.Index(columns, name)]
+		}
+		_ = w.Write(row)
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// cellsOf is a record in the order of columns. What a record does not have is empty.
+func cellsOf(r outputs.Record) []string {
+	cells := []string{r.Stream, r.Group, r.Release, clock(r.WindowStart), clock(r.WindowEnd), cell(r.Value), r.Unit, r.Status, cell(r.Reason),
+		string(r.Quality), strconv.FormatBool(r.Incomplete), r.Statistic, cell(r.P), r.Mechanism, r.Epsilon.String(), r.Delta.String(),
+		cell(r.Error95), cell(r.RankError95), cell(r.Users), cell(r.PLow), cell(r.PHigh)}
+	var interval [3]string
+	if n := r.Interval; n != nil {
+		interval = [3]string{n.Level.String(), n.Low.String(), n.High.String()}
+	}
+	var smoothed [3]string
+	if s := r.Smoothed; s != nil {
+		smoothed = [3]string{s.Value.String(), cell(s.Low), cell(s.High)}
+	}
+	var clip [2]json.Number
+	if r.Clip != nil {
+		clip = *r.Clip
+	}
+	cells = append(append(cells, interval[:]...), smoothed[:]...)
+	return append(cells, clip[0].String(), clip[1].String(), cell(r.StreamSpent), r.Budget, cell(r.BudgetSpent), r.BudgetLimit.String(),
+		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID)
+}
+
+func cell[T any](v *T) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(*v)
+}
+
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

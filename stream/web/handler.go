@@ -1,0 +1,107 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// Config says what is served.
+type Config struct {
+	Store *Store
+	// Streams are the definitions in the streams files; nil: what the records say is all that is known.
+	Streams []*config.Stream
+	// Demo, if not nil, gives what a demo knows beyond the figures, because nobody is behind them: the answer of api/v1/demo.
+	Demo func() any
+}
+
+// handler answers requests. It is safe for concurrent use.
+type handler struct {
+	Config
+	mux     *http.ServeMux
+	clients atomic.Int64 // live ones
+	now     func() time.Time
+	reports reports
+}
+
+// New makes the handler of the page and of the API, whose paths begin with /api/v1/.
+func New(c Config) http.Handler { return newHandler(c, time.Now) }
+
+func newHandler(c Config, now func() time.Time) http.Handler {
+	h := &handler{Config: c, mux: http.NewServeMux(), now: now}
+	for path, f := range h.endpoints() {
+		h.mux.Handle("GET /api/v1/"+path, gzhttp.GzipHandler(patient(answering(f))))
+	}
+	h.mux.Handle("GET /api/v1/releases/live", answering(h.live)) // not compressed: each event goes out at once
+	h.mux.Handle("/", answering(h.nothing))
+	h.pages()
+	return protected(h.mux)
+}
+
+// endpoints are those below /api/v1/ whose answers end.
+func (h *handler) endpoints() map[string]func(http.ResponseWriter, *http.Request) error {
+	return map[string]func(http.ResponseWriter, *http.Request) error{
+		"streams":         h.streams,
+		"releases":        h.releases,
+		"releases/latest": h.newest,
+		"budget":          h.budget,
+		"compare":         h.compare,
+		"statement":       h.statements,
+		"demo":            h.demo,
+		"openapi.json":    h.openAPI,
+	}
+}
+
+// demo answers with what a demo knows beyond the figures.
+func (h *handler) demo(w http.ResponseWriter, r *http.Request) error {
+	if h.Demo == nil {
+		return &problem{http.StatusNotFound, "this is no demo: nobody knows the truth without noise"}
+	}
+	return answerJSON(w, r, h.Demo())
+}
+
+// nothing answers what no other handler does.
+func (h *handler) nothing(w http.ResponseWriter, r *http.Request) error {
+	get := r.Clone(r.Context())
+	get.Method = http.MethodGet
+	if _, pattern := h.mux.Handler(get); pattern != "/" {
+		w.Header().Set("Allow", "GET, HEAD")
+		return &problem{http.StatusMethodNotAllowed, fmt.Sprintf("%s %s; want GET: nothing can be changed here", r.Method, r.URL.Path)}
+	}
+	if !strings.HasPrefix(r.URL.Path, "/api/") {
+		return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; the page is at /", r.URL.Path)}
+	}
+	return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; louver schema openapi describes what there is", r.URL.Path)}
+}
+
+// patient ends a connection whose client takes the answer too slowly.
+func patient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * blocked)) // not every ResponseWriter can
+		next.ServeHTTP(w, r)
+	})
+}
+
+// policy lets the page use what this address serves, and nothing else: no inline script, no eval, no other host.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// protected sets the headers that browsers keep to.
+func protected(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+		next.ServeHTTP(w, r)
+	})
+}

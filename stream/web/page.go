@@ -1,0 +1,52 @@
+package web
+
+import (
+	"embed"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+
+	"github.com/klauspost/compress/gzhttp"
+)
+
+//go:embed page
+var page embed.FS
+
+// pages adds the files of the page; index.html is at /.
+func (h *handler) pages() {
+	_ = fs.WalkDir(page, "page", func(name string, d fs.DirEntry, err error) error { // what is embedded can be read
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := page.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		at := name[len("page"):]
+		if at == "/index.html" {
+			at = "/{$}"
+		}
+		h.mux.Handle("GET "+at, gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer(w, r, contentType(name), body)
+		})))
+		return nil
+	})
+}
+
+// contentType does not depend on what the system knows of file names.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	case ".txt", ".md", "":
+		return "text/plain; charset=utf-8"
+	}
+	return mime.TypeByExtension(path.Ext(name))
+}

@@ -1,0 +1,63 @@
+// The HTTP API. Addresses are relative: there may be a base path.
+
+let ahead = 0; // milliseconds by which the server's clock is ahead of ours
+
+/** The server's time, in seconds since 1970: ages do not depend on the reader's clock. */
+export const now = () => (Date.now() + ahead) / 1000;
+
+/** The fields of a record that the page uses. */
+const fields = "id,stream,group,release,window_start,window_end,incomplete,statistic,p,unit,value,status,reason,epsilon,error_95,quality,p_low,p_high,interval,smoothed";
+
+/** An answer that is no figure: `message` is a sentence for people. */
+export class Refusal extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * Asks for api/v1/PATH.
+ * @param {string} path
+ * @param {Object<string, string|number|undefined>} [query]
+ */
+export async function ask(path, query = {}) {
+  const address = `api/v1/${path}${parameters(query)}`;
+  let answer;
+  try {
+    answer = await fetch(address);
+  } catch {
+    throw new Refusal(0, "The server cannot be reached.");
+  }
+  const date = Date.parse(answer.headers.get("Date") ?? "");
+  if (Number.isFinite(date)) ahead = date + 500 - Date.now(); // the header has whole seconds
+  const type = answer.headers.get("Content-Type") ?? "";
+  if (!type.includes("json")) {
+    throw new Refusal(answer.status, `${new URL(address, location.href)} is not Louver's API (status ${answer.status}). Behind a proxy, open the page under LOUVER_HTTP_BASE_PATH, with a / at the end.`);
+  }
+  const body = await answer.json();
+  if (!answer.ok) throw new Refusal(answer.status, body.detail ?? body.title ?? `Status ${answer.status}.`);
+  return body;
+}
+
+/** The part of an address behind the path. */
+export function parameters(query) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
+/**
+ * Asks for records, page after page.
+ * @param {Object} query as api/v1/releases takes it
+ * @param {(records: Object[]) => void} take gets each page
+ * @param {AbortSignal} [until]
+ */
+export async function releases(query, take, until) {
+  let cursor;
+  do {
+    const page = await ask("releases", { ...query, fields, limit: 10000, cursor });
+    if (until?.aborted) return;
+    take(page.releases);
+    cursor = page.next ?? undefined;
+  } while (cursor);
+}

@@ -1,0 +1,263 @@
+// The detail view: one group of a stream, large, with a table of its windows.
+
+import { parameters, releases } from "./api.js";
+import { Comparison } from "./compare.js";
+import { h, say } from "./dom.js";
+import { counts } from "./figures.js";
+import { clock, groupText, span, utc } from "./format.js";
+import { axisOf, from } from "./lines.js";
+import { Plot } from "./plot.js";
+import { choices, query, stretch } from "./range.js";
+import { Readout } from "./readout.js";
+import { detailAddress } from "./router.js";
+import { everyOf, needs } from "./streams.js";
+import { Table } from "./table.js";
+
+/**
+ * A window and the figures that are shown of it.
+ * @typedef {{start: number, end: number, figures: import("./figures.js").Figure[]}} Window
+ */
+
+export class Detail {
+  #app;
+  #route = {};
+  #loading = null;
+  /** @type {Window[]} */
+  #windows = [];
+  #cursor = null; // the end of the window below the cursor; null: the newest
+  #title = h("h1", {});
+  #need = h("span", { class: "pill" });
+  #about = h("p", { class: "about" });
+  #groups = h("nav", { class: "choice", "aria-label": "Groups" });
+  #releases = h("nav", { class: "choice", "aria-label": "Releases" });
+  #ranges = h("nav", { class: "choice", "aria-label": "Range" });
+  #csv = h("a", { class: "button", download: true }, "CSV");
+  #problem = h("p", { class: "trouble", hidden: true });
+  #values = h("div", { class: "plot large", role: "img" });
+  #counts = h("div", { class: "plot counts", role: "img" });
+  #body = h("div", {});
+  #view = h("div", { class: "detail waiting" }); // unseen, but with its room taken, until there is something to show
+  #plots;
+  #readout = new Readout();
+  #comparison = new Comparison();
+  #table = new Table((window) => this.#pick(window));
+
+  constructor(app, main) {
+    this.#app = app;
+    this.#body.append(
+      h("div", { class: "bar" }, this.#releases, this.#ranges, this.#csv),
+      h("div", { class: "panel" }, this.#readout.element, this.#values, this.#counts),
+      this.#comparison.element, this.#table.element);
+    this.#view.append(h("div", { class: "head" }, this.#title, this.#need), this.#about, this.#groups, this.#problem, this.#body);
+    main.replaceChildren(this.#view);
+    const on = {
+      hover: (at) => this.#hover(at),
+      pick: (at) => this.#pick(this.#windowAt(at)),
+      range: (start, end) => { location.hash = this.#address({ from: utc(Math.floor(start)), to: utc(Math.ceil(end)) }); },
+    };
+    this.#plots = [new Plot(this.#values, on), new Plot(this.#counts, on)];
+  }
+
+  /** Shows what an address asks for. */
+  go(route) {
+    const other = route.stream !== this.#route.stream || route.group !== this.#route.group;
+    this.#route = route;
+    if (other) {
+      this.#comparison.clear();
+      this.#cursor = null;
+    }
+    this.#app.figures.holds = (figure) => figure.stream === this.#route.stream && figure.group === this.#group;
+    this.#app.figures.trim();
+    if (this.#app.loaded) this.load();
+  }
+
+  get #stream() {
+    return this.#app.streams.find((s) => s.stream === this.#route.stream);
+  }
+
+  get #group() {
+    return this.#route.group ?? this.#stream?.groups[0] ?? "";
+  }
+
+  #address(range, release = this.#route.release, group = this.#group) {
+    return detailAddress(this.#route.stream, group, release, range);
+  }
+
+  get #range() {
+    return { from: this.#route.from, to: this.#route.to };
+  }
+
+  #query() {
+    return { stream: this.#route.stream, group: this.#group, ...query(this.#route) };
+  }
+
+  /** Loads the range. */
+  async load() {
+    this.#loading?.abort();
+    const loading = this.#loading = new AbortController();
+    let problem = "";
+    try {
+      await releases(this.#query(), (records) => {
+        this.#app.figures.merge(records);
+        this.update();
+      }, loading.signal);
+    } catch (error) {
+      problem = error.message;
+    }
+    if (loading.signal.aborted) return;
+    this.#view.classList.remove("waiting");
+    this.#problem.hidden = problem === "";
+    say(this.#problem, problem);
+  }
+
+  update() {
+    this.#view.classList.remove("waiting");
+    const stream = this.#stream, group = this.#group;
+    const found = stream !== undefined && stream.groups.includes(group);
+    this.#body.hidden = !found;
+    this.#head(stream, group);
+    if (!found) return;
+    this.#choose(stream);
+    const every = everyOf(stream);
+    const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: color % 6, every, figures: this.#app.figures.of(stream.stream, group, r.release) }))
+      .filter((line) => !this.#route.release || line.name === this.#route.release);
+    const newest = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0));
+    const oldest = Math.min(...lines.map((line) => line.figures[0]?.start ?? newest));
+    const [start, end] = stretch(this.#route, oldest, newest, every);
+    this.#windows = windowsOf(lines, start, end);
+    this.#draw(this.#plots[0], this.#values, lines.filter((line) => !counts(line.statistic)), start, end);
+    this.#draw(this.#plots[1], this.#counts, lines.filter((line) => counts(line.statistic)), start, end);
+    this.#readout.show(lines, this.#window, this.#app.truth, this.#cursor !== null);
+    this.#table.show(lines, this.#windows, this.#comparison.picked);
+  }
+
+  tick() {
+    this.#sayNeed(this.#stream);
+  }
+
+  redraw() {
+    for (const plot of this.#plots) plot.redraw();
+  }
+
+  remove() {
+    this.#loading?.abort();
+    for (const plot of this.#plots) plot.remove();
+    this.#app.figures.holds = () => false;
+    this.#app.figures.trim();
+  }
+
+  /** Arrows go from window to window; Enter picks one. */
+  key(event) {
+    const n = this.#windows.length;
+    if (n === 0) return false;
+    if (event.key === "Enter") {
+      if (event.target.closest?.("a, button, summary")) return false;
+      this.#pick(this.#window);
+      return true;
+    }
+    const at = this.#windows.indexOf(this.#window);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: n - 1 }[event.key];
+    if (to === undefined) return false;
+    const { start, end } = this.#windows[Math.min(n - 1, Math.max(0, to))];
+    this.#cursor = end;
+    for (const plot of this.#plots) plot.point((Math.max(start, end - everyOf(this.#stream)) + end) / 2);
+    this.update();
+    return true;
+  }
+
+  /** Undoes what was picked; false if nothing was. */
+  back() {
+    if (this.#comparison.picked.length === 0 && this.#cursor === null) return false;
+    this.#comparison.clear();
+    this.#cursor = null;
+    for (const plot of this.#plots) plot.point(null);
+    this.update();
+    return true;
+  }
+
+  /** The window below the cursor, or the newest one. */
+  get #window() {
+    return this.#windows.find((window) => window.end === this.#cursor) ?? this.#windows.at(-1);
+  }
+
+  #windowAt(at) {
+    return this.#windows.find((window) => window.end > at) ?? this.#windows.at(-1);
+  }
+
+  #hover(at) {
+    const cursor = at === null ? null : this.#windowAt(at)?.end ?? null;
+    if (cursor === this.#cursor) return;
+    this.#cursor = cursor;
+    this.#readout.show(this.#plots.flatMap((plot) => plot.lines), this.#window, this.#app.truth, cursor !== null);
+  }
+
+  #pick(window) {
+    if (!window) return;
+    this.#comparison.pick(window);
+    this.update();
+  }
+
+  #draw(plot, host, lines, start, end) {
+    host.hidden = lines.length === 0;
+    host.classList.toggle("alone", this.#route.release !== undefined);
+    host.setAttribute("aria-label", `${lines.map((line) => line.name).join(", ")} from ${clock(start)} to ${clock(end)}. The table below has the values.`);
+    const every = everyOf(this.#stream);
+    const picked = this.#comparison.picked.map((window) => [Math.max(window.start, window.end - every), window.end]);
+    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth.extras(), picked });
+  }
+
+  #head(stream, group) {
+    this.#title.replaceChildren(this.#route.stream, ...(group === "" ? [] : [h("span", { class: "quiet" }, " / "), groupText(group)]));
+    this.#need.hidden = !stream;
+    if (!stream) {
+      say(this.#about, `There is no stream “${this.#route.stream}”. Press Esc to see all streams.`);
+      this.#groups.replaceChildren();
+      return;
+    }
+    const bounds = stream.bounds ? `values from ${stream.bounds.lower} to ${stream.bounds.upper} ${stream.unit}` : "";
+    const about = [stream.description, `a window every ${span(everyOf(stream))}`, bounds].filter(Boolean).join(" · ");
+    say(this.#about, stream.groups.includes(group) ? about : `There is no group “${group}”. Choose one of these:`);
+    this.#groups.hidden = stream.groups.length < 2 && stream.groups.includes(group);
+    links(this.#groups, stream.groups.map((g) => [groupText(g), this.#address(this.#range, this.#route.release, g), g === group]));
+    this.#sayNeed(stream);
+  }
+
+  #sayNeed(stream) {
+    if (!stream) return;
+    const need = needs(stream, this.#app.figures);
+    this.#need.className = `pill ${need.kind}`;
+    say(this.#need, need.text);
+  }
+
+  #choose(stream) {
+    const { release } = this.#route;
+    const names = stream.releases.map((r) => r.release);
+    this.#releases.hidden = names.length < 2;
+    links(this.#releases, [["all figures", detailAddress(stream.stream, this.#group, undefined, this.#range), release === undefined],
+      ...names.map((name) => [name, this.#address(this.#range, name), name === release])]);
+    links(this.#ranges, choices.map(([name, range]) => [name, this.#address({ from: range }), this.#route.from === range && !this.#route.to]));
+    this.#csv.href = `api/v1/releases${parameters({ ...this.#query(), release, format: "csv" })}`;
+  }
+}
+
+/** Fills a bar with links; [text, address, whether it is the one shown]. */
+function links(bar, wanted) {
+  const same = JSON.stringify(wanted);
+  if (bar.dataset.links === same) return;
+  bar.dataset.links = same;
+  bar.replaceChildren(...wanted.map(([text, address, here]) => h("a", { class: "button", href: address, "aria-current": here ? "true" : undefined }, text)));
+}
+
+/** @returns {Window[]} oldest first */
+function windowsOf(lines, start, end) {
+  const windows = new Map();
+  for (const line of lines) {
+    for (const figure of line.figures) {
+      if (figure.end <= start || from(line, figure) >= end) continue;
+      const key = `${figure.start}–${figure.end}`;
+      if (!windows.has(key)) windows.set(key, { start: figure.start, end: figure.end, figures: [] });
+      windows.get(key).figures.push(figure);
+    }
+  }
+  return [...windows.values()].sort((a, b) => a.end - b.end || a.start - b.start);
+}

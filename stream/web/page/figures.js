@@ -1,0 +1,127 @@
+// The figures that the page has in memory.
+
+/**
+ * A record as api/v1/releases has it, with its window in seconds since 1970.
+ * @typedef {Object} Figure
+ * @property {string} id
+ * @property {string} stream
+ * @property {string} group
+ * @property {string} release
+ * @property {number} start
+ * @property {number} end
+ * @property {boolean} [incomplete]
+ * @property {string} statistic
+ * @property {number|null} p
+ * @property {string} unit
+ * @property {number|null} value
+ * @property {"ok"|"withheld"} status
+ * @property {string|null} reason
+ * @property {number} epsilon
+ * @property {number|null} error_95
+ * @property {"useful"|"rough"|"noise"|null} quality
+ * @property {number|null} p_low
+ * @property {number|null} p_high
+ * @property {{level: number, low: number, high: number}|null} interval
+ * @property {{value: number, low: number|null, high: number|null}|null} smoothed
+ */
+
+const unused = ["schema", "window_start", "window_end", "due_at", "delta", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left",
+  "stream_epsilon_spent", "mechanism", "rank_error_95", "users", "clip"];
+
+/** How many windows of a series are kept, unless a view holds more. */
+export const kept = 60;
+
+export class Figures {
+  #series = new Map();
+  /** Says of which streams and groups all windows are kept. */
+  holds = () => false;
+
+  /**
+   * Takes records in. One with the same id replaces the one before.
+   * @returns {Figure[]} those that are new or changed
+   */
+  merge(records) {
+    const changed = [];
+    const grown = new Set();
+    for (const record of records) {
+      const figure = { ...record, start: Date.parse(record.window_start) / 1000, end: Date.parse(record.window_end) / 1000 };
+      for (const name of unused) delete figure[name];
+      const key = keyOf(figure.stream, figure.group, figure.release);
+      if (!this.#series.has(key)) this.#series.set(key, []);
+      const series = this.#series.get(key);
+      if (insert(series, figure)) changed.push(figure);
+      grown.add(series);
+    }
+    for (const series of grown) this.#trim(series);
+    return changed;
+  }
+
+  /** @returns {Figure[]} the windows of a series, oldest first */
+  of(stream, group, release) {
+    return this.#series.get(keyOf(stream, group, release)) ?? [];
+  }
+
+  /** @returns {Figure|undefined} */
+  newest(stream, group, release) {
+    return this.of(stream, group, release).at(-1);
+  }
+
+  /** Drops the windows that no view holds any more. */
+  trim() {
+    for (const series of this.#series.values()) this.#trim(series);
+  }
+
+  /** Drops all. */
+  clear() {
+    this.#series.clear();
+  }
+
+  #trim(series) {
+    if (series.length > kept && !this.holds(series[0])) series.splice(0, series.length - kept);
+  }
+}
+
+const keyOf = (stream, group, release) => `${stream}/${group}/${release}`;
+
+/** Puts a figure in its place; false if it is there already. */
+function insert(series, figure) {
+  let low = 0, high = series.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (order(series[middle], figure) < 0) low = middle + 1;
+    else high = middle;
+  }
+  if (series[low]?.id === figure.id) {
+    const same = JSON.stringify(series[low]) === JSON.stringify(figure);
+    series[low] = figure;
+    return !same;
+  }
+  series.splice(low, 0, figure);
+  return true;
+}
+
+const order = (a, b) => a.end - b.end || a.start - b.start;
+
+/**
+ * The interval that the truth lies in, in the value's unit, and how that is known; null where nothing public bounds it.
+ * @param {Figure} figure
+ * @returns {{low: number, high: number, what: string}|null}
+ */
+export function band(figure) {
+  if (figure.status !== "ok") return null;
+  const { interval, smoothed, value, error_95: error } = figure;
+  if (interval) return { low: interval.low, high: interval.high, what: `interval, ${percent(interval.level)}` };
+  if (error !== null) {
+    const low = figure.unit === "users" ? Math.max(0, value - error) : value - error;
+    return { low, high: value + error, what: "noise, 95 %" };
+  }
+  if (smoothed && smoothed.low !== null && smoothed.high !== null) {
+    return { low: smoothed.low, high: smoothed.high, what: "estimate from this and earlier windows, 90 %" };
+  }
+  return null;
+}
+
+const percent = (level) => `${+(100 * level).toFixed(1)} %`;
+
+/** Counts of users have an axis of their own. */
+export const counts = (statistic) => statistic === "count" || statistic === "outside";

@@ -1,0 +1,133 @@
+// Numbers, times and words as people read them.
+
+/**
+ * The place of the last digit that an error of that size allows: 1 for tens, 0 for units, −1 for tenths. One digit of the
+ * error is shown, two if it begins with 1 or 2.
+ */
+function placeOf(error) {
+  const place = Math.floor(Math.log10(error) + 1e-9);
+  return error / 10 ** place < 3 - 1e-9 ? place - 1 : place;
+}
+
+const formats = new Map();
+
+function decimal(value, place) {
+  const digits = Math.min(12, Math.max(0, -place));
+  if (!formats.has(digits)) formats.set(digits, new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  const unit = 10 ** Math.max(0, place);
+  return formats.get(digits).format(Math.round(value / unit) * unit).replace("-", "−");
+}
+
+/** A value with the digits that its error allows; without a known error, with four. */
+export function rounded(value, error) {
+  if (value === 0 && !error) return "0";
+  const place = error > 0 ? placeOf(error) : Math.floor(Math.log10(Math.abs(value))) - 3;
+  return error > 0 || Math.abs(value) < 1000 ? decimal(value, trimmed(value, place, error)) : decimal(value, 0);
+}
+
+/** Without an error, digits behind the point that are zeros are left out. */
+function trimmed(value, place, error) {
+  if (error > 0) return place;
+  while (place < 0 && Math.abs(value / 10 ** (place + 1) - Math.round(value / 10 ** (place + 1))) < 1e-9) place++;
+  return place;
+}
+
+/** An error, rounded up. */
+export function roundedUp(error) {
+  const place = placeOf(error);
+  const unit = 10 ** place;
+  return decimal(Math.ceil(error / unit - 1e-9) * unit, place);
+}
+
+/**
+ * A figure in words, short enough for a card.
+ * @param {import("./figures.js").Figure} figure
+ * @returns {{value: string, unit: string, error: string, exact: string}}
+ */
+export function figureText(figure) {
+  if (figure.status !== "ok") return { value: "withheld", unit: "", error: reasonText(figure.reason), exact: "" };
+  const { value, error_95: error, interval, p_low: low, p_high: high, smoothed } = figure;
+  const exact = `exactly ${value} ${figure.unit}`;
+  const unit = figure.unit;
+  if (interval) {
+    const half = (interval.high - interval.low) / 2;
+    return { value: rounded(value, half), unit, error: `${rounded(interval.low, half)}–${rounded(interval.high, half)}`, exact };
+  }
+  if (error !== null) return { value: rounded(value, error), unit, error: `± ${roundedUp(error)}`, exact };
+  const half = smoothed && smoothed.low !== null && smoothed.high !== null ? (smoothed.high - smoothed.low) / 2 : 0;
+  const between = low !== null && high !== null ? `p${place(low)}–p${place(high)}` : "no bound";
+  return { value: rounded(value, half), unit, error: between, exact };
+}
+
+const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
+
+/** What is known of a figure's error, as a sentence. */
+export function errorText(figure) {
+  if (figure.status !== "ok") return reasonText(figure.reason);
+  const { error_95: error, interval, p_low: low, p_high: high } = figure;
+  if (interval) return `between ${rounded(interval.low)} and ${rounded(interval.high)} ${figure.unit} (${+(100 * interval.level).toFixed(1)} %)`;
+  if (error !== null) return `± ${roundedUp(error)} ${figure.unit}`;
+  if (low !== null && high !== null) return `between percentiles ${place(low)} and ${place(high)}`;
+  return "nothing public bounds the error";
+}
+
+/** Why a figure is withheld. */
+export function reasonText(reason) {
+  return { budget_exhausted: "the budget is exhausted", too_few_users: "too few users" }[reason] ?? String(reason ?? "no reason is given");
+}
+
+export const qualityText = (quality) => ({ useful: "useful", rough: "rough", noise: "noise" }[quality] ?? "quality unknown");
+
+const date = (options) => new Intl.DateTimeFormat("en-GB", options);
+const seconds = date({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const minutes = date({ hour: "2-digit", minute: "2-digit" });
+const days = date({ day: "numeric", month: "short" });
+const zones = date({ timeZoneName: "short" });
+
+/** A time of day, with the day if it is not today's. `at` is in seconds since 1970. */
+export function clock(at, exact = at % 60 !== 0) {
+  const when = new Date(1000 * at);
+  const day = days.format(when);
+  const time = (exact ? seconds : minutes).format(when);
+  return day === days.format(new Date()) ? time : `${day} ${time}`;
+}
+
+/** Marks of a time axis whose steps are so many seconds wide. */
+export function mark(at, step) {
+  const when = new Date(1000 * at);
+  if (step >= 86400) return days.format(when);
+  const midnight = when.getHours() + when.getMinutes() + when.getSeconds() === 0;
+  return midnight ? days.format(when) : (step < 60 ? seconds : minutes).format(when);
+}
+
+/** From when to when a window goes; the day stands there once. */
+export function windowText({ start, end }) {
+  const exact = start % 60 !== 0 || end % 60 !== 0;
+  const [first, last] = [clock(start, exact), clock(end, exact)];
+  const day = days.format(new Date(1000 * end));
+  return `${first}–${first.startsWith(day) ? last.replace(day, "").trim() : last}`;
+}
+
+/** A time as programs write it. */
+export const utc = (at) => new Date(1000 * at).toISOString().replace(".000", "");
+
+/** The reader's time zone, such as "UTC+1". */
+export function zone() {
+  const name = zones.formatToParts(new Date()).find((part) => part.type === "timeZoneName")?.value ?? "";
+  return name.replace("GMT", "UTC");
+}
+
+/** How long something takes or is ago: "12 s", "5 min", "3 h", "2 d". */
+export function span(duration) {
+  const s = Math.max(0, Math.round(duration));
+  if (s < 120) return `${s} s`;
+  if (s < 7200) return `${Math.round(s / 60)} min`;
+  if (s < 172800) return `${Math.round(s / 3600)} h`;
+  return `${Math.round(s / 86400)} d`;
+}
+
+/** "1 stream", "2 streams". */
+export const several = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+
+/** The name of a group; a stream without groups has one without a name. */
+export const groupText = (group) => group === "" ? "all" : group;

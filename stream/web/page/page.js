@@ -1,0 +1,173 @@
+// The page: it loads what is known, listens to what comes, and shows the view that the address asks for.
+
+import { ask, now, releases } from "./api.js";
+import { Budget } from "./budget.js";
+import { Detail } from "./detail.js";
+import { say } from "./dom.js";
+import { Figures, kept } from "./figures.js";
+import { clock, several, span, utc, zone } from "./format.js";
+import { control } from "./keys.js";
+import { listen } from "./live.js";
+import { Overview } from "./overview.js";
+import { route } from "./router.js";
+import { needs, seconds } from "./streams.js";
+import { Truth } from "./truth.js";
+
+const element = (id) => document.getElementById(id);
+
+/** What all views know. */
+const app = {
+  figures: new Figures(),
+  streams: [],
+  reading: { ok: true, since: null },
+  truth: new Truth(),
+  find: "",
+  loaded: false,
+};
+
+const views = { overview: Overview, detail: Detail, budget: Budget };
+let view = null, shown = "";
+
+/** Shows the view that the address asks for. */
+function go() {
+  const to = route();
+  const Kind = views[to.view] ?? Overview;
+  if (!(view instanceof Kind)) {
+    view?.remove();
+    view = new Kind(app, element("main"));
+    for (const [id, name] of [["to-overview", "overview"], ["to-budget", "budget"]]) {
+      if (to.view === name) element(id).setAttribute("aria-current", "page");
+      else element(id).removeAttribute("aria-current");
+    }
+    if (shown !== "") {
+      window.scrollTo(0, 0);
+      element("main").focus({ preventScroll: true });
+    }
+    shown = to.view;
+  }
+  view.go?.(to);
+  if (app.loaded) view.update();
+}
+
+let asked = false;
+/** Updates the view before the next frame: many figures come at once. */
+function update() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => {
+    asked = false;
+    if (app.loaded) view.update();
+    state();
+  });
+}
+
+let failed = null; // why the figures could not be loaded
+let lost = false;
+
+/** Loads what the page shows: all of it at first, and after a connection was lost what may have been missed. */
+async function load() {
+  try {
+    await Promise.all([loadStreams(), releases({ last: kept }, (records) => app.figures.merge(records)), view.load?.()]);
+    failed = null;
+    lost = false;
+    app.loaded = true;
+  } catch (error) {
+    failed = error.message;
+  }
+  update();
+}
+
+async function loadStreams() {
+  const { streams, reading, demo } = await ask("streams");
+  app.streams = streams;
+  app.reading = reading;
+  element("truth-label").hidden = !demo;
+}
+
+let soon = null;
+/** Asks for the streams again, some time after a window came: when the next one is due has changed. */
+function refresh() {
+  soon ??= setTimeout(async () => {
+    soon = null;
+    try {
+      await Promise.all([loadStreams(), app.truth.shown ? app.truth.load() : null, view.refresh?.()]);
+      update();
+    } catch { /* the live connection says that the server is away */ }
+  }, 1000);
+}
+
+/** The header's line: how many streams, the newest window, and whether all is well. */
+function state() {
+  const newest = Math.max(...app.streams.map((s) => seconds(s.newest_window_end) ?? 0), 0);
+  const bad = app.streams.map((s) => needs(s, app.figures)).filter((n) => n.kind === "bad" || n.kind === "warn").length;
+  const parts = [];
+  if (app.loaded) {
+    parts.push(several(app.streams.length, "stream"));
+    if (newest > 0) parts.push(`newest window ended at ${clock(newest)}, ${span(now() - newest)} ago`);
+    if (app.streams.length > 0) parts.push(bad === 0 ? "nothing needs a look" : `${bad === 1 ? "1 needs" : `${bad} need`} a look`);
+    parts.push(`times in ${zone()}`);
+  }
+  if (parts.length > 0) say(element("state"), parts.join(" · "), newest > 0 ? utc(newest) : "");
+  let trouble = "";
+  if (failed) trouble = failed;
+  else if (lost) trouble = "The connection is lost. The page tries again by itself.";
+  else if (!app.reading.ok) trouble = `Kafka cannot be read${app.reading.since ? ` since ${clock(seconds(app.reading.since))}` : ""}.`;
+  if (trouble && newest > 0) trouble += ` The newest figures are those of ${clock(newest)}.`;
+  element("trouble").hidden = trouble === "";
+  say(element("trouble"), trouble);
+  announce(bad);
+}
+
+let announced = 0;
+/** Screen readers hear of changes of state, not of each window. */
+function announce(bad) {
+  if (!app.loaded || bad === announced) return;
+  announced = bad;
+  say(element("announce"), bad === 0 ? "Nothing needs a look any more." : `${several(bad, "stream")} ${bad === 1 ? "needs" : "need"} a look.`);
+}
+
+control({
+  key: (event) => view.key?.(event) ?? false,
+  back: () => {
+    if (!view.back?.() && route().view !== "overview") location.hash = "#/";
+  },
+  find: (text) => {
+    app.find = text;
+    if (text && route().view !== "overview") location.hash = "#/";
+    update();
+  },
+  theme: () => view.redraw?.(),
+});
+
+element("truth").addEventListener("change", async (event) => {
+  app.truth.shown = event.target.checked;
+  if (app.truth.shown) await app.truth.load();
+  update();
+});
+
+window.addEventListener("hashchange", go);
+go();
+listen({
+  open: load,
+  release: (record) => {
+    app.figures.merge([record]);
+    const stream = app.streams.find((s) => s.stream === record.stream);
+    if (stream && !(seconds(stream.newest_window_end) >= seconds(record.window_end))) stream.newest_window_end = record.window_end;
+    refresh();
+    update();
+  },
+  reading: (reading) => {
+    app.reading = reading;
+    update();
+  },
+  lost: () => {
+    lost = true;
+    if (!app.loaded && !failed) load();
+    update();
+  },
+});
+setInterval(() => {
+  if (!app.loaded) return;
+  view.tick?.();
+  state();
+}, 1000);

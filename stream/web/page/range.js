@@ -1,0 +1,51 @@
+// The stretch of time that the detail view shows.
+
+import { now } from "./api.js";
+import { utc } from "./format.js";
+
+/** How many windows are shown if nobody asks for a range. */
+const usual = 120;
+
+/** Ranges to choose from: the name of the button, and what stands in the address. */
+export const choices = [[`newest ${usual}`, undefined], ["1 h", "-1h"], ["1 d", "-1d"], ["7 d", "-7d"], ["all", "all"]];
+
+const units = { m: 60, h: 3600, d: 86400 };
+
+/** Seconds of a range such as -1h; undefined if it is none. */
+function back(text) {
+  const [, number, unit] = /^-(\d+)([mhd])$/.exec(text ?? "") ?? [];
+  return unit ? number * units[unit] : undefined;
+}
+
+const instant = (text) => {
+  const at = Date.parse(text ?? "") / 1000;
+  return Number.isFinite(at) ? at : undefined;
+};
+
+/**
+ * What to ask api/v1/releases for.
+ * @param {{from?: string, to?: string}} route
+ */
+export function query({ from, to }) {
+  if (from === "all") return {};
+  const length = back(from);
+  if (length) return { from: utc(Math.floor(now() - length)) };
+  const start = instant(from), end = instant(to);
+  if (start === undefined && end === undefined) return { last: usual };
+  return { from: start && utc(start), to: end && utc(end) };
+}
+
+/**
+ * From when to when is shown.
+ * @param {{from?: string, to?: string}} route
+ * @param {number} oldest the start of the oldest window that is known
+ * @param {number} newest the end of the newest one
+ * @param {number} every seconds from window to window
+ */
+export function stretch({ from, to }, oldest, newest, every) {
+  if (from === "all") return [oldest, newest];
+  const length = back(from);
+  if (length) return [newest - Math.max(length, every), newest];
+  const end = instant(to) ?? newest;
+  return [instant(from) ?? end - usual * every, end];
+}

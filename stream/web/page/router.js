@@ -1,0 +1,30 @@
+// Addresses of the views: they stand behind the #, so that a link shows the same to a colleague.
+
+import { parameters } from "./api.js";
+
+/**
+ * The view that the address asks for.
+ * @returns {{view: "overview"|"detail"|"budget", stream?: string, group?: string, release?: string, from?: string, to?: string}}
+ */
+export function route() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [view, ...names] = path.split("/").map(decoded);
+  const asked = new URLSearchParams(query);
+  if (view === "budget") return { view };
+  if (view !== "s" || !names[0]) return { view: "overview" };
+  return { view: "detail", stream: names[0], group: names[1], release: names[2] || undefined, from: asked.get("from") ?? undefined, to: asked.get("to") ?? undefined };
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // typed by hand
+  }
+}
+
+/** The address of a detail view. */
+export function detailAddress(stream, group, release, range = {}) {
+  const names = [stream, group, release].filter((name, i, all) => name !== undefined && (name !== "" || all[i + 1] !== undefined));
+  return `#/s/${names.map(encodeURIComponent).join("/")}${parameters(range)}`;
+}

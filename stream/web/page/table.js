@@ -1,0 +1,83 @@
+// The table of windows behind the plots.
+
+import { h, say } from "./dom.js";
+import { errorText, figureText, qualityText, utc, windowText } from "./format.js";
+
+const rowsAtFirst = 50, rowsMore = 500;
+
+export class Table {
+  #pick;
+  #most = rowsAtFirst;
+  #last = null;
+  #rows = new Map();
+  #head = h("tr", {});
+  #body = h("tbody", {});
+  #more = h("button", { type: "button", onclick: () => {
+    this.#most += rowsMore;
+    this.show(...this.#last);
+  } });
+  element = h("section", { class: "windows" }, h("h2", {}, "Windows"), h("p", { class: "about" }, "Pick two windows, here or in the plot, to see whether they differ by more than noise."),
+    h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Windows" }, h("table", {}, h("thead", {}, this.#head), this.#body)), this.#more);
+
+  /** @param {(window: import("./detail.js").Window) => void} pick */
+  constructor(pick) {
+    this.#pick = pick;
+  }
+
+  /**
+   * @param {import("./lines.js").Line[]} lines
+   * @param {import("./detail.js").Window[]} windows oldest first
+   * @param {import("./detail.js").Window[]} picked
+   */
+  show(lines, windows, picked) {
+    this.#last = [lines, windows, picked];
+    const names = lines.map((line) => line.name);
+    if (this.#head.dataset.names !== names.join()) {
+      this.#head.dataset.names = names.join();
+      this.#head.replaceChildren(...["compare", "window", ...names].map((name) => h("th", { scope: "col" }, name)));
+      this.#rows.clear();
+    }
+    const rows = new Map();
+    for (const window of windows.slice(-this.#most).reverse()) {
+      const key = `${window.start}–${window.end}`;
+      const mark = "AB"[picked.findIndex((p) => p.end === window.end && p.start === window.start)] ?? "";
+      const content = JSON.stringify([window.figures, mark]);
+      const known = this.#rows.get(key);
+      rows.set(key, known?.content === content ? known : this.#row(known, window, names, mark, content));
+    }
+    this.#rows = rows;
+    const wanted = [...rows.values()].map((row) => row.element);
+    wanted.forEach((element, i) => {
+      if (this.#body.children[i] !== element) this.#body.insertBefore(element, this.#body.children[i] ?? null);
+    });
+    while (this.#body.children.length > wanted.length) this.#body.lastChild.remove();
+    this.#more.hidden = windows.length <= this.#most;
+    say(this.#more, `Show ${Math.min(rowsMore, windows.length - this.#most)} more of ${windows.length} windows`);
+  }
+
+  #row(known, window, names, mark, content) {
+    const row = known ?? { element: h("tr", {}), button: h("button", { type: "button", class: "pick" }) };
+    row.content = content;
+    row.button.onclick = () => this.#pick(window);
+    row.button.setAttribute("aria-pressed", String(mark !== ""));
+    row.button.setAttribute("aria-label", `Compare ${windowText(window)}`);
+    say(row.button, mark || "＋");
+    const cells = [h("td", {}), h("th", { scope: "row", title: `${utc(window.start)} – ${utc(window.end)}` }, windowText(window)), ...names.map((name) => cell(window, name))];
+    if (!known) cells[0].append(row.button);
+    else cells[0] = row.element.firstChild; // the button keeps the focus
+    if (known) {
+      while (row.element.children.length > 1) row.element.lastChild.remove();
+      row.element.append(...cells.slice(1));
+    } else row.element.append(...cells);
+    return row;
+  }
+}
+
+function cell(window, name) {
+  const figure = window.figures.find((f) => f.release === name);
+  if (!figure) return h("td", {}, "–");
+  const text = figureText(figure);
+  const state = [figure.quality === "noise" ? qualityText("noise") : "", figure.incomplete ? "incomplete" : ""].filter(Boolean).join(", ");
+  return h("td", { class: figure.status === "ok" ? figure.quality : "withheld", title: [text.exact, errorText(figure), qualityText(figure.quality)].filter(Boolean).join(" · ") },
+    h("span", { class: "number" }, `${text.value} ${text.unit}`), " ", h("span", { class: "error" }, text.error), state ? h("span", { class: "mark" }, ` ${state}`) : null);
+}

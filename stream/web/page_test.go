@@ -1,0 +1,265 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// The page with all that belongs to it is small.
+func TestPageWeight(t *testing.T) {
+	sum := 0
+	err := fs.WalkDir(page, "page", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := page.ReadFile(name)
+		sum += len(body)
+		return err
+	})
+	if err != nil || sum > 200<<10 {
+		t.Errorf("%d bytes, %v; want at most 200 KiB", sum, err)
+	}
+}
+
+// restartable is a server that can go away and come back at the same address.
+type restartable struct {
+	*testing.T
+	handler http.Handler
+	address string
+	server  *httptest.Server
+}
+
+func (s *restartable) start() {
+	s.Helper()
+	address := s.address
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.address = l.Addr().String()
+	s.server = httptest.NewUnstartedServer(s.handler)
+	_ = s.server.Listener.Close()
+	s.server.Listener = l
+	s.server.Start()
+}
+
+func (s *restartable) stop() {
+	s.server.CloseClientConnections()
+	s.server.Close()
+}
+
+// tab is a page in a real browser.
+type tab struct {
+	*testing.T
+	ctx context.Context
+
+	mu       sync.Mutex
+	bad      []string // errors in the console
+	foreign  []string // requests to other hosts
+	away     bool     // the server is: failed requests are no fault of the page
+	host     string
+	requests int
+}
+
+// browse starts a browser that is thrown away with the test.
+func browse(t *testing.T, host string) *tab {
+	t.Helper()
+	found := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			found = path
+			break
+		}
+	}
+	if found == "" {
+		t.Skip("there is no Chromium on this machine: install the package chromium, as .ci/run does")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(found), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() }) // waits for the browser's end
+	b := &tab{T: t, ctx: ctx, host: host}
+	chromedp.ListenTarget(ctx, b.note)
+	if err := chromedp.Run(ctx, log.Enable(), network.Enable(), emulation.SetTimezoneOverride("UTC")); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// note keeps what a page must not do.
+func (b *tab) note(e any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := e.(type) {
+	case *runtime.EventExceptionThrown:
+		b.bad = append(b.bad, e.ExceptionDetails.Text)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+			b.bad = append(b.bad, fmt.Sprint(e.Type, " ", len(e.Args), " arguments"))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError && !(b.away && e.Entry.Source == log.SourceNetwork) {
+			b.bad = append(b.bad, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		b.requests++
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Host != b.host && u.Scheme != "data" && u.Scheme != "about" {
+			b.foreign = append(b.foreign, e.Request.URL)
+		}
+	}
+}
+
+func (b *tab) run(actions ...chromedp.Action) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// until waits for an expression to be true in the page.
+func (b *tab) until(expression string) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	wait := fmt.Sprintf("new Promise((done) => { const look = () => (%s) ? done(true) : setTimeout(look, 50); look(); })", expression)
+	await := func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+	if err := chromedp.Run(ctx, chromedp.Evaluate(wait, nil, await)); err != nil {
+		var shown string
+		_ = chromedp.Run(b.ctx, chromedp.Evaluate("document.body.innerText", &shown))
+		b.Fatalf("%s: %v; the page shows\n%s\n%q", expression, err, shown, b.bad)
+	}
+}
+
+// shows waits for an element that has a text.
+func (b *tab) shows(selector, text string) {
+	b.Helper()
+	b.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.textContent.includes(%q))", selector, text))
+}
+
+// withheld is a record of a window without a value.
+func withheld(group string, window int) string {
+	return strings.NewReplacer(`"value":0,"status":"ok","reason":null`, `"value":null,"status":"withheld","reason":"too_few_users"`, `"quality":"useful"`, `"quality":null`).
+		Replace(text("s", group, "users", window, "0"))
+}
+
+// A person at a browser: figures come live, a gap has its reason, two windows are compared, and the page lives through a
+// restart of the server without a hole.
+func TestPageInBrowser(t *testing.T) {
+	w := filled(t)
+	w.publish(0, withheld("us", 5))
+	s := &restartable{T: t, handler: New(Config{Store: w.store})}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/"))
+	b.shows(".card .value", "100")
+	b.shows(".card .error", "± 30")
+	b.shows(".card.withheld .error", "too few users")
+	b.run(chromedp.Evaluate("window.sameDocument = true", nil))
+
+	w.publish(0, text("s", "eu", "users", 6, "180"))
+	b.shows(".card .value", "180")
+
+	b.run(chromedp.Evaluate(`location.hash = "#/s/s/us"`, nil))
+	b.shows(".windows td.withheld", "too few users")
+	b.until(`document.querySelector(".plot.counts canvas") !== null`)
+
+	// The newest two windows with figures: the API's sentence on them.
+	var c struct{ Sentence string }
+	ids := url.Values{"a": {"s/us/2026-11-20T08:03:00Z/users"}, "b": {"s/us/2026-11-20T08:04:00Z/users"}}.Encode()
+	if err := json.Unmarshal([]byte(ask(t, s.handler, "/api/v1/compare?"+ids)), &c); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{"20 Nov 08:03–08:04", "20 Nov 08:04–08:05"} {
+		b.shows(".windows th", row)
+		b.run(chromedp.Click(fmt.Sprintf(`[aria-label="Compare %s"]`, row), chromedp.ByQuery))
+	}
+	b.shows(".comparison li", c.Sentence)
+	b.run(chromedp.Evaluate(`document.activeElement.blur()`, nil), chromedp.KeyEvent("\x1b"))
+	b.until(`document.querySelector(".comparison").hidden`)
+
+	b.setAway(true)
+	s.stop()
+	b.shows("#trouble", "connection is lost")
+	for i := 6; i < 9; i++ {
+		w.publish(0, text("s", "us", "users", i, fmt.Sprint(300+100*i)))
+	}
+	s.start()
+	for _, value := range []string{"900", "1,000", "1,100"} {
+		b.shows(".windows td .number", value)
+	}
+	b.until(`document.getElementById("trouble").hidden`)
+	b.setAway(false)
+	b.until("window.sameDocument === true")
+
+	b.run(chromedp.Evaluate(`location.hash = "#/budget"`, nil))
+	b.shows("main h1", "Budget")
+	b.shows(".budget", "ε 1 spent")
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.bad) > 0 || len(b.foreign) > 0 || b.requests == 0 {
+		t.Errorf("errors in the console: %q; requests to others: %q; requests seen: %d", b.bad, b.foreign, b.requests)
+	}
+}
+
+func (b *tab) setAway(away bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.away = away
+}
+
+// axe-core, which looks for what keeps people with disabilities out, finds nothing.
+func TestPageIsAccessible(t *testing.T) {
+	path := os.Getenv("LOUVER_TEST_AXE")
+	if path == "" {
+		t.Skip("LOUVER_TEST_AXE names no axe.min.js; .ci/run gets it from npm")
+	}
+	axe, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := filled(t)
+	w.publish(0, withheld("us", 5))
+	s := &restartable{T: t, handler: New(Config{Store: w.store})}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	b := browse(t, s.address)
+	for _, theme := range []string{"light", "dark"} {
+		for view, ready := range map[string]string{"#/": ".card .value", "#/s/s/us": ".windows td", "#/budget": ".budget h2"} {
+			var found []string
+			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}),
+				chromedp.Navigate("about:blank"), chromedp.Navigate("http://"+s.address+"/"+view))
+			b.until(fmt.Sprintf("document.querySelector(%q)?.textContent", ready))
+			b.run(chromedp.Evaluate(string(axe)+";0", nil), chromedp.Evaluate(`axe.run().then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, &found,
+				func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+			for _, f := range found {
+				t.Errorf("%s, %s: %s", view, theme, f)
+			}
+		}
+	}
+}

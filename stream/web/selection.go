@@ -1,0 +1,191 @@
+package web
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// selection says which records somebody wants. The zero value means all.
+type selection struct {
+	streams, groups, releases []string // any of these; empty: all
+	from, to                  int64    // Unix seconds: windows that lie within; to 0: no end
+	last                      int      // so many windows of each series; 0: all
+}
+
+func (s selection) wants(e *series) bool {
+	in := func(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
+	return in(s.streams, e.stream) && in(s.groups, e.group) && in(s.releases, e.release)
+}
+
+// of are the figures of a series that are wanted.
+func (s selection) of(e *series) []*figure {
+	if !s.wants(e) {
+		return nil
+	}
+	figures := e.figures
+	if s.to != 0 {
+		n, _ := slices.BinarySearchFunc(figures, s.to, func(f *figure, to int64) int {
+			if f.end <= to {
+				return -1
+			}
+			return 1
+		})
+		figures = figures[:n]
+	}
+	if s.from != 0 {
+		n, _ := slices.BinarySearchFunc(figures, s.from, func(f *figure, from int64) int { return cmp.Compare(f.end, from) })
+		figures = figures[n:]
+		for len(figures) > 0 && figures[0].start < s.from {
+			figures = figures[1:]
+		}
+	}
+	if s.last > 0 {
+		figures = figures[max(0, len(figures)-s.last):]
+	}
+	return figures
+}
+
+// mark is the place of a record in an answer: records come by the ends of their windows, then by their series.
+type mark struct {
+	end, start int64
+	series     [3]string // stream, group, release
+}
+
+func (f *figure) mark() mark {
+	return mark{f.end, f.start, [3]string{f.series.stream, f.series.group, f.series.release}}
+}
+
+func (m mark) compare(o mark) int {
+	return cmp.Or(cmp.Compare(m.end, o.end), cmp.Compare(m.start, o.start), slices.Compare(m.series[:], o.series[:]))
+}
+
+// cursor writes the mark so that it fits into an address.
+func (m mark) cursor() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d/%d/%s", m.end, m.start, strings.Join(m.series[:], "/")))
+}
+
+func parseCursor(text string) (m mark, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	parts := strings.Split(string(raw), "/")
+	if err == nil && len(parts) == 5 {
+		m.series = [3]string(parts[2:])
+		if m.end, err = strconv.ParseInt(parts[0], 10, 64); err == nil {
+			m.start, err = strconv.ParseInt(parts[1], 10, 64)
+		}
+	}
+	if err != nil || len(parts) != 5 {
+		return m, fmt.Errorf("cursor=%q; want the `next` of an earlier answer", text)
+	}
+	return m, nil
+}
+
+// find returns the wanted records behind a mark, at most limit, in order. more says that there are others behind them.
+func (s *Store) find(want selection, after *mark, limit int) (found []*figure, more bool) {
+	if after != nil {
+		// What ended before the mark is not wanted again. Windows that end with it may still be.
+		want.last = 0
+	}
+	s.mu.RLock()
+	for _, e := range s.series {
+		for _, f := range want.of(e) {
+			if after == nil || f.mark().compare(*after) > 0 {
+				found = append(found, f)
+			}
+		}
+	}
+	s.mu.RUnlock()
+	slices.SortFunc(found, func(a, b *figure) int { return a.mark().compare(b.mark()) })
+	if len(found) > limit {
+		return found[:limit], true
+	}
+	return found, false
+}
+
+// latest are the newest records of the wanted series, by series.
+func (s *Store) latest(want selection) []*figure {
+	want.last = 1
+	found, _ := s.find(want, nil, math.MaxInt)
+	slices.SortStableFunc(found, func(a, b *figure) int {
+		x, y := a.mark(), b.mark()
+		return slices.Compare(x.series[:], y.series[:])
+	})
+	return found
+}
+
+// record is the figure of a series whose window starts then; nil if it is not in memory.
+func (s *Store) record(stream, group, release string, start int64) *figure {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if e := s.series[stream+"/"+group+"/"+release]; e != nil {
+		for _, f := range e.figures {
+			if f.start == start {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// parameters are the query of a request. Reading them notes the first mistake.
+type parameters struct {
+	values url.Values
+	err    error
+}
+
+// allowed refuses parameters that mean nothing here.
+func (p *parameters) allowed(names ...string) {
+	for name := range p.values {
+		if !slices.Contains(names, name) {
+			p.refuse("%s means nothing here; want %s", name, cmp.Or(strings.Join(names, ", "), "no parameters"))
+		}
+	}
+}
+
+func (p *parameters) refuse(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+}
+
+// names are the values of a parameter that may come several times. Empty ones say nothing.
+func (p *parameters) names(name string) []string {
+	return slices.DeleteFunc(slices.Clone(p.values[name]), func(v string) bool { return v == "" })
+}
+
+// seconds reads a time. 0: none is given.
+func (p *parameters) seconds(name string) int64 {
+	text := p.values.Get(name)
+	if text == "" {
+		return 0
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		p.refuse("%s=%q; want a time such as 2026-11-20T08:15:00Z", name, text)
+	}
+	return at.Unix()
+}
+
+// number reads a whole number of at least 1.
+func (p *parameters) number(name string, absent, most int) int {
+	text := p.values.Get(name)
+	if text == "" {
+		return absent
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		p.refuse("%s=%q; want a whole number from 1 to %d", name, text, most)
+	}
+	return n
+}
+
+// selection reads which series are wanted.
+func (p *parameters) selection() selection {
+	return selection{streams: p.names("stream"), groups: p.names("group"), releases: p.names("release")}
+}

@@ -1,0 +1,100 @@
+package web
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config"
+)
+
+// statement says what a stream can reveal about one person. Its JSON names are public.
+type statement struct {
+	Stream string `json:"stream"`
+	Losses []loss `json:"losses"`
+}
+
+// loss is the most that one person can lose by some windows.
+type loss struct {
+	// Scope says which windows: one `window`, those that one `event` falls into, those that a `budget` pays in its period,
+	// or those that overlap a `stretch` of time as long as that period.
+	Scope   string `json:"scope"`
+	Windows *int64 `json:"windows"`
+	// Per is the period, such as 24h, or forever; null where there is none.
+	Per     *string `json:"per"`
+	Epsilon any     `json:"epsilon"`
+	Delta   any     `json:"delta"`
+	// Right is how many of 100 guesses can be right, at most, whether one person is among the data.
+	Right    int64  `json:"right_of_100"`
+	Sentence string `json:"sentence"`
+}
+
+// statements answers with what one person can lose.
+func (h *handler) statements(w http.ResponseWriter, r *http.Request) error {
+	want, err := h.wanted(r)
+	if err != nil {
+		return err
+	}
+	all := []statement{}
+	for _, s := range h.Streams {
+		if len(want.streams) == 0 || slices.Contains(want.streams, s.Name) {
+			all = append(all, h.statement(s))
+		}
+	}
+	if len(all) == 0 && len(want.streams) > 0 {
+		return &problem{http.StatusNotFound, fmt.Sprintf("stream %q is in no streams file that this server has; its records do not say what one person can lose", want.streams[0])}
+	}
+	return answerJSON(w, r, struct {
+		Streams []statement `json:"streams"`
+	}{all})
+}
+
+func (h *handler) statement(s *config.Stream) statement {
+	all := statement{Stream: s.Name, Losses: []loss{newLoss("window", 1, "", s.Lost(1), "One window costs one person at most %s.", "that person is in it")}}
+	if n := s.Window.Overlapping(0); n > 1 {
+		all.Losses = append(all.Losses, newLoss("event", n, "", s.Lost(n),
+			fmt.Sprintf("One event falls into up to %d windows. Together they cost its person at most %%s.", n), "that person is in any of them"))
+	}
+	b, per := s.Budget, budget.FormatPer(s.Budget.Per)
+	limit := budget.Spending{Epsilon: b.Epsilon, Delta: b.Delta}
+	if b.Per == 0 {
+		all.Losses = append(all.Losses, newLoss("budget", 0, per, limit, "All windows together, for ever, cost one person at most %s.", "that person is in any of them"))
+		return all
+	}
+	var streams []*config.Stream
+	for _, o := range h.Streams {
+		if o.Budget == b {
+			streams = append(streams, o)
+		}
+	}
+	n, stretch := b.Stretch(streams)
+	all.Losses = append(all.Losses,
+		newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", "that person is in any of them"),
+		newLoss("stretch", n, per, stretch, fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together they cost at most %%s.", per, n), "that person is in any of them"))
+	return all
+}
+
+// newLoss puts a loss into words. cost is a sentence with a place for ε; guess is what somebody may guess.
+func newLoss(scope string, windows int64, per string, lost budget.Spending, cost, guess string) loss {
+	l := loss{Scope: scope, Epsilon: exactly(lost.Epsilon), Delta: exactly(lost.Delta), Right: int64(math.Ceil(100*lost.Guess() - 1e-9))}
+	if windows > 0 {
+		l.Windows = &windows
+	}
+	if per != "" {
+		l.Per = &per
+	}
+	text := "ε " + lost.Epsilon.String()
+	if !lost.Delta.IsZero() {
+		text += ", δ " + lost.Delta.String()
+	}
+	if lost.Unbounded {
+		l.Epsilon, text = nil, "no amount that can be stated"
+	}
+	l.Sentence = fmt.Sprintf(cost, text) + fmt.Sprintf(" Of 100 guesses whether %s, at most %d are right.", guess, l.Right)
+	if l.Right >= 100 {
+		l.Sentence = fmt.Sprintf(cost, text) + fmt.Sprintf(" That is too much to hide whether %s: somebody who knows all the others can nearly always tell.", guess)
+	}
+	return l
+}

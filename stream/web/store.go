@@ -1,0 +1,205 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// Store keeps the newest published records of each series in memory, as they were published. It is safe for concurrent
+// use.
+type Store struct {
+	bytes int64 // that records may take
+
+	mu     sync.RWMutex
+	series map[string]*series
+	held   int64 // bytes
+	depth  int   // how many windows a series may have; the same for all
+	logs   map[partition]*extent
+	// recent are the newest records in the order in which they came, and first counts those before them. Live clients
+	// read from here.
+	recent  []*figure
+	first   int64
+	renewed map[string]bool // topics that were made anew
+	life    int             // counts how often that happened
+	changed chan struct{}   // closed by the next change
+
+	reading reading
+}
+
+// series is the records of one stream, group and release, by the ends of their windows.
+type series struct {
+	stream, group, release string
+	figures                []*figure
+}
+
+// figure is one record. Nobody changes it once it is in a Store, except for its offset, under the lock.
+type figure struct {
+	series     *series
+	start, end int64 // of the window, Unix seconds
+	value      []byte
+	unpaid     bool // the budget could not pay for the window
+	at         partition
+	offset     int64 // −1: the topic that it stood in is gone
+}
+
+// extent is what a Store has read of a partition.
+type extent struct {
+	begin, end int64 // where reading began, and where the records end that were there before
+	next       int64 // the offset after the newest record
+	gone       int64 // the highest offset whose record is no longer in memory; −1: none
+}
+
+const (
+	// mostWindows is how many windows a series may have, however little memory they take.
+	mostWindows = 10000
+	// recentRecords is how far a live client may fall behind before all series have to be searched for what it has missed.
+	recentRecords = 4096
+	// overhead is about what a record takes besides its text.
+	overhead = 160
+	// typical is about how many bytes a record takes in all.
+	typical = 1100
+)
+
+// NewStore makes an empty Store whose records take about so many bytes. As more series come, each one keeps fewer
+// windows; the newest record of each series always stays.
+func NewStore(bytes int64) *Store {
+	return &Store{bytes: bytes, depth: mostWindows, series: map[string]*series{}, logs: map[partition]*extent{}, renewed: map[string]bool{}, changed: make(chan struct{})}
+}
+
+// Windows is about how many windows of each series a Store of that size keeps, if there are so many series.
+func Windows(bytes int64, series int) int {
+	return int(min(mostWindows, bytes/typical/int64(max(1, series))))
+}
+
+// Begin notes from which offset on a partition is read, and where the records end that were there before. Live clients
+// that begin with what comes next are not sent those.
+func (s *Store) Begin(topic string, number int, from, end int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := partition{topic, number}
+	if s.renewed[topic] {
+		end = from
+	}
+	if _, known := s.logs[at]; !known {
+		s.logs[at] = &extent{begin: from, end: end, gone: -1}
+	}
+	s.tell()
+}
+
+// Renew notes that a topic was deleted and made anew. What was read of it before stays, but has no offsets any more.
+func (s *Store) Renew(topic string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.series {
+		for _, f := range e.figures {
+			if f.at.topic == topic {
+				f.offset = -1
+			}
+		}
+	}
+	for at := range s.logs {
+		if at.topic == topic {
+			delete(s.logs, at)
+		}
+	}
+	s.recent = slices.DeleteFunc(s.recent, func(f *figure) bool { return f.offset < 0 })
+	s.renewed[topic] = true
+	s.life++
+	s.tell()
+}
+
+// Add takes a record in. One of the same series and window replaces what was there.
+func (s *Store) Add(m outputs.Message, r outputs.Record) {
+	f := &figure{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value), at: partition{m.Topic, m.Partition}, offset: m.Offset,
+		unpaid: r.Reason != nil && *r.Reason == ledger.BudgetExhausted}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := r.Key()
+	e := s.series[key]
+	if e == nil {
+		e = &series{stream: r.Stream, group: r.Group, release: r.Release}
+		s.series[key] = e
+	}
+	f.series = e
+	i, found := slices.BinarySearchFunc(e.figures, f, func(a, b *figure) int { return a.order(b) })
+	if found {
+		s.held -= e.figures[i].size()
+		e.figures[i] = f
+	} else {
+		e.figures = slices.Insert(e.figures, i, f)
+	}
+	s.held += f.size()
+	log := s.logs[f.at]
+	if log == nil {
+		log = &extent{begin: m.Offset, end: m.Offset, gone: -1}
+		s.logs[f.at] = log
+	}
+	log.next = max(log.next, m.Offset+1)
+	s.trim(e)
+	s.remember(f)
+	s.tell()
+}
+
+// oneLine is a copy of a record's text, without line breaks.
+func oneLine(value []byte) []byte {
+	if !bytes.ContainsAny(value, "\r\n") {
+		return bytes.Clone(value)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, value) != nil {
+		return bytes.Clone(value)
+	}
+	return b.Bytes()
+}
+
+func (f *figure) size() int64 { return int64(len(f.value)) + overhead }
+
+// order is that of windows: by their ends. Windows of two definitions may end at once.
+func (f *figure) order(o *figure) int {
+	return cmp.Or(cmp.Compare(f.end, o.end), cmp.Compare(f.start, o.start))
+}
+
+// trim drops old records: first of the series that has grown, and where that is not enough, of all.
+func (s *Store) trim(grown *series) {
+	s.shorten(grown)
+	for s.held > s.bytes && s.depth > 1 {
+		s.depth = max(1, s.depth*9/10)
+		for _, e := range s.series {
+			s.shorten(e)
+		}
+	}
+}
+
+func (s *Store) shorten(e *series) {
+	n := len(e.figures) - s.depth
+	if n <= s.depth/8 { // several at once, since each time all others move up
+		return
+	}
+	for _, f := range e.figures[:n] {
+		s.held -= f.size()
+		if log := s.logs[f.at]; log != nil && f.offset >= 0 {
+			log.gone = max(log.gone, f.offset)
+		}
+	}
+	e.figures = slices.Delete(e.figures, 0, n)
+}
+
+func (s *Store) remember(f *figure) {
+	if len(s.recent) == 2*recentRecords {
+		s.first += recentRecords
+		s.recent = slices.Delete(s.recent, 0, recentRecords)
+	}
+	s.recent = append(s.recent, f)
+}
+
+// tell wakes all who wait for a change.
+func (s *Store) tell() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}

@@ -1,0 +1,275 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/release"
+)
+
+// streamInfo is what is public of a stream. Its JSON names are public.
+type streamInfo struct {
+	Stream string `json:"stream"`
+	// Declared says that the stream is in the streams files. Of others the records say all that is known.
+	Declared    bool     `json:"declared"`
+	Description string   `json:"description"`
+	Unit        string   `json:"unit"`
+	Groups      []string `json:"groups"`
+	// MaxGroups is in how many groups of a window one user counts; null if it is not known.
+	MaxGroups *int          `json:"max_groups"`
+	Releases  []releaseInfo `json:"releases"`
+	Window    windowInfo    `json:"window"`
+	Bounds    *boundsInfo   `json:"bounds"`
+	// Contribution says which of a user's values counts; "" if it is not known.
+	Contribution  string     `json:"contribution"`
+	ExpectedUsers *int64     `json:"expected_users"`
+	MinUsers      *minUsers  `json:"min_users"`
+	Budget        string     `json:"budget"`
+	Oldest        *time.Time `json:"oldest_window_end"` // in memory
+	Newest        *time.Time `json:"newest_window_end"`
+	// NextDue is when the next window closes by the public schedule.
+	NextDue *time.Time `json:"next_due_at"`
+}
+
+type releaseInfo struct {
+	Release   string       `json:"release"`
+	Statistic string       `json:"statistic"`
+	P         *json.Number `json:"p"`
+	Above     *json.Number `json:"above"`
+	Below     *json.Number `json:"below"`
+	Mechanism string       `json:"mechanism"`
+	Unit      string       `json:"unit"`
+	Epsilon   json.Number  `json:"epsilon"`
+	Delta     json.Number  `json:"delta"`
+}
+
+// windowInfo are the public times of the windows, in seconds; null where they are not known.
+type windowInfo struct {
+	Size  *int64 `json:"size_seconds"`
+	Every *int64 `json:"every_seconds"`
+	Grace *int64 `json:"grace_seconds"`
+}
+
+type boundsInfo struct {
+	Lower json.Number `json:"lower"`
+	Upper json.Number `json:"upper"`
+	Step  json.Number `json:"step"`
+}
+
+type minUsers struct {
+	Count   int64  `json:"count"`
+	Release string `json:"release"`
+}
+
+// streams answers with all streams, and says whether the output topics can be read.
+func (h *handler) streams(w http.ResponseWriter, r *http.Request) error {
+	want, err := h.wanted(r)
+	if err != nil {
+		return err
+	}
+	all := []streamInfo{}
+	for _, s := range h.infos() {
+		if len(want.streams) == 0 || slices.Contains(want.streams, s.Stream) {
+			all = append(all, s)
+		}
+	}
+	return answerJSON(w, r, struct {
+		Streams []streamInfo `json:"streams"`
+		Reading Reading      `json:"reading"`
+		Demo    bool         `json:"demo"` // api/v1/demo has an answer
+	}{all, h.Store.Reading(), h.Demo != nil})
+}
+
+// infos are all streams: declared ones in the order of the files, then others by name.
+func (h *handler) infos() []streamInfo {
+	var all []streamInfo
+	for _, s := range h.Streams {
+		all = append(all, declared(s))
+	}
+	at := map[string]int{}
+	for i, s := range all {
+		at[s.Stream] = i
+	}
+	oldest := h.Store.oldest()
+	for _, f := range h.Store.latest(selection{}) { // by series
+		i, known := at[f.series.stream]
+		if !known {
+			i = len(all)
+			at[f.series.stream] = i
+			all = append(all, streamInfo{Stream: f.series.stream, Groups: []string{}, Releases: []releaseInfo{}})
+		}
+		all[i].Oldest = oldest[f.series.stream]
+		all[i].learn(f)
+	}
+	for i, s := range h.Streams {
+		all[i].schedule(s, h.now())
+	}
+	return all
+}
+
+// oldest are the ends of the streams' oldest windows in memory.
+func (s *Store) oldest() map[string]*time.Time {
+	ends := map[string]int64{}
+	s.each(func(e *series) {
+		if end, ok := ends[e.stream]; !ok || e.figures[0].end < end {
+			ends[e.stream] = e.figures[0].end
+		}
+	})
+	times := map[string]*time.Time{}
+	for stream, end := range ends {
+		times[stream] = instant(end)
+	}
+	return times
+}
+
+func instant(seconds int64) *time.Time { return new(time.Unix(seconds, 0).UTC()) }
+
+// declared is what a streams file says.
+func declared(s *config.Stream) streamInfo {
+	seconds := func(d time.Duration) *int64 { return new(int64(d / time.Second)) }
+	g := s.Grid
+	info := streamInfo{Stream: s.Name, Declared: true, Description: s.Description, Unit: s.Unit, Groups: s.Groups, MaxGroups: new(s.MaxGroups),
+		Window: windowInfo{seconds(s.Window.Size), seconds(s.Window.Every), seconds(s.Window.Grace)},
+		Bounds: &boundsInfo{exactly(g.Lower()), exactly(g.Upper()), exactly(g.Step())}, Contribution: string(s.Contribution), Budget: s.Budget.Name}
+	if s.ExpectedUsers > 0 {
+		info.ExpectedUsers = new(s.ExpectedUsers)
+	}
+	if m := s.MinUsers; m != nil {
+		info.MinUsers = &minUsers{m.Count, m.Release}
+	}
+	info.Releases = releasesOf(s)
+	return info
+}
+
+// releasesOf are the series of each group: one of a release, or one of each of several quantiles.
+func releasesOf(s *config.Stream) (all []releaseInfo) {
+	series := release.Series(s)
+	for _, r := range s.Releases {
+		for range r.Names() {
+			x := series[len(all)]
+			all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Above: optional(r.Query.Above), Below: optional(r.Query.Below),
+				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
+		}
+	}
+	return all
+}
+
+func exactly(d decimal.Decimal) json.Number { return json.Number(d.String()) }
+
+func optional(d *decimal.Decimal) *json.Number {
+	if d == nil {
+		return nil
+	}
+	return new(exactly(*d))
+}
+
+// learn adds what a record says, of what nothing else is known.
+func (s *streamInfo) learn(f *figure) {
+	if !slices.Contains(s.Groups, f.series.group) {
+		s.Groups = append(slices.Clone(s.Groups), f.series.group)
+	}
+	newer := s.Newest == nil || f.end > s.Newest.Unix()
+	if newer {
+		s.Newest = instant(f.end)
+	}
+	known := slices.ContainsFunc(s.Releases, func(x releaseInfo) bool { return x.Release == f.series.release })
+	if known && (s.Declared || !newer) {
+		return
+	}
+	r, err := f.decode()
+	if err != nil {
+		return // it was decoded before
+	}
+	if !known {
+		s.Releases = append(s.Releases, releaseInfo{Release: r.Release, Statistic: r.Statistic, P: r.P, Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta})
+	}
+	if !s.Declared && newer {
+		s.Budget = r.Budget
+		s.Window = windowInfo{Size: new(int64(r.WindowEnd.Sub(r.WindowStart).Seconds())), Grace: new(int64(r.DueAt.Sub(r.WindowEnd).Seconds()))}
+	}
+}
+
+// schedule says when the next window closes: the one after the newest, or the first one that is not due yet. A stream that
+// starts now has its windows at the same boundaries whenever it started.
+func (s *streamInfo) schedule(of *config.Stream, now time.Time) {
+	windows := of.Window.Schedule(of.Window.Start)
+	after := now.Add(-of.Window.Grace).UnixNano()
+	if s.Newest != nil {
+		after = s.Newest.UnixNano()
+	}
+	if next, ok := windows.After(after); ok {
+		s.NextDue = new(time.Unix(0, windows.Due(next)).UTC())
+	}
+}
+
+// wanted reads a query that may name streams and nothing else.
+func (h *handler) wanted(r *http.Request) (selection, error) {
+	p := parameters{values: r.URL.Query()}
+	if p.allowed("stream"); p.err != nil {
+		return selection{}, invalid(p.err)
+	}
+	want := p.selection()
+	return want, h.known(want)
+}
+
+// known refuses names that no declared stream and no record has.
+func (h *handler) known(want selection) error {
+	streams, groups, releases := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	add := func(stream, group, release string) {
+		if streams[stream] = true; len(want.streams) == 0 || slices.Contains(want.streams, stream) {
+			groups[group], releases[release] = true, true
+		}
+	}
+	for _, s := range h.Streams {
+		for _, g := range s.Groups {
+			for _, r := range s.Releases {
+				for _, name := range r.Names() {
+					add(s.Name, g, name)
+				}
+			}
+		}
+	}
+	h.Store.each(func(e *series) { add(e.stream, e.group, e.release) })
+	for _, x := range []struct {
+		kind  string
+		want  []string
+		known map[string]bool
+	}{{"stream", want.streams, streams}, {"group", want.groups, groups}, {"release", want.releases, releases}} {
+		for _, name := range x.want {
+			if !x.known[name] {
+				return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s %q; want one of %s", x.kind, name, some(x.known))}
+			}
+		}
+	}
+	return nil
+}
+
+// each calls f for every series.
+func (s *Store) each(f func(*series)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.series {
+		f(e)
+	}
+}
+
+// some are the first names of a set.
+func some(set map[string]bool) string {
+	const most = 20
+	names := slices.Sorted(maps.Keys(set))
+	if len(names) == 0 {
+		return "none: nothing is known yet"
+	}
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,84 @@
+package windows
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPassesBoundMemory merges more users than a pass may hold. What a pass holds is measured at the heap: it must stay
+// near the limit, whatever the number of users. At once they take more than ten times as much.
+func TestPassesBoundMemory(t *testing.T) {
+	const users, parts, values, limit = 100_000, 6, 1000, 1 << 19
+	spec := benchSpec(Last, 1, 1)
+	var payloads [][]byte
+	for p := range parts { // each part has half of the users, and each user is in three parts
+		b := NewBag(spec)
+		for i := p % 2; i < users; i += 2 {
+			b.Add(spec.Hasher.User([]byte{byte(i), byte(i >> 8), byte(i >> 16)}), 0, int64(p), int64((i+p)%values))
+		}
+		payloads = append(payloads, b.Seal())
+	}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	merge := func(limit int64) (sample []Point, passes int, most int64) {
+		before := heap()
+		m := NewMerger(spec, limit)
+		for m.Pass() {
+			passes++
+			for _, p := range payloads {
+				if err := m.Add(p, spec.Window); err != nil {
+					t.Fatal(err)
+				}
+				most = max(most, heap()-before)
+			}
+		}
+		return m.Sample(0), passes, most
+	}
+	want, passes, most := merge(1 << 30)
+	if passes != 1 {
+		t.Errorf("%d passes without a limit", passes)
+	}
+	got, passes, bounded := merge(limit)
+	t.Logf("%d users: at once %d KiB; in %d passes %d KiB", users, most>>10, passes, bounded>>10)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("in passes another sample: (-at once +in passes)\n%s", d)
+	}
+	// Bytes is right within a third, and the sample, one point for each of the values, takes little.
+	if bounded > 3*limit/2 || most < 10*limit {
+		t.Errorf("the heap grows by %d bytes with a limit of %d, and by %d at once", bounded, limit, most)
+	}
+	// No pass ends with much less than half of what fits, except the last.
+	if least := int(most / limit); passes < least*2/3 || passes > 3*least+1 {
+		t.Errorf("%d passes; %d would do", passes, least)
+	}
+}
+
+// A user whose hash is the last of a pass, or the first of the next, is in one of the two and not in both.
+func TestPassesShareNoUser(t *testing.T) {
+	spec := benchSpec(Last, 1, 1)
+	bag := NewBag(spec)
+	var want []Point
+	for i := range uint64(64) {
+		for _, first := range [2]uint64{i << 58, i<<58 - 1} {
+			want = append(want, Point{int64(len(want)), 1})
+			bag.Add(UserHash{first, i}, 0, 0, int64(len(want)-1))
+		}
+	}
+	payload := bag.Seal()
+	m, passes := NewMerger(spec, 0), 0
+	for m.Pass() {
+		passes++
+		if err := m.Add(payload, spec.Window); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(want, m.Sample(0)); d != "" || passes < 64 {
+		t.Errorf("%d passes: (-want +got)\n%s", passes, d)
+	}
+}

@@ -1,0 +1,122 @@
+package windows
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// TestNothingThatIsNeededIsDeleted deletes the log below what a gathering needs, again and again, and goes on with a new
+// gathering that knows only the rest and what was decided. Every window has the parts and the state that it has for one
+// who has read the whole log. A later definition, which nobody follows at first, is among what stays.
+func TestNothingThatIsNeededIsDeleted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const every, partitions = int64(time.Minute), 2
+		schedule := Schedule{Size: time.Duration(rapid.Int64Range(1, 3).Draw(t, "slices of a window") * every), Every: time.Duration(every)}
+		var log [][]byte
+		follow := func(definitions uint32, decided []int64) *Gathering {
+			g := NewGathering(rapid.Int64Range(0, 100).Draw(t, "payloads held"))
+			for d := range definitions {
+				g.Follow("s", d, schedule, time.Second, decided[d])
+			}
+			return g
+		}
+		first := schedule.First().End - every
+		decided := []int64{first, first}
+		known := uint32(1)
+		whole, rest, deleted := follow(2, decided), follow(known, decided), int64(0)
+		send := func(messages ...[]byte) {
+			for _, m := range messages {
+				for _, g := range []*Gathering{whole, rest} {
+					if err := g.Add(m, int64(len(log)), time.Unix(0, 0)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				log = append(log, m)
+			}
+		}
+		type worker struct {
+			offset, through int64
+			open            map[int64]bool // slices with records that are not written
+		}
+		var workers [2][partitions]worker
+		for d := range workers {
+			for p := range workers[d] {
+				workers[d][p] = worker{through: first, open: map[int64]bool{}}
+			}
+		}
+		flush := func(definition uint32, partition int, cut bool) {
+			w := &workers[definition][partition]
+			o := Origin{Stream: "s", Epoch: definition, Partition: partition, From: w.offset, To: w.offset + 10}
+			o.Attempt[0], o.Attempt[1] = byte(len(log)), byte(len(log)>>8)
+			m := Mark{Origin: o, Partitions: partitions, After: w.through, Through: w.through}
+			if cut {
+				m.Through += every
+			}
+			for start := range w.open {
+				m.Slices = append(m.Slices, start)
+			}
+			slices.Sort(m.Slices)
+			for _, start := range m.Slices {
+				send(Part{Origin: o, Slice: Window{start, start + every}, Payload: make([]byte, 30)}.Messages(messageHeader + 50)...)
+			}
+			send(m.Message())
+			w.offset, w.through, w.open = o.To, m.Through, map[int64]bool{}
+		}
+		// same compares the next windows of all definitions that are followed.
+		same := func() {
+			for d := range known {
+				for w, n := (Window{}), 0; n < 4; n++ {
+					if w, _ = schedule.After(max(decided[d], w.End)); n == 0 {
+						w, _ = schedule.After(decided[d])
+					}
+					told := func(g *Gathering) string {
+						text := fmt.Sprintf("%+v", g.State("s", d, w))
+						for _, h := range g.Parts("s", d, w) {
+							text += fmt.Sprintf("\n%v %d %v", h.Origin, h.Slice.Start, h.Offsets)
+						}
+						return text
+					}
+					if diff := cmp.Diff(told(whole), told(rest)); diff != "" {
+						t.Fatalf("definition %d, window ending %d, log deleted below %d: %s", d, w.End/every, deleted, diff)
+					}
+				}
+			}
+		}
+		definition := func() uint32 { return rapid.Uint32Range(0, 1).Draw(t, "definition") }
+		partition := func() int { return rapid.IntRange(0, partitions-1).Draw(t, "partition") }
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(*rapid.T) { same() },
+			"event": func(*rapid.T) {
+				w := &workers[definition()][partition()]
+				// The oldest slice of a window that is not cut, or a later one.
+				w.open[w.through+every-int64(schedule.Size)+rapid.Int64Range(0, 4).Draw(t, "ahead")*every] = true
+			},
+			"flush": func(*rapid.T) { flush(definition(), partition(), false) },
+			"cut":   func(*rapid.T) { flush(definition(), partition(), true) },
+			"decide": func(*rapid.T) {
+				d := rapid.Uint32Range(0, known-1).Draw(t, "definition")
+				w, _ := schedule.After(decided[d])
+				if rest.State("s", d, w).Ready {
+					whole.Decide("s", d, w)
+					rest.Decide("s", d, w)
+					decided[d] = w.End
+				}
+			},
+			"delete and begin anew": func(*rapid.T) {
+				deleted = max(deleted, rest.Needs(int64(len(log))))
+				known = rapid.Uint32Range(known, 2).Draw(t, "definitions that are known")
+				rest = follow(known, decided)
+				for at := deleted; at < int64(len(log)); at++ {
+					if err := rest.Add(log[at], at, time.Unix(0, 0)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+		})
+	})
+}
