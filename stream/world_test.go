@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/windows"
 )
 
 // world is a broker with the topics of one streams file, and what can be done to them.
@@ -166,6 +168,28 @@ func (w *world) records(topic string) int {
 		w.t.Fatal(err)
 	}
 	return n
+}
+
+// cut says whether everything that the windows of the first stream's first definition take is in the log of parts.
+func (w *world) cut() bool {
+	w.t.Helper()
+	first := w.streams[0]
+	schedule := first.Window.Schedule(first.Window.Start)
+	gather := windows.NewGathering(math.MaxInt64)
+	gather.Follow(first.Name, 0, schedule, first.Input.MaxFuture, math.MinInt64)
+	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{})}
+	err := reader.All(kafkatest.Context(w.t), []string{topics.Names{App: w.app}.Partials()}, func(m outputs.Message) error {
+		return gather.Add(m.Value, m.Offset, time.Now())
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for window, ok := schedule.First(), true; ok; window, ok = schedule.Next(window) {
+		if !gather.State(first.Name, 0, window).Ready {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *world) outputs() []string {
