@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/stream/codec"
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // good is an event that counts; a bad record differs from it in one thing.

@@ -12,10 +12,10 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
 )
 
 // former and latter are budgets in different partitions of the ledger, each for three windows of ε 10⁶.

@@ -15,12 +15,12 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/progress"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
 )
 
 // progressLog is the app's topic of the progress, in the test's hands.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/progress"
-	"github.com/louver/louver/stream/topics"
 )
 
 // Checkpoints gives the last checkpoint of each partition of an app's ledger to f, and where it stands. An app without a

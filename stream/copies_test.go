@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // TestCopiesNeverStopTheStream sends bad and late records from all partitions of the input to topics with a single one,

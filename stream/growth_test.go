@@ -9,8 +9,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/outputs"
 )
 

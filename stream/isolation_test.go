@@ -20,11 +20,11 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
 )
 
 // TestALargeRecordIsRejectedAlone: in the middle of a batch, one record unpacks to 140 MB. It is rejected; the others of

@@ -18,12 +18,12 @@ import (
 	"github.com/segmentio/kafka-go/protocol/rawproduce"
 
 	"github.com/louver/louver/stream"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
 )
 
 func only(stages ...string) func(*stream.Service) {

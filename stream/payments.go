@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/topics"
 )
 
 // Payments reads from the ledger which streams a budget has paid for, and which topics they read.

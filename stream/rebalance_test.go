@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 // TestRebalanceKeepsBags lets a second worker join while windows are open: what the first one keeps it does not read

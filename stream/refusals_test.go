@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/stream"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/topics"
 )
 
 // refused waits for the service to end and gives the error.

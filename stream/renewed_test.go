@@ -10,10 +10,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/progress"
-	"github.com/louver/louver/stream/topics"
 )
 
 // TestAnInputMadeAnewIsReadFromItsStart: while the service is off, its input is deleted and made anew, and is longer by now

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 // requests are hours of real web requests: who asked for how many bytes, of which section.

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/stream"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/topics"
 )
 
 // exactly asks for so much ε that every figure is the true one but for a chance far below 1e-6: one more edit costs a

@@ -16,13 +16,13 @@ import (
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
 	"github.com/louver/louver/windows"
 )
 

@@ -11,11 +11,11 @@ import (
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/release"
-	"github.com/louver/louver/stream/topics"
 )
 
 // budgetCommand reports what has been spent.

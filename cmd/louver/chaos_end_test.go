@@ -10,10 +10,10 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/topics"
 )
 
 // finish waits for the last windows with events, ends all processes, and judges what they leave.

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // deed is an event that was sent to an input topic.

@@ -18,8 +18,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // chaos is a service of several processes to which faults are done while it works.

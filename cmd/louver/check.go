@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 type checkCommand struct {

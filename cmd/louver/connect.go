@@ -18,11 +18,11 @@ import (
 
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/episode"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/topics"
 )
 
 // patience is how long the start waits for an unreachable broker.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 // figureOf is a published record of a window that ends at 08:15, 08:30 and so on.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // demoCommand runs everything in one process: broker, events, service, table.

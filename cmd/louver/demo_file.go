@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/replay"
 )

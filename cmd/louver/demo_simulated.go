@@ -14,10 +14,10 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/simulate"
-	"github.com/louver/louver/stream/txn"
 	"github.com/louver/louver/windows"
 )
 

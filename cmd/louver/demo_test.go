@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // audience is a display that keeps the windows, and ends the demo when it has seen enough.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // examination is what check finds about streams files, from public figures alone.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/release"
-	"github.com/louver/louver/stream/topics"
 )
 
 // expected describes the figures that streams will publish, before there are any.

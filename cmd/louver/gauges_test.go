@@ -13,13 +13,13 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/release"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
 )
 
 // twoStreams share a budget.

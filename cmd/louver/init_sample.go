@@ -10,8 +10,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // sampleSize is how many offsets at the end of each partition a sample covers, and samplePartitions of how many

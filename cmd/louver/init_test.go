@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 // empty are the keys of a streams file that have no value, with their lines.

@@ -11,7 +11,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
 
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // Config turns the settings into a connection's configuration. Its errors name the wrong variable.

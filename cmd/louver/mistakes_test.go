@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 const requests = "time,client,section,bytes\n2015-05-17T10:05:00Z,SECRET1,blog,25230\n2015-05-17T10:05:03Z,SECRET2,assets,1015\n"

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/txn"
 )
 
 // asLouver makes the test binary behave as the program: processes that can be killed.

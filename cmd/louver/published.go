@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/web"
 )

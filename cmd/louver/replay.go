@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/replay"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
 )
 
 // replayCommand sends a file of events to a topic.

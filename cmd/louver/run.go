@@ -19,7 +19,7 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/health"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
 )

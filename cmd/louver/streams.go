@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // streamsCommand prints the definitions that the app has agreed on.

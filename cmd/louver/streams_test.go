@@ -10,10 +10,10 @@ import (
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // TestStreamsCommand lets an app agree on a file, and asks what another one would change.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 // topics --create says of every topic whether it was created, exists already, or is the user's to create.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/topics"
 )
 
 // watchCommand prints releases as they come.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/timeline"
 )
 

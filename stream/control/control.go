@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // Version of the internal topics' format that this code reads and writes.

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // memory is a control topic in memory. A turn that is not the last one taken is fenced.

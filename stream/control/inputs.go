@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // keyInput begins the keys of the records about the partitions of input topics.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // slowLog is a log on which everything takes its time: a turn that is taken meanwhile ends the one before.

@@ -96,7 +96,7 @@ var Failing = Rule{After: 20 * time.Second, Every: time.Minute, Count: true, Lap
 // Refused is the rule for what is tried again though somebody has to grant a right first.
 var Refused = Rule{After: 2 * time.Second, Every: time.Minute, Count: true, Lapse: time.Minute}
 
-// Retrying makes a hook for [github.com/louver/louver/stream/kafkaconn.Retry]: it hears of each failure, and of nil at
+// Retrying makes a hook for [github.com/louver/louver/stream/kafka/kafkaconn.Retry]: it hears of each failure, and of nil at
 // the end. problem is also the key of the episode.
 func (l *Log) Retrying(problem, solved string) func(error) {
 	return func(err error) {

@@ -20,7 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/episode"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/windows"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/episode"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 const (

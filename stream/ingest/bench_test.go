@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // benchEvents are JSON events of 100,000 users in one window.

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/episode"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/progress"
-	"github.com/louver/louver/stream/txn"
 	"github.com/louver/louver/windows"
 )
 

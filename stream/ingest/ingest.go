@@ -17,7 +17,7 @@ import (
 
 	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/group"
+	"github.com/louver/louver/stream/kafka/group"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
 )

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/windows"
 )
 

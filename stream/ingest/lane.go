@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/louver/louver/stream/codec"
-	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafka/fetch"
 )
 
 // lane is the routes of one stream's editions, the newest first. Usually there is one. While a new definition begins

@@ -8,11 +8,11 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/stage"
-	"github.com/louver/louver/stream/txn"
 )
 
 // partition reads one input partition for all streams of its topic: it decodes, cuts, and writes parts and marks.

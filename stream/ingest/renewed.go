@@ -8,8 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/episode"
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // identities are the ids of topics, which all partitions of a process share. It is safe for concurrent use.

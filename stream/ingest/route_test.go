@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // Reader reads output topics, committed records only. It is safe for concurrent use.

@@ -3,7 +3,7 @@ package outputs
 import (
 	"context"
 
-	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafka/fetch"
 )
 
 // firstTail is how many records Tail reads at first.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // CheckpointKey is the key of the checkpoint of a partition of the ledger. The topic keeps the last one and forgets those

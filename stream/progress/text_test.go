@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/progress"
-	"github.com/louver/louver/stream/topics"
-	"github.com/louver/louver/stream/txn"
 )
 
 // TestTextIsThereAsAWhole writes long texts under one key: committed, aborted, shorter than before, and cut off. What is read

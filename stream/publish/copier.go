@@ -10,7 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/stage"
 )

@@ -9,7 +9,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/louver/louver/stream/group"
+	"github.com/louver/louver/stream/kafka/group"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/stage"
 )

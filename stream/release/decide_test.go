@@ -11,10 +11,10 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/health"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/stage"
-	"github.com/louver/louver/stream/topics"
 	"github.com/louver/louver/windows"
 )
 

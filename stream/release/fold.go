@@ -9,10 +9,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/episode"
-	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/progress"
-	"github.com/louver/louver/stream/txn"
 )
 
 // drawn is an entry that is in the ledger's log although its transaction was aborted.

@@ -8,10 +8,10 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/stage"
-	"github.com/louver/louver/stream/txn"
 	"github.com/louver/louver/windows"
 )
 

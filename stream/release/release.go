@@ -14,8 +14,8 @@ import (
 	"context"
 
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/group"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/group"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
 )

@@ -10,10 +10,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/episode"
-	"github.com/louver/louver/stream/fetch"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/stage"
-	"github.com/louver/louver/stream/txn"
 	"github.com/louver/louver/windows"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // Latest does something with the newest of a series of values in the background, so that nobody waits for it. A value

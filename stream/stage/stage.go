@@ -13,13 +13,13 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/health"
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/group"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/progress"
-	"github.com/louver/louver/stream/topics"
 )
 
 // Env is what every stage works with. Its fields are shared and safe for concurrent use.

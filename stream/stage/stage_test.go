@@ -12,13 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/group"
 	"github.com/louver/louver/stream/health"
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/group"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/stage"
-	"github.com/louver/louver/stream/txn"
 )
 
 // process is a process with one worker a partition, which writes transactions under the partition's id.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 func TestTransactionsAreSeenWhenCommitted(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/louver/louver/stream/group"
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/group"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 const session = 10 * time.Second

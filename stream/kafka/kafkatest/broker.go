@@ -15,9 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // patience bounds every single wait of a test. It is long because the machine may be busy with other things: it ends a

@@ -12,7 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
-	"github.com/louver/louver/stream/kafkatest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 // steps of a transaction, in their order. FindCoordinator is not among them:

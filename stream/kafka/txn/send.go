@@ -10,7 +10,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // maxConcurrentSends bounds how many partitions one Send writes to at a time.

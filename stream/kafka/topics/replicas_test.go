@@ -9,8 +9,8 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // TestChargesSurviveABroker creates the app's own topics with the broker's default of replicas, and with one: two brokers

@@ -9,7 +9,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	wire "github.com/segmentio/kafka-go/protocol/heartbeat"
 
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // ErrEnded says that the group has moved on to another generation, or is about to. Another member may own the

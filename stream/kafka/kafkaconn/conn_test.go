@@ -24,11 +24,11 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/group"
-	"github.com/louver/louver/stream/kafkaconn"
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/group"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // certificate makes one for 127.0.0.1, and the pool that trusts it.

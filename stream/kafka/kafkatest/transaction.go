@@ -8,7 +8,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // Transaction is one that the test has in its hands step by step, which

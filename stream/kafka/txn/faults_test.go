@@ -15,9 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
-	"github.com/louver/louver/stream/fetch"
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/txn"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 var coordinator = []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.EndTxn}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/louver/louver/stream/kafkatest"
-	"github.com/louver/louver/stream/topics"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 func TestATopicMadeAnewHasAnotherID(t *testing.T) {

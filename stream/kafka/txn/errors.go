@@ -6,7 +6,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/louver/louver/stream/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // What a failed Open, Commit or Send means. Match with errors.Is. The broker's own kafka.Error is wrapped as well.
