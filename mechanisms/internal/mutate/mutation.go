@@ -162,7 +162,15 @@ func sound(ctx context.Context, mutations []mutation) error {
 // is no such test.
 func test(ctx context.Context, target, tests string, options ...string) (failed []string, err error) {
 	args := append([]string{"test", "-json", "-timeout", "10m", "-run", "^(" + tests + ")$"}, options...)
-	command := exec.CommandContext(ctx, "go", append(args, target)...)
+	args = append(args, target)
+	rapid, err := usesRapid(target)
+	if err != nil {
+		return nil, err
+	}
+	if rapid {
+		args = append(args, "-args", "-rapid.nofailfile") // the failure is wanted, its file below testdata is not
+	}
+	command := exec.CommandContext(ctx, "go", args...)
 	var output, complaint bytes.Buffer
 	command.Stdout, command.Stderr = &output, &complaint
 	exit := command.Run()
@@ -193,4 +201,22 @@ func test(ctx context.Context, target, tests string, options ...string) (failed 
 	}
 	slices.Sort(failed)
 	return failed, nil
+}
+
+// usesRapid reports whether the tests of a package import rapid, which writes a file for each failure unless told not to.
+func usesRapid(target string) (bool, error) {
+	files, err := filepath.Glob(filepath.Join(target, "*_test.go"))
+	if err != nil {
+		return false, err
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return false, err
+		}
+		if bytes.Contains(source, []byte(`"pgregory.net/rapid"`)) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
