@@ -10,7 +10,7 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// The header of a record batch, message format v2: offsets of its fields. See
+// Where the fields of a record batch's header are, in message format v2. See
 // https://kafka.apache.org/documentation/#recordbatch
 const (
 	atLength          = 8 // counts from atLeaderEpoch
@@ -40,15 +40,15 @@ type batch struct {
 	attributes uint16
 }
 
-// nextBatch takes the batch at the front of set. A set may end in the middle
-// of a batch: the rest was cut off and will come with the next fetch; then
-// whole is false. With a reason, b.next is where to go on, 0 if that is unknown.
+// nextBatch takes the batch at the front of set. If the set ends in the middle of it, whole is false, and the next
+// fetch brings the batch again. If the batch is broken, reason says why, and b.next is the offset to continue at, or 0
+// if unknown.
 func nextBatch(set []byte) (b batch, rest []byte, whole bool, reason string) {
 	if len(set) <= atMagic {
 		return batch{}, nil, false, ""
 	}
 	if magic := set[atMagic]; magic != 2 {
-		// A message of v0 and v1 has an offset of its own; one that packs several has that of the last.
+		// The offset of a v0 or v1 message, or of the last message packed into it.
 		last := int64(binary.BigEndian.Uint64(set))
 		return batch{next: max(0, last) + 1}, nil, false,
 			fmt.Sprintf("message format v%d, want v2: it was written for Kafka before 0.11 and must be rewritten", magic)
@@ -77,8 +77,8 @@ func (b *batch) intact() bool {
 	return crc32.Checksum(b.raw[atAttributes:], castagnoli) == binary.BigEndian.Uint32(b.raw[atCRC:])
 }
 
-// tellsNext says whether the end that the batch claims makes sense, for a batch
-// whose CRC does not fit: as many offsets as records, or more if some are gone.
+// tellsNext reports whether the end that a batch with a wrong CRC claims is plausible: it needs at least as many
+// offsets as records.
 func (b *batch) tellsNext() bool {
 	count := int64(int32(binary.BigEndian.Uint32(b.raw[atCount:])))
 	return count > 0 && count <= b.next-b.base
@@ -91,21 +91,20 @@ func (b *batch) producer() int64 { return int64(binary.BigEndian.Uint64(b.raw[at
 type Record struct {
 	// Offset is the record's place in its partition.
 	Offset int64
-	// Time is the record's timestamp in milliseconds since 1970: the
-	// producer's, or the broker's where the topic says LogAppendTime; −1 is none.
+	// Time is the record's timestamp in milliseconds since 1970: the producer's, or the broker's if the topic uses
+	// LogAppendTime. −1 means none.
 	Time int64
 	// Key and Value are nil if null.
 	Key, Value []byte
 	// Aborted is set for a record whose transaction was aborted; see Options.Aborted.
 	Aborted bool
-	// TooLarge is the record's size in bytes if that is beyond
-	// Options.MaxRecordBytes, else 0. Key, Value and headers are then left out.
+	// TooLarge is the size in bytes of a record larger than Options.MaxRecordBytes, which comes without key, value and
+	// headers. It is 0 for all other records.
 	TooLarge int64
 	headers  []byte
 }
 
-// Headers yields the record's headers in their order. A key may occur more
-// than once. A malformed header ends the sequence.
+// Headers yields the record's headers in order. A key may occur more than once. A malformed header ends the sequence.
 func (r *Record) Headers() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		b := r.headers
@@ -131,9 +130,8 @@ func (r *Record) Header(name string) (value []byte, ok bool) {
 	return value, ok
 }
 
-// each visits the records of b from the offset from on, unpacking as it goes; a
-// record that is larger than limit is passed over and visited without its
-// content. It returns f's error, or the reason why the batch can't be right.
+// each unpacks b and visits its records from the offset from on. It visits a record larger than limit without its
+// content. It returns f's error, or what is wrong with the batch.
 func (b *batch) each(u *unpacker, from, limit int64, rec *Record, f func(*Record) error) (reason string, err error) {
 	body, err := u.open(kafka.Compression(b.attributes&compressionBits), b.raw[headerSize:])
 	if err != nil {
@@ -156,9 +154,9 @@ func (b *batch) each(u *unpacker, from, limit int64, rec *Record, f func(*Record
 		if i < 0 || size < 1 {
 			return longRecord, nil
 		}
-		end := min(i+int(size), len(body)) // of what is there of a record that is too large
+		end := min(i+int(size), len(body)) // a record that is too large is cut off here
 		r := body[i:end]
-		// r[0] holds attributes, of which none is defined.
+		// r[0] holds attributes; none are defined.
 		time, at := varint(r, 1)
 		delta, at := varint(r, at)
 		offset := b.base + delta
@@ -201,8 +199,8 @@ func (b *batch) each(u *unpacker, from, limit int64, rec *Record, f func(*Record
 	return "", nil
 }
 
-// varint decodes the zigzag number at b[i] and returns the index behind it, or
-// −1 if there is none or i already is −1.
+// varint decodes the zigzag number at b[i] and returns the index after it. The index is −1 if there is no number, or if
+// i is −1 already.
 func varint(b []byte, i int) (int64, int) {
 	if uint(i) < uint(len(b)) && b[i] < 0x80 {
 		v := b[i]
@@ -222,7 +220,7 @@ func longVarint(b []byte, i int) (int64, int) {
 	return v, i + n
 }
 
-// sized takes the bytes at b[i] that their length precedes; −1 means nil.
+// sized takes a length and that many bytes from b[i] on. The length −1 means nil.
 func sized(b []byte, i int) ([]byte, int) {
 	n, i := varint(b, i)
 	switch {

@@ -23,9 +23,8 @@ type Options struct {
 	// MaxBytes is how much one fetch asks for. A batch larger than that is
 	// still delivered, whole. Defaults to 1 MiB.
 	MaxBytes int
-	// MaxRecordBytes limits a record as it is when it is decompressed. One that
-	// is larger is delivered without its content: see Record.TooLarge. Batches
-	// have no limit: they are unpacked as a stream. Defaults to 128 MiB.
+	// MaxRecordBytes limits the decompressed size of a record. A larger one is delivered without its content: see
+	// Record.TooLarge. Batches are unpacked as a stream and have no limit. Defaults to 128 MiB.
 	MaxRecordBytes int64
 	// ClientID is the name that brokers see in quotas and logs.
 	ClientID string
@@ -34,7 +33,7 @@ type Options struct {
 	OnRetry func(topic string, partition int, err error)
 }
 
-// maxWait keeps a fetch well inside the time limit of one request.
+// maxWait is well below the time limit of a request.
 const maxWait = 5 * time.Second
 
 func (o Options) withDefaults() Options {
@@ -57,8 +56,8 @@ type Client struct {
 	transport kafka.RoundTripper
 	addr      net.Addr
 	options   Options
-	// zstd is made at first use and shared: a decoder is large, and
-	// DecodeAll is safe for concurrent use.
+	// zstd is made at first use. All readers share it, because a decoder is large and its DecodeAll is safe for
+	// concurrent use.
 	zstd func() (*zstd.Decoder, error)
 }
 

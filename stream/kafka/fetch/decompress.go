@@ -19,34 +19,30 @@ import (
 const (
 	// window is how much of a stream is unpacked at a time.
 	window = 64 << 10
-	// maxWhole is the size up to which zstd and snappy unpack a batch in one
-	// go, which is faster than as a stream. It is also how large a buffer may be
-	// to be kept for the next batch.
+	// maxWhole is the size up to which zstd and snappy unpack a batch in one go, which is faster than streaming.
+	// Buffers up to this size are kept for the next batch.
 	maxWhole = 8 << 20
-	// maxZstdWindow is the memory that a zstd stream may ask for: that of the
-	// highest compression level.
+	// maxZstdWindow is the memory that a zstd stream may ask for. The highest compression level needs this much.
 	maxZstdWindow = 128 << 20
 	// maxSnappyRatio bounds what a block of snappy unpacks to: no element of the format makes more than 64 bytes of
 	// three. A header that claims more is wrong.
 	maxSnappyRatio = 22
 )
 
-// unpacker unpacks the batches of one reader, one at a time, through one
-// buffer. Memory is bounded by the largest record that is wanted, not by what a
-// batch unpacks to; kafka-go's codecs have no such bound.
+// unpacker unpacks the batches of one reader, one at a time, through one buffer. It needs memory for the largest wanted
+// record, not for the whole batch. kafka-go's codecs have no such bound.
 type unpacker struct {
 	zstd   func() (*zstd.Decoder, error)
 	codec  kafka.Compression
 	buffer []byte
-	more   io.Reader // where the rest of the batch comes from; nil if there is none
+	more   io.Reader // the rest of the batch; nil if there is none
 	source bytes.Reader
 	gzip   *gzip.Reader
 	lz4    *lz4.Reader
 }
 
-// open begins with the body of another batch and returns the first bytes of
-// what it unpacks to, all of them if it was not compressed. The bytes that next
-// and skip take must be those that open or they returned before.
+// open starts on the body of another batch and returns its first unpacked bytes, or all bytes if it is not compressed.
+// Pass next and skip only bytes that open, next or skip returned last.
 func (u *unpacker) open(codec kafka.Compression, b []byte) (head []byte, err error) {
 	u.codec, u.more = codec, nil
 	if cap(u.buffer) > maxWhole {
@@ -94,7 +90,7 @@ func (u *unpacker) close() {
 	u.more = nil
 }
 
-// next returns bytes that begin with rest, at least n if there are as many.
+// next extends rest to at least n bytes, if there are that many.
 func (u *unpacker) next(rest []byte, n int) ([]byte, error) {
 	if len(rest) >= n || u.more == nil {
 		return rest, nil
@@ -127,8 +123,8 @@ const maxHead = 1 + 2*binary.MaxVarintLen64
 
 const longRecord = "a record longer than its batch"
 
-// record makes rest begin with a whole record, or with the head of one that is
-// larger than limit. It returns the record's size and where it begins.
+// record extends rest until it begins with a whole record, or with the head of one larger than limit. It returns the
+// record's size and where it begins.
 func (u *unpacker) record(rest []byte, limit int64) (body []byte, size int64, i int, err error) {
 	if body, err = u.next(rest, binary.MaxVarintLen64); err != nil {
 		return nil, 0, 0, err
@@ -146,8 +142,8 @@ func (u *unpacker) record(rest []byte, limit int64) (body []byte, size int64, i 
 	return body, size, i, err
 }
 
-// skip drops n bytes, of which rest are the first, and returns those behind
-// them as far as they are there. Fewer than n is an error.
+// skip drops n bytes, the first of which are in rest, and returns the bytes after them that are already unpacked. If
+// there are fewer than n, it returns an error.
 func (u *unpacker) skip(rest []byte, n int64) ([]byte, error) {
 	if n <= int64(len(rest)) {
 		return rest[n:], nil
@@ -166,7 +162,7 @@ func (u *unpacker) skip(rest []byte, n int64) ([]byte, error) {
 	return u.buffer[:0], nil
 }
 
-// unzstd unpacks b whole if that is not too much, else it begins a stream.
+// unzstd unpacks b whole if the result is small enough, and as a stream otherwise.
 func (u *unpacker) unzstd(b []byte) ([]byte, error) {
 	d, err := u.zstd()
 	if err != nil {
@@ -189,15 +185,13 @@ func (u *unpacker) unzstd(b []byte) ([]byte, error) {
 	return nil, err
 }
 
-// The Java client frames snappy in the way of the xerial library: this magic,
-// two version words, then blocks that their lengths precede. Others send one
-// bare block.
+// The Java client frames snappy like the xerial library: this magic, two version words, then blocks, each after its
+// length. Other clients send one bare block.
 var xerial = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
 const xerialHeader = 16
 
-// snappy unpacks b whole if that is not too much, else it begins a stream of
-// blocks.
+// snappy unpacks b whole if the result is small enough, and as a stream of blocks otherwise.
 func (u *unpacker) snappy(b []byte) ([]byte, error) {
 	s := snappyBlocks{packed: b, bare: true}
 	if bytes.HasPrefix(b, xerial) {
@@ -233,16 +227,15 @@ func (u *unpacker) snappy(b []byte) ([]byte, error) {
 	return whole, nil
 }
 
-// snappyBlocks reads what blocks of snappy unpack to. A single block can't be
-// unpacked in parts.
+// snappyBlocks unpacks one block of snappy at a time. It can't unpack part of a block.
 type snappyBlocks struct {
 	packed   []byte
-	bare     bool // there is one block, without its length before it
+	bare     bool // one block, without a length
 	buffer   []byte
 	unpacked []byte
 }
 
-// next takes a block and how much it unpacks to.
+// next returns a block and its unpacked size.
 func (s *snappyBlocks) next() (block []byte, size int, err error) {
 	block = s.packed
 	if s.bare {

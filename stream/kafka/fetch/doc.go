@@ -1,45 +1,46 @@
-// Package fetch reads records from Kafka partitions, many a microsecond.
+// Package fetch reads millions of records a second from Kafka partitions.
 //
 // A Client makes Readers, one for each partition. Reader.Poll asks the
-// partition's leader for the batches from the reader's position on and returns
-// them as a Page; Page.Each visits the records in place, without an allocation
-// for any of them. ReadAll, Ends, Starts and OffsetAt are for those who need
-// everything up to now, or an offset.
+// partition's leader for the batches that follow the reader's position, and
+// returns them as a Page. Page.Each visits the records where they lie in the
+// page, without allocating anything for them. ReadAll reads everything up to
+// now. Ends, Starts and OffsetAt look up offsets.
 //
-// # Why not kafka-go's own reading
+// # Why not kafka-go's own reader
 //
-// kafka-go's Transport does connections, TLS, SASL, metadata and routing here.
-// Its decoding of fetched records is replaced, for two reasons. Speed: its
-// Reader spends about ten times as long on a record. Correctness: Reader and
-// Client.Fetch deliver the records of aborted transactions, read the timestamp
-// of a LogAppendTime topic wrongly, and pass silently over records that were
-// deleted before they could be read. All of that is in the batch header, which
-// they hide.
+// kafka-go's Transport handles connections, TLS, SASL, metadata and routing.
+// This package replaces only the decoding of fetched records, for two reasons:
 //
-// The way in is protocol.RawExchanger, kafka-go's hook for a request that
-// writes and reads the wire itself: request.go is such a request. Nothing is
-// registered globally, so that other code in the same binary may use
-// kafka-go's Reader or Client.Fetch undisturbed.
+//   - Speed: kafka-go's Reader spends about ten times as long on a record.
+//   - Correctness: kafka-go's Reader and Client.Fetch deliver the records of
+//     aborted transactions, misread the timestamps of a LogAppendTime topic,
+//     and silently skip records that were deleted before they were read. The
+//     batch header tells all of this, but they hide it.
 //
-// # What a reader of a page can rely on
+// The hook for this is protocol.RawExchanger. It lets a request write and read
+// the wire itself, and the request in request.go does. Nothing is registered
+// globally, so other code in the same binary can still use kafka-go's Reader
+// and Client.Fetch.
 //
-//   - Under read committed (the default) records of aborted transactions are
-//     not delivered, and those of open ones not yet. Transaction markers are
-//     never delivered.
-//   - Every batch's CRC is checked before its records are delivered, and
-//     every length in it before it is used.
-//   - Offsets are delivered in strictly increasing order, none below the
-//     position. The position moves past everything that need not be delivered.
-//   - Records that the broker deleted before they were read are counted in
-//     Page.Lost.
-//   - A batch is unpacked as a stream: memory does not grow with what it holds.
+// # What a page guarantees
+//
+//   - Under read committed (the default) a page has no records of aborted
+//     transactions. Those of an open transaction are delivered once it
+//     commits. Transaction markers are never delivered.
+//   - The CRC of a batch is checked before its records are delivered, and each
+//     length in it before that length is used.
+//   - Offsets strictly increase and are never below the position. The position
+//     also moves past everything that is not delivered.
+//   - Page.Lost counts the records that the broker deleted before they were
+//     read.
+//   - A batch is unpacked as a stream, so memory does not grow with its size.
 //     A record larger than Options.MaxRecordBytes is delivered without its
-//     content, and the others of its batch as they are.
-//   - A batch that can't be read is a BatchError: its CRC does not fit, or it has
+//     content. The other records of its batch are unaffected.
+//   - A batch that can't be read is a BatchError: its CRC is wrong, or it has
 //     message format v0 or v1 (Kafka before 0.11, gone in Kafka 4).
-//     Reader.Skip goes on behind it and tells what is lost.
+//     Reader.Skip moves on to the next batch and returns how much is lost.
 //
-// What is not noticed: a topic that was deleted and made again under the same
-// name and is already longer than the position; and a log that lost its end in
-// an unclean election and has grown past the position again.
+// Two things go unnoticed: a topic that was deleted and recreated under the
+// same name, if it is already longer than the position; and a log that lost
+// its end in an unclean election, if it has since grown past the position.
 package fetch

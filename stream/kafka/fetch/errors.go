@@ -2,8 +2,8 @@ package fetch
 
 import "fmt"
 
-// BatchError is a batch that can't be read: its CRC does not match, its format is too old, or what it holds breaks the
-// format. Polling again fetches it again; Reader.Skip continues behind it.
+// BatchError reports a batch that can't be read: its CRC is wrong, its format is too old, or its content breaks the
+// format. Polling again fetches it again; Reader.Skip continues after it.
 type BatchError struct {
 	Topic     string
 	Partition int
@@ -18,9 +18,9 @@ func (e *BatchError) Error() string {
 	return fmt.Sprintf("batch at offset %d of %s/%d can't be read: %s", e.Offset, e.Topic, e.Partition, e.Reason)
 }
 
-// TruncatedError is a position above the end of the partition: the log was truncated (an unclean leader election) or
-// the topic was deleted and recreated. Only the caller can decide what the position means now. Polling again fails in
-// the same way until the log has grown past the position.
+// TruncatedError reports a position above the end of the partition: the log was truncated (an unclean leader election),
+// or the topic was deleted and recreated. Only the caller can decide what the position means now. Polling again fails
+// in the same way until the log has grown past the position.
 type TruncatedError struct {
 	Topic         string
 	Partition     int

@@ -17,15 +17,14 @@ func (c *Client) Ends(ctx context.Context, topic string, partitions []int) (map[
 	return c.offsets(ctx, topic, partitions, kafka.LastOffset)
 }
 
-// Starts returns the lowest offset that each partition still holds; its end if it is empty. Temporary failures are
+// Starts returns the lowest offset that each partition still holds, or its end if it is empty. Temporary failures are
 // retried until ctx ends.
 func (c *Client) Starts(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
 	return c.offsets(ctx, topic, partitions, kafka.FirstOffset)
 }
 
-// OffsetAt returns the lowest offset whose record has a timestamp of at least
-// unixMs (milliseconds since 1970). If there is none it is the partition's end
-// as it was before the question, so that no later record is missed.
+// OffsetAt returns the lowest offset whose record has a timestamp of at least unixMs (milliseconds since 1970). If
+// there is none, it returns an end of the partition that was read before the lookup, so no later record is missed.
 func (c *Client) OffsetAt(ctx context.Context, topic string, partition int, unixMs int64) (int64, error) {
 	one := []int{partition}
 	ends, err := c.Ends(ctx, topic, one)
@@ -43,8 +42,8 @@ func (c *Client) OffsetAt(ctx context.Context, topic string, partition int, unix
 	return at[partition], nil
 }
 
-// offsets asks for the offset at a time, or at kafka.FirstOffset or
-// kafka.LastOffset; only the partitions that failed are asked again.
+// offsets looks up the offset at a time, or at kafka.FirstOffset or kafka.LastOffset. It retries only the partitions
+// that failed.
 func (c *Client) offsets(ctx context.Context, topic string, partitions []int, time int64) (map[int]int64, error) {
 	found := make(map[int]int64, len(partitions))
 	missing := partitions
@@ -71,7 +70,7 @@ func (c *Client) offsets(ctx context.Context, topic string, partitions []int, ti
 	return found, nil
 }
 
-// list asks once. With an error it also returns the partitions that did answer.
+// list asks once. With an error it also returns the partitions that answered.
 func (c *Client) list(ctx context.Context, topic string, partitions []int, time int64) (map[int]int64, error) {
 	if len(partitions) == 0 {
 		return nil, nil
@@ -95,8 +94,7 @@ func (c *Client) list(ctx context.Context, topic string, partitions []int, time 
 			case 0:
 				found[int(p.Partition)] = p.Offset
 			case kafka.Unknown:
-				// kafka-go puts this where one of several partitions' brokers
-				// could not be asked.
+				// kafka-go's answer for a partition whose broker was not reached.
 				err = fmt.Errorf("partition %d: %w", p.Partition, kafka.LeaderNotAvailable)
 			default:
 				err = fmt.Errorf("partition %d: %w", p.Partition, code)
@@ -109,12 +107,10 @@ func (c *Client) list(ctx context.Context, topic string, partitions []int, time 
 	return found, err
 }
 
-// ReadAll calls f for every record from the offset from (or kafka.FirstOffset)
-// at least to the end of the partition as it is when ReadAll begins, and returns the
-// offset to go on from. Under read committed it waits for the transactions that
-// are open there: after it, nothing below next is undecided. It is a *LostError
-// if the broker has deleted records from from on. f's error stops it, and is
-// returned with that record's offset.
+// ReadAll calls f for every record from the offset from (or kafka.FirstOffset) at least to the end of the partition as
+// it is when ReadAll begins, and returns the offset to go on from. Under read committed it waits for the transactions
+// that are open there: after it, nothing below next is undecided. If the broker has deleted records at or after from,
+// it returns a *LostError. If f fails, it returns f's error and that record's offset.
 func (c *Client) ReadAll(ctx context.Context, topic string, partition int, from int64, f func(*Record) error) (next int64, err error) {
 	ends, err := c.Ends(ctx, topic, []int{partition})
 	if err != nil {

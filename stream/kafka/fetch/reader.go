@@ -20,18 +20,18 @@ type Reader struct {
 	topic     string
 	partition int
 	position  int64
-	lost      int64 // not yet told by a page
+	lost      int64 // not yet reported in a page
 
 	highWatermark, lastStable, logStart int64
 
-	buffer  []byte // of the page that is out, reused by the next
+	buffer  []byte // holds the current page; the next page reuses it
 	unpack  unpacker
 	record  Record
 	skipped map[int64]struct{} // producers in an aborted transaction
 }
 
-// Partition makes a reader of one partition that begins at offset, or at
-// kafka.FirstOffset or kafka.LastOffset as they are at the first Poll.
+// Partition makes a reader of one partition that begins at offset. kafka.FirstOffset and kafka.LastOffset are resolved
+// at the first Poll.
 func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
 	return &Reader{
 		client: c, topic: topic, partition: partition, position: offset,
@@ -41,28 +41,24 @@ func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
 	}
 }
 
-// Position is the offset that the next Poll begins at: everything below it was delivered, need not be, or is lost.
-// Until the first Poll it may be negative (kafka.FirstOffset, kafka.LastOffset).
+// Position is the offset that the next Poll begins at. Everything below it has been delivered, must not be delivered,
+// or is lost. Until the first Poll it may be negative (kafka.FirstOffset, kafka.LastOffset).
 func (r *Reader) Position() int64 { return r.position }
 
-// HighWatermark is the end of the partition as of the last Poll: the offset after its last replicated record. −1 before
-// the first. A newly elected leader may answer with an older one; Client.Ends returns the true one.
+// HighWatermark is the end of the partition as of the last Poll: the offset after its last replicated record. It is −1
+// before the first Poll. A newly elected leader may report an older one; Client.Ends returns the true one.
 func (r *Reader) HighWatermark() int64 { return r.highWatermark }
 
-// LastStable is the lowest offset of an open transaction, or else the high
-// watermark, as of the last Poll; −1 before the first. Under read committed
-// the position stops there.
+// LastStable is the lowest offset of an open transaction, or else the high watermark, as of the last Poll. It is −1
+// before the first Poll. Under read committed the position stops there.
 func (r *Reader) LastStable() int64 { return r.lastStable }
 
-// LogStart is the lowest offset that the partition still holds, as of the last
-// Poll; −1 before the first.
+// LogStart is the lowest offset that the partition still holds, as of the last Poll. It is −1 before the first Poll.
 func (r *Reader) LogStart() int64 { return r.logStart }
 
-// Page is what one Poll fetched, possibly nothing. It is valid until the next
-// Poll of its reader.
+// Page holds the batches that one Poll fetched, possibly none. It is valid until the next Poll of its reader.
 type Page struct {
-	// Lost is how many offsets the position had to jump because the broker had
-	// deleted them before they were read.
+	// Lost is how many offsets the broker deleted before they were read. The position has skipped them.
 	Lost int64
 
 	reader  *Reader
@@ -74,12 +70,12 @@ type Page struct {
 // Bytes is the size of the page's batches as fetched.
 func (p *Page) Bytes() int { return len(p.set) }
 
-// Poll fetches once from the position on and moves the position past what it received. If there is nothing, it waits up
-// to Options.MaxWait and returns an empty page.
+// Poll fetches once from the position on and moves the position past the received batches. If there are none within
+// Options.MaxWait, it returns an empty page.
 //
 // Temporary failures (a moved leader, a lost connection, a missing topic) are retried until ctx ends and reported to
 // Options.OnRetry. Other errors are a *BatchError, a *TruncatedError, a kafka.Error such as
-// kafka.TopicAuthorizationFailed, or ctx's. Poll may be called again after any of them and begins at the position.
+// kafka.TopicAuthorizationFailed, or ctx's. After any of them Poll may be called again and begins at the position.
 func (r *Reader) Poll(ctx context.Context) (Page, error) {
 	page, err := kafkaconn.Retry(ctx, r.client.notify(r.topic, r.partition), r.poll)
 	if err != nil {
@@ -102,7 +98,7 @@ func (r *Reader) poll(ctx context.Context) (Page, error) {
 	res, err := r.fetch(ctx)
 	if errors.Is(err, kafka.OffsetOutOfRange) {
 		if err = r.relocate(ctx); err == nil {
-			// In range now, or by the next try.
+			// The offset is in range now, or will be at the next try.
 			return Page{}, kafka.OffsetNotAvailable
 		}
 	}
@@ -115,8 +111,8 @@ func (r *Reader) poll(ctx context.Context) (Page, error) {
 
 func (r *Reader) fetch(ctx context.Context) (*response, error) {
 	q := r.request(r.buffer)
-	// If the exchange is given up, kafka-go may still be reading into the
-	// buffer: it is ours again only when the response is here.
+	// If the exchange is abandoned, kafka-go may still be reading into the buffer. It is ours again only once the
+	// response is here.
 	r.buffer = nil
 	m, err := r.client.transport.RoundTrip(ctx, r.client.addr, q)
 	if err != nil {
@@ -126,7 +122,7 @@ func (r *Reader) fetch(ctx context.Context) (*response, error) {
 	if !ok {
 		return nil, fmt.Errorf("fetch response of type %T: the transport must pass requests on unchanged", m)
 	}
-	// A buffer that one large batch has enlarged is not kept for ever.
+	// Drop a buffer that one large batch has enlarged.
 	if cap(res.records) <= 4*r.client.options.MaxBytes {
 		r.buffer = res.records[:0]
 	}
@@ -184,7 +180,7 @@ func (r *Reader) page(res *response) (Page, error) {
 			if p.set == nil {
 				return Page{}, r.broken(r.position, b.next, reason)
 			}
-			break // the next fetch begins there and reports it, or returns it whole
+			break // the next fetch reports this batch, or returns it whole
 		}
 		rest = behind
 		p.set = res.records[:len(res.records)-len(rest)]
@@ -194,10 +190,9 @@ func (r *Reader) page(res *response) (Page, error) {
 	return p, nil
 }
 
-// Each calls f for every record of the page, in the order of their offsets. It
-// stops at f's first error and returns it; the reader's position is then that
-// record's offset. For a batch that can't be read it returns a *BatchError and
-// the position is the first offset that was not delivered. Call it once.
+// Each calls f for every record of the page, in the order of their offsets. It stops at f's first error and returns it;
+// the reader's position is then that record's offset. For a batch that can't be read it returns a *BatchError, and the
+// position is the first offset that was not delivered. Call it only once.
 func (p *Page) Each(f func(*Record) error) error {
 	r := p.reader
 	if len(p.set) == 0 {
@@ -208,7 +203,7 @@ func (p *Page) Each(f func(*Record) error) error {
 	from, aborted := p.from, p.aborted
 	for rest := p.set; len(rest) > 0; {
 		var b batch
-		b, rest, _, _ = nextBatch(rest) // Poll has seen that they are whole
+		b, rest, _, _ = nextBatch(rest) // Poll has checked that they are whole
 		if !b.intact() {
 			r.position = from
 			next := int64(0)
@@ -253,8 +248,8 @@ func (p *Page) Each(f func(*Record) error) error {
 	return nil
 }
 
-// aborts says whether a control batch is an abort marker: its only record's key holds a version and a type, of which 0
-// is abort.
+// aborts reports whether a control batch is an abort marker. The key of its only record holds a version and a type;
+// type 0 means abort.
 func (b *batch) aborts() bool {
 	abort := false
 	_, _ = b.each(new(unpacker), 0, math.MaxInt32, new(Record), func(r *Record) error {
@@ -264,8 +259,8 @@ func (b *batch) aborts() bool {
 	return abort
 }
 
-// Skip moves the position behind a batch that can't be read and returns how many
-// offsets are lost with it. ok is false if err is no *BatchError.
+// Skip moves the position past a batch that can't be read and returns how many offsets are lost with it. ok is false if
+// err is not a *BatchError.
 func (r *Reader) Skip(err error) (lost int64, ok bool) {
 	var e *BatchError
 	if !errors.As(err, &e) {
@@ -275,8 +270,7 @@ func (r *Reader) Skip(err error) (lost int64, ok bool) {
 	return e.Next - e.Offset, true
 }
 
-// broken makes the error for a batch that can't be read from offset on. If the batch's end is not reliable, the next
-// offset is tried.
+// broken makes the error for a batch that can't be read from offset on. If next is not reliable, it is offset + 1.
 func (r *Reader) broken(offset, next int64, reason string) error {
 	if next <= offset || r.highWatermark > offset && next > r.highWatermark {
 		next = offset + 1

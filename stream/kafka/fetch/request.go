@@ -11,14 +11,14 @@ import (
 	wire "github.com/segmentio/kafka-go/protocol/fetch"
 )
 
-// Versions of the Fetch API that are spoken. v4 brought transactions; v12 and
-// later are encoded in another way and bring nothing that is needed here.
+// The supported versions of the Fetch API. v4 added transactions. v12 and later
+// have another encoding and add nothing needed here.
 const (
 	minVersion = 4
 	maxVersion = 11
 )
 
-// maxResponse bounds a response's size field. A larger one does not come from Kafka.
+// maxResponse bounds a response's size field. Kafka never sends a larger one.
 const maxResponse = 1 << 30
 
 // request is a Fetch of one partition. kafka-go routes it to the leader and
@@ -31,19 +31,19 @@ type request struct {
 	buffer []byte
 }
 
-// response is what one partition answered.
+// response is the answer for one partition.
 type response struct {
 	code          int16
 	highWatermark int64
 	lastStable    int64
 	logStart      int64
 	aborted       []aborted
-	// records are the raw batches; they own the request's buffer.
+	// records are the raw batches, in the request's buffer.
 	records []byte
 }
 
-// aborted is an aborted transaction: of producer, from the offset first on,
-// until the producer's abort marker.
+// aborted is an aborted transaction. It reaches from the offset first to the
+// producer's abort marker.
 type aborted struct{ producer, first int64 }
 
 var (
@@ -89,7 +89,7 @@ func (q *request) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
 	return q.wire.Broker(cluster)
 }
 
-// Required takes the exchange over, always, at the version agreed upon.
+// Required always takes over the exchange, at the negotiated version.
 func (q *request) Required(versions map[protocol.ApiKey]int16) bool {
 	q.version = versions[protocol.Fetch]
 	return true
@@ -100,8 +100,7 @@ func (q *request) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if q.version < minVersion || q.version > maxVersion {
 		return nil, fmt.Errorf("the broker speaks Fetch v%d, want v%d to v%d: %w", q.version, minVersion, maxVersion, kafka.UnsupportedVersion)
 	}
-	// The connection carries one request at a time, so that any correlation
-	// id serves; it is only compared with what comes back.
+	// Any correlation id will do: the connection carries one request at a time.
 	const correlation = 1
 	if err := protocol.WriteRequest(rw, q.version, correlation, q.clientID, &q.wire); err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func (q *request) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 var errShape = errors.New("it does not answer for the one requested partition")
 
 func (d *decoder) response(q *request) (*response, error) {
-	d.int32() // throttle time: the broker delays by itself
+	d.int32() // throttle time: the broker itself delays
 	if q.version >= 7 {
 		code := d.int16()
 		d.int32() // session id
@@ -170,8 +169,8 @@ func (d *decoder) response(q *request) (*response, error) {
 	return res, d.err
 }
 
-// decoder reads the fields of one response of a known size. After an error
-// every further field is zero.
+// decoder reads the fields of one response of a known size. After an error all
+// further fields are zero.
 type decoder struct {
 	r    io.Reader
 	left int

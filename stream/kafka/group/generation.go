@@ -19,12 +19,10 @@ var ErrEnded = errors.New("the group's generation is over")
 // Generation is one assignment of partitions to this member. Its methods are
 // safe for concurrent use.
 type Generation struct {
-	// ID and MemberID go with every commit, also with one in a transaction:
-	// the broker refuses those of earlier generations.
+	// ID and MemberID go with every commit, in a transaction or not. The broker refuses those of earlier generations.
 	ID       int32
 	MemberID string
-	// Partitions of each topic, ascending. A topic of which this member has
-	// none may be missing.
+	// Partitions of each topic, ascending. A topic without partitions for this member may be missing.
 	Partitions map[string][]int
 
 	conn     *kafkaconn.Conn
@@ -33,7 +31,7 @@ type Generation struct {
 	done     chan struct{}
 	once     sync.Once
 	released chan struct{}
-	left     bool // its member has been taken out of the group; for Next alone
+	left     bool // the member was taken out of the group; only Next uses it
 }
 
 // Offset is a committed position: the offset of the next record to read in a partition, and the committer's own note.
@@ -42,7 +40,7 @@ type Offset struct {
 	Partition int
 	// Offset is −1 if the group has not committed one.
 	Offset int64
-	// Metadata is kept as it is; brokers accept up to 4096 bytes by default.
+	// Metadata is stored unchanged. By default brokers accept up to 4096 bytes.
 	Metadata string
 }
 
@@ -93,8 +91,8 @@ func (g *Generation) Commit(ctx context.Context, offsets []Offset) error {
 }
 
 // Confirm asks the broker whether the generation still holds. It returns ErrEnded when it does not, and retries
-// temporary failures until ctx ends. While the group gathers its members for the next generation this one still holds:
-// nobody else has its partitions yet.
+// temporary failures until ctx ends. While the members gather for the next generation, this one still holds: no other
+// member has its partitions yet.
 func (g *Generation) Confirm(ctx context.Context) error {
 	_, err := kafkaconn.Retry(ctx, g.report, func(ctx context.Context) (struct{}, error) {
 		m, err := g.conn.Transport.RoundTrip(ctx, g.conn.Addr, &heartbeat{clientID: g.conn.ClientID,
@@ -113,7 +111,7 @@ func (g *Generation) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// ended recognises the answers that mean that the generation is over.
+// ended turns the answers that mean that the generation is over into ErrEnded.
 func ended(err error) error {
 	for _, code := range []kafka.Error{kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID} {
 		if errors.Is(err, code) {
@@ -123,12 +121,11 @@ func ended(err error) error {
 	return err
 }
 
-// Committed returns the group's committed position in each of the partitions,
-// with Offset −1 where there is none. What a transaction that is still open
-// has committed is not seen: open the transactional id first, which ends it.
+// Committed returns the group's committed position in each of the partitions, with Offset −1 where there is none. It
+// does not see commits of a transaction that is still open. Opening the transactional id first ends that transaction.
 func (g *Generation) Committed(ctx context.Context, topic string, partitions []int) (map[int]Offset, error) {
 	if len(partitions) == 0 {
-		return map[int]Offset{}, nil // asked for none, a broker answers all
+		return map[int]Offset{}, nil // for an empty list a broker returns all
 	}
 	found, err := kafkaconn.Retry(ctx, g.report, func(ctx context.Context) (map[int]Offset, error) {
 		res, err := g.conn.Client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{

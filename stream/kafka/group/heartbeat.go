@@ -31,10 +31,10 @@ func (*beat) ApiKey() protocol.ApiKey      { return protocol.Heartbeat }
 // Group lets the transport find the coordinator.
 func (h *heartbeat) Group() string { return h.request.GroupID }
 
-// Required takes the exchange over, always.
+// Required always takes over the exchange.
 func (*heartbeat) Required(map[protocol.ApiKey]int16) bool { return true }
 
-// RawExchange writes the request and reads the answer. Version 0 has all that is needed.
+// RawExchange writes the request and reads the answer, both in version 0.
 func (h *heartbeat) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	const correlation = 1 // a connection carries one request at a time
 	if err := protocol.WriteRequest(rw, 0, correlation, h.clientID, &h.request); err != nil {
@@ -53,7 +53,7 @@ func (h *heartbeat) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return &beat{answer.Code}, nil
 }
 
-// error returns the answer as an error.
+// error returns the answer's code as an error.
 func (b *beat) error() error {
 	if b.code == 0 {
 		return nil

@@ -23,12 +23,10 @@ type Config struct {
 	GroupID string
 	// Topics to read, at least one. They need not exist yet.
 	Topics []string
-	// SessionTimeout is how long the group waits for a member that has fallen
-	// silent, and for one that has to give up its partitions. Between 6 and
-	// 10 s; defaults to 10 s. (Brokers refuse less than 6 s by default.)
+	// SessionTimeout is how long the group waits for a silent member, and for one that has to give up its partitions.
+	// Between 6 and 10 s; defaults to 10 s. (Brokers refuse less than 6 s by default.)
 	SessionTimeout time.Duration
-	// WatchInterval is how often topics are looked at for new partitions.
-	// Defaults to 5 s.
+	// WatchInterval is how often the topics are checked for new partitions. Defaults to 5 s.
 	WatchInterval time.Duration
 	// OnError, if not nil, is called with each failure that is about to be retried, and with nil after a success. It
 	// may be called from several goroutines at once.
@@ -41,21 +39,19 @@ const (
 	// heartbeats is the number of heartbeats in a session timeout. A member learns from its next heartbeat that the
 	// group rebalances.
 	heartbeats = 10
-	// joinTimeout limits one exchange with the coordinator, beyond what the
-	// coordinator may wait for by itself.
+	// joinTimeout limits one exchange with the coordinator, not counting the time that the coordinator itself may wait.
 	joinTimeout = 5 * time.Second
-	// closePatience is how long Close waits for an exchange that is under way before it cuts the connection. A member
-	// that is cut off during its first join does not know its own id yet and can't leave, so the others wait until its
-	// session times out.
+	// closePatience is how long Close waits for an exchange before it cuts the connection. A member that is cut off
+	// during its first join does not know its id yet and can't leave, so the others have to wait until its session
+	// times out.
 	closePatience = 5 * time.Second
 	leaveTimeout  = 2 * time.Second
 )
 
-// ErrClosed is what Next returns after Close.
+// Next returns ErrClosed after Close.
 var ErrClosed = errors.New("the group member is closed")
 
-// Member is this process's membership. Next is for one goroutine; Close may be
-// called from any.
+// Member is this process's membership. Call Next from one goroutine only, and Close from any.
 type Member struct {
 	config Config
 	dialer *dialer
@@ -63,12 +59,11 @@ type Member struct {
 
 	mu      sync.Mutex
 	joined  *kafka.ConsumerGroup
-	topics  []string // that joined is for
+	topics  []string // the topics that joined was made for
 	current *Generation
 }
 
-// Join checks the configuration and makes a member. It does not wait for the
-// group: Next does.
+// Join checks the configuration and makes a member. It does not wait for the group; Next does.
 func Join(ctx context.Context, c Config) (*Member, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -156,8 +151,7 @@ func (m *Member) next(ctx context.Context) (*Generation, error) {
 	m.mu.Lock()
 	m.current = g
 	m.mu.Unlock()
-	// kafka-go ends a generation as soon as one of its functions returns, and
-	// joins the next when all have.
+	// kafka-go ends a generation as soon as one of its functions returns, and joins the next one when all have.
 	gen.Start(func(ctx context.Context) { m.watch(ctx, counts) })
 	gen.Start(func(ctx context.Context) {
 		<-ctx.Done()
@@ -170,8 +164,8 @@ func (m *Member) next(ctx context.Context) (*Generation, error) {
 	return g, nil
 }
 
-// leaveBehind takes the member of the last generation out of the group after a failure to join. kafka-go forgets its id
-// and joins as a new member, and the group would wait for the old one until its session times out.
+// leaveBehind takes the old member out of the group after a failed join. kafka-go forgets its id and joins as a new
+// member, and the group would wait for the old one until its session times out.
 func (m *Member) leaveBehind(ctx context.Context, failure error) {
 	m.mu.Lock()
 	last := m.current
@@ -182,7 +176,7 @@ func (m *Member) leaveBehind(ctx context.Context, failure error) {
 	last.left = m.leave(ctx, last.MemberID) == nil
 }
 
-// leave takes a member out of the group, if it is in.
+// leave takes a member out of the group if it is in it.
 func (m *Member) leave(ctx context.Context, member string) error {
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 	defer cancel()
@@ -195,7 +189,7 @@ func (m *Member) leave(ctx context.Context, member string) error {
 	return err
 }
 
-// join makes the ConsumerGroup for these topics, or keeps the one there is.
+// join makes a ConsumerGroup for these topics, or keeps the present one if it has the same topics.
 func (m *Member) join(topics []string) (*kafka.ConsumerGroup, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,7 +214,7 @@ func (m *Member) join(topics []string) (*kafka.ConsumerGroup, error) {
 		HeartbeatInterval: c.SessionTimeout / heartbeats,
 		SessionTimeout:    c.SessionTimeout,
 		RebalanceTimeout:  c.SessionTimeout,
-		JoinGroupBackoff:  100 * time.Millisecond, // Next adds its own, growing
+		JoinGroupBackoff:  100 * time.Millisecond, // Next adds its own, growing waits
 		Timeout:           joinTimeout,
 	})
 	if err != nil {
@@ -292,11 +286,9 @@ func (m *Member) report(err error) {
 	}
 }
 
-// Close leaves the group, so that it need not wait for the session timeout to
-// give the partitions to others, and ends the current generation. It takes a
-// few milliseconds; up to seven seconds if the broker does not answer, or if the
-// group rebalances just then and other members keep it waiting. The error is
-// that of leaving.
+// Close ends the current generation and leaves the group, so that others get the partitions without waiting for the
+// session timeout. It usually takes a few milliseconds. It can take seven seconds if the broker does not answer, or if
+// other members hold up a rebalance. The error says why leaving failed.
 func (m *Member) Close() error {
 	m.mu.Lock()
 	select {
@@ -321,7 +313,7 @@ func (m *Member) Close() error {
 		return nil
 	case <-time.After(closePatience):
 	}
-	// It is in an exchange, most likely waiting for other members to join.
+	// An exchange is under way, most likely waiting for other members to join.
 	m.dialer.cut()
 	<-left
 	if last == nil {

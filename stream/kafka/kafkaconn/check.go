@@ -11,13 +11,13 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 )
 
-// silentRefusals is how often in a row a broker must close the connection while it checks credentials before that
-// counts as a refusal. Once can be chance.
+// silentRefusals is how many times in a row a broker must close the connection during authentication before that counts
+// as a refusal. Once can be chance.
 const silentRefusals = 3
 
-// Check asks the cluster for its metadata until it answers or ctx ends. An error that would happen again (refused
-// credentials, a wrong certificate, TLS on one side only) is returned at once: see Refused. notify, if not nil, is
-// called for other failures.
+// Check asks the cluster for its metadata until it answers or ctx ends. It returns permanent errors at once (refused
+// credentials, a wrong certificate, TLS on one side only): see Refused. notify, if not nil, is called for other
+// failures.
 func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 	silent := 0
 	_, err := Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
@@ -40,15 +40,14 @@ func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 	return err
 }
 
-// closed says whether a connection was made and then lost.
+// closed reports whether a connection was made and then lost.
 func closed(err error) bool {
 	var network *net.OpError
 	return ConnectionLost(err) && (!errors.As(err, &network) || network.Op != "dial")
 }
 
-// ask connects anew and asks for metadata; a pool of connections would remember
-// its first failure for a while. With an error, undecided says that it came
-// while credentials were being checked.
+// ask connects anew and asks for metadata; a pool of connections would remember its first failure for a while.
+// undecided says that an error came during authentication.
 func (c *Conn) ask(ctx context.Context) (undecided bool, err error) {
 	t := &kafka.Transport{Dial: c.Transport.Dial, DialTimeout: dialTimeout, ClientID: c.ClientID, TLS: c.Transport.TLS}
 	defer t.CloseIdleConnections()

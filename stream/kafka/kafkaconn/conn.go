@@ -26,14 +26,13 @@ type Config struct {
 	ClientID string
 }
 
-// Limits of a connection. An attempt that takes longer than requestTimeout is given up and, if possible, retried: a
+// Limits of a connection. An attempt that takes longer than requestTimeout is abandoned and, if possible, retried. A
 // broker that accepts a connection and then stays silent must not stop a stream.
 const (
 	dialTimeout    = 5 * time.Second
 	requestTimeout = 10 * time.Second
-	// metadataTTL bounds how long a moved leader goes unnoticed: kafka-go
-	// refreshes at a random moment below it, and asks for every topic of the
-	// cluster, which is why it is not shorter.
+	// metadataTTL bounds how long a moved leader goes unnoticed. kafka-go refreshes its metadata at a random moment
+	// within this time. It is not shorter because each refresh asks for every topic of the cluster.
 	metadataTTL = 5 * time.Second
 	keepAlive   = 30 * time.Second
 )
@@ -48,10 +47,9 @@ type Conn struct {
 	// Transport pools connections and routes requests to leaders and
 	// coordinators.
 	Transport *kafka.Transport
-	// Client sends requests over Transport, each limited to ten seconds.
+	// Client sends requests over Transport. Each may take ten seconds.
 	Client *kafka.Client
-	// Dialer opens the connections of consumer groups, which kafka-go keeps
-	// outside of Transport.
+	// Dialer opens the connections of consumer groups, which kafka-go does not send over Transport.
 	Dialer *kafka.Dialer
 	// Contact knows which brokers answer.
 	Contact *Contact

@@ -17,12 +17,13 @@ type Contact struct {
 	brokers map[string]*Broker
 }
 
-// Broker is what is known about a broker's address.
+// Broker describes the contact with one broker address.
 type Broker struct {
 	Addr string
 	// Heard is when it last sent something; zero if it never did.
 	Heard time.Time
-	// Failure is why the last connection could not be opened; nil if it could, or if the broker was heard since.
+	// Failure says why the last connection could not be opened. It is nil if it could, or if the broker has sent
+	// something since.
 	Failure error
 
 	tried time.Time
@@ -65,12 +66,12 @@ func (c *Contact) note(addr string, change func(*Broker)) {
 // dialFunc opens a connection, as net.Dialer.DialContext does.
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// observe makes a dialFunc whose connections tell the Contact.
+// observe makes a dialFunc whose connections report to the Contact.
 func (c *Contact) observe(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
-			if !errors.Is(context.Cause(ctx), context.Canceled) { // otherwise the attempt was given up, which tells nothing about the broker
+			if !errors.Is(context.Cause(ctx), context.Canceled) { // a cancelled attempt says nothing about the broker
 				c.note(addr, func(b *Broker) { b.Failure, b.tried = err, time.Now() })
 			}
 			return nil, err

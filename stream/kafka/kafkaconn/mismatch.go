@@ -10,15 +10,14 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// ErrSpeaksTLS says that a broker's port speaks TLS and the configuration has none.
+// ErrSpeaksTLS means that a broker's port speaks TLS and the configuration does not.
 var ErrSpeaksTLS = errors.New("the port speaks TLS")
 
-// ErrSpeaksPlain says that a broker's port speaks no TLS and the configuration asks for it.
+// ErrSpeaksPlain means that the configuration asks for TLS and a broker's port does not speak it.
 var ErrSpeaksPlain = errors.New("the port speaks plain Kafka, without TLS")
 
-// mismatch finds out whether a broker's port speaks TLS although the configuration has none, or the reverse. In both
-// cases a request only sees that the connection was closed. mismatch returns an error only if a broker has answered in
-// the other protocol.
+// mismatch finds out whether a broker's port speaks TLS and the configuration does not, or the reverse. In both cases a
+// request sees only a closed connection. mismatch returns an error only if a broker has answered in the other protocol.
 func (c *Conn) mismatch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -40,7 +39,7 @@ func (c *Conn) mismatch(ctx context.Context) error {
 	return nil
 }
 
-// speaksTLS begins a handshake. Nothing is sent over it, so the certificate does not matter.
+// speaksTLS tries a handshake. It sends nothing afterwards, so it ignores the certificate.
 func speaksTLS(ctx context.Context, conn net.Conn) bool {
 	err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx)
 	var alert tls.AlertError

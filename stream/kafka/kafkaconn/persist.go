@@ -31,7 +31,7 @@ func Persist[T any](ctx context.Context, notify func(error), f func(context.Cont
 		}))
 }
 
-// FromBroker says whether err is a broker's answer or means that no broker was reached. Errors about the sent bytes
+// FromBroker reports whether err is a broker's answer, or means that no broker was reached. Errors about the sent bytes
 // themselves do not count, because a record that is too large stays too large.
 func FromBroker(err error) bool {
 	if errors.Is(err, kafka.MessageSizeTooLarge) || errors.Is(err, kafka.RecordListTooLarge) {

@@ -16,10 +16,10 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Retry calls f until it succeeds, fails with an error that is not Retriable, or ctx ends; between tries it waits, from
-// 10 ms growing to 2 s, with jitter. Each attempt has its own time limit of ten seconds. notify, if not nil, is called
-// with each failure that will be retried, and with nil when a later attempt has succeeded. When ctx ends, the error
-// wraps both ctx's and the last failure.
+// Retry calls f until it succeeds, fails with an error that is not Retriable, or ctx ends. Between tries it waits, at
+// first 10 ms and at most 2 s, with jitter. Each attempt has its own time limit of ten seconds. notify, if not nil, is
+// called with each failure that will be retried, and with nil when a later attempt has succeeded. When ctx ends, the
+// error wraps both ctx's error and the last failure.
 func Retry[T any](ctx context.Context, notify func(error), f func(context.Context) (T, error)) (T, error) {
 	var last error
 	res, err := backoff.Retry(ctx, func() (T, error) {
@@ -61,9 +61,9 @@ func NewBackOff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Retriable says whether the same request may succeed later. Either the broker's answer is temporary (a moved leader or
-// coordinator, a transaction that is still ending), or the connection failed before an answer came. In the second case
-// the request may have been carried out.
+// Retriable reports whether the same request may succeed later. Either the broker's answer is temporary (a moved leader
+// or coordinator, a transaction that is still ending), or the connection failed before an answer came. In the second
+// case the request may have been carried out.
 func Retriable(err error) bool {
 	if Refused(err) {
 		return false
@@ -81,8 +81,8 @@ func Retriable(err error) bool {
 		ConnectionLost(err)
 }
 
-// ConnectionLost says whether err came from the connection and not from a broker's answer. Then it is unknown whether
-// the request was carried out.
+// ConnectionLost reports whether err came from the connection and not from a broker's answer. Then it is unknown
+// whether the request was carried out.
 func ConnectionLost(err error) bool {
 	var network net.Error
 	var refused syscall.Errno
@@ -91,8 +91,8 @@ func ConnectionLost(err error) bool {
 		errors.As(err, &network) || errors.As(err, &refused)
 }
 
-// Refused says whether the cluster refuses this client altogether: wrong credentials, a SASL mechanism that it does not
-// offer, a wrong certificate, or TLS on one side only.
+// Refused reports whether the cluster refuses this client altogether: wrong credentials, a SASL mechanism that it does
+// not offer, a wrong certificate, or TLS on one side only.
 func Refused(err error) bool {
 	if errors.Is(err, ErrSpeaksTLS) || errors.Is(err, ErrSpeaksPlain) {
 		return true
@@ -113,7 +113,7 @@ func Refused(err error) bool {
 		errors.As(err, &verify) || errors.As(err, &alert) || errors.As(err, &record)
 }
 
-// Unauthorised says whether err is a missing right on a topic, group, transactional id or the cluster.
+// Unauthorised reports whether err is a missing right on a topic, group, transactional id or the cluster.
 func Unauthorised(err error) bool {
 	for _, code := range []kafka.Error{kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed,
 		kafka.ClusterAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed} {
@@ -124,7 +124,7 @@ func Unauthorised(err error) bool {
 	return false
 }
 
-// Needs names the right and the resource in an error about a missing right. Other errors stay as they are.
+// Needs adds the right and the resource to an error about a missing right. It does not change other errors.
 func Needs(err error, operation, resource string) error {
 	var told *needs
 	if !Unauthorised(err) || errors.As(err, &told) {

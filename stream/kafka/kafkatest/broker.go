@@ -20,17 +20,17 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
-// patience bounds every single wait of a test. It is long because the machine may be busy with other things: it ends a
-// test that hangs, and never decides whether one passes.
+// patience bounds each wait of a test. It is long, because the machine may be busy: it ends a test that hangs, and
+// never decides whether one passes.
 const patience = 3 * time.Minute
 
 // Broker is a Kafka broker, or a few, for a test.
 type Broker struct {
-	// Conn is the way to it.
+	// Conn connects to it.
 	Conn *kafkaconn.Conn
 	// Fake injects failures; it is nil for a real broker.
 	Fake *kfake.Cluster
-	// nodes are none for a fake broker.
+	// nodes is empty for a fake broker.
 	nodes []*server
 }
 
@@ -92,7 +92,7 @@ func Await(t testing.TB, what string, cond func() bool) {
 	}
 }
 
-// Receive waits for what a channel gives. what says what the test waits for.
+// Receive waits for a value from a channel. what says what the test waits for.
 func Receive[T any](t testing.TB, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -139,7 +139,7 @@ func (b *Broker) CreateTopic(t testing.TB, name string, partitions int, configs 
 		}
 		switch err := res.Errors[name]; {
 		case errors.Is(err, kafka.InvalidReplicationFactor):
-			return fmt.Errorf("%w: %w", kafka.BrokerNotAvailable, err) // a real broker that has missed a heartbeat
+			return fmt.Errorf("%w: %w", kafka.BrokerNotAvailable, err) // a real broker may have missed a heartbeat
 		case errors.Is(err, kafka.TopicAlreadyExists):
 			return nil // made by an earlier try
 		default:
@@ -211,7 +211,7 @@ func (b *Broker) DeleteRecords(t testing.TB, topic string, partition int, before
 	})
 }
 
-// Fetch is a client that reads from the broker.
+// Fetch returns a client that reads from the broker.
 func (b *Broker) Fetch(o fetch.Options) *fetch.Client {
 	return fetch.New(b.Conn.Transport, b.Conn.Addr, o)
 }
@@ -242,7 +242,7 @@ func Values(values ...string) []txn.Record {
 	return out
 }
 
-// Message is a record as it was read.
+// Message is a record that was read.
 type Message struct {
 	Offset     int64
 	Time       int64 // Unix milliseconds
@@ -272,7 +272,7 @@ func (b *Broker) Consume(t testing.TB, topic string, partition int) []Message {
 	return out
 }
 
-// ConsumeValues is the values of Consume.
+// ConsumeValues returns the values of the records that Consume returns.
 func (b *Broker) ConsumeValues(t testing.TB, topic string, partition int) []string {
 	t.Helper()
 	var out []string

@@ -8,9 +8,9 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Cluster is an Apache Kafka of several nodes for this test alone. Topics that are created with the broker's default
-// replication lie on all of them, and a record is acknowledged when all but one have it. All connections lead through
-// the test process, which can cut them.
+// Cluster is an Apache Kafka of several nodes for this test alone. By default a topic has a replica on each of them,
+// and a record is acknowledged when all but one have it. All connections pass through the test process, which can cut
+// them.
 func Cluster(t testing.TB, nodes int) *Broker {
 	t.Helper()
 	libs := jars(t)
@@ -53,7 +53,7 @@ func (b *Broker) CutConnections(t testing.TB) {
 	}
 }
 
-// leader is the node that leads a partition.
+// leader returns the node that leads a partition.
 func (b *Broker) leader(ctx context.Context, topic string, partition int) (*server, error) {
 	res, err := b.Conn.Client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
 	if err != nil {

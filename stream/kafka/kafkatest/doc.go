@@ -2,8 +2,8 @@
 // which failures can be injected, and Real, an Apache Kafka started from the
 // jars of Maven Central. Each runs a test on both.
 //
-// The real one is what counts: a fake completes transactions at once, ignores
-// LogAppendTime and accepts requests that a new broker no longer does.
+// Only the real broker proves anything: the fake completes transactions at
+// once, ignores LogAppendTime and accepts requests that a new broker refuses.
 //
 // A real broker needs java (17 or later) and mvn. Where they are missing the
 // test is skipped, unless the environment says CI=true: then it fails. The

@@ -12,8 +12,8 @@ import (
 // admin is the user who may do everything. Every user's password is its name.
 const admin = "admin"
 
-// Guarded is an Apache Kafka for this test alone, whose clients say by SASL PLAIN who they are, and may do what they have
-// been granted. Conn belongs to one who may do everything; the users may do nothing yet. A user's password is its name.
+// Guarded is an Apache Kafka for this test alone. Clients log in by SASL PLAIN and may do only what they have been
+// granted. Conn belongs to a user who may do everything; the others may do nothing yet. A user's password is its name.
 func Guarded(t testing.TB, users ...string) *Broker {
 	t.Helper()
 	s := &server{id: 1, libs: jars(t), dir: t.TempDir(), users: append([]string{admin}, users...)}
@@ -24,7 +24,7 @@ func Guarded(t testing.TB, users ...string) *Broker {
 	return b
 }
 
-// admin is how the tests come in; nil where nobody has to say who it is.
+// admin is how the tests log in, or nil if the broker asks nobody to.
 func (s *server) admin() sasl.Mechanism {
 	if s.users == nil {
 		return nil
@@ -32,7 +32,7 @@ func (s *server) admin() sasl.Mechanism {
 	return plain.Mechanism{Username: admin, Password: admin}
 }
 
-// guard makes the broker ask for credentials and rights. Its controller, on a listener of its own, is trusted.
+// guard makes the broker check credentials and rights. It trusts its controller, which has a listener of its own.
 func (s *server) guard(config []byte) []byte {
 	config = bytes.ReplaceAll(config, []byte("listeners=PLAINTEXT:"), []byte("listeners=SASL_PLAINTEXT:"))
 	config = bytes.ReplaceAll(config, []byte("PLAINTEXT:PLAINTEXT"), []byte("SASL_PLAINTEXT:SASL_PLAINTEXT"))

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// defaultVersion of Apache Kafka that tests run on.
+// defaultVersion is the version of Apache Kafka that tests run on.
 const defaultVersion = "4.1.0"
 
-// Version is that of the real broker.
+// Version returns the version of the real broker.
 func Version() string {
 	if v := os.Getenv("LOUVER_TEST_KAFKA_VERSION"); v != "" {
 		return v
@@ -20,8 +20,8 @@ func Version() string {
 	return defaultVersion
 }
 
-// kafka-tools-api is excluded: a broker does not need it, and that of 4.4.0 is
-// missing in Maven Central.
+// A broker does not need kafka-tools-api, and Maven Central lacks version 4.4.0
+// of it.
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>louver</groupId><artifactId>kafka</artifactId><version>1</version>
@@ -35,8 +35,8 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-// jars returns the folder with Kafka's jars, which it fetches if they are not
-// there. Test binaries that run at the same time wait for one another.
+// jars returns the folder with Kafka's jars, and fetches them if necessary.
+// Test binaries that run at the same time wait for one another.
 func jars(t testing.TB) string {
 	t.Helper()
 	for _, tool := range []string{"java", "mvn"} {
@@ -67,7 +67,8 @@ func jars(t testing.TB) string {
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), fmt.Appendf(nil, pom, Version()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Fetched under another name: a fetch that is cut short must not count.
+	// The folder gets its name at the end, so an interrupted fetch does not
+	// count.
 	const partial = "libs.partial"
 	cmd := exec.Command("mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+partial)
 	cmd.Dir = dir
@@ -80,7 +81,8 @@ func jars(t testing.TB) string {
 	return libs
 }
 
-// missing skips the test, but fails it in CI: there a skip would pass unseen.
+// missing skips the test. In CI it fails the test, because nobody would notice
+// a skip.
 func missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

@@ -24,8 +24,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-// shared is the one real broker of this test process, started by whoever needs
-// it first. It ends with the process.
+// shared is the one real broker of this test process. The first test that needs it starts it, and it ends with the
+// process.
 var shared struct {
 	sync.Mutex
 	server *server
@@ -63,7 +63,7 @@ func Own(t testing.TB) *Broker {
 	return b
 }
 
-// Kill ends the broker as kill -9 does; of a Cluster every node. Only for Own and Cluster.
+// Kill ends the broker as kill -9 does, or every node of a Cluster. Only for Own and Cluster.
 func (b *Broker) Kill(t testing.TB) {
 	t.Helper()
 	for _, s := range b.own(t) {
@@ -79,8 +79,8 @@ func (b *Broker) Stop(t testing.TB) {
 	}
 }
 
-// Start starts the broker again after Kill or Stop, with the data it had and at
-// the same address, and waits until it answers; of a Cluster every node that does not run.
+// Start starts the broker again after Kill or Stop, with the data it had and at the same address, and waits until it
+// answers. In a Cluster it starts every node that does not run.
 func (b *Broker) Start(t testing.TB) {
 	t.Helper()
 	if err := start(b.own(t)); err != nil {
@@ -101,14 +101,14 @@ type server struct {
 	id        int
 	libs, dir string
 	shared    bool
-	// users have passwords, and no rights until somebody grants them; nil: everybody may do everything.
+	// users have passwords, and no rights until the test grants them. If nil, everyone may do everything.
 	users []string
 	addr  string
-	// front, if not nil, is what clients and other nodes connect to.
+	// front, if not nil, stands between the node and its clients and other nodes.
 	front *front
 	pid   int
-	// alive is the process's stdin: a shell waits for it to close and then
-	// kills Kafka. So Kafka ends with the test process, however that ends.
+	// alive is the process's stdin: a shell waits for it to close and then kills Kafka. So Kafka ends with the test
+	// process, however the process ends.
 	alive io.Closer
 	ended chan struct{}
 }
@@ -137,8 +137,8 @@ broker.session.timeout.ms=%[9]d
 broker.heartbeat.interval.ms=300
 `
 
-// boot configures, formats and starts the nodes of one Kafka. A port that was
-// free may be taken by the time Kafka wants it, so that it tries with others.
+// boot configures, formats and starts the nodes of one Kafka. A free port may be taken before Kafka binds it; then boot
+// tries others.
 func boot(t testing.TB, nodes []*server) {
 	t.Helper()
 	var err error
@@ -219,14 +219,14 @@ func start(nodes []*server) error {
 	return nil
 }
 
-// session is how long the controller waits for a broker's heartbeat until it takes its partitions away. One that is
-// killed and started again has to wait for that; on a busy machine a short one ends by itself.
+// session is how long the controller waits for a broker's heartbeat before it takes its partitions away. A restarted
+// broker has to wait that long, but on a busy machine a short session ends by itself.
 func (s *server) session(nodes int) time.Duration {
 	switch {
 	case s.shared:
 		return 30 * time.Second
 	case nodes > 1:
-		return 6 * time.Second // nobody waits for it: another node leads meanwhile
+		return 6 * time.Second // nothing waits for it: another node leads meanwhile
 	}
 	return 3 * time.Second
 }
@@ -245,7 +245,7 @@ func freeAddrs(n int) ([]string, error) {
 	return out, nil
 }
 
-// watchdog starts its arguments, tells the pid, and kills it when stdin closes.
+// watchdog starts a program, prints its pid, and kills it when stdin closes.
 const watchdog = `"$@" >>"$LOG" 2>&1 & p=$!
 echo $p
 (cat >/dev/null; kill -9 $p 2>/dev/null) <&3 &
@@ -253,15 +253,15 @@ wait $p
 [ -z "$REMOVE" ] || rm -rf "$REMOVE"`
 
 func (s *server) launch() error {
-	// 3 is stdin: a shell gives its background jobs an empty one of their own.
+	// 3 is the real stdin: a shell gives its background jobs an empty one.
 	cmd := exec.Command("sh", "-c", "exec 3<&0; "+watchdog, "sh",
 		"java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(s.libs, "*"), "kafka.Kafka", s.config())
 	cmd.Env = append(os.Environ(), "LOG="+s.log())
 	if s.shared {
 		cmd.Env = append(cmd.Env, "REMOVE="+s.dir)
 	}
-	// A signal to the test's process group (Ctrl-C) must reach the watchdog by
-	// way of stdin only, or the folder would stay.
+	// A signal to the test's process group (Ctrl-C) must reach the watchdog only through stdin, or the folder would
+	// stay behind.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -283,7 +283,7 @@ func (s *server) launch() error {
 	}
 	s.alive, s.ended = stdin, make(chan struct{})
 	go func(ended chan struct{}) {
-		_ = cmd.Wait() // killed, mostly
+		_ = cmd.Wait() // usually "killed"
 		close(ended)
 	}(s.ended)
 	return nil

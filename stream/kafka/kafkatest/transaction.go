@@ -11,9 +11,9 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
-// Transaction is one that the test has in its hands step by step, which
-// txn.Producer does not allow. It is open from the first Produce on, until
-// Commit or Abort.
+// Transaction lets a test control each step of a transaction, which
+// txn.Producer does not. It is open from the first Produce until Commit or
+// Abort.
 type Transaction struct {
 	broker   *Broker
 	id       string
@@ -21,8 +21,8 @@ type Transaction struct {
 	sequence map[string]int32
 }
 
-// Begin makes a transaction under a transactional id, and thereby aborts one
-// that is open under it.
+// Begin makes a transaction under a transactional id, which aborts any that is
+// open under the same id.
 func (b *Broker) Begin(t testing.TB, id string) *Transaction {
 	t.Helper()
 	x := &Transaction{broker: b, id: id, sequence: make(map[string]int32)}
@@ -38,7 +38,7 @@ func (b *Broker) Begin(t testing.TB, id string) *Transaction {
 	return x
 }
 
-// Produce writes one batch. Use one partition of a topic.
+// Produce writes one batch. Use only one partition of each topic.
 func (x *Transaction) Produce(t testing.TB, topic string, partition int, records ...txn.Record) {
 	t.Helper()
 	try(t, "add partition to transaction", func(ctx context.Context) error {

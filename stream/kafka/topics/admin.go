@@ -14,14 +14,14 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-// ErrUnfit says that a topic exists but does not suit the plan. Waiting does not help.
+// ErrUnfit means that a topic exists but does not match the plan. Waiting does not help.
 var ErrUnfit = errors.New("topic unsuitable")
 
-// ErrMissing says that a topic does not exist and was not to be created.
+// ErrMissing means that a topic does not exist and Louver is not to create it.
 var ErrMissing = errors.New("topic missing")
 
-// missing returns an [ErrMissing] for the topic. The topic may still appear. The broker does not say whether it does
-// not exist or may not be described.
+// missing is an [ErrMissing] for a topic. The topic may still appear. The broker does not say whether it does not
+// exist, or only may not be described.
 type missing struct{ topic, right string }
 
 func (m missing) Error() string {
@@ -30,7 +30,7 @@ func (m missing) Error() string {
 
 func (missing) Unwrap() []error { return []error{ErrMissing, kafka.UnknownTopicOrPartition} }
 
-// State is what Create found or did about a topic.
+// State says what Create found or did about a topic.
 type State string
 
 // The states of a topic after Create.
@@ -40,9 +40,9 @@ const (
 	Yours   State = "yours to create" // missing, and not one that Louver may create
 )
 
-// Create creates the topics of the plan that the broker does not have and that Louver may create. Replication −1 is
-// the broker's default. It returns the state of every topic, by name; topics that cannot be created have none and are
-// an error.
+// Create creates the topics of the plan that the broker does not have and that Louver may create. Replication −1 means
+// the broker's default. It returns the state of every topic by name. Topics that cannot be created have no state and
+// cause an error.
 func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication int) (map[string]State, error) {
 	have, err := partitions(ctx, client, plan)
 	if err != nil {
@@ -118,8 +118,8 @@ func entries(t Topic) []kafka.ConfigEntry {
 	return e
 }
 
-// Counts gives the number of partitions of every topic of the plan; a topic that is missing is an [ErrMissing], which
-// may pass: the topic may just have been created.
+// Counts returns the number of partitions of every topic of the plan. For a missing topic it returns an [ErrMissing],
+// which may pass: the topic may just have been created.
 func Counts(ctx context.Context, client *kafka.Client, plan []Topic) (map[string]int, error) {
 	have, err := partitions(ctx, client, plan)
 	if err != nil {
@@ -129,7 +129,7 @@ func Counts(ctx context.Context, client *kafka.Client, plan []Topic) (map[string
 		if have[t.Name] == 0 {
 			right := "Describe"
 			if len(t.Operations) > 0 {
-				right = t.Operations[0] // which Describe goes along with
+				right = t.Operations[0] // which includes Describe
 			}
 			return nil, missing{t.Name, right}
 		}
@@ -149,7 +149,7 @@ func partitions(ctx context.Context, client *kafka.Client, plan []Topic) (map[st
 	return have, nil
 }
 
-// described are the partitions of the topics that exist.
+// described returns the partitions of the topics that exist.
 func described(ctx context.Context, client *kafka.Client, plan []Topic) (map[string][]kafka.Partition, error) {
 	names := make([]string, len(plan))
 	for i, t := range plan {
@@ -178,7 +178,8 @@ func VerifyExisting(ctx context.Context, client *kafka.Client, plan []Topic, war
 }
 
 // Verify checks that every topic of the plan exists and keeps its records as long as needed. An error wraps
-// [ErrMissing], [ErrUnfit] or what the broker said. warn hears, in a line each, of what should be changed but stops nothing.
+// [ErrMissing], [ErrUnfit] or the broker's error. warn gets one line for each setting that should be changed but stops
+// nothing.
 func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(string)) error {
 	have, err := Counts(ctx, client, plan)
 	if err != nil {
@@ -251,8 +252,8 @@ func fits(t Topic, settings map[string]string) error {
 	return nil
 }
 
-// PartitionsOf gives the number of partitions of a topic. It retries until the topic has more partitions than the given
-// one, or ctx ends. notify is called for each failure.
+// PartitionsOf returns the number of partitions of a topic. It retries until the topic has the given partition, or ctx
+// ends. notify is called for each failure.
 func PartitionsOf(ctx context.Context, client *kafka.Client, topic string, partition int, notify func(error)) (int, error) {
 	n, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (int, error) {
 		have, err := Counts(ctx, client, []Topic{{Name: topic}})

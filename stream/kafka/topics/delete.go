@@ -12,8 +12,8 @@ import (
 
 func init() { protocol.Register(&deleteRequest{}, &deleteResponse{}) }
 
-// DeleteBefore deletes the records of a partition below an offset. It tries once. The error names the right that is
-// missing, if one is.
+// DeleteBefore deletes the records of a partition below an offset. It tries once. If a right is missing, the error
+// names it.
 func DeleteBefore(ctx context.Context, client *kafka.Client, topic string, partition int, offset int64) error {
 	const limit = 10_000 // milliseconds
 	m, err := client.Transport.RoundTrip(ctx, client.Addr, &deleteRequest{TimeoutMs: limit, Topics: []deleteRequestTopic{{topic,
@@ -27,7 +27,7 @@ func DeleteBefore(ctx context.Context, client *kafka.Client, topic string, parti
 	return nil
 }
 
-// deleteRequest is DeleteRecords, which kafka-go lacks, for one partition: its leader is asked.
+// deleteRequest is DeleteRecords for one partition, which kafka-go lacks. It goes to the partition's leader.
 type deleteRequest struct {
 	Topics    []deleteRequestTopic `kafka:"min=v0,max=v1"`
 	TimeoutMs int32                `kafka:"min=v0,max=v1"`
@@ -64,7 +64,7 @@ var _ protocol.BrokerMessage = (*deleteRequest)(nil)
 func (*deleteRequest) ApiKey() protocol.ApiKey  { return protocol.DeleteRecords }
 func (*deleteResponse) ApiKey() protocol.ApiKey { return protocol.DeleteRecords }
 
-// Broker is the partition's leader.
+// Broker routes the request to the partition's leader.
 func (r *deleteRequest) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
 	t := r.Topics[0]
 	topic, ok := cluster.Topics[t.Name]

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// ID gives the id of a topic. One that is deleted and made anew gets another. It is "" where the broker tells none, which
-// is before Kafka 2.8. It tries once.
+// ID returns the id of a topic. A topic that is deleted and recreated gets another id. Before Kafka 2.8 topics have no
+// id, and it returns "". It tries once.
 func ID(ctx context.Context, client *kafka.Client, topic string) (string, error) {
 	m, err := client.Transport.RoundTrip(ctx, client.Addr, identify{topic})
 	if err != nil {
@@ -42,12 +42,12 @@ var _ protocol.RawExchanger = identify{}
 func (identify) ApiKey() protocol.ApiKey    { return protocol.Metadata }
 func (*identified) ApiKey() protocol.ApiKey { return protocol.Metadata }
 
-// Required takes the exchange over, always.
+// Required always takes over the exchange.
 func (identify) Required(map[protocol.ApiKey]int16) bool { return true }
 
 const (
-	withIDs = 10 // the first version of metadata that tells ids
-	atMost  = 12 // the last that is understood here
+	withIDs = 10 // the first version of metadata with ids
+	atMost  = 12 // the last version that is understood here
 )
 
 // RawExchange asks which versions the broker takes, and then for the metadata.

@@ -4,7 +4,7 @@ package topics
 
 import "strconv"
 
-// Partitions is how many partitions the partials and the ledger get when they are created.
+// Partitions is how many partitions Louver gives the partials and the ledger.
 const Partitions = 8
 
 // Names derives the names of internal topics, groups and transactional ids from the app id.

@@ -13,16 +13,17 @@ type Topic struct {
 	Name string `json:"topic"`
 	// Use says what the topic is for.
 	Use string `json:"use"`
-	// Partitions is the number that it is created with. −1: the broker's default. 0: Louver does not create it.
+	// Partitions is how many partitions Louver creates it with. −1 means the broker's default, 0 that Louver does not
+	// create it.
 	Partitions int `json:"partitions"`
-	// Cleanup is the cleanup.policy that it must have; "" is any.
+	// Cleanup is the cleanup.policy that it must have; "" means any.
 	Cleanup string `json:"cleanup,omitempty"`
 	// MinRetention is the shortest retention.ms that loses nothing. Forever requires −1; 0 requires nothing.
 	MinRetention time.Duration `json:"-"`
 	// Backfilled topics get records with old timestamps, the ends of windows. They are created so that no record is
 	// deleted for its age.
 	Backfilled bool `json:"-"`
-	// Erased topics get segments of an hour: a broker erases records that were deleted with the last of their segment.
+	// Erased topics get segments of one hour, because a broker erases deleted records only with their whole segment.
 	Erased bool `json:"-"`
 	// AppendTime topics have the broker's time on every record. This process checks its own clock against it.
 	AppendTime bool `json:"-"`
@@ -85,8 +86,8 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	return plan
 }
 
-// partialsRetention is how long parts must be kept: long enough for a release stage that was down for a weekend, and at
-// least twice as long as the longest window.
+// partialsRetention is how long parts must be kept: through a weekend without a release stage, and at least twice as
+// long as the longest window.
 func partialsRetention(streams []*config.Stream) time.Duration {
 	keep := 7 * 24 * time.Hour
 	for _, s := range streams {
@@ -95,11 +96,12 @@ func partialsRetention(streams []*config.Stream) time.Duration {
 	return keep
 }
 
-// Right is what the service must be allowed to do with one resource, or with all resources whose names have a prefix.
+// Right lists what the service must be allowed to do with one resource, or with all resources whose names have a
+// prefix.
 type Right struct {
 	// Resource is "topic", "group" or "transactional-id".
 	Resource, Name string
-	// Prefixed rights are for every name that begins with Name.
+	// Prefixed rights hold for every name that begins with Name.
 	Prefixed   bool
 	Operations []string
 }

@@ -26,7 +26,7 @@ func safe(replicas int) int {
 	return 1
 }
 
-// insync is the setting with which a topic of the app is created; none if its number of replicas is not known.
+// insync returns the setting for a topic of the app, or none if its number of replicas is not known.
 func insync(replicas int) []kafka.ConfigEntry {
 	if replicas <= 0 {
 		return nil
@@ -35,8 +35,8 @@ func insync(replicas int) []kafka.ConfigEntry {
 }
 
 // replicasOf returns how many replicas a topic will get when it is created. It asks the broker, which knows the
-// default. It returns 0 if the broker does not say or the topic can't be created; the attempt to create it will report
-// why.
+// default. It returns 0 if the broker does not say, or if the topic can't be created. The attempt to create it will
+// report why.
 func replicasOf(ctx context.Context, client *kafka.Client, c kafka.TopicConfig) (int, error) {
 	if c.ReplicationFactor > 0 {
 		return c.ReplicationFactor, nil
@@ -73,18 +73,19 @@ var (
 func (*rehearsal) ApiKey() protocol.ApiKey { return protocol.CreateTopics }
 func (*rehearsed) ApiKey() protocol.ApiKey { return protocol.CreateTopics }
 
-// Broker is the controller.
+// Broker routes the request to the controller.
 func (r *rehearsal) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
 	return r.request.Broker(cluster)
 }
 
-// Required takes the exchange over, always.
+// Required always takes over the exchange.
 func (r *rehearsal) Required(versions map[protocol.ApiKey]int16) bool {
 	r.version = versions[protocol.CreateTopics]
 	return true
 }
 
-// RawExchange writes the request and reads the answer. Before version 5 (Kafka 2.4) it does not tell the replicas.
+// RawExchange writes the request and reads the answer. Before version 5 (Kafka 2.4) the answer does not hold the
+// replicas.
 func (r *rehearsal) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	const correlation = 1 // a connection carries one request at a time
 	if err := protocol.WriteRequest(rw, r.version, correlation, "", &r.request); err != nil {
@@ -97,12 +98,13 @@ func (r *rehearsal) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return &rehearsed{*m.(*createtopics.Response)}, nil
 }
 
-// survives checks that records of the app's own topics can be acknowledged at all. The warning says that an acknowledged
-// record may be lost with a broker: the topic was created otherwise than Louver does it, and changing it is the operator's.
+// survives checks that records of the app's own topics can be acknowledged at all. The warning says that the loss of
+// one broker may lose an acknowledged record. Then the topic was not created by Louver, and changing it is up to the
+// operator.
 func survives(t Topic, partitions []kafka.Partition, setting string) (warning string, err error) {
 	have, err := strconv.Atoi(setting)
 	if !t.internal() || err != nil || len(partitions) == 0 {
-		return "", nil // the broker does not tell
+		return "", nil // the broker does not say
 	}
 	replicas := len(partitions[0].Replicas)
 	for _, p := range partitions {

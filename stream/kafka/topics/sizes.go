@@ -7,14 +7,14 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Sizes remembers the numbers of partitions of the topics that are written to. It is safe for concurrent use.
+// Sizes remembers how many partitions the output topics have. It is safe for concurrent use.
 type Sizes struct {
 	Client *kafka.Client
 
 	known sync.Map // topic → partitions
 }
 
-// Of returns the number of partitions of a topic. It asks if it does not know, once; the error says why there is none.
+// Of returns the number of partitions of a topic. If it does not know, it asks the broker once.
 func (s *Sizes) Of(ctx context.Context, topic string) (int, error) {
 	if n, ok := s.known.Load(topic); ok {
 		return n.(int), nil
@@ -27,5 +27,5 @@ func (s *Sizes) Of(ctx context.Context, topic string) (int, error) {
 	return have[topic], nil
 }
 
-// Forget has the next one ask again: the topic may have been deleted or made anew.
+// Forget makes the next Of ask again: the topic may have been deleted or recreated.
 func (s *Sizes) Forget(topic string) { s.known.Delete(topic) }

@@ -20,7 +20,7 @@ type Header = kafka.Header
 type Record struct {
 	Topic     string
 	Partition int
-	// Key and Value: nil is null.
+	// Key and Value are null if nil.
 	Key, Value []byte
 	Headers    []Header
 	// Time is the record's timestamp in milliseconds since 1970. Zero means
@@ -39,7 +39,7 @@ const compressFrom = 512
 type Session struct {
 	ProducerID int64
 	Epoch      int16
-	// Sequence is that of the batch's first record.
+	// Sequence is the number of the batch's first record.
 	Sequence int32
 	// Transactional says that the batch is part of a transaction.
 	Transactional bool
@@ -116,11 +116,11 @@ func encodeBatch(s Session, records []Record, compress bool) []byte {
 	return out
 }
 
-// appendRecord encodes one record: its length and its content, which is assembled in scratch first because its length
-// is needed.
+// appendRecord encodes one record: its length, then its content. It assembles the content in scratch first, because the
+// length comes first.
 func appendRecord(dst, scratch []byte, r *Record, delta int, timeDelta int64) (_, _ []byte) {
 	b := scratch[:0]
-	b = append(b, 0) // attributes: none is defined
+	b = append(b, 0) // attributes: none are defined
 	b = kbin.AppendVarlong(b, timeDelta)
 	b = kbin.AppendVarint(b, int32(delta))
 	b = kbin.AppendVarintBytes(b, r.Key)
@@ -133,7 +133,7 @@ func appendRecord(dst, scratch []byte, r *Record, delta int, timeDelta int64) (_
 	return append(kbin.AppendVarint(dst, int32(len(b))), b...), b
 }
 
-// size is an upper bound of what a record takes in a batch.
+// size is an upper bound of a record's size in a batch.
 func (r *Record) size() int {
 	const varints = 32 // lengths, deltas and counts
 	n := varints + len(r.Key) + len(r.Value)

@@ -9,7 +9,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-// What a failed Open, Commit or Send means. Match with errors.Is. The broker's own kafka.Error is wrapped as well.
+// The meanings of a failed Open, Commit or Send. Match them with errors.Is. The broker's own kafka.Error is wrapped as
+// well.
 var (
 	// ErrFenced: someone else owns the transactional id, the transaction ran
 	// into its timeout, the broker no longer knows the producer, or the group's
@@ -38,7 +39,7 @@ func (e *PartitionError) Error() string { return fmt.Sprintf("%s/%d: %v", e.Topi
 // Unwrap returns the broker's error.
 func (e *PartitionError) Unwrap() error { return e.Err }
 
-// typed wraps err, the error of doing what, together with its meaning.
+// typed wraps err, which came from doing what, together with its meaning.
 func typed(what string, err error) error {
 	if err == nil {
 		return nil

@@ -18,7 +18,7 @@ type Producer struct {
 	client  *kafka.Client
 	id      string
 	session kafka.ProducerSession
-	// sequence is that of the next record of each partition.
+	// sequence is the number of the next record of each partition.
 	sequence map[partition]int32
 	// last is the offset of the last record of each partition.
 	last   map[partition]int64
@@ -26,7 +26,7 @@ type Producer struct {
 	notify func(error)
 }
 
-// Transaction is what Commit writes.
+// Transaction holds everything that one Commit writes.
 type Transaction struct {
 	Records []Record
 	// Offsets, if not nil, is committed for a consumer group with the records.
@@ -45,14 +45,14 @@ type Offsets struct {
 	Offset     int64
 }
 
-// abortTimeout is how long a failed Commit tries to abort. What is not aborted
-// by then ends with the next Open, or the transaction's timeout.
+// abortTimeout is how long a failed Commit tries to abort. After that, the next Open or the transaction's timeout ends
+// the transaction.
 const abortTimeout = 5 * time.Second
 
-// Open takes the transactional id over: earlier owners are fenced, their open transaction is aborted, and one that is
-// being committed is waited for. timeout is how long a transaction may take before the coordinator aborts it and fences
-// this producer; brokers accept up to 15 minutes. Temporary failures are retried until ctx ends. A hook given by
-// OnRetry is also told about those of later Commits.
+// Open takes over the transactional id. It fences earlier owners, aborts their open transaction, and waits for one that
+// is being committed. timeout is how long a transaction may take before the coordinator aborts it and fences this
+// producer; brokers accept up to 15 minutes. Temporary failures are retried until ctx ends. A hook given by OnRetry
+// also gets the temporary failures of later Commits.
 func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Duration, options ...Option) (*Producer, error) {
 	notify := collect(options).notify
 	res, err := kafkaconn.Retry(ctx, unlessUsual(notify), func(ctx context.Context) (*kafka.InitProducerIDResponse, error) {
@@ -73,8 +73,8 @@ func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Dur
 	return &Producer{client: client, id: id, session: *res.Producer, sequence: make(map[partition]int32), last: make(map[partition]int64), notify: notify}, nil
 }
 
-// unlessUsual hides the first CONCURRENT_TRANSACTIONS of one operation from notify. It is usual: the broker is still
-// writing the markers of the last transaction.
+// unlessUsual hides the first CONCURRENT_TRANSACTIONS errors of an operation from notify. They are usual: the broker is
+// still writing the markers of the last transaction.
 func unlessUsual(notify func(error)) func(error) {
 	if notify == nil {
 		return nil
@@ -113,8 +113,8 @@ func (p *Producer) Commit(ctx context.Context, t Transaction) error {
 	return nil
 }
 
-// Last is the offset of the last record that was committed to a partition; −1 if there
-// is none, or a broker did not say where it is.
+// Last is the offset of the last record that was committed to a partition, or −1 if there is none or the broker did not
+// say.
 func (p *Producer) Last(topic string, id int) int64 {
 	if at, ok := p.last[partition{topic, id}]; ok && !p.spent {
 		return at
@@ -176,7 +176,7 @@ func (p *Producer) addPartitions(ctx context.Context, to []partition) error {
 		for topic, partitions := range res.Topics {
 			for _, r := range partitions {
 				answered++
-				// If one partition fails, the others fail with "not attempted", which tells nothing.
+				// If one partition fails, the others fail with "not attempted", which says nothing about the cause.
 				if r.Error != nil && (err == nil || errors.Is(err, operationNotAttempted)) {
 					err = &PartitionError{Topic: topic, Partition: r.Partition, Err: r.Error}
 				}
@@ -247,7 +247,7 @@ func (p *Producer) endTxn(ctx context.Context, commit bool) error {
 // end commits, and asks again until it learns the outcome. Asking again is safe: the coordinator answers a commit that
 // it has carried out with success.
 func (p *Producer) end(ctx context.Context) error {
-	// carriedOut says that an attempt may have been carried out without an answer.
+	// carriedOut says that an unanswered attempt may have been carried out.
 	carriedOut := false
 	_, err := kafkaconn.Retry(ctx, unlessUsual(p.notify), func(ctx context.Context) (struct{}, error) {
 		err := p.endTxn(ctx, true)
@@ -264,11 +264,10 @@ func (p *Producer) end(ctx context.Context) error {
 	return err
 }
 
-// mayHaveEnded tells whether the coordinator may have committed although its
-// answer, if one came, is err. Two answers come before anything is done: it is
-// still loading, or the producer is not allowed. While an earlier end is being
-// carried out it answers CONCURRENT_TRANSACTIONS. All other answers can also
-// mean that writing the decision down failed half-way.
+// mayHaveEnded reports whether the coordinator may have committed although it answered err, or nothing. Two answers
+// come before anything is done: the coordinator is still loading, or the producer is not allowed. While an earlier end
+// is being carried out it answers CONCURRENT_TRANSACTIONS. All other answers can also mean that the decision was only
+// partly written.
 func mayHaveEnded(err error) bool {
 	if err == nil {
 		return false
@@ -283,7 +282,7 @@ func mayHaveEnded(err error) bool {
 }
 
 // abort ends a failed transaction at once, so that readers need not wait for its timeout. If that fails too, the next
-// Open does it; a fenced producer can't end anything and is told so at once.
+// Open does it; a fenced producer can't end anything, and learns so at once.
 func (p *Producer) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 // maxConcurrentSends bounds how many partitions one Send writes to at a time.
 const maxConcurrentSends = 16
 
-// Option of Open and Send.
+// Option changes how Open and Send work.
 type Option func(*settings)
 
 type settings struct {
@@ -24,7 +24,7 @@ type settings struct {
 	packed bool
 }
 
-// Packed says that the values are compressed already, so that compressing their batches would be time lost. It is for Send.
+// Packed tells Send that the values are compressed already, so that it does not compress the batches.
 func Packed() Option {
 	return func(s *settings) { s.packed = true }
 }
@@ -64,14 +64,14 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 	return group.Wait()
 }
 
-// Append writes one record as Send does, and returns the broker's time when it
-// appended it; zero if the topic keeps the producer's timestamps.
+// Append writes one record as Send does. It returns when the broker appended it, or zero if the topic keeps the
+// producer's timestamps.
 func Append(ctx context.Context, client *kafka.Client, r Record, options ...Option) (time.Time, error) {
 	a, err := produce(ctx, client, "", partition{r.Topic, r.Partition}, EncodeBatch(NoSession, []Record{r}), collect(options).notify)
 	return a.time, err
 }
 
-// appended is where and when a broker appended a batch.
+// appended says where and when a broker appended a batch.
 type appended struct {
 	offset int64     // of the first record; −1 if the broker does not say
 	time   time.Time // zero if the topic keeps the producer's timestamps
