@@ -274,7 +274,11 @@ func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 	o := s.source(m.Partition)
 	until := written.UnixNano() + int64(s.maxAhead)
 	if o.known && m.From > o.to {
-		o.gaps = append(o.gaps, gap{o.to, until, o.toAt})
+		missing := gap{o.to, until, o.toAt}
+		if m.Since != 0 { // the mark itself may have come much later, while nobody wrote any
+			missing.until = min(until, m.Since+int64(s.maxAhead))
+		}
+		o.gaps = append(o.gaps, missing)
 	}
 	if m.Lost > 0 {
 		o.gaps = append(o.gaps, gap{m.From, until, at})

@@ -93,6 +93,31 @@ func TestFirstCutInTheLogCounts(t *testing.T) {
 	}
 }
 
+// What a break in the chain has lost was written before the last mark that is lost, which the next one dates: windows that
+// begin after that are whole, however late the next one comes.
+func TestBreakEndsWithTheLostMark(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		since      int64
+		incomplete []int
+	}{
+		{"before the window begins", minute - int64(time.Second), nil},
+		{"an event may lie ahead of it", minute - int64(time.Second) + 1, []int{0}},
+		{"not known", 0, []int{0}},
+		{"by a clock that is ahead", 9 * minute, []int{0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScribe(t, tumbling)
+			s.flush(1, 0, 5, 0, 2*minute, 0)
+			s.flush(0, 0, 5, 0, minute)
+			s.now = 2 * minute
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 6, To: 9}, Since: c.since, Partitions: 2, After: minute, Through: 2 * minute}.Message())
+			s.wants(minute, true)
+			s.wants(2*minute, true, c.incomplete...)
+		})
+	}
+}
+
 func TestWhatCannotComeIsNotWaitedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		write      func(s *scribe)
@@ -178,7 +203,7 @@ func TestDecidedWindowsAreFreed(t *testing.T) {
 func testMessages() (part, mark []byte) {
 	o := Origin{Stream: "latency", Epoch: 3, Partition: 2, From: 1 << 40, To: 1<<40 + 5, Attempt: [16]byte{1, 2, 3}}
 	return Part{Origin: o, Slice: Window{-minute, 0}, Payload: []byte("payload")}.Messages(1000)[0],
-		Mark{Origin: o, Partitions: 3, Lost: 4, Slices: []int64{-minute, 0}, After: -minute, Through: 0}.Message()
+		Mark{Origin: o, Partitions: 3, Lost: 4, Since: 5, Slices: []int64{-minute, 0}, After: -minute, Through: 0}.Message()
 }
 
 func TestMessagesRefuseAnyChangedBit(t *testing.T) {
@@ -220,7 +245,7 @@ func TestMessagesRefuseImpossibleFields(t *testing.T) {
 	f(Part{Origin: o, Slice: Window{5, 5}}.Messages(1000)[0], "not before its end")
 	old, _ := testMessages()
 	old[0] = 1
-	f(old, "reads version 2")
+	f(old, "reads version 3")
 }
 
 // FuzzMessages: any bytes, also with a right checksum, are an error or a message, never a panic.

@@ -38,6 +38,9 @@ type Mark struct {
 	Lost int64
 	// Slices are the starts of the slices that have a part, ascending, in Unix nanoseconds.
 	Slices []int64
+	// Since is when the mark before it in the chain was written, in Unix nanoseconds of its writer's clock: everything
+	// below From was in the log by then. 0: not known.
+	Since int64
 	// Of the windows that end in (After, Through] the records below To count, and no others: they are cut here. Those
 	// that end at After or before were cut earlier. A mark with Through = After cuts none.
 	After, Through int64
@@ -60,11 +63,11 @@ type Mark struct {
 //
 // and of a mark,
 //
-//	after, through, lost   8 each
-//	partitions             4
-//	number of slices       4, and their starts, 8 each
+//	after, through, lost, since   8 each
+//	partitions                    4
+//	number of slices              4, and their starts, 8 each
 const (
-	messageVersion = 2
+	messageVersion = 3
 	messageHeader  = 8 + 16 + 2*8 + 3*4
 
 	kindPart = 0
@@ -117,10 +120,11 @@ func (p Part) Messages(limit int) [][]byte {
 
 // Message encodes the mark.
 func (m Mark) Message() []byte {
-	b := m.begin(kindMark, 3*8+2*4+8*len(m.Slices))
+	b := m.begin(kindMark, 4*8+2*4+8*len(m.Slices))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.After))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.Through))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.Lost))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.Since))
 	b = binary.BigEndian.AppendUint32(b, uint32(m.Partitions))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(m.Slices)))
 	for _, s := range m.Slices {
@@ -182,6 +186,7 @@ func decode(data []byte) (*chunk, *Mark, error) {
 func decodeMark(o Origin, r *reader) *Mark {
 	m := &Mark{Origin: o}
 	m.After, m.Through, m.Lost = int64(r.uint64("after")), int64(r.uint64("through")), int64(r.uint64("lost"))
+	m.Since = int64(r.uint64("since"))
 	m.Partitions = int(int32(r.uint32("partitions")))
 	n := r.uint32("slices")
 	if r.err == nil && int(n) != len(r.rest)/8 || len(r.rest)%8 != 0 {

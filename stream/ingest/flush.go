@@ -142,7 +142,11 @@ func (p *partition) progress() progress.Input {
 		if !r.finished() {
 			next.Offset = min(next.Offset, r.from)
 		}
-		next.Streams[progress.StreamKey(r.stream.Name, r.edition)] = progress.Stream{From: r.from, Through: r.through}
+		written := progress.Stream{From: r.from, Through: r.through}
+		if !r.marked.IsZero() {
+			written.Marked = r.marked.UnixNano()
+		}
+		next.Streams[progress.StreamKey(r.stream.Name, r.edition)] = written
 	}
 	next.Offset -= p.base
 	return next

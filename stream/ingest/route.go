@@ -25,12 +25,12 @@ type route struct {
 	bags map[int64]*slot // by the start of their slice
 	last *slot           // the slot of the event before: most events need no look-up
 
-	horizon int64 // later events are rejected, because some brokers accept any timestamp and no window should wait for 2099
-	from    int64 // records below are in parts, or need not be
-	through int64 // every window with End ≤ through is cut, and everything below its cut is in parts
-	cuts    []cut // taken and not reached yet, in order
-	lost    int64 // records at or above from that were gone before they could be read
-	marked  time.Time
+	horizon int64     // later events are rejected, because some brokers accept any timestamp and no window should wait for 2099
+	from    int64     // records below are in parts, or need not be
+	through int64     // every window with End ≤ through is cut, and everything below its cut is in parts
+	cuts    []cut     // taken and not reached yet, in order
+	lost    int64     // records at or above from that were gone before they could be read
+	marked  time.Time // when the last mark was made, by this worker or the one before; zero: never
 
 	counts  counts
 	traffic *traffic
@@ -85,6 +85,9 @@ func (r *route) finished() bool { return r.schedule.End != 0 && r.through >= r.s
 // resume continues where an earlier worker stopped.
 func (r *route) resume(p progress.Stream) {
 	r.from, r.through = p.From, max(r.through, p.Through)
+	if p.Marked != 0 {
+		r.marked = time.Unix(0, p.Marked)
+	}
 }
 
 // add decodes a record and puts it into the bag of its slice. offset is the record's, at its timestamp in Unix
@@ -176,6 +179,9 @@ func (r *route) reached(position int64) bool { return len(r.cuts) > 0 && positio
 func (r *route) flush(to int64, origin windows.Origin, partitions int, write func(windows.Part) error) (mark windows.Mark, err error) {
 	origin.From, origin.To = r.from, max(r.from, to)
 	mark = windows.Mark{Origin: origin, Partitions: partitions, Lost: r.lost, After: r.through, Through: r.through}
+	if !r.marked.IsZero() {
+		mark.Since = r.marked.UnixNano()
+	}
 	if r.reached(to) {
 		mark.Through, mark.Partitions = r.cuts[0].through, r.cuts[0].partitions
 		r.cuts = r.cuts[1:]

@@ -201,3 +201,28 @@ func TestProgressWaitsForNoFinishedEdition(t *testing.T) {
 		t.Errorf("a restart begins at offset %d while a window is not cut, want 5", got)
 	}
 }
+
+// A reader that misses a mark learns from the next one by when the missing one was written.
+func TestMarksDateTheOneBefore(t *testing.T) {
+	r := testRoute(t, testStream(t))
+	mark := func(to int64) windows.Mark {
+		t.Helper()
+		m, err := r.flush(to, windows.Origin{}, 1, func(windows.Part) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	if since := mark(0).Since; since != 0 {
+		t.Errorf("the first mark says that there was one before, at %d", since)
+	}
+	written := r.marked.UnixNano()
+	if since := mark(5).Since; since != written {
+		t.Errorf("the second mark dates the first at %d, want %d", since, written)
+	}
+	r = testRoute(t, testStream(t))
+	r.resume(progress.Stream{From: 5, Marked: 7})
+	if since := mark(9).Since; since != 7 {
+		t.Errorf("the first mark after a restart dates the one before at %d, want 7", since)
+	}
+}

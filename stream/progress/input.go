@@ -29,6 +29,8 @@ type Stream struct {
 	From int64 `json:"from"`
 	// Through says that all windows that end then or earlier are cut, in Unix nanoseconds.
 	Through int64 `json:"through"`
+	// Marked is when the parts below From were written, in Unix nanoseconds of the writer's clock. 0: not known.
+	Marked int64 `json:"marked,omitempty"`
 }
 
 const keyInput = "ingest/"
