@@ -95,10 +95,18 @@ func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication
 	return states, nil
 }
 
+// maxMessage is the setting that says how large a batch of records may be.
+const maxMessage = "max.message.bytes"
+
+// leastMaxMessage takes every batch of parts, checkpoints and ledger entries: they are kept below 900 KiB. Brokers accept
+// a few bytes more by default.
+const leastMaxMessage = 1 << 20
+
 func entries(t Topic) []kafka.ConfigEntry {
 	var e []kafka.ConfigEntry
 	if t.Cleanup != "" {
-		e = append(e, kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: t.Cleanup})
+		e = append(e, kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: t.Cleanup},
+			kafka.ConfigEntry{ConfigName: maxMessage, ConfigValue: strconv.Itoa(leastMaxMessage)})
 	}
 	if t.Erased {
 		e = append(e, kafka.ConfigEntry{ConfigName: "segment.ms", ConfigValue: strconv.FormatInt(time.Hour.Milliseconds(), 10)})
@@ -200,7 +208,7 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(s
 		}
 		byName[t.Name] = t
 		req.Resources = append(req.Resources, kafka.DescribeConfigRequestResource{ResourceType: kafka.ResourceTypeTopic,
-			ResourceName: t.Name, ConfigNames: []string{"cleanup.policy", "retention.ms", "retention.bytes", minInsync}})
+			ResourceName: t.Name, ConfigNames: []string{"cleanup.policy", "retention.ms", "retention.bytes", maxMessage, minInsync}})
 	}
 	res, err := client.DescribeConfigs(ctx, &req)
 	if err != nil {
@@ -233,6 +241,9 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(s
 func fits(t Topic, settings map[string]string) error {
 	if have := settings["cleanup.policy"]; t.Cleanup != "" && have != "" && have != t.Cleanup {
 		return fmt.Errorf("%w: %s has cleanup.policy=%s; it needs %s", ErrUnfit, t.Name, have, t.Cleanup)
+	}
+	if n, err := strconv.Atoi(settings[maxMessage]); t.internal() && err == nil && n < leastMaxMessage {
+		return fmt.Errorf("%w: %s has %s=%d; it needs %d or more", ErrUnfit, t.Name, maxMessage, n, leastMaxMessage)
 	}
 	if strings.Contains(settings["cleanup.policy"], "compact") && !strings.Contains(settings["cleanup.policy"], "delete") {
 		return nil
