@@ -70,7 +70,7 @@ func (m *aboveThreshold) draw(s *Sample, source *exact.Source) Draw {
 			break
 		}
 	}
-	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}
+	return Draw{Values: single(x, unbounded())}
 }
 
 // end returns the last point of the way.

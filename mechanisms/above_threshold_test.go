@@ -88,7 +88,7 @@ func TestAboveThresholdSampler(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return int(d.Values[0])
+				return int(d.Values[0].Number)
 			})
 			dptest.CheckSampler(t, fmt.Sprint("above_threshold ", p, h), counts, func(f float64) []float64 { return m.law(s, f) })
 		}
@@ -109,7 +109,7 @@ func TestAboveThresholdInTheTail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum += math.Abs(float64(d.Values[0]) - truth)
+			sum += math.Abs(float64(d.Values[0].Number) - truth)
 		}
 		return sum / 300
 	}
@@ -128,7 +128,7 @@ func TestAboveThresholdExtremes(t *testing.T) {
 				for _, p := range []string{"0.000000001", "0.5", "0.999999999"} {
 					m := build(t, Query{Statistic: Quantile, Mechanism: "above_threshold", P: ps(p), Epsilon: dec(epsilon), Grid: g})
 					d, err := m.Draw(NewSample(g, points), Public{}, random)
-					if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+					if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 						t.Fatalf("ε=%s p=%s: %v, %v", epsilon, p, d, err)
 					}
 				}

@@ -175,15 +175,15 @@ func TestFilterLearns(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, _ := m.Draw(s, Public{}, random)
-		f.Update(a.Values[0], users)
-		sm := f.Smoothed(a.Values[0], users)
-		if !sm.Band || sm.Low > sm.Value || sm.High < sm.Value && sm.Value != a.Values[0] {
-			t.Fatalf("smoothed %+v of %d", sm, a.Values[0])
+		f.Update(a.Values[0].Number, users)
+		sm := f.Smoothed(a.Values[0].Number, users)
+		if !sm.Band || sm.Low > sm.Value || sm.High < sm.Value && sm.Value != a.Values[0].Number {
+			t.Fatalf("smoothed %+v of %d", sm, a.Values[0].Number)
 		}
 		f.Predict()
 		if i >= 10 {
-			learnt += math.Abs(float64(a.Values[0]) - truth)
-			fixed += math.Abs(float64(b.Values[0]) - truth)
+			learnt += math.Abs(float64(a.Values[0].Number) - truth)
+			fixed += math.Abs(float64(b.Values[0].Number) - truth)
 			smooth += math.Abs(float64(sm.Value) - truth)
 		}
 	}
@@ -218,8 +218,8 @@ func TestRankErrorOfMeasures(t *testing.T) {
 		{"adaptive", f.Measure(), fold * (math.Log(16) + Tapered(g).surprise(eta))},
 	} {
 		d, err := m.Draw(s, Public{Measure: c.measure}, rand.NewChaCha8([32]byte{9}))
-		if err != nil || d.RankError95[0] > c.want*1.001 || d.RankError95[0] < c.want*0.9 {
-			t.Errorf("%s: %v, %v, want %v", c.name, d.RankError95, err, c.want)
+		if err != nil || d.Values[0].RankError95 > c.want*1.001 || d.Values[0].RankError95 < c.want*0.9 {
+			t.Errorf("%s: %v, %v, want %v", c.name, d.Values, err, c.want)
 		}
 	}
 }

@@ -128,21 +128,46 @@ func (m *byUsers) Draw(s *Sample, public Public, random io.Reader) (Draw, error)
 	defer m.scratch.put(k)
 	of, few := m.whole, false
 	if public.Users != nil {
-		few = public.Users.Value < m.test.limit
+		few = m.isFew(public.Users)
 	} else {
 		of, few = m.rest, m.test.ask(s, &k.source)
 	}
-	d := of.draw(s, few, measure, public, k)
+	d := Draw{Mechanism: of.choose(few).Name()}
+	if few {
+		d.Values = of.threshold.draw(s, &k.source).Values
+	} else {
+		d.Values = single(of.flip.draw(s, measure, k), of.flip.bound(measure, public.Users))
+	}
 	return d, k.source.Err()
 }
 
-func (o pair) draw(s *Sample, few bool, measure *Measure, public Public, k *scratch) Draw {
+func (m *byUsers) isFew(users *NoisyCount) bool { return users.Value < m.test.limit }
+
+// choose returns one of the two.
+func (o pair) choose(few bool) Mechanism {
 	if few {
-		d := o.threshold.draw(s, &k.source)
-		d.Mechanism = o.threshold.name
-		return d
+		return o.threshold
 	}
-	d := Draw{Values: []int64{o.flip.draw(s, measure, k)}, Mechanism: o.flip.name}
-	d.RankError95, d.PLow, d.PHigh = o.flip.errors(measure, public.Users)
-	return d
+	return o.flip
+}
+
+// Errors are those of the mechanism that a released count chooses. Where a bit of the sample chooses, nothing is known.
+func (m *byUsers) Errors(public Public) []Bound {
+	if public.Users == nil {
+		return []Bound{unbounded()}
+	}
+	return m.whole.choose(m.isFew(public.Users)).Errors(public)
+}
+
+// Likely returns the mechanism that a draw from n users is most likely to choose: m itself where it has no choice. users is
+// the count that is released for the same window; nil: none. It is for forecasts, not for draws: it costs what m costs.
+func Likely(m Mechanism, n int64, users *NoisyCount) Mechanism {
+	choosing, ok := m.(*byUsers)
+	switch {
+	case !ok:
+		return m
+	case users != nil:
+		return choosing.whole.choose(choosing.isFew(users))
+	}
+	return choosing.rest.choose(n <= choosing.test.limit)
 }

@@ -93,14 +93,14 @@ func TestByUsersSampler(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bounded := !math.IsNaN(d.RankError95[0])
+			bounded := !math.IsNaN(d.Values[0].RankError95)
 			if d.Mechanism == "above_threshold" && !bounded {
-				return int(d.Values[0])
+				return int(d.Values[0].Number)
 			}
 			if d.Mechanism != "permute_and_flip" || !bounded {
 				t.Fatalf("%+v", d)
 			}
-			return points + int(d.Values[0])
+			return points + int(d.Values[0].Number)
 		})
 		dptest.CheckSampler(t, "by users "+p, counts, func(f float64) []float64 { return m.law(s, f) })
 	}
@@ -125,7 +125,7 @@ func TestByUsersTold(t *testing.T) {
 			if err != nil || d.Mechanism != c.want {
 				t.Fatalf("%d users: %+v, %v", c.users, d, err)
 			}
-			return int(d.Values[0])
+			return int(d.Values[0].Number)
 		})
 		if statistic, threshold := dptest.ChiSquare(counts, c.law); statistic > threshold {
 			t.Errorf("%d users: χ² %.1f > %.1f", c.users, statistic, threshold)

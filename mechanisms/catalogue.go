@@ -170,7 +170,7 @@ func New(q Query) (Mechanism, error) {
 	case q.Statistic == Median || q.Statistic == Quantile:
 		chosen = q.byDefault()
 	case q.Clip == "none":
-		chosen = r.offers[max(0, slices.IndexFunc(r.offers, func(o offer) bool { return !o.clips() }))]
+		chosen = r.offers[max(0, slices.IndexFunc(r.offers, func(o offer) bool { return !clips(o.name) }))]
 	}
 	if err := q.check(r, chosen); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (q *Query) check(r row, chosen offer) error {
 		return wrong("calibration", quoted(q.Calibration), "tight or published")
 	case q.Clip != "" && q.Clip != "none":
 		return wrong("clip", quoted(q.Clip), "none, or nothing for an interval that the mechanism finds")
-	case q.Clip == "none" && chosen.clips():
+	case q.Clip == "none" && clips(chosen.name):
 		return wrong("clip", "none", "another mechanism than %s, which finds an interval", chosen.name)
 	case !slices.Contains([]string{"", "tapered", "cells", "uniform", "adaptive"}, q.Prior):
 		return wrong("prior", quoted(q.Prior), "adaptive, tapered, cells or uniform")

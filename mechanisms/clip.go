@@ -141,24 +141,52 @@ func (c *clipping) dearest() float64 {
 
 // plan draws what is needed to know the information.
 func (c *clipping) plan(n int64, users *NoisyCount, source *exact.Source) plan {
-	information, own, expected := new(big.Rat), 0, false
-	switch released := c.released(users); {
-	case released != nil:
-		information = released
-	case c.expected > 0:
-		information.Mul(c.epsilon, big.NewRat(c.expected, 2))
-		expected = true
-	default:
-		own = 1
-		count := c.own.draw(source, 1)
-		if count.Add(count, big.NewInt(n)); count.Sign() > 0 {
-			information.Mul(c.epsilon, new(big.Rat).SetInt(count))
-		}
-		information.Sub(information, c.unit)
+	if p, known := c.foreseen(users); known {
+		return p
 	}
-	p := c.planFor(information, own)
-	p.expected = expected
-	return p
+	count := c.own.draw(source, 1)
+	return c.planBy(count.Add(count, big.NewInt(n)))
+}
+
+// planBy is for a count of its own.
+func (c *clipping) planBy(count *big.Int) plan {
+	information := new(big.Rat)
+	if count.Sign() > 0 {
+		information.Mul(c.epsilon, new(big.Rat).SetInt(count))
+	}
+	return c.planFor(information.Sub(information, c.unit), 1)
+}
+
+// foreseen is the plan that public figures make; known is false where a count of its own has to be drawn.
+func (c *clipping) foreseen(users *NoisyCount) (p plan, known bool) {
+	if released := c.released(users); released != nil {
+		return c.planFor(released, 0), true
+	}
+	if c.expected == 0 {
+		return plan{}, false
+	}
+	p = c.planFor(new(big.Rat).Mul(c.epsilon, big.NewRat(c.expected, 2)), 0)
+	p.expected = true
+	return p, true
+}
+
+// probable is the plan that public figures make likely. Where a count of its own will be drawn, it is about the one released;
+// known is false where none is.
+func (c *clipping) probable(users *NoisyCount) (p plan, known bool) {
+	p, known = c.foreseen(users)
+	if !known && users != nil {
+		return c.planBy(big.NewInt(users.Value)), true
+	}
+	return p, known
+}
+
+// errors are those of draws with this bound of their noise.
+func (c *clipping) errors(error95 float64, users *NoisyCount) []Bound {
+	b := noiseBound(error95)
+	if p, known := c.probable(users); known {
+		b.information = p.known()
+	}
+	return []Bound{b}
 }
 
 // released is the information in a count that was released, nil if there is none that is as good as one of its own.

@@ -37,7 +37,7 @@ func draw(q mechanisms.Query) (string, mechanisms.Draw) {
 	if err != nil {
 		panic(err)
 	}
-	return q.Scale(m).Text(d.Values[0]), d
+	return q.Scale(m).Text(d.Values[0].Number), d
 }
 
 // The whole way of a figure: bounds and step, the values that people have, what is asked, and a draw. With an ε as large as
@@ -70,7 +70,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("median:", query.Scale(median).Text(draw.Values[0]), "s, drawn by", median.Name())
+	fmt.Println("median:", query.Scale(median).Text(draw.Values[0].Number), "s, drawn by", median.Name())
 	// Output: median: 14 s, drawn by permute_and_flip
 }
 
@@ -97,7 +97,7 @@ func ExampleMechanism_promise() {
 func ExampleNew_quantile() {
 	p95, d := draw(mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.95")}, Epsilon: dec("200")})
 	fmt.Println("95 % wait no longer than", p95, "s")
-	fmt.Println("off by less than one caller in a hundred:", d.RankError95[0] < 10)
+	fmt.Println("off by less than one caller in a hundred:", d.Values[0].RankError95 < 10)
 	// Output:
 	// 95 % wait no longer than 54 s
 	// off by less than one caller in a hundred: true
@@ -106,7 +106,7 @@ func ExampleNew_quantile() {
 // Several quantiles of one window share an ε, and come in order.
 func ExampleNew_quantiles() {
 	_, d := draw(mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.5"), dec("0.9")}, Epsilon: dec("1")})
-	fmt.Println("in order:", d.Values[0] <= d.Values[1])
+	fmt.Println("in order:", d.Values[0].Number <= d.Values[1].Number)
 	// Output: in order: true
 }
 
@@ -129,7 +129,7 @@ func ExampleNew_mode() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("most often:", query.Scale(mode).Text(d.Values[0]), "stars")
+	fmt.Println("most often:", query.Scale(mode).Text(d.Values[0].Number), "stars")
 	// Output: most often: 4 stars
 }
 
@@ -138,7 +138,7 @@ func ExampleNew_mode() {
 func ExampleNew_mean() {
 	_, d := draw(mechanisms.Query{Statistic: mechanisms.Mean, Epsilon: dec("1")})
 	fmt.Println("cut to an interval:", len(d.Clip) == 2)
-	fmt.Println("the noise is bounded:", d.Error95[0] > 0)
+	fmt.Println("the noise is bounded:", d.Values[0].Error95 > 0)
 	// Output:
 	// cut to an interval: true
 	// the noise is bounded: true

@@ -73,18 +73,18 @@ func TestManyDuplicates(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 				off := int64(0)
-				for j, x := range d.Values {
-					if !possible(q, m, x) {
+				for j, v := range d.Values {
+					if !possible(q, m, v.Number) {
 						t.Fatalf("%s: %v", name, d.Values)
 					}
-					x = gridPoint(t, q, m, x)
+					x := gridPoint(t, q, m, v.Number)
 					want := c.want[q.Statistic][j]
 					off = max(off, max(x-want, want-x)-pointsOff(g, q, want))
-					if r := d.RankError95[j]; math.IsInf(r, 0) || r < 0 || math.IsNaN(r) == boundsErrors(m) {
-						t.Fatalf("%s: rank error %v", name, d.RankError95)
+					if r := v.RankError95; math.IsInf(r, 0) || r < 0 || math.IsNaN(r) == boundsErrors(m) {
+						t.Fatalf("%s: rank error %v", name, r)
 					}
-					if d.PLow != nil && !(0 <= d.PLow[j] && d.PLow[j] <= d.PHigh[j] && d.PHigh[j] <= 1) {
-						t.Fatalf("%s: percentiles %v to %v", name, d.PLow, d.PHigh)
+					if finite(v.PLow) && !(0 <= v.PLow && v.PLow <= v.PHigh && v.PHigh <= 1) {
+						t.Fatalf("%s: percentiles %v to %v", name, v.PLow, v.PHigh)
 					}
 				}
 				if off <= 0 {
@@ -232,11 +232,11 @@ func TestEveryExtreme(t *testing.T) {
 					if err != nil || len(d.Values) != max(1, len(q.P)) {
 						t.Fatalf("%s by %s, ε = %s, N = %d, %v: %v, %v", q.Statistic, q.Mechanism, epsilon, g.last, points, d, err)
 					}
-					for _, x := range d.Values {
-						if !possible(q, m, x) {
+					for _, v := range d.Values {
+						if !possible(q, m, v.Number) {
 							t.Errorf("%s by %s, ε = %s, N = %d, %v: %v", q.Statistic, q.Mechanism, epsilon, g.last, points, d.Values)
 						}
-						x = gridPoint(t, q, m, x)
+						x := gridPoint(t, q, m, v.Number)
 						// At ε = 10^6 so many users at one point leave no doubt, but for what one of them moves a mean.
 						off, far := int64(0), g.last-x
 						switch q.Statistic {
@@ -288,7 +288,7 @@ func TestCountIsCutWithItsNoise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x := d.Values[0]; x == most {
+		if x := d.Values[0].Number; x == most {
 			cut++
 		} else if x > most-2_000_000 || x < 0 { // a chance of 10⁻¹⁴ a draw
 			t.Fatalf("a count of %d", x)

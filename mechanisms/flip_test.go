@@ -229,7 +229,7 @@ func TestFlipErrorIsTight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rank95, _, _ := m.errors(measure, nil)
+	rank95 := m.bound(measure, nil).RankError95
 	// The median is the last point but one, or the last, and all points left of it are t ranks too far to the left.
 	far := func(t int64) float64 {
 		h := make([]int64, points)
@@ -241,13 +241,13 @@ func TestFlipErrorIsTight(t *testing.T) {
 		}
 		return p
 	}
-	at := int64(rank95[0])
-	t.Logf("rank_error_95 %.1f: P(further) = %.4f, and %.4f for 3 %% less", rank95[0], far(at+1), far(at*97/100))
+	at := int64(rank95)
+	t.Logf("rank_error_95 %.1f: P(further) = %.4f, and %.4f for 3 %% less", rank95, far(at+1), far(at*97/100))
 	if p := far(at + 1); p > 0.05 {
-		t.Errorf("rank_error_95 %v is exceeded with probability %v", rank95[0], p)
+		t.Errorf("rank_error_95 %v is exceeded with probability %v", rank95, p)
 	}
 	if p := far(at * 97 / 100); p < 0.05 {
-		t.Errorf("rank_error_95 %v is too wide: 3 %% less is exceeded with probability %v", rank95[0], p)
+		t.Errorf("rank_error_95 %v is too wide: 3 %% less is exceeded with probability %v", rank95, p)
 	}
 }
 
@@ -303,10 +303,10 @@ func TestDefaultExtremes(t *testing.T) {
 						m := build(t, Query{Statistic: Quantile, P: ps(p), Epsilon: dec(epsilon), Grid: g, ZCDP: bounded})
 						for _, public := range []Public{{}, {Users: &NoisyCount{Value: 1 << 40, Epsilon: 1}}, {Users: &NoisyCount{Epsilon: 1}}} {
 							d, err := m.Draw(NewSample(g, points), public, random)
-							if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+							if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 								t.Fatalf("ε=%s p=%s: %v, %v", epsilon, p, d, err)
 							}
-							if epsilon == "1e17" && len(points) == 1 && d.Mechanism != "above_threshold" && d.Values[0] != points[0].Index {
+							if epsilon == "1e17" && len(points) == 1 && d.Mechanism != "above_threshold" && d.Values[0].Number != points[0].Index {
 								t.Fatalf("ε=%s p=%s on one value gives %v", epsilon, p, d.Values)
 							}
 						}

@@ -88,8 +88,11 @@ func (m *geometric) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	source := exact.NewSource(random)
 	noisy := source.DiscreteLaplace(m.num, m.den, 1)
 	noisy.Add(noisy, big.NewInt(m.of(s)))
-	return Draw{Values: []int64{cut(noisy, 0, 1<<62)}, RankError95: []float64{math.NaN()}, Error95: []float64{m.error95}}, source.Err()
+	return Draw{Values: single(cut(noisy, 0, 1<<62), noiseBound(m.error95))}, source.Err()
 }
+
+// Errors is that of the noise.
+func (m *geometric) Errors(Public) []Bound { return []Bound{noiseBound(m.error95)} }
 
 // CountError95 is the least t ≥ 0 with P(|Z| > t) = 2a^(t+1)/(1+a) ≤ 5 %, a = e^−ε, for the noise Z of a count.
 func CountError95(epsilon float64) int64 {

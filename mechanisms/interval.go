@@ -56,12 +56,14 @@ func (m *interval) Draw(s *Sample, public Public, random io.Reader) (Draw, error
 	padded, sides := s.padded(m.side.grid), m.side.measure
 	// The lower end must not overshoot to the right, nor the upper one to the left.
 	low, high := m.side.shifted(-m.side.right*math.Log(sides.right/m.eta)), m.side.shifted(m.side.left*math.Log(sides.left/m.eta))
-	d := Draw{Values: []int64{x}}
+	d := Draw{Values: single(x, m.estimate.bound(measure, public.Users))}
 	d.Low = min(x, low.draw(padded, sides, k))
 	d.High = max(x, high.draw(padded, sides, k))
-	d.RankError95, d.PLow, d.PHigh = m.estimate.errors(measure, public.Users)
 	return d, k.source.Err()
 }
+
+// Errors are those of the quantile.
+func (m *interval) Errors(public Public) []Bound { return m.estimate.Errors(public) }
 
 // padding is how many users padded puts at either end: more than any sample and shift together.
 const padding = 1 << 29

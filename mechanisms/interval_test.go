@@ -69,7 +69,7 @@ func TestIntervalCovers(t *testing.T) {
 			const draws = 500
 			for range draws {
 				d, err := m.Draw(s, Public{}, random)
-				if err != nil || d.Low > d.Values[0] || d.High < d.Values[0] {
+				if err != nil || d.Low > d.Values[0].Number || d.High < d.Values[0].Number {
 					t.Fatalf("%+v, %v", d, err)
 				}
 				if n > 0 {

@@ -134,35 +134,36 @@ func (m *joint) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	defer m.scratch.put(k)
 	k.spread.begin(s, m.digits, &k.source)
 	k.messages.begin(m, s, public.Users, &k.spread)
-	d := newDraw(len(m.p), public.Users)
-	for _, place := range k.messages.draw(&k.source) {
-		d.Values = append(d.Values, place>>m.digits)
+	places := k.messages.draw(&k.source)
+	for j := range places {
+		places[j] >>= m.digits
 	}
-	m.errors(&d, public.Users)
-	return d, errors.Join(k.messages.err, k.source.Err())
+	return Draw{Values: numbered(places, m.Errors(public))}, errors.Join(k.messages.err, k.source.Err())
 }
 
-// errors fills in how far a value may be from its quantile, in ranks among the spread users. A tuple whose value j is t
+// Errors says how far a value may be from its quantile, in ranks among the spread users. A tuple whose value j is t
 // ranks off has a penalty Σ|n_j − w_j·N| of at least 2t more than the least possible one. Some tuple comes within m+1
 // ranks of that, as long as no two users share a place, and its weight in the base measure is at least v^m/m! of the
 // least weight v.
-func (m *joint) errors(d *Draw, users *NoisyCount) {
+func (m *joint) Errors(public Public) []Bound {
 	k := float64(len(m.p))
 	rounding := k + 1
 	ranks := func(rate exact.Rate, eta float64) float64 {
 		least := float64(slices.Min(m.fine.weight))
 		return (k*math.Log(float64(m.fine.total())/least)-math.Log(eta))/(rate.Float()*float64(m.q)) + rounding
 	}
-	for _, p := range m.p {
-		alpha := float64(p) / float64(m.q)
+	bounds := make([]Bound, len(m.p))
+	for j, p := range m.p {
+		alpha, users, b := float64(p)/float64(m.q), public.Users, &bounds[j]
+		*b = unbounded()
 		if users == nil {
-			d.RankError95 = append(d.RankError95, ranks(m.alone, 0.05))
+			b.RankError95 = ranks(m.alone, 0.05)
 			continue
 		}
 		// The places' ranks are bounded around the quantile of between N and n users.
 		r := ranks(m.counted, 0.05-countRisk) + max(alpha, 1-alpha)*users.off()
-		d.RankError95 = append(d.RankError95, r)
-		low, high := percentiles(alpha, r, r, float64(users.Value)-users.off())
-		d.PLow, d.PHigh = append(d.PLow, low), append(d.PHigh, high)
+		b.RankError95 = r
+		b.PLow, b.PHigh = percentiles(alpha, r, r, float64(users.Value)-users.off())
 	}
+	return bounds
 }

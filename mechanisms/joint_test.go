@@ -363,15 +363,15 @@ func TestQuantilesExtremes(t *testing.T) {
 					for _, users := range []*NoisyCount{nil, {0, 1}, {20000, 1}, {1 << 62, 1}} {
 						m := build(t, Query{Statistic: Quantiles, Mechanism: name, P: ps("0.01", "0.5", "0.9", "0.999"), Epsilon: dec(epsilon), Grid: g})
 						d, err := m.Draw(NewSample(g, points), Public{Users: users}, random)
-						if err != nil || len(d.Values) != 4 || d.Values[0] < 0 || d.Values[3] > g.last || len(d.RankError95) != 4 {
+						if err != nil || len(d.Values) != 4 || d.Values[0].Number < 0 || d.Values[3].Number > g.last || len(m.Errors(Public{Users: users})) != 4 {
 							t.Fatalf("%s ε=%s: %v, %v", name, epsilon, d, err)
 						}
 						for j := 1; j < 4; j++ {
-							if d.Values[j] < d.Values[j-1] {
+							if d.Values[j].Number < d.Values[j-1].Number {
 								t.Fatalf("%s ε=%s: %v not in order", name, epsilon, d.Values)
 							}
 						}
-						if users == nil && epsilon == "1e17" && len(points) == 1 && points[0].Count > 1 && d.Values[1] != 1 {
+						if users == nil && epsilon == "1e17" && len(points) == 1 && points[0].Count > 1 && d.Values[1].Number != 1 {
 							t.Fatalf("%s: %v from users at 1", name, d.Values)
 						}
 					}
@@ -428,12 +428,12 @@ func TestQuantilesErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			for j, x := range d.Values {
-				n, below, upTo := float64(s.n), float64(s.below(x)), float64(s.atMost(x))
+				n, below, upTo := float64(s.n), float64(s.below(x.Number)), float64(s.atMost(x.Number))
 				want := dec(p[j]).InexactFloat64() * n
-				if want-upTo > d.RankError95[j] || below-want > d.RankError95[j] {
+				if want-upTo > x.RankError95 || below-want > x.RankError95 {
 					far[j]++
 				}
-				if below > d.PHigh[j]*n || upTo < d.PLow[j]*n {
+				if below > x.PHigh*n || upTo < x.PLow*n {
 					outside[j]++
 				}
 				sum += max(0, want-upTo, below-want)

@@ -89,9 +89,12 @@ func (m *clippedMean) Draw(s *Sample, public Public, random io.Reader) (Draw, er
 	p := m.plan(s.n, public.Users, &k.source)
 	l, h := m.draw(s, p, &k.source, &k.weights)
 	d := m.mean(s, l, h, p.sums, public.Users, &k.source)
-	d.Clip, d.information = []int64{l * m.parts, h * m.parts}, p.known()
+	d.Clip, d.Values[0].information = []int64{l * m.parts, h * m.parts}, p.known()
 	return d, k.source.Err()
 }
+
+// Errors depend on the interval and the sums drawn.
+func (m *clippedMean) Errors(public Public) []Bound { return m.errors(math.Inf(1), public.Users) }
 
 func (m *wholeMean) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
@@ -101,6 +104,9 @@ func (m *wholeMean) Draw(s *Sample, public Public, random io.Reader) (Draw, erro
 	d := m.mean(s, 0, m.grid.last, m.noise, public.Users, source)
 	return d, source.Err()
 }
+
+// Errors depend on the sums drawn.
+func (m *wholeMean) Errors(Public) []Bound { return []Bound{noiseBound(math.Inf(1))} }
 
 // MeanError95 bounds the error of a mean by two_sums among n users, whatever the data, with probability 95 %, in the unit of
 // the grid. count is the count released beside, or one like it; nil: none.
@@ -142,7 +148,7 @@ func (m *twoSums) mean(s *Sample, l, h int64, z noise, users *NoisyCount, source
 	default:
 		value, off = m.paired(s, l, h, z, source)
 	}
-	return Draw{Values: []int64{value}, RankError95: []float64{math.NaN()}, Error95: []float64{m.scale().Length(off).InexactFloat64()}}
+	return Draw{Values: single(value, noiseBound(m.scale().Length(off).InexactFloat64()))}
 }
 
 // paired draws two sums. The second result bounds how far the value is from the mean of the cut values, with probability

@@ -49,8 +49,8 @@ func TestClippedMeanError(t *testing.T) {
 			}
 			a, _ := s.distances(clip[0]/1000, clip[1]/1000)
 			truth, _ := new(big.Rat).SetFrac(a, big.NewInt(int64(c.n))).Float64()
-			off := math.Abs(scale.Float(d.Values[0]) - scale.Float(clip[0]) - truth)
-			bound := d.Error95[0]
+			off := math.Abs(scale.Float(d.Values[0].Number) - scale.Float(clip[0]) - truth)
+			bound := d.Values[0].Error95
 			if off <= bound+0.0005 { // rounding to the grid
 				within++
 			}
@@ -95,7 +95,7 @@ func TestMeanErrorHoldsForAllData(t *testing.T) {
 			var errors []float64
 			for range draws {
 				d := drawMean(t, m, s, c.counted, random)
-				errors = append(errors, math.Abs(scale.Float(d.Values[0])-truth))
+				errors = append(errors, math.Abs(scale.Float(d.Values[0].Number)-truth))
 			}
 			slices.Sort(errors)
 			// Binomial(2000, 0.95): fewer than 1850 with probability below 10⁻⁶.

@@ -48,7 +48,7 @@ func TestClippedMeanSampler(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return int(d.Values[0])
+			return int(d.Values[0].Number)
 		})
 		dptest.CheckSampler(t, name, counts, func(f float64) []float64 { return dptest.Normalise(law(f)) })
 	}
@@ -186,7 +186,7 @@ func TestClippedGaussianDraw(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := concentratedMean{d.information >= 64, d.Clip[0] / parts, d.Clip[1] / parts, d.Values[0]}
+			x := concentratedMean{d.Values[0].information >= 64, d.Clip[0] / parts, d.Clip[1] / parts, d.Values[0].Number}
 			i, ok := place[x]
 			if !ok {
 				t.Fatalf("%+v cannot be", x)

@@ -21,11 +21,11 @@ func TestClippedMeanExtremes(t *testing.T) {
 						m := build(t, q)
 						d, err := m.Draw(NewSample(g, points), Public{Users: users}, random)
 						parts := g.parts()
-						if err != nil || d.Values[0] < 0 || d.Values[0] > g.last*parts || d.Error95[0] < 0 || d.Error95[0] > float64(g.last) {
+						if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last*parts || d.Values[0].Error95 < 0 || d.Values[0].Error95 > float64(g.last) {
 							t.Fatalf("ε=%s %v: %v, %v", epsilon, points, d, err)
 						}
-						if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" && users == nil && d.Values[0] != 1000 {
-							t.Errorf("the mean of 10^7 users at 1 is %d thousandths", d.Values[0])
+						if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" && users == nil && d.Values[0].Number != 1000 {
+							t.Errorf("the mean of 10^7 users at 1 is %d thousandths", d.Values[0].Number)
 						}
 					}
 				}

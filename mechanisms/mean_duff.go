@@ -2,7 +2,6 @@ package mechanisms
 
 import (
 	"io"
-	"math"
 	"math/bits"
 
 	"github.com/louver/louver/budget/privacy"
@@ -36,7 +35,7 @@ func (m *meanDuff) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	defer m.scratch.put(k)
 	k.survey.outward(newMeanWalk(m.grid, s), m.rate, m.measure)
 	x := k.survey.exponential(&k.source)
-	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, k.source.Err()
+	return Draw{Values: single(x, unbounded())}, k.source.Err()
 }
 
 // meanWalk visits the intervals J_1 ⊂ J_2 ⊂ … of the means that k edits can reach.

@@ -76,7 +76,7 @@ func TestMeanDuffSampler(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return int(d.Values[0])
+			return int(d.Values[0].Number)
 		})
 		dptest.CheckSampler(t, "mean ε="+epsilon, counts, func(f float64) []float64 {
 			return meanLaw(g, h, f*dec(epsilon).InexactFloat64())
@@ -95,7 +95,7 @@ func TestMeanDuffExtremes(t *testing.T) {
 				}
 				m := build(t, Query{Statistic: Mean, Mechanism: "duff", Epsilon: dec(epsilon), Grid: g})
 				d, err := m.Draw(NewSample(g, points), Public{}, random)
-				if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+				if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 					t.Fatalf("ε=%s %v: %v, %v", epsilon, points, d, err)
 				}
 			}

@@ -2,7 +2,6 @@ package mechanisms
 
 import (
 	"io"
-	"math"
 	"math/big"
 
 	"github.com/louver/louver/budget/privacy"
@@ -46,7 +45,7 @@ func (m *meanLaplace) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) 
 	sum := all.big()
 	sum.Sub(sum, new(big.Int).Mul(big.NewInt(m.middle), big.NewInt(s.n)))
 	x := m.quotient(sum, s.n, source.DiscreteLaplace(m.num, m.den, m.reach), source.DiscreteLaplace(m.num, m.den, 1))
-	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, source.Err()
+	return Draw{Values: single(x, unbounded())}, source.Err()
 }
 
 // quotient returns the grid point nearest to the noisy mean.

@@ -57,7 +57,7 @@ func TestMeanLaplaceSampler(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return int(d.Values[0])
+			return int(d.Values[0].Number)
 		})
 		dptest.CheckSampler(t, fmt.Sprint("mean laplace ", c), counts, func(f float64) []float64 { return noisyMeanLaw(m, c.h, f) })
 	}
@@ -71,11 +71,11 @@ func TestMeanLaplaceExtremes(t *testing.T) {
 			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 5e6}, {g.last, 5e6}}, {{1, 1e7}}} {
 				m := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: dec(epsilon), Grid: g})
 				d, err := m.Draw(NewSample(g, points), Public{}, random)
-				if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+				if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 					t.Fatalf("ε=%s %v: %v, %v", epsilon, points, d, err)
 				}
-				if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" && d.Values[0] != 1 {
-					t.Errorf("the mean of 10^7 users at 1 is %d", d.Values[0])
+				if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" && d.Values[0].Number != 1 {
+					t.Errorf("the mean of 10^7 users at 1 is %d", d.Values[0].Number)
 				}
 			}
 		}

@@ -61,31 +61,18 @@ type Draw struct {
 	// Mechanism names the mechanism that was drawn where the draw itself chose it; "": that of [Mechanism.Name].
 	Mechanism string
 	// Values holds one value; for [Quantiles] one for each P.
-	Values []int64
-	// RankError95 bounds each value's distance from the true quantile in ranks, with probability 95 %, from public
-	// figures alone. NaN: the mechanism has no such bound.
-	RankError95 []float64
-	// Error95 bounds the noise of each value with probability 95 %, from public figures alone: in users for counts, else in
-	// the unit of the grid. NaN, or nil for all values: the mechanism has no such bound.
-	Error95 []float64
-	// PLow and PHigh say between which percentiles each value lies, with 95 % confidence; nil without a noisy count.
-	PLow, PHigh []float64
+	Values []Value
 	// Low and High are the paid value interval; present if the query asked for one.
 	Low, High int64
 	// Clip is the interval that the mechanism found and cut values to, both ends included, as [Query.ClipScale] says; nil: it
-	// looked for none. Error95 says nothing of what was cut.
+	// looked for none.
 	Clip []int64
-	// information is ε·n as the mechanism of Clip knows it: from a count that was released or drawn with noise, or expected.
-	information float64
 }
 
-// newDraw has room for n values and what goes with them.
-func newDraw(n int, users *NoisyCount) Draw {
-	d := Draw{Values: make([]int64, 0, n), RankError95: make([]float64, 0, n)}
-	if users != nil {
-		d.PLow, d.PHigh = make([]float64, 0, n), make([]float64, 0, n)
-	}
-	return d
+// Value is one value of a draw: a whole number on the scale of [Query.Scale], and how far it may be off.
+type Value struct {
+	Number int64
+	Bound
 }
 
 // Mechanism is a checked query. It is immutable and safe for concurrent use.
@@ -97,6 +84,8 @@ type Mechanism interface {
 	Promise() privacy.Promise
 	// Counts says that the values drawn are numbers of users instead of grid indices.
 	Counts() bool
+	// Errors bounds each value of the draws with these public figures, whatever the data.
+	Errors(public Public) []Bound
 	// Draw makes one private draw; random must be a cryptographic source, read by nobody else meanwhile. It fails only if
 	// random does, if the sample has more than 2^28 users, or if the public measure is for another grid.
 	Draw(s *Sample, public Public, random io.Reader) (Draw, error)

@@ -66,7 +66,7 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if len(v.runs) == 0 { // nobody is there
 		v.see(run{mass: v.rest, heaviest: 1})
 	}
-	return Draw{Values: []int64{m.choose(v, &k.source)}, RankError95: []float64{math.NaN()}}, k.source.Err()
+	return Draw{Values: single(m.choose(v, &k.source), unbounded())}, k.source.Err()
 }
 
 // Lead95 is the least lead g with which a value is drawn with probability 95 % at least, where it is ahead of each of

@@ -62,7 +62,7 @@ func TestModeSampler(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return int(d.Values[0])
+				return int(d.Values[0].Number)
 			})
 			dptest.CheckSampler(t, fmt.Sprint("mode ", name, c), counts, func(f float64) []float64 {
 				return modeLaw(name, h, f*dec(c.epsilon).InexactFloat64())
@@ -79,10 +79,10 @@ func TestModeExtremes(t *testing.T) {
 				for _, name := range modeMechanisms {
 					m := build(t, Query{Statistic: Mode, Mechanism: name, Epsilon: dec(epsilon), Grid: g})
 					d, err := m.Draw(NewSample(g, points), Public{}, random)
-					if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+					if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 						t.Fatalf("ε=%s: %v, %v", epsilon, d, err)
 					}
-					if epsilon == "1e17" && len(points) > 0 && points[len(points)-1].Index == 1 && points[0].Index != 0 && d.Values[0] != 1 {
+					if epsilon == "1e17" && len(points) > 0 && points[len(points)-1].Index == 1 && points[0].Index != 0 && d.Values[0].Number != 1 {
 						t.Fatalf("ε=%s %v: %v", epsilon, points, d)
 					}
 				}
@@ -145,7 +145,7 @@ func TestGeometric(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return int(min(d.Values[0], 40))
+		return int(min(d.Values[0].Number, 40))
 	})
 	dptest.CheckSampler(t, "count", counts, func(f float64) []float64 { return geometricLaw(3, 40, 0.3*f) })
 	if !m.Counts() {

@@ -92,7 +92,7 @@ func TestFigureOfThePaper(t *testing.T) {
 					t.Fatal(err)
 				}
 				noisy[set] += math.Abs(float64(x-median)) / draws
-				ours[set] += math.Abs(float64(d.Values[0]-median)) / draws
+				ours[set] += math.Abs(float64(d.Values[0].Number-median)) / draws
 			}
 		}
 		ratio := stat.Mean(noisy, nil) / stat.Mean(ours, nil)

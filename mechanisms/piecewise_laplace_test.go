@@ -130,7 +130,7 @@ func TestPiecewiseLaplaceSampler(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return int(d.Values[0])
+				return int(d.Values[0].Number)
 			})
 			dptest.CheckSampler(t, fmt.Sprint("piecewise_laplace ", p, " ε=", epsilon), counts, func(f float64) []float64 { return m.rampLaw(s, f) })
 		}

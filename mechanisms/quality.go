@@ -12,7 +12,7 @@ const (
 	Noise  Quality = "noise"
 )
 
-// Judge returns the quality of the i-th value of a draw. value is that value: a number of users for counts, else in the
+// Judge returns the quality of the i-th value of a draw, of which b is known. value is that value: a number of users for counts, else in the
 // unit of the grid. users is the count released for the same window and group; nil: none, and then ExpectedUsers takes
 // its place. Only public figures enter, so that the quality may be published and costs nothing.
 //
@@ -31,7 +31,7 @@ const (
 //     too little to find one, and Rough at best up to 40.
 //   - A mode is Noise where [Lead95] is as many as all users: none could be found among so few. Otherwise its error, like
 //     that of every other mechanism, depends on the data: it has no quality.
-func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
+func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 	n := float64(q.ExpectedUsers)
 	if users != nil {
 		if n = float64(users.Value); n <= float64(CountError95(users.Epsilon)) {
@@ -41,18 +41,17 @@ func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 	of, _ := q.Statistic.find()
 	switch of.family {
 	case OfRanks:
-		return q.judgeBand(d, i, n)
+		return judgeBand(b, q.Probabilities()[i].InexactFloat64(), n)
 	case OfLeads:
 		if n > 0 && float64(Lead95(q.Epsilon.InexactFloat64(), q.Grid.last)) >= n {
 			return Noise
 		}
 		return ""
 	}
-	if d.Clip != nil && d.information < 12 {
+	if b.information < 12 {
 		return Noise
 	}
-	noise, ok := figure(d.Error95, i)
-	if !ok {
+	if !finite(b.Error95) {
 		return ""
 	}
 	reference := math.Abs(value)
@@ -62,20 +61,18 @@ func (q Query) Judge(d Draw, i int, value float64, users *NoisyCount) Quality {
 	case of.width != nil:
 		reference = max(reference, of.width(q.Grid, n)/10)
 	}
-	quality := compare(noise, reference)
-	if d.Clip != nil && d.information < 40 && quality == Useful {
+	quality := compare(b.Error95, reference)
+	if b.information < 40 && quality == Useful {
 		return Rough
 	}
 	return quality
 }
 
-// judgeBand judges a quantile among n users; 0: unknown.
-func (q Query) judgeBand(d Draw, i int, n float64) Quality {
-	p := q.Probabilities()[i].InexactFloat64()
-	low, bounded := figure(d.PLow, i)
-	high, _ := figure(d.PHigh, i)
-	if ranks, ok := figure(d.RankError95, i); !bounded && ok && n > 0 {
-		low, high = percentiles(p, ranks, ranks, n)
+// judgeBand judges a quantile p among n users; 0: unknown.
+func judgeBand(b Bound, p, n float64) Quality {
+	low, high, bounded := b.PLow, b.PHigh, finite(b.PLow)
+	if !bounded && finite(b.RankError95) && n > 0 {
+		low, high = percentiles(p, b.RankError95, b.RankError95, n)
 		bounded = true
 	}
 	below, above := oddsApart(p, low), oddsApart(p, high)
@@ -105,10 +102,4 @@ func compare(noise, reference float64) Quality {
 	return Rough
 }
 
-// figure is the i-th of some figures, if it is there and finite.
-func figure(of []float64, i int) (x float64, ok bool) {
-	if i >= len(of) || math.IsNaN(of[i]) || math.IsInf(of[i], 0) {
-		return 0, false
-	}
-	return of[i], true
-}
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -11,15 +11,16 @@ func TestJudge(t *testing.T) {
 	latencies, balance := grid(t, "0", "60000", "1"), grid(t, "-10", "10", "0.01")
 	above := decimal.NewFromInt(800)
 	users := func(n int64) *NoisyCount { return &NoisyCount{Value: n, Epsilon: 0.1} } // ± 30 users
-	band := func(low, high float64) Draw { return Draw{PLow: []float64{low}, PHigh: []float64{high}} }
-	noise := func(error95 float64) Draw { return Draw{Error95: []float64{error95}} }
+	band := func(low, high float64) Bound { b := unbounded(); b.PLow, b.PHigh = low, high; return b }
+	ranks := func(off float64) Bound { b := unbounded(); b.RankError95 = off; return b }
+	noise := noiseBound
 	quantile := func(p string) Query {
 		return Query{Statistic: Quantile, P: []decimal.Decimal{decimal.RequireFromString(p)}, Grid: latencies}
 	}
 	for _, c := range []struct {
 		name  string
 		q     Query
-		draw  Draw
+		bound Bound
 		value float64
 		users *NoisyCount
 		want  Quality
@@ -37,15 +38,15 @@ func TestJudge(t *testing.T) {
 		{"p01 that may be p10", quantile("0.01"), band(0, 0.1), 100, users(1000), Noise},
 		{"p01 within 0.4–2.9 %", quantile("0.01"), band(0.004, 0.029), 100, users(1000), Useful},
 		{"the second of several", Query{Statistic: Quantiles, P: append(quantile("0.5").P, quantile("0.9").P...), Grid: latencies},
-			Draw{PLow: []float64{0.4, 0.1}, PHigh: []float64{0.6, 1}}, 100, users(1000), Noise},
+			band(0.1, 1), 100, users(1000), Noise},
 		{"3 ± 30 users", quantile("0.5"), band(0.4, 0.6), 100, users(3), Noise},
 		{"29 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(CountError95(0.1)), Noise},
 		{"30 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(CountError95(0.1) + 1), Useful},
-		{"100 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500, Grid: latencies}, Draw{RankError95: []float64{100}}, 100, nil, Useful},
-		{"150 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500, Grid: latencies}, Draw{RankError95: []float64{150}}, 100, nil, Rough},
-		{"150 ranks of nobody knows how many", Query{Statistic: Median, Grid: latencies}, Draw{RankError95: []float64{150}}, 100, nil, ""},
+		{"100 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500, Grid: latencies}, ranks(100), 100, nil, Useful},
+		{"150 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500, Grid: latencies}, ranks(150), 100, nil, Rough},
+		{"150 ranks of nobody knows how many", Query{Statistic: Median, Grid: latencies}, ranks(150), 100, nil, ""},
 		{"a released count goes before the expected", Query{Statistic: Median, ExpectedUsers: 5, Grid: latencies}, band(0.4, 0.6), 100, users(1000), Useful},
-		{"a quantile without a bound", quantile("0.99"), Draw{}, 100, users(1000), ""},
+		{"a quantile without a bound", quantile("0.99"), unbounded(), 100, users(1000), ""},
 
 		{"a count of 300 ± 30", Query{Statistic: Count, Grid: latencies}, noise(30), 300, nil, Useful},
 		{"a count of 299 ± 30", Query{Statistic: Count, Grid: latencies}, noise(30), 299, nil, Rough},
@@ -63,15 +64,15 @@ func TestJudge(t *testing.T) {
 		{"a mean of −0.01 ± 0.2 on −10 to 10", Query{Statistic: Mean, Grid: balance}, noise(0.2), -0.01, users(1000), Useful},
 		{"a mean of −0.01 ± 2 on −10 to 10", Query{Statistic: Mean, Grid: balance}, noise(2), -0.01, users(1000), Noise},
 		{"a mean of −8 ± 2 on −10 to 10", Query{Statistic: Mean, Grid: balance}, noise(2), -8, users(1000), Rough},
-		{"a mean without an error", Query{Statistic: Mean, Grid: latencies}, Draw{}, 120, users(1000), ""},
-		{"a mean without an error, of 3 ± 30 users", Query{Statistic: Mean, Grid: latencies}, Draw{}, 120, users(3), Noise},
+		{"a mean without an error", Query{Statistic: Mean, Grid: latencies}, unbounded(), 120, users(1000), ""},
+		{"a mean without an error, of 3 ± 30 users", Query{Statistic: Mean, Grid: latencies}, unbounded(), 120, users(3), Noise},
 
-		{"a mode that leads by 140 of 500", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), Grid: latencies}, Draw{}, 7, users(500), ""},
-		{"a mode that leads by 140 of 140", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), ExpectedUsers: 140, Grid: latencies}, Draw{}, 7, nil, Noise},
-		{"a mode of nobody knows how many", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), Grid: latencies}, Draw{}, 7, nil, ""},
+		{"a mode that leads by 140 of 500", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), Grid: latencies}, unbounded(), 7, users(500), ""},
+		{"a mode that leads by 140 of 140", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), ExpectedUsers: 140, Grid: latencies}, unbounded(), 7, nil, Noise},
+		{"a mode of nobody knows how many", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"), Grid: latencies}, unbounded(), 7, nil, ""},
 	} {
 		last := max(0, len(c.q.P)-1)
-		if got := c.q.Judge(c.draw, last, c.value, c.users); got != c.want {
+		if got := c.q.Judge(c.bound, last, c.value, c.users); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -86,8 +87,8 @@ func TestCountsCarryTheirError(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, err := m.Draw(NewSample(g, []Point{{Index: 3, Count: 10}}), Public{}, rand.NewChaCha8([32]byte{}))
-		if err != nil || len(d.Error95) != 1 || d.Error95[0] != 150 {
-			t.Errorf("%s: %v, %v", s, d.Error95, err)
+		if err != nil || len(d.Values) != 1 || d.Values[0].Error95 != 150 || m.Errors(Public{})[0].Error95 != 150 {
+			t.Errorf("%s: %v, %v", s, d.Values, err)
 		}
 	}
 }

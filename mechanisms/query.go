@@ -116,8 +116,10 @@ type offer struct {
 	former string   // a name that it had, which is still understood
 }
 
-// clips says that the mechanism looks for an interval to cut values to.
-func (o offer) clips() bool { return strings.HasPrefix(o.name, "clipped") }
+// Clips says that a mechanism looks for an interval to cut values to.
+func Clips(m Mechanism) bool { return clips(m.Name()) }
+
+func clips(mechanism string) bool { return strings.HasPrefix(mechanism, "clipped") }
 
 // header is what all mechanisms have in common.
 type header struct {
@@ -128,6 +130,9 @@ type header struct {
 func (h header) Name() string             { return h.name }
 func (h header) Promise() privacy.Promise { return h.promise }
 func (h header) Counts() bool             { return false }
+
+// Errors is for a mechanism whose errors all depend on the data.
+func (h header) Errors(Public) []Bound { return []Bound{unbounded()} }
 
 // maxUsers is the largest sample: below it, the utilities fit into 62 bits. Whoever expects more is refused by [New], from
 // that public figure. A draw from a larger sample fails, which tells that it is larger: nothing else can be done with it.

@@ -78,9 +78,20 @@ func (m *ranks) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	}
 	k := m.scratch.take(random)
 	defer m.scratch.put(k)
-	d := Draw{Values: []int64{m.draw(s, measure, k)}}
-	d.RankError95, d.PLow, d.PHigh = m.errors(measure, public.Users)
-	return d, k.source.Err()
+	return Draw{Values: single(m.draw(s, measure, k), m.bound(measure, public.Users))}, k.source.Err()
+}
+
+// Errors are in ranks.
+func (m *ranks) Errors(public Public) []Bound {
+	return []Bound{m.bound(m.base(public), public.Users)}
+}
+
+// base returns the base measure of a draw.
+func (m *ranks) base(public Public) *Measure {
+	if public.Measure == nil || m.fixed {
+		return m.measure
+	}
+	return public.Measure
 }
 
 // measureOf checks what is drawn from and returns the base measure of the draw.
@@ -88,10 +99,8 @@ func (m *ranks) measureOf(s *Sample, public Public) (*Measure, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if public.Measure == nil || m.fixed {
-		return m.measure, nil
-	}
-	return public.Measure, public.Measure.check(m.grid)
+	measure := m.base(public)
+	return measure, measure.check(m.grid)
 }
 
 func (m *ranks) draw(s *Sample, measure *Measure, k *scratch) int64 {
@@ -106,22 +115,22 @@ func (m *ranks) walk(s *Sample) walk {
 	return newTour(m, s)
 }
 
-// errors returns how far a draw may be from the quantile T, whatever the data. Points that are t e-foldings worse than T
+// bound says how far a draw may be from the quantile T, whatever the data. Points that are t e-foldings worse than T
 // have probability at most odds·M·e^{−t}/μ(T) for their mass M. All of them together have at most the total mass, and
 // those to the left and to the right of T at most what lies there: of several bounds the least.
-func (m *ranks) errors(measure *Measure, users *NoisyCount) (rank95, low, high []float64) {
+func (m *ranks) bound(measure *Measure, users *NoisyCount) Bound {
+	b := unbounded()
 	if m.unbounded {
-		return []float64{math.NaN()}, nil, nil
+		return b
 	}
 	left, right := measure.surprises(0.05 / m.odds)
 	plain := max(m.left, m.right) * measure.surprise(0.05/m.odds)
-	rank95 = []float64{min(plain, max(m.left*left, m.right*right)) + m.rounding}
+	b.RankError95 = min(plain, max(m.left*left, m.right*right)) + m.rounding
 	if users != nil {
 		left, right := measure.surprises((0.05 - countRisk) / m.odds)
-		l, h := percentiles(float64(m.p)/float64(m.q), m.left*left+m.rounding, m.right*right+m.rounding, users.fewest())
-		low, high = []float64{l}, []float64{h}
+		b.PLow, b.PHigh = percentiles(float64(m.p)/float64(m.q), m.left*left+m.rounding, m.right*right+m.rounding, users.fewest())
 	}
-	return rank95, low, high
+	return b
 }
 
 // countRisk is the part of the 5 % that is spent on the noisy count.

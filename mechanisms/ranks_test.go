@@ -211,7 +211,7 @@ func TestRanksSampler(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						return int(d.Values[0])
+						return int(d.Values[0].Number)
 					})
 					if name != "margin" && p == "0.9" && epsilon == "0.05" {
 						continue // ε hardly matters
@@ -290,10 +290,10 @@ func TestRanksExtremes(t *testing.T) {
 					for _, p := range []string{"0.000000001", "0.5", "0.999999999"} {
 						m := build(t, Query{Statistic: Quantile, P: ps(p), Mechanism: name, Epsilon: dec(epsilon), Grid: g})
 						d, err := m.Draw(NewSample(g, points), Public{}, random)
-						if err != nil || d.Values[0] < 0 || d.Values[0] > g.last {
+						if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 							t.Fatalf("%s ε=%s p=%s: %v, %v", name, epsilon, p, d, err)
 						}
-						if epsilon == "1e17" && len(points) == 1 && d.Values[0] != points[0].Index {
+						if epsilon == "1e17" && len(points) == 1 && d.Values[0].Number != points[0].Index {
 							t.Fatalf("%s ε=%s p=%s on one value gives %v", name, epsilon, p, d.Values)
 						}
 					}
@@ -334,11 +334,11 @@ func TestRankErrors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				below, upTo := float64(s.below(d.Values[0])), float64(s.atMost(d.Values[0]))
-				if n := float64(s.n); alpha*n-upTo > d.RankError95[0] || below-alpha*n > d.RankError95[0] {
+				below, upTo := float64(s.below(d.Values[0].Number)), float64(s.atMost(d.Values[0].Number))
+				if n := float64(s.n); alpha*n-upTo > d.Values[0].RankError95 || below-alpha*n > d.Values[0].RankError95 {
 					far++
 				}
-				if n := float64(s.n); below > d.PHigh[0]*n || upTo < d.PLow[0]*n {
+				if n := float64(s.n); below > d.Values[0].PHigh*n || upTo < d.Values[0].PLow*n {
 					outside++
 				}
 			}
@@ -346,8 +346,8 @@ func TestRankErrors(t *testing.T) {
 			if far > 270 || outside > 270 {
 				t.Errorf("%s: of %d draws, %d are beyond rank_error_95 and %d beyond p_low, p_high", name, draws, far, outside)
 			}
-			if d, _ := m.Draw(s, Public{Users: &NoisyCount{Value: 0, Epsilon: 1}}, random); d.PLow[0] != 0 || d.PHigh[0] != 1 {
-				t.Errorf("%s: a count of 0 bounds the percentiles: %v, %v", name, d.PLow, d.PHigh)
+			if d, _ := m.Draw(s, Public{Users: &NoisyCount{Value: 0, Epsilon: 1}}, random); d.Values[0].PLow != 0 || d.Values[0].PHigh != 1 {
+				t.Errorf("%s: a count of 0 bounds the percentiles: %v", name, d.Values)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package mechanisms
 
 import (
 	"io"
-	"math"
 	"strings"
 
 	"github.com/louver/louver/mechanisms/smooth"
@@ -64,7 +63,7 @@ func (m *smoothed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	defer m.scratch.put(k)
 	values, counts := k.within(s, 0, m.grid.last, m.parts)
 	x, err := m.inner.Draw(values, counts, random)
-	return Draw{Values: []int64{x}, RankError95: []float64{math.NaN()}}, err
+	return Draw{Values: single(x, unbounded())}, err
 }
 
 func (m *smoothed) scale() Scale { return m.grid.scale(m.parts) }

@@ -45,18 +45,17 @@ func (m *split) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	}
 	k := m.scratch.take(random)
 	defer m.scratch.put(k)
-	d := newDraw(len(m.parts), public.Users)
-	for _, r := range m.parts {
-		d.Values = append(d.Values, r.draw(s, r.measure, k))
+	values := make([]int64, len(m.parts))
+	for i, r := range m.parts {
+		values[i] = r.draw(s, r.measure, k)
 	}
-	slices.Sort(d.Values)
-	m.errors(&d, public.Users)
-	return d, k.source.Err()
+	slices.Sort(values)
+	return Draw{Values: numbered(values, m.Errors(public))}, k.source.Err()
 }
 
-// errors fills in bounds that hold for all values together: then they hold in order too, if all take the widest, since
+// Errors are bounds that hold for all values together: then they hold in order too, if all take the widest, since
 // the j-th value in order is at least one of those drawn for p_j, …, p_m and at most one of those for p_1, …, p_j.
-func (m *split) errors(d *Draw, users *NoisyCount) {
+func (m *split) Errors(public Public) []Bound {
 	ranks := func(eta float64) float64 {
 		widest := 0.
 		for _, r := range m.parts {
@@ -64,13 +63,14 @@ func (m *split) errors(d *Draw, users *NoisyCount) {
 		}
 		return widest
 	}
-	all := ranks(0.05)
-	for _, r := range m.parts {
-		d.RankError95 = append(d.RankError95, all)
-		if users != nil {
-			t := ranks(0.05 - countRisk)
-			low, high := percentiles(float64(r.p)/float64(r.q), t, t, users.fewest())
-			d.PLow, d.PHigh = append(d.PLow, low), append(d.PHigh, high)
+	bounds := make([]Bound, len(m.parts))
+	all, counted := ranks(0.05), ranks(0.05-countRisk)
+	for i, r := range m.parts {
+		bounds[i] = unbounded()
+		bounds[i].RankError95 = all
+		if users := public.Users; users != nil {
+			bounds[i].PLow, bounds[i].PHigh = percentiles(float64(r.p)/float64(r.q), counted, counted, users.fewest())
 		}
 	}
+	return bounds
 }

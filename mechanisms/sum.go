@@ -93,9 +93,12 @@ func (m *clippedSum) Draw(s *Sample, public Public, random io.Reader) (Draw, err
 	c := m.choose(s, p, &k.source, &k.weights)
 	d := m.sum(s, c, p.sums, &k.source)
 	low, high := m.value(0), m.value(m.grid.last)
-	d.Clip, d.information = []int64{min(max(-c, low), high), max(min(c, high), low)}, p.known()
+	d.Clip, d.Values[0].information = []int64{min(max(-c, low), high), max(min(c, high), low)}, p.known()
 	return d, k.source.Err()
 }
+
+// Errors depend on the magnitude drawn.
+func (m *clippedSum) Errors(public Public) []Bound { return m.errors(math.Inf(1), public.Users) }
 
 func (m *wholeSum) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
@@ -105,6 +108,9 @@ func (m *wholeSum) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	d := m.sum(s, m.largest(), m.noise, source)
 	return d, source.Err()
 }
+
+// Errors is that of the noise.
+func (m *wholeSum) Errors(Public) []Bound { return []Bound{m.bound(m.largest(), m.noise)} }
 
 // scale counts in units.
 func (m *sums) scale() Scale { return Scale{step: m.grid.decimalOf(m.unit)} }
@@ -126,12 +132,10 @@ func (m *sums) sum(s *Sample, c int64, z noise, source *exact.Source) Draw {
 			below.add(uint64(-v), uint64(s.count(j)))
 		}
 	}
-	sum, off := above.big(), 0.0
+	sum := above.big()
 	sum.Sub(sum, below.big())
 	if c > 0 {
 		sum.Add(sum, z.draw(source, uint64(c)))
-		reach, _ := z.reach(uint64(c), 0.05).Float64()
-		off = reach * m.scale().Length(1).InexactFloat64()
 	}
 	least, most := int64(-1<<62), int64(1<<62)
 	if m.grid.lo >= 0 {
@@ -140,7 +144,16 @@ func (m *sums) sum(s *Sample, c int64, z noise, source *exact.Source) Draw {
 	if m.grid.hi <= 0 {
 		most = 0
 	}
-	return Draw{Values: []int64{cut(sum, least, most)}, RankError95: []float64{math.NaN()}, Error95: []float64{off}}
+	return Draw{Values: single(cut(sum, least, most), m.bound(c, z))}
+}
+
+// bound is that of the noise for values cut to −c … c.
+func (m *sums) bound(c int64, z noise) Bound {
+	if c == 0 {
+		return noiseBound(0)
+	}
+	reach, _ := z.reach(uint64(c), 0.05).Float64()
+	return noiseBound(reach * m.scale().Length(1).InexactFloat64())
 }
 
 // choose draws c.

@@ -155,7 +155,7 @@ func TestClippedSumSampler(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return int(min(max(d.Values[0], -side), side)) + side
+				return int(min(max(d.Values[0].Number, -side), side)) + side
 			})
 			name := mechanism + " sum from " + c.lower
 			dptest.CheckSampler(t, name+", its interval", counts, func(f float64) []float64 { return law(f, 1) })
@@ -183,8 +183,8 @@ func TestSumUnits(t *testing.T) {
 			q := Query{Statistic: Sum, Mechanism: name, Epsilon: dec("1000000"), Grid: g}
 			m := build(t, q)
 			d, err := m.Draw(NewSample(g, []Point{{i, 1000}}), Public{}, random)
-			if err != nil || q.Scale(m).Text(d.Values[0]) != c.want {
-				t.Errorf("1000 times %s on %s … %s by %s: %s, %v", c.value, c.lower, c.upper, name, q.Scale(m).Text(d.Values[0]), err)
+			if err != nil || q.Scale(m).Text(d.Values[0].Number) != c.want {
+				t.Errorf("1000 times %s on %s … %s by %s: %s, %v", c.value, c.lower, c.upper, name, q.Scale(m).Text(d.Values[0].Number), err)
 			}
 			if d.Clip == nil {
 				continue
@@ -224,7 +224,7 @@ func TestClippedSumError(t *testing.T) {
 			for j, v := range s.values {
 				truth.Add(truth, big.NewInt(min(v, high)*s.count(j)))
 			}
-			if math.Abs(float64(d.Values[0]-truth.Int64())) <= d.Error95[0] {
+			if math.Abs(float64(d.Values[0].Number-truth.Int64())) <= d.Values[0].Error95 {
 				within++
 			}
 		}

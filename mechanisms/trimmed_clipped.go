@@ -79,20 +79,28 @@ func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw,
 	k := m.scratch.take(random)
 	defer m.scratch.put(k)
 	p := m.plan(s.n, public.Users, &k.source)
-	d := Draw{RankError95: []float64{math.NaN()}}
+	var clip []int64
+	b := unbounded()
 	l, h, inner := int64(0), m.grid.last, m.draws[p.own].whole
 	if m.trimsFew(p) {
 		l, h = m.draw(s, p, &k.source, &k.weights)
 		inner = m.draws[p.own].rest.On((h - l) * m.parts)
-		d.Clip, d.information = []int64{l * m.parts, h * m.parts}, p.known()
+		clip, b.information = []int64{l * m.parts, h * m.parts}, p.known()
 	}
 	values, counts := k.within(s, l, h, m.parts)
 	x, err := inner.Draw(values, counts, random)
-	d.Values = []int64{l*m.parts + x}
 	if err == nil {
 		err = k.source.Err()
 	}
-	return d, err
+	return Draw{Values: single(l*m.parts+x, b), Clip: clip}, err
+}
+
+// Errors say how much is known to find the interval with, if one is worth its ε.
+func (m *clippedTrimmed) Errors(public Public) []Bound {
+	if p, known := m.probable(public.Users); known && m.trimsFew(p) {
+		return m.errors(math.NaN(), public.Users)
+	}
+	return []Bound{unbounded()}
 }
 
 // trimsFew says that an interval is worth its ε.

@@ -52,11 +52,11 @@ func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
 			if (d.Clip != nil) != c.cut {
 				t.Errorf("%s: cut to %v", c.name, d.Clip)
 			}
-			if got := q.Judge(d, 0, 100, nil); got != "" { // enough users, and no public error
+			if got := q.Judge(d.Values[0].Bound, 0, 100, nil); got != "" { // enough users, and no public error
 				t.Errorf("%s: quality %q", c.name, got)
 			}
-			if scale := q.Scale(m); d.Clip != nil && (scale.Float(d.Values[0]) < scale.Float(d.Clip[0]) || scale.Float(d.Values[0]) > scale.Float(d.Clip[1])) {
-				t.Errorf("%s: %d, but cut to %v", c.name, d.Values[0], d.Clip)
+			if scale := q.Scale(m); d.Clip != nil && (scale.Float(d.Values[0].Number) < scale.Float(d.Clip[0]) || scale.Float(d.Values[0].Number) > scale.Float(d.Clip[1])) {
+				t.Errorf("%s: %d, but cut to %v", c.name, d.Values[0].Number, d.Clip)
 			}
 		}
 	}
@@ -203,7 +203,7 @@ func TestClippedTrimmedSampler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return place[[2]int64{d.Clip[0], d.Clip[1]}] + int(d.Values[0]-d.Clip[0])
+		return place[[2]int64{d.Clip[0], d.Clip[1]}] + int(d.Values[0].Number-d.Clip[0])
 	})
 	dptest.CheckSampler(t, "trimmed", counts, law)
 }

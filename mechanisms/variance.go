@@ -106,9 +106,12 @@ func (m *clippedVariance) Draw(s *Sample, public Public, random io.Reader) (Draw
 	p := m.plan(s.n, public.Users, &k.source)
 	l, h := m.draw(s, p, &k.source, &k.weights)
 	d := m.variance(s, l, h, p.sums, &k.source)
-	d.Clip, d.information = []int64{l, h}, p.known()
+	d.Clip, d.Values[0].information = []int64{l, h}, p.known()
 	return d, k.source.Err()
 }
+
+// Errors say how much is known to find the interval with.
+func (m *clippedVariance) Errors(public Public) []Bound { return m.errors(math.NaN(), public.Users) }
 
 func (m *wholeVariance) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
@@ -127,7 +130,7 @@ func (x *threeSums) variance(s *Sample, l, h int64, z noise, source *exact.Sourc
 			sums[i].Add(sums[i], z.draw(source, uint64((h-l)*(h-l))))
 		}
 	}
-	return Draw{Values: []int64{x.ratio(h-l, sums)}, RankError95: []float64{math.NaN()}}
+	return Draw{Values: single(x.ratio(h-l, sums), unbounded())}
 }
 
 // ratio returns the variance, or its root, that three noisy sums give.

@@ -132,11 +132,11 @@ func TestVarianceIsTheVariance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, truth := q.Scale(m).Float(d.Values[0]), q.Truth(s)[0][0].InexactFloat64()
+			got, truth := q.Scale(m).Float(d.Values[0].Number), q.Truth(s)[0][0].InexactFloat64()
 			if math.Abs(truth-want) > 1e-9 || math.Abs(got-want) > 0.001 {
 				t.Errorf("%s by %s: drawn %v, truth %v, want %v", statistic, name, got, truth, want)
 			}
-			if empty, err := m.Draw(NewSample[Point](g, nil), Public{}, random); err != nil || empty.Values[0] < 0 {
+			if empty, err := m.Draw(NewSample[Point](g, nil), Public{}, random); err != nil || empty.Values[0].Number < 0 {
 				t.Errorf("%s of nobody: %v, %v", statistic, empty.Values, err)
 			}
 		}
@@ -152,7 +152,7 @@ func TestVarianceIsTheVariance(t *testing.T) {
 			continue
 		}
 		d, err := m.Draw(NewSample(q.Grid, []Point{{0, 1 << 27}, {q.Grid.last, 1 << 27}}), Public{}, random)
-		if want := math.Pow(2, 54); err != nil || math.Abs(q.Scale(m).Float(d.Values[0])-want) > want*1e-4 || d.Values[0] > MaxPoints {
+		if want := math.Pow(2, 54); err != nil || math.Abs(q.Scale(m).Float(d.Values[0].Number)-want) > want*1e-4 || d.Values[0].Number > MaxPoints {
 			t.Errorf("%s steps: %v, %v", upper, d, err)
 		}
 	}
@@ -200,9 +200,9 @@ func TestThreeSumsSampler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, known := place[d.Values[0]]
+		at, known := place[d.Values[0].Number]
 		if !known {
-			t.Fatalf("%d is drawn, which has no probability", d.Values[0])
+			t.Fatalf("%d is drawn, which has no probability", d.Values[0].Number)
 		}
 		counts[at]++
 	}

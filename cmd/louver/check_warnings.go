@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -72,7 +71,7 @@ func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
 	if users == 0 {
 		return
 	}
-	if information := r.Query.Epsilon.Mul(decimal.NewFromInt(users)); strings.HasPrefix(r.Mechanism.Name(), "clipped") && information.LessThan(leastInformation) {
+	if information := r.Query.Epsilon.Mul(decimal.NewFromInt(users)); mechanisms.Clips(r.Mechanism) && information.LessThan(leastInformation) {
 		w.warn(r.Where, "streams[%s].releases[%s]: ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s (more users, longer windows or a larger epsilon), or clip: none",
 			s.Name, v.Release, r.Query.Epsilon, users, information, leastInformation)
 	}

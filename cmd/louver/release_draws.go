@@ -93,7 +93,7 @@ func (d *draws) append(lines []byte, random io.Reader) ([]byte, error) {
 		if d.names != nil {
 			lines = append(append(lines, d.names[i]...), '=')
 		}
-		lines = append(lines, d.text(v)...)
+		lines = append(lines, d.text(v.Number)...)
 		if d.query.Interval != nil {
 			lines = append(append(lines, ' '), d.text(drawn.Low)...)
 			lines = append(append(lines, ' '), d.text(drawn.High)...)
@@ -136,8 +136,8 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 	q := d.query
 	values, probabilities := make([]drawnValue, len(from.Values)), q.Probabilities()
 	for i, v := range from.Values {
-		values[i].Value = json.Number(d.text(v))
-		values[i].RankError, values[i].Error = finite(from.RankError95, i), finite(from.Error95, i)
+		values[i].Value = json.Number(d.text(v.Number))
+		values[i].RankError, values[i].Error = finite(v.RankError95), finite(v.Error95)
 		if i < len(probabilities) {
 			values[i].P = new(json.Number(probabilities[i].String()))
 		}
@@ -158,10 +158,10 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 	return out
 }
 
-// finite returns the i-th of some figures, if it exists.
-func finite(of []float64, i int) *float64 {
-	if i >= len(of) || math.IsNaN(of[i]) || math.IsInf(of[i], 0) {
+// finite returns a figure, if it exists.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
 	}
-	return &of[i]
+	return &x
 }

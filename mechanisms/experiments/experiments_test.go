@@ -131,7 +131,7 @@ func TestMeanOverGaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := math.Abs(float64(d.Values[0] - target))
+		e := math.Abs(float64(d.Values[0].Number - target))
 		sum += e
 		squares += e * e
 	}

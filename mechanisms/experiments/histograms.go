@@ -107,7 +107,7 @@ func medianDraw(mechanism string, in input, sample *laws.Sample, epsilon float64
 			if err != nil {
 				return 0, err
 			}
-			return d.Values[0], nil
+			return d.Values[0].Number, nil
 		}, nil
 	}
 	// β is the best one for this sample, which a real release could not know.

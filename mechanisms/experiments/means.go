@@ -147,13 +147,13 @@ func (m meanStudy) outcome(in input, r releaser, samples []*laws.Sample, epsilon
 				if err != nil {
 					return outcome{}, err
 				}
-				public.Users = &mechanisms.NoisyCount{Value: count.Values[0], Epsilon: epsilon}
+				public.Users = &mechanisms.NoisyCount{Value: count.Values[0].Number, Epsilon: epsilon}
 			}
 			drawn, err := mechanism.Draw(library, public, random)
 			if err != nil {
 				return outcome{}, fmt.Errorf("%s by %s: %w", m.statistic, r.mechanism, err)
 			}
-			errors = append(errors, math.Abs(scale.Float(drawn.Values[0])-truth))
+			errors = append(errors, math.Abs(scale.Float(drawn.Values[0].Number)-truth))
 		}
 	}
 	slices.Sort(errors)

@@ -46,7 +46,8 @@ func severalQuantiles(s *session) error {
 								if err != nil {
 									return err
 								}
-								for j, x := range d.Values {
+								for j, v := range d.Values {
+									x := v.Number
 									share := float64(len(d.Values) * samples * draws)
 									ranks[kind] += rankError(sample, p[j].InexactFloat64(), x) / share
 									errors[kind] += in.step * float64(max(x-target(sample, p[j]), target(sample, p[j])-x)) / share

@@ -84,7 +84,7 @@ func streams(s *session) error {
 					if err != nil {
 						return err
 					}
-					x := d.Values[0]
+					x := d.Values[0].Number
 					note(prior, part(w), math.Abs(float64(x-truth[w])))
 					if byWindow[prior] == nil {
 						byWindow[prior] = make([][]float64, streamWindows)

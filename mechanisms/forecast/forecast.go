@@ -66,36 +66,30 @@ func Of(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, er
 
 // anyData is the part of the forecast that holds whatever the data.
 func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, error) {
-	// These bounds are the same for every sample of a size, so that a draw from users who are all alike shows them.
-	sample, users := mechanisms.NewSample(q.Grid, []mechanisms.Point{{Count: min(public.Users, maxUsers)}}), public.count()
-	draw, err := m.Draw(sample, mechanisms.Public{Users: users}, newLattice().next())
-	if err != nil {
-		return nil, err
-	}
+	users := public.count()
+	likely := mechanisms.Likely(m, public.Users, users)
 	// A count that is as good as exact says between which percentiles a value lies. A draw that goes by a count would be
 	// another one with it.
-	if users == nil && public.Users > 0 && q.Statistic != mechanisms.Quantiles && draw.Mechanism == "" {
+	if users == nil && public.Users > 0 && q.Statistic != mechanisms.Quantiles && likely == m {
 		users = &mechanisms.NoisyCount{Value: public.Users, Epsilon: 1e6}
-		if draw, err = m.Draw(sample, mechanisms.Public{Users: users}, newLattice().next()); err != nil {
-			return nil, err
-		}
 	}
-	figures := make([]Figure, len(draw.Values))
-	for i := range figures {
+	bounds := likely.Errors(mechanisms.Public{Users: users})
+	figures := make([]Figure, len(bounds))
+	for i, b := range bounds {
 		f := &figures[i]
-		if public.Users > 0 {
-			f.Mechanism = draw.Mechanism
+		if public.Users > 0 && likely != m {
+			f.Mechanism = likely.Name()
 		}
-		f.RankError = finite(draw.RankError95, i)
-		f.Low, f.High = finite(draw.PLow, i), finite(draw.PHigh, i)
+		f.RankError, f.Low, f.High = finite(b.RankError95), finite(b.PLow), finite(b.PHigh)
 		if f.Low == nil && f.RankError != nil && public.Users > 0 {
 			p, off := q.Probabilities()[i].InexactFloat64(), *f.RankError/float64(public.Users)
 			low, high := max(0, p-off), min(1, p+off)
 			f.Low, f.High = &low, &high
 		}
-		f.Quality = quality(q, m, draw, i, public)
+		f.Quality = quality(q, m, b, i, public)
 	}
 	epsilon := q.Epsilon.InexactFloat64()
+	var err error
 	switch {
 	case m.Counts():
 		figures[0].CountError = new(mechanisms.CountError95(epsilon))
@@ -105,26 +99,26 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 		figures[0].ValueError, err = worstMean(q, m, public)
 	case q.Statistic == mechanisms.Mean && public.Users > 0 && m.Name() == "two_sums":
 		figures[0].ValueError = new(q.MeanError95(public.Users, public.count()))
-	case q.Statistic == mechanisms.Sum && !clipped(m):
-		figures[0].ValueError = finite(draw.Error95, 0)
+	case q.Statistic == mechanisms.Sum && !mechanisms.Clips(m):
+		figures[0].ValueError = finite(bounds[0].Error95)
 	}
 	return figures, err
 }
 
-// quality judges the i-th value of a draw from nobody as if the users expected were there.
-func quality(q mechanisms.Query, m mechanisms.Mechanism, draw mechanisms.Draw, i int, public Public) mechanisms.Quality {
+// quality judges the i-th value as if the users expected were there.
+func quality(q mechanisms.Query, m mechanisms.Mechanism, b mechanisms.Bound, i int, public Public) mechanisms.Quality {
 	if public.Users == 0 {
 		return ""
 	}
 	value := 0.
 	switch {
 	case !m.Counts():
-		draw.Error95 = nil // that of a mean depends on what is drawn
+		b.Error95 = math.NaN() // it is compared with the value, which is not known
 	case q.CountsUsers():
 		value = float64(public.Users)
 	}
 	q.ExpectedUsers = public.Users
-	return q.Judge(draw, i, value, public.count())
+	return q.Judge(b, i, value, public.count())
 }
 
 func (p Public) count() *mechanisms.NoisyCount {
@@ -134,9 +128,9 @@ func (p Public) count() *mechanisms.NoisyCount {
 	return nil
 }
 
-func finite(of []float64, i int) *float64 {
-	if i >= len(of) || math.IsNaN(of[i]) || math.IsInf(of[i], 0) {
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
 	}
-	return &of[i]
+	return &x
 }

@@ -54,7 +54,7 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, eva
 			if err != nil {
 				return nil, err
 			}
-			users = &mechanisms.NoisyCount{Value: draw.Values[0], Epsilon: public.CountEpsilon}
+			users = &mechanisms.NoisyCount{Value: draw.Values[0].Number, Epsilon: public.CountEpsilon}
 		}
 		if laws, err = appendErrors(laws, q, m, x, users, points, (evaluations+samples-1)/samples); err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sor
 			return nil, err
 		}
 		for i, v := range draw.Values {
-			laws[i] = append(laws[i], off(scale.Float(v), truth[i]))
+			laws[i] = append(laws[i], off(scale.Float(v.Number), truth[i]))
 		}
 	}
 	return laws, nil
@@ -93,13 +93,11 @@ func evaluations(m mechanisms.Mechanism, n int64) int {
 		return 512
 	case m.Name() == "joint":
 		return 2048
-	case smooth(m), clipped(m):
+	case smooth(m), mechanisms.Clips(m):
 		return 4096
 	}
 	return 8192
 }
-
-func clipped(m mechanisms.Mechanism) bool { return strings.HasPrefix(m.Name(), "clipped") }
 
 func smooth(m mechanisms.Mechanism) bool { return strings.HasPrefix(m.Name(), "smooth_") }
 

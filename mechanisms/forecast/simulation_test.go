@@ -42,7 +42,7 @@ func simulated(t testing.TB, q mechanisms.Query, value func(*rand.Rand) float64,
 		if err != nil {
 			t.Fatal(err)
 		}
-		errors = append(errors, math.Abs(scale.Float(draw.Values[0])-from-statistic(q, values)*step))
+		errors = append(errors, math.Abs(scale.Float(draw.Values[0].Number)-from-statistic(q, values)*step))
 	}
 	return errors
 }

@@ -122,7 +122,7 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 				m.DrawDuration.WithLabelValues(string(d.query.Statistic)).Observe(time.Since(began).Seconds())
 				p.fill(e.Groups[g].Values[d.first:], d, drawn, public.Users)
 				if d.counting {
-					users := drawn.Values[0]
+					users := drawn.Values[0].Number
 					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: d.query.Epsilon.InexactFloat64()}
 					e.Groups[g].Users = &users
 				}
@@ -138,22 +138,16 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 // fill turns what was drawn into the ledger's values. users is the count released for the window and group, if one was
 // drawn before.
 func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw, users *mechanisms.NoisyCount) {
-	at := func(f []float64, i int, figure func(float64) *decimal.Decimal) *decimal.Decimal {
-		if i >= len(f) {
-			return nil
-		}
-		return figure(f[i])
-	}
 	for i, x := range drawn.Values {
 		v := &values[i]
 		v.Mechanism = drawn.Mechanism
-		figure := d.scale.Decimal(x)
+		figure := d.scale.Decimal(x.Number)
 		v.Value = &figure
-		v.RankError95 = at(drawn.RankError95, i, ledger.RankError)
-		v.Error95 = at(drawn.Error95, i, ledger.Error)
-		v.Quality = string(d.query.Judge(drawn, i, figure.InexactFloat64(), users))
-		v.PLow = at(drawn.PLow, i, ledger.PercentileLow)
-		v.PHigh = at(drawn.PHigh, i, ledger.PercentileHigh)
+		v.RankError95 = ledger.RankError(x.RankError95)
+		v.Error95 = ledger.Error(x.Error95)
+		v.Quality = string(d.query.Judge(x.Bound, i, figure.InexactFloat64(), users))
+		v.PLow = ledger.PercentileLow(x.PLow)
+		v.PHigh = ledger.PercentileHigh(x.PHigh)
 		if d.query.Interval != nil {
 			v.Interval = &ledger.Interval{Level: *d.query.Interval, Low: d.scale.Decimal(drawn.Low), High: d.scale.Decimal(drawn.High)}
 		}

@@ -124,9 +124,8 @@ func (m scripted) Draw(_ *mechanisms.Sample, given mechanisms.Public, _ io.Reade
 	d := mechanisms.Draw{Mechanism: []string{"one", "other"}[m.script.IntN(2)], Low: m.script.Int64N(most), High: m.script.Int64N(most),
 		Clip: []int64{m.script.Int64N(most), m.script.Int64N(most)}}
 	for range values {
-		d.Values = append(d.Values, m.script.Int64N(most))
-		d.RankError95, d.Error95 = append(d.RankError95, seen), append(d.Error95, seen)
-		d.PLow, d.PHigh = append(d.PLow, 1/(2+seen)), append(d.PHigh, 1-1/(2+seen))
+		d.Values = append(d.Values, mechanisms.Value{Number: m.script.Int64N(most),
+			Bound: mechanisms.Bound{RankError95: seen, Error95: seen, PLow: 1 / (2 + seen), PHigh: 1 - 1/(2+seen)}})
 	}
 	return d, nil
 }

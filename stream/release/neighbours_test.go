@@ -49,7 +49,7 @@ type counter struct{ mechanisms.Mechanism }
 func (m counter) Draw(s *mechanisms.Sample, given mechanisms.Public, random io.Reader) (mechanisms.Draw, error) {
 	d, err := m.Mechanism.Draw(s, given, random)
 	if m.Counts() {
-		d.Values[0] = s.Users()
+		d.Values[0].Number = s.Users()
 	}
 	return d, err
 }

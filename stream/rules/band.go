@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"crypto/rand"
 	"fmt"
 	"math"
 
@@ -35,36 +34,33 @@ type band struct {
 //
 // The band of smoothed is computed from this and earlier releases. It is meant to miss 5 % on each side. No law of the
 // noise alone says so, and windows share what they were computed from.
-func bandOf(s *config.Stream, r config.Release) (b band, ok bool, err error) {
+func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 	q := r.Query
 	epsilon := q.Epsilon.String()
 	if r.Mechanism.Counts() {
 		e := q.Epsilon.InexactFloat64()
 		t := float64(mechanisms.CountError95(e))
-		return band{math.Exp(-e*(t+1)) / (1 + math.Exp(-e)), exactly, t, "the noise of a count with ε " + epsilon}, true, nil
+		return band{math.Exp(-e*(t+1)) / (1 + math.Exp(-e)), exactly, t, "the noise of a count with ε " + epsilon}, true
 	}
 	if q.Interval != nil {
 		eta := (1 - q.Interval.InexactFloat64()) / 2
-		return band{miss: eta, known: atMost, basis: fmt.Sprintf("the paid interval of level %s, ε %s", q.Interval, epsilon)}, true, nil
+		return band{miss: eta, known: atMost, basis: fmt.Sprintf("the paid interval of level %s, ε %s", q.Interval, epsilon)}, true
 	}
 	if q.Adaptive() && counted(s) {
 		basis := "the 90 % band estimated from this and earlier figures, ε " + epsilon
 		if p := q.Probabilities()[0].InexactFloat64(); min(p, 1-p) < 0.25 {
 			basis += fmt.Sprintf(", which is absent, and the alert silent, for fewer than about %.0f users", 10/(q.Epsilon.InexactFloat64()*min(p, 1-p)))
 		}
-		return band{miss: 0.05, known: nominal, basis: basis}, true, nil
+		return band{miss: 0.05, known: nominal, basis: basis}, true
 	}
-	// Whether draws come with an error does not depend on the data: one from users who are all alike shows it.
-	sample := mechanisms.NewSample(q.Grid, []mechanisms.Point{{Count: 10_000}})
-	d, err := r.Mechanism.Draw(sample, mechanisms.Public{}, rand.Reader)
-	if err != nil || len(d.Error95) == 0 || math.IsNaN(d.Error95[0]) {
-		return band{}, false, err
+	if math.IsNaN(r.Mechanism.Errors(mechanisms.Public{})[0].Error95) {
+		return band{}, false
 	}
 	basis := "the published error of the noise with ε " + epsilon
-	if d.Clip != nil {
+	if mechanisms.Clips(r.Mechanism) {
 		basis += ", which does not include what the mechanism's clip cuts off"
 	}
-	return band{miss: 0.05, known: atMost, basis: basis}, true, nil
+	return band{miss: 0.05, known: atMost, basis: basis}, true
 }
 
 // counted says that the stream releases how many users a window has.

@@ -137,10 +137,7 @@ func alert(s *config.Stream, t Threshold) (rule, error) {
 	if err != nil {
 		return rule{}, err
 	}
-	b, ok, err := bandOf(s, r)
-	if err != nil {
-		return rule{}, fmt.Errorf("%s: %w", t, err)
-	}
+	b, ok := bandOf(s, r)
 	if !ok {
 		return rule{}, fmt.Errorf("%s: nothing public bounds the error of this %s, so its noise cannot be told from news; want a figure that has a band: a count, a mean, a sum, "+
 			"a quantile with an interval, or an adaptive quantile in a stream that also counts its users", t, r.Query.Statistic)

@@ -71,7 +71,7 @@ func TestChanceOfCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			drawn[i] = d.Values[0]
+			drawn[i] = d.Values[0].Number
 		}
 		return drawn
 	}
@@ -184,7 +184,7 @@ func TestMediansThatDoNotChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		filter.Update(d.Values[0], users)
+		filter.Update(d.Values[0].Number, users)
 		band := filter.Smoothed(d.Values[0], users)
 		filter.Predict()
 		n := func(x int64) *json.Number { return new(json.Number(fmt.Sprint(x))) }

@@ -116,7 +116,7 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				counts[d.Values[0]]++
+				counts[d.Values[0].Number]++
 			}
 			dptest.CheckSampler(t, c.name, counts, func(factor float64) []float64 { return c.law(factor * epsilon) })
 		})
