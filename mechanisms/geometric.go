@@ -55,7 +55,7 @@ func newCounting(q *Query) (of func(s *Sample) int64, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if end = floor; g.decimal(floor).LessThan(*q.Below) {
+		if end = floor; g.Value(floor).LessThan(*q.Below) {
 			end++
 		}
 	}

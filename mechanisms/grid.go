@@ -205,15 +205,8 @@ func (g *Grid) Index(v float64) (int64, error) {
 	return g.Parse(strconv.AppendFloat(buf[:0], v, 'e', -1, 64))
 }
 
-// Text returns the exact decimal of point i, without exponent and without trailing zeros, such as "12.3".
-func (g *Grid) Text(i int64) string { return g.decimal(i).String() }
-
-func (g *Grid) decimal(i int64) decimal.Decimal { return g.decimalOf(g.lo + i*g.width) }
+// Value returns the exact value of point i.
+func (g *Grid) Value(i int64) decimal.Decimal { return g.decimalOf(g.lo + i*g.width) }
 
 // decimalOf is a number of units.
 func (g *Grid) decimalOf(units int64) decimal.Decimal { return decimal.New(units, int32(-g.digits)) }
-
-// Float returns point i as the nearest float64.
-func (g *Grid) Float(i int64) float64 {
-	return g.decimal(i).InexactFloat64()
-}

@@ -49,11 +49,11 @@ func TestGridPoints(t *testing.T) {
 		if g.Last() != last || g.Anchor() != anchor {
 			t.Errorf("[%s, %s] by %s: last %d, anchor %d, want %d, %d", lower, upper, step, g.Last(), g.Anchor(), last, anchor)
 		}
-		if g.Text(0) != dec(lower).String() || g.Text(last) != dec(upper).String() {
-			t.Errorf("[%s, %s] by %s: ends print as %s, %s", lower, upper, step, g.Text(0), g.Text(last))
+		if g.Value(0).String() != dec(lower).String() || g.Value(last).String() != dec(upper).String() {
+			t.Errorf("[%s, %s] by %s: ends print as %s, %s", lower, upper, step, g.Value(0), g.Value(last))
 		}
-		if g.Float(last) != dec(upper).InexactFloat64() {
-			t.Errorf("Float(%d) = %v, want %s", last, g.Float(last), upper)
+		if g.Value(last).InexactFloat64() != dec(upper).InexactFloat64() {
+			t.Errorf("Value(%d) = %v, want %s", last, g.Value(last).InexactFloat64(), upper)
 		}
 	}
 	f("0", "60000", "1", 60000, 0)
@@ -136,10 +136,10 @@ func TestParseIsExact(t *testing.T) {
 			t.Fatalf("Parse(%s) on [%s, %s] by %s = %d, want %d", text, g.Lower(), g.Upper(), g.Step(), got, want)
 		}
 		i := rapid.Int64Range(0, last).Draw(t, "i")
-		if got, err := g.Parse([]byte(g.Text(i))); err != nil || got != i {
+		if got, err := g.Parse([]byte(g.Value(i).String())); err != nil || got != i {
 			t.Fatalf("Parse(Text(%d)) = %d, %v", i, got, err)
 		}
-		if got, err := g.Index(g.Float(i)); err != nil || got != i {
+		if got, err := g.Index(g.Value(i).InexactFloat64()); err != nil || got != i {
 			t.Fatalf("Index(Float(%d)) = %d, %v", i, got, err)
 		}
 	})

@@ -13,10 +13,10 @@ func trueQuantiles(q *Query, s *Sample) (all [][]decimal.Decimal) {
 		rank := r.Mul(r, new(big.Rat).SetInt64(s.n))
 		below := new(big.Int).Quo(rank.Num(), rank.Denom()).Int64()
 		upper := s.values[s.at(min(below+1, s.n))]
-		right := []decimal.Decimal{q.Grid.decimal(upper)}
+		right := []decimal.Decimal{q.Grid.Value(upper)}
 		if rank.IsInt() && below > 0 {
 			if lower := s.values[s.at(below)]; lower < upper {
-				right = []decimal.Decimal{q.Grid.decimal(lower), right[0]}
+				right = []decimal.Decimal{q.Grid.Value(lower), right[0]}
 			}
 		}
 		all = append(all, right)
@@ -29,7 +29,7 @@ func trueModes(q *Query, s *Sample) [][]decimal.Decimal {
 	var modes []decimal.Decimal
 	for j, v := range s.values {
 		if s.count(j) == s.most {
-			modes = append(modes, q.Grid.decimal(v))
+			modes = append(modes, q.Grid.Value(v))
 		}
 	}
 	return [][]decimal.Decimal{modes}

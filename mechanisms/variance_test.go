@@ -120,7 +120,7 @@ func TestVarianceIsTheVariance(t *testing.T) {
 	s := sampleOf(g, []int64{3, 0, 0, 7, 0, 2, 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 9, 1})
 	n, sum, squares := 0., 0., 0.
 	for j, i := range s.values {
-		x, users := g.Float(i), float64(s.count(j))
+		x, users := g.Value(i).InexactFloat64(), float64(s.count(j))
 		n, sum, squares = n+users, sum+users*x, squares+users*x*x
 	}
 	variance := squares/n - sum*sum/n/n

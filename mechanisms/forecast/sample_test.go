@@ -17,7 +17,7 @@ func TestTruth(t *testing.T) {
 		x := shape(t, "normal:4,3", g).sampler(mechanisms.Query{Grid: g}, n).next()
 		var list []float64
 		for _, p := range x.points {
-			list = append(list, slices.Repeat([]float64{g.Float(p.Index)}, int(p.Count))...)
+			list = append(list, slices.Repeat([]float64{g.Value(p.Index).InexactFloat64()}, int(p.Count))...)
 		}
 		if int64(len(list)) != n || !slices.IsSorted(list) {
 			t.Fatalf("%d values for %d: %v", len(list), n, list)

@@ -37,7 +37,7 @@ func ParseShape(text string, grid *mechanisms.Grid) (*Shape, error) {
 		parameters = append(parameters, x)
 	}
 	if name == "uniform" && !given {
-		parameters = []float64{grid.Float(0), grid.Float(grid.Last())}
+		parameters = []float64{grid.Lower().InexactFloat64(), grid.Upper().InexactFloat64()}
 	}
 	if len(parameters) != 2 {
 		return nil, fmt.Errorf("shape %q; want lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform", text)
@@ -67,7 +67,7 @@ func (s *Shape) String() string { return s.text }
 
 // index is the grid point of the value below which a share u of the shape lies.
 func (s *Shape) index(u float64, grid *mechanisms.Grid) int64 {
-	x := math.Round((s.quantile(u) - grid.Float(0)) / grid.Step().InexactFloat64())
+	x := math.Round((s.quantile(u) - grid.Lower().InexactFloat64()) / grid.Step().InexactFloat64())
 	if !(x > 0) {
 		return 0
 	}

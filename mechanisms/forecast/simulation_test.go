@@ -17,7 +17,7 @@ import (
 // even.
 func simulated(t testing.TB, q mechanisms.Query, value func(*rand.Rand) float64, n, times int) []float64 {
 	t.Helper()
-	m, step, from := build(t, q), q.Grid.Step().InexactFloat64(), q.Grid.Float(0)
+	m, step, from := build(t, q), q.Grid.Step().InexactFloat64(), q.Grid.Value(0).InexactFloat64()
 	scale := q.Scale(m)
 	if q.Statistic == mechanisms.Sum {
 		from = 0
@@ -60,7 +60,7 @@ func statistic(q mechanisms.Query, values []int64) float64 {
 	if q.Statistic == mechanisms.Sum {
 		sum := 0.
 		for _, v := range values {
-			sum += q.Grid.Float(v) / q.Grid.Step().InexactFloat64()
+			sum += q.Grid.Value(v).InexactFloat64() / q.Grid.Step().InexactFloat64()
 		}
 		return sum
 	}

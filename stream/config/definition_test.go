@@ -50,7 +50,7 @@ func TestDefinitionReadsBackAsTheSame(t *testing.T) {
 	if got, want := one.Groups[2], "a, b"; got != want {
 		t.Errorf("group %q, want %q", got, want)
 	}
-	if one.Window != s.Window || one.Input.User != s.Input.User || one.Grid.Text(1) != s.Grid.Text(1) || one.Budget.Name != "shoppers" ||
+	if one.Window != s.Window || one.Input.User != s.Input.User || one.Grid.Value(1).String() != s.Grid.Value(1).String() || one.Budget.Name != "shoppers" ||
 		!one.Budget.Equal(s.Budget.Limit) || len(one.Releases) != 2 || one.Releases[1].Query.Epsilon.String() != s.Releases[1].Query.Epsilon.String() || one.Withhold != s.Withhold || one.Unit != "1" {
 		t.Errorf("read back as %+v, want %+v", one, *s)
 	}

@@ -75,8 +75,8 @@ func TestEverything(t *testing.T) {
 		t.Fatalf("%d streams and %d budgets; want one each", len(f.Streams), len(f.Budgets))
 	}
 	got := *f.Streams[0]
-	if g := got.Grid; g.Text(0) != "0" || g.Text(g.Last()) != "60000" || g.Last() != 60000 {
-		t.Errorf("grid from %s to %s with %d steps", g.Text(0), g.Text(g.Last()), g.Last())
+	if g := got.Grid; g.Value(0).String() != "0" || g.Value(g.Last()).String() != "60000" || g.Last() != 60000 {
+		t.Errorf("grid from %s to %s with %d steps", g.Value(0), g.Value(g.Last()), g.Last())
 	}
 	var releases []string
 	for _, r := range got.Releases {

@@ -102,7 +102,7 @@ func TestStreamsForOptions(t *testing.T) {
 	groups := []string{"a: b", `"`, "${HOME}", "$", "é#", "- x", "null", "7", "{{.}}", "\\n"}
 	s, _ := load(t, replay.Demo{Columns: columns, Lower: decimal.NewFromInt(-5), Upper: decimal.RequireFromString("0.3"), Step: decimal.RequireFromString("0.1"),
 		Epsilon: decimal.RequireFromString("0.25"), Unit: "µs: #", Survey: surveyed(groups...)})
-	if s.Grid.Last() != 53 || s.Grid.Text(0) != "-5" || s.Unit != "µs: #" || s.Releases[0].Query.Epsilon.String() != "0.075" {
+	if s.Grid.Last() != 53 || s.Grid.Value(0).String() != "-5" || s.Unit != "µs: #" || s.Releases[0].Query.Epsilon.String() != "0.075" {
 		t.Errorf("stream %+v", s)
 	}
 	if !slices.Equal(s.Groups, groups) {

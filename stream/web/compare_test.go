@@ -185,10 +185,10 @@ func TestMediansThatDoNotChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		filter.Update(d.Values[0].Number, users)
-		band := filter.Smoothed(d.Values[0], users)
+		band := filter.Smoothed(d.Values[0].Number, users)
 		filter.Predict()
 		n := func(x int64) *json.Number { return new(json.Number(fmt.Sprint(x))) }
-		r := outputs.Record{Release: "p50", Statistic: "median", Mechanism: "margin", Unit: "ms", Value: n(d.Values[0])}
+		r := outputs.Record{Release: "p50", Statistic: "median", Mechanism: "margin", Unit: "ms", Value: n(d.Values[0].Number)}
 		err = json.Unmarshal(fmt.Appendf(nil, `{"smoothed":{"value":%d,"low":%d,"high":%d}}`, band.Value, band.Low, band.High), &r)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,43 @@
+package mechanisms
+
+import "math"
+
+// Bound says how far a value may be from the truth, from public figures alone. Each figure holds with probability 95 %; one
+// that is NaN is not known.
+type Bound struct {
+	// RankError95 bounds the distance from the true quantile, in ranks.
+	RankError95 float64
+	// Error95 bounds the noise: in users for counts, else in the unit of the grid. It says nothing of values that were cut. +Inf
+	// in what [Mechanism.Errors] returns: each draw comes with one of its own.
+	Error95 float64
+	// PLow and PHigh are the percentiles between which the value lies, known only with a noisy count.
+	PLow, PHigh float64
+	// information is ε·n as a mechanism knows it that cuts values to an interval: from a count that was released or drawn with
+	// noise, or expected. NaN: it cuts none, or this is not known.
+	information float64
+}
+
+// unbounded is the bound of a value of which nothing is known.
+func unbounded() Bound {
+	nan := math.NaN()
+	return Bound{RankError95: nan, Error95: nan, PLow: nan, PHigh: nan, information: nan}
+}
+
+// noiseBound bounds the noise and nothing else.
+func noiseBound(error95 float64) Bound {
+	b := unbounded()
+	b.Error95 = error95
+	return b
+}
+
+// single is the only value of a draw.
+func single(number int64, b Bound) []Value { return []Value{{number, b}} }
+
+// numbered gives each number its bound.
+func numbered(numbers []int64, bounds []Bound) []Value {
+	values := make([]Value, len(numbers))
+	for i, b := range bounds {
+		values[i] = Value{numbers[i], b}
+	}
+	return values
+}
