@@ -71,7 +71,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.SetBytes(int64(len(value)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if r := d.Decode(key, value, recordTime, &e); r != codec.OK {
+				if r := d.Decode(codec.Record{Key: key, Value: value, Time: recordTime}, &e); r != codec.OK {
 					b.Fatal(r)
 				}
 			}

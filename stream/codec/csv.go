@@ -68,13 +68,13 @@ func (d *csvDecoder) renew() {
 	d.reader.ReuseRecord = true
 }
 
-func (d *csvDecoder) Decode(key, value []byte, recordTime int64, e *Event) Reason {
+func (d *csvDecoder) Decode(r Record, e *Event) Reason {
 	var f fields
-	if !d.find(value, &f) {
+	if !d.find(r.Value, &f) {
 		d.renew() // it may hold what is left of this record
 		return Malformed
 	}
-	return d.event(key, recordTime, &f, e)
+	return d.event(r, &f, e)
 }
 
 func (d *csvDecoder) find(value []byte, f *fields) bool {

@@ -21,4 +21,10 @@
 // A record's value must be one line of CSV, RFC 4180, with exactly the columns of the Spec, in UTF-8 without byte order
 // mark; one line end may follow it. A line that repeats the names of the columns is malformed. Numbers are written as
 // in JSON. Spaces belong to a field.
+//
+// # CloudEvents
+//
+// A record is one CloudEvent 1.0, in the structured or the binary mode of the Kafka binding; both may be in one topic.
+// Fields are named as in the structured mode: an attribute such as time or subject, or a path into the data such as
+// data.user_id. The data must be JSON, and the rules of JSON above apply to it. Batches are malformed.
 package codec

@@ -14,12 +14,27 @@ type Event struct {
 	Value int64
 }
 
+// Record is a record of Kafka.
+type Record struct {
+	// Key and Value are nil if null.
+	Key, Value []byte
+	// Time is the record's own timestamp in Unix nanoseconds, negative if it has none.
+	Time int64
+	// Headers are the record's headers. Formats that need none do not look at them; nil: there are none.
+	Headers Headers
+}
+
+// Headers are the headers of a record. A [github.com/louver/louver/stream/kafka/fetch.Record] has them.
+type Headers interface {
+	// Header returns the value of the last header of that name.
+	Header(name string) (value []byte, ok bool)
+}
+
 // Decoder reads records of one stream. It is not safe for concurrent use.
 type Decoder interface {
-	// Decode reads a record with its key, its value and its own timestamp in Unix nanoseconds into e. It returns OK,
-	// or the first of the reasons, in their order, that the record is rejected for; e is then undefined. Decode keeps
-	// neither key nor value beyond the next call and does not change them.
-	Decode(key, value []byte, recordTime int64, e *Event) Reason
+	// Decode reads a record into e. It returns OK, or the first of the reasons, in their order, that the record is
+	// rejected for; e is then undefined. Decode keeps nothing of the record beyond the next call and does not change it.
+	Decode(r Record, e *Event) Reason
 	// Missing says whether the field that a record was just rejected for, with BadValue, BadUser, BadTime or BadGroup,
 	// is missing altogether.
 	Missing() bool

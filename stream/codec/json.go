@@ -37,7 +37,8 @@ func newJSON(s Spec, r rules) (Decoder, error) {
 	d := &jsonDecoder{rules: r, bare: s.Value == ValueField}
 	for _, p := range s.parts() {
 		if p.inValue() {
-			d.want(p)
+			n := d.want(p.field)
+			n.roles = append(n.roles, p.role)
 		}
 	}
 	if d.bare && d.root != nil {
@@ -46,13 +47,13 @@ func newJSON(s Spec, r rules) (Decoder, error) {
 	return d, nil
 }
 
-// want adds the path of a part.
-func (d *jsonDecoder) want(p part) {
+// want adds a path and returns the node that it ends at.
+func (d *jsonDecoder) want(path string) *node {
 	if d.root == nil {
 		d.root = d.newNode("")
 	}
 	at := d.root
-	for name := range strings.SplitSeq(p.field, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		i := slices.IndexFunc(at.children, func(c *node) bool { return c.name == name })
 		if i < 0 {
 			i = len(at.children)
@@ -61,7 +62,7 @@ func (d *jsonDecoder) want(p part) {
 		}
 		at = at.children[i]
 	}
-	at.roles = append(at.roles, p.role)
+	return at
 }
 
 func (d *jsonDecoder) newNode(name string) *node {
@@ -78,17 +79,17 @@ func (d *jsonDecoder) newNode(name string) *node {
 	return n
 }
 
-func (d *jsonDecoder) Decode(key, value []byte, recordTime int64, e *Event) Reason {
-	if !validJSON(value) {
+func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
+	if !validJSON(r.Value) {
 		return Malformed
 	}
 	var f fields
 	if d.bare {
-		f[roleValue] = bareNumber(value)
-	} else if !d.find(value, &f) {
+		f[roleValue] = bareNumber(r.Value)
+	} else if !d.find(r.Value, &f) {
 		return Malformed
 	}
-	return d.event(key, recordTime, &f, e)
+	return d.event(r, &f, e)
 }
 
 // bareNumber returns a JSON text that is a number.

@@ -46,7 +46,7 @@ func check(t *testing.T, d codec.Decoder, key []byte, record string, want event)
 	t.Helper()
 	var e codec.Event
 	before := record
-	if r := d.Decode(key, []byte(record), recordTime, &e); r != codec.OK {
+	if r := d.Decode(codec.Record{Key: key, Value: []byte(record), Time: recordTime}, &e); r != codec.OK {
 		t.Errorf("%.200s: rejected as %v", record, r)
 		return
 	}
@@ -61,7 +61,7 @@ func check(t *testing.T, d codec.Decoder, key []byte, record string, want event)
 func checkRejected(t *testing.T, d codec.Decoder, key []byte, record string, want codec.Reason) {
 	t.Helper()
 	var e codec.Event
-	if r := d.Decode(key, []byte(record), recordTime, &e); r != want {
+	if r := d.Decode(codec.Record{Key: key, Value: []byte(record), Time: recordTime}, &e); r != want {
 		t.Errorf("%.200q: got %q, want %q", record, r, want)
 	}
 }
@@ -233,7 +233,7 @@ func TestJSONBad(t *testing.T) {
 func TestJSONTombstone(t *testing.T) {
 	var e codec.Event
 	for name, s := range map[string]codec.Spec{"fields": jsonSpec(), "bare": {Format: "json", User: codec.KeyField, Value: codec.ValueField}} {
-		if r := decoder(t, s).Decode([]byte("k"), nil, recordTime, &e); r != codec.Malformed {
+		if r := decoder(t, s).Decode(codec.Record{Key: []byte("k"), Time: recordTime}, &e); r != codec.Malformed {
 			t.Errorf("%s: no value at all: got %q, want malformed", name, r)
 		}
 	}
@@ -283,10 +283,10 @@ func TestKeyValueTimestamp(t *testing.T) {
 	checkRejected(t, d, []byte{}, "1", codec.BadUser)
 
 	var e codec.Event
-	if r := d.Decode(k, []byte("1"), -1e6, &e); r != codec.BadTime {
+	if r := d.Decode(codec.Record{Key: k, Value: []byte("1"), Time: -1e6}, &e); r != codec.BadTime {
 		t.Errorf("a record without timestamp: got %q, want bad_time", r)
 	}
-	if r := decoder(t, jsonSpec()).Decode(nil, []byte(value("1")), -1e6, &e); r != codec.BadTime {
+	if r := decoder(t, jsonSpec()).Decode(codec.Record{Value: []byte(value("1")), Time: -1e6}, &e); r != codec.BadTime {
 		t.Errorf("a record with a time, but without timestamp: got %q, want bad_time", r)
 	}
 }
@@ -316,7 +316,7 @@ func TestHugeRecord(t *testing.T) {
 	check(t, d, nil, huge, event{"u1", 0, at, 123})
 	check(t, d, nil, value("12.3"), event{"u1", 0, at, 123})
 	record, e := []byte(value("12.3")), codec.Event{}
-	if n := testing.AllocsPerRun(100, func() { d.Decode(nil, record, recordTime, &e) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { d.Decode(codec.Record{Value: record, Time: recordTime}, &e) }); n > 0 {
 		t.Errorf("%v allocations a record, want 0", n)
 	}
 }
@@ -340,7 +340,7 @@ func TestMissing(t *testing.T) {
 		{region(`"mars"`), codec.BadGroup, false},
 	} {
 		var e codec.Event
-		if r := d.Decode(nil, []byte(c.record), recordTime, &e); r != c.reason || d.Missing() != c.want {
+		if r := d.Decode(codec.Record{Value: []byte(c.record), Time: recordTime}, &e); r != c.reason || d.Missing() != c.want {
 			t.Errorf("%s: %v, missing %v; want %v, %v", c.record, r, d.Missing(), c.reason, c.want)
 		}
 	}

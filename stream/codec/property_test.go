@@ -80,7 +80,7 @@ func TestEpochExact(t *testing.T) {
 		}
 		floor := new(big.Int).Quo(ns.Num(), ns.Denom())
 		var e codec.Event
-		r := d.Decode([]byte("k"), []byte(`{"v":1,"t":`+text+`}`), 0, &e)
+		r := d.Decode(codec.Record{Key: []byte("k"), Value: []byte(`{"v":1,"t":` + text + `}`)}, &e)
 		if !floor.IsInt64() {
 			if r != codec.BadTime {
 				t.Fatalf("%s: got %q, want bad_time", text, r)
@@ -111,7 +111,7 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record []byte) {
 		kept := bytes.Clone(record)
 		var e codec.Event
-		r := d.Decode(nil, record, recordTime, &e)
+		r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e)
 		if !bytes.Equal(kept, record) {
 			t.Fatal("Decode changed the record")
 		}
@@ -165,7 +165,7 @@ func FuzzCSV(f *testing.F) {
 	d := decoder(f, csvSpec())
 	f.Fuzz(func(t *testing.T, record []byte) {
 		var e codec.Event
-		r := d.Decode(nil, record, recordTime, &e)
+		r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e)
 		lines, err := csv.NewReader(bytes.NewReader(record)).ReadAll()
 		if r != codec.Malformed && (err != nil || len(lines) != 1 || len(lines[0]) != 4) {
 			t.Fatalf("%q: got %q, but encoding/csv reads %q, %v", record, r, lines, err)

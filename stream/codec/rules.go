@@ -58,7 +58,7 @@ func newRules(s Spec) rules {
 }
 
 // event makes the event of a record.
-func (r *rules) event(key []byte, recordTime int64, f *fields, e *Event) Reason {
+func (r *rules) event(rec Record, f *fields, e *Event) Reason {
 	var ok bool
 	r.missing = false
 	if e.Value, ok = r.value(f[roleValue]); !ok {
@@ -66,7 +66,7 @@ func (r *rules) event(key []byte, recordTime int64, f *fields, e *Event) Reason 
 		return BadValue
 	}
 	if r.keyed {
-		e.User = key
+		e.User = rec.Key
 	} else {
 		e.User = name(f[roleUser])
 	}
@@ -75,10 +75,10 @@ func (r *rules) event(key []byte, recordTime int64, f *fields, e *Event) Reason 
 		return BadUser
 	}
 	// Without a timestamp of its own a record could claim any time, however far ahead.
-	if recordTime < 0 {
+	if rec.Time < 0 {
 		return BadTime
 	}
-	e.Time = recordTime
+	e.Time = rec.Time
 	if !r.stamped {
 		if e.Time, ok = instant(f[roleTime]); !ok {
 			r.missing = f[roleTime].kind == none
@@ -92,7 +92,7 @@ func (r *rules) event(key []byte, recordTime int64, f *fields, e *Event) Reason 
 			return BadGroup
 		}
 	}
-	if e.Time-recordTime > r.maxFuture { // both are at least 0: no overflow
+	if e.Time-rec.Time > r.maxFuture { // both are at least 0: no overflow
 		return Future
 	}
 	return OK

@@ -50,19 +50,44 @@ type Format struct {
 	// Columnar: fields are columns, which Spec.Columns names.
 	Columnar bool
 	new      func(Spec, rules) (Decoder, error) // of a checked Spec
+	mistake  func(Spec, part) error             // why a record can't hold that field; nil: new says it
 }
 
 // Formats returns the known formats, the default first. A new one is a file and a row here.
 func Formats() []Format {
 	return []Format{
-		{"json", false, newJSON},
-		{"csv", true, newCSV},
+		{Name: "json", new: newJSON},
+		{Name: "csv", Columnar: true, new: newCSV},
+		{Name: "cloudevents", new: newCloudEvents, mistake: mistakenEvent},
 	}
 }
 
 // Columnar says that the format's fields are columns.
 func (s Spec) Columnar() bool {
 	return slices.ContainsFunc(Formats(), func(f Format) bool { return f.Name == s.Format && f.Columnar })
+}
+
+// Mistake is a field that records of the format can't hold.
+type Mistake struct {
+	Part, Field string
+	Err         error
+}
+
+// Mistakes lists the fields that records of the format can't hold.
+func (s Spec) Mistakes() (all []Mistake) {
+	i := slices.IndexFunc(Formats(), func(f Format) bool { return f.Name == s.Format && f.mistake != nil })
+	if i < 0 {
+		return nil
+	}
+	for _, p := range s.parts() {
+		if p.field == "" || p.field == p.special && p.role != roleValue {
+			continue
+		}
+		if err := Formats()[i].mistake(s, p); err != nil {
+			all = append(all, Mistake{p.name, p.field, err})
+		}
+	}
+	return all
 }
 
 // New returns the decoder of a Spec. The error says which field of the Spec is wrong, and what would be right.
@@ -72,6 +97,9 @@ func New(s Spec) (Decoder, error) {
 	}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("input: %w", err)
+	}
+	if m := s.Mistakes(); len(m) > 0 {
+		return nil, fmt.Errorf("input: %s %q: %w", m[0].Part, m[0].Field, m[0].Err)
 	}
 	var known []string
 	for _, f := range Formats() {

@@ -36,7 +36,7 @@ func formats() (names []string) {
 var inputForm = form{
 	{name: "topic", required: true, example: "checkout.events", meaning: "the topic that holds the events",
 		value: into(topicName(), func(in *Input, v string) { in.Topic = v })},
-	{name: "format", fallback: formats()[0], example: "csv", meaning: "how a record's value is written",
+	{name: "format", fallback: formats()[0], example: "csv", meaning: "how a record's value is written. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or binary; a field is an attribute such as `time`, or a path such as `data.user_id`",
 		value: into(oneOf(formats()...), func(in *Input, v string) { in.Format = v })},
 	{name: "user", required: true, example: "user_id",
 		meaning: "the field that says whose value it is. Its content is a JSON string or integer. `$key`: the record's key",
@@ -90,6 +90,12 @@ func delimiter() kind[rune] {
 
 // check checks that a record can hold the fields.
 func (in *Input) check(m mapping) {
+	if mistakes := in.Mistakes(); len(mistakes) > 0 {
+		for _, wrong := range mistakes {
+			m.values[wrong.Part].refuse("%q; %s", wrong.Field, wrong.Err)
+		}
+		return
+	}
 	for _, f := range []struct{ key, field, special string }{
 		{"user", in.User, codec.KeyField}, {"value", in.Value, codec.ValueField}, {"time", in.Time, codec.TimestampField}, {"group", in.Group, ""},
 	} {

@@ -48,7 +48,7 @@ func (r *route) try(offset, at int64, rec *fetch.Record) verdict {
 	if rec.TooLarge > 0 {
 		return verdict{rejected: codec.Malformed, before: offset < r.from}
 	}
-	return r.add(offset, at, rec.Key, rec.Value)
+	return r.add(offset, codec.Record{Key: rec.Key, Value: rec.Value, Time: at, Headers: rec})
 }
 
 // better says whether one verdict is better than another.

@@ -90,13 +90,12 @@ func (r *route) resume(p progress.Stream) {
 	}
 }
 
-// add decodes a record and puts it into the bag of its slice. offset is the record's, at its timestamp in Unix
-// nanoseconds. Every cut at or below offset has been flushed.
-func (r *route) add(offset, at int64, key, value []byte) verdict {
+// add decodes a record and puts it into the bag of its slice. Every cut at or below its offset has been flushed.
+func (r *route) add(offset int64, rec codec.Record) verdict {
 	if offset < r.from {
 		return verdict{before: true}
 	}
-	if reason := r.decoder.Decode(key, value, at, &r.event); reason != codec.OK {
+	if reason := r.decoder.Decode(rec, &r.event); reason != codec.OK {
 		return verdict{rejected: reason, missing: reason != codec.Malformed && reason != codec.Future && r.decoder.Missing()}
 	}
 	if r.event.Time > r.horizon {
@@ -109,7 +108,7 @@ func (r *route) add(offset, at int64, key, value []byte) verdict {
 	s := r.last
 	if s == nil || r.event.Time < s.slice.Start || r.event.Time >= s.slice.End {
 		if s = r.slot(r.event.Time); s == nil {
-			return verdict{late: true, history: at < r.schedule.Start}
+			return verdict{late: true, history: rec.Time < r.schedule.Start}
 		}
 		r.last = s
 	}

@@ -68,7 +68,7 @@ func TestStreamsFor(t *testing.T) {
 	}
 	for i, want := range []string{"414cc 1 25230", "cf19f 0 1016"} {
 		var e codec.Event
-		if r := d.Decode(nil, records[i].Value, records[i].Time.UnixNano(), &e); r != codec.OK {
+		if r := d.Decode(codec.Record{Value: records[i].Value, Time: records[i].Time.UnixNano()}, &e); r != codec.OK {
 			t.Fatalf("%s: %v", records[i].Value, r)
 		}
 		if got := fmt.Sprintf("%s %d %d", e.User, e.Group, e.Value); got != want || e.Time != records[i].Time.UnixNano() {

@@ -40,7 +40,7 @@ func NewTrial(c Columns) (*Trial, error) {
 // Add takes a record that is sent at that time.
 func (t *Trial) Add(r Record, sent time.Time) {
 	var e codec.Event
-	reason := t.decoder.Decode(r.Key, r.Value, sent.UnixNano(), &e)
+	reason := t.decoder.Decode(codec.Record{Key: r.Key, Value: r.Value, Time: sent.UnixNano()}, &e)
 	f := &t.found[reason]
 	f.Reason, f.First = reason, cmp.Or(f.First, r.Line)
 	f.Count++

@@ -166,7 +166,7 @@ func TestStreams(t *testing.T) {
 	for _, e := range collect(simulate.Config{}, noon, noon.Add(2*time.Second)) {
 		var got codec.Event
 		record = e.AppendJSON(record[:0])
-		if r := d.Decode(nil, record, e.Time.UnixNano(), &got); r != codec.OK {
+		if r := d.Decode(codec.Record{Value: record, Time: e.Time.UnixNano()}, &got); r != codec.OK {
 			t.Fatalf("%s: %v", record, r)
 		}
 		if string(got.User) != e.User || s.Groups[got.Group] != e.Region || got.Value != e.Latency || got.Time != e.Time.Truncate(time.Millisecond).UnixNano() {

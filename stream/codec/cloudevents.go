@@ -1,0 +1,125 @@
+package codec
+
+import (
+	"errors"
+	"mime"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/valyala/fastjson"
+)
+
+// cloudEventsDecoder reads CloudEvents 1.0 in both modes of the Kafka binding. A field is named as in the structured
+// mode, where an event is one JSON object: time, subject, data.user_id. In the binary mode the same attribute is the
+// header ce_time, and the record's value is the data.
+type cloudEventsDecoder struct {
+	rules
+	structured *jsonDecoder // of the whole event
+	version    *node        // its specversion
+	data       *jsonDecoder // of the value of a binary event
+	headers    [numRoles]string
+}
+
+const (
+	underData    = "data."
+	eventVersion = "1.0"
+	eventHeader  = "ce_" // before an attribute's name
+	eventMedia   = "application/cloudevents"
+)
+
+var attribute = regexp.MustCompile(`^[a-z0-9]+$`)
+
+func newCloudEvents(s Spec, r rules) (Decoder, error) {
+	d := &cloudEventsDecoder{rules: r, structured: &jsonDecoder{}, data: &jsonDecoder{}}
+	d.version = d.structured.want("specversion")
+	for _, p := range s.parts() {
+		if !p.inValue() {
+			continue
+		}
+		n := d.structured.want(p.field)
+		n.roles = append(n.roles, p.role)
+		if inner, ok := strings.CutPrefix(p.field, underData); ok {
+			n := d.data.want(inner)
+			n.roles = append(n.roles, p.role)
+		} else {
+			d.headers[p.role] = eventHeader + p.field
+		}
+	}
+	return d, nil
+}
+
+// mistakenEvent says what is wrong with a field of a CloudEvent.
+func mistakenEvent(_ Spec, p part) error {
+	switch {
+	case p.field == ValueField:
+		return errors.New("$value is for json; want a field of the data, such as data.latency_ms")
+	case !strings.HasPrefix(p.field, underData) && !attribute.MatchString(p.field):
+		return errors.New("want an attribute of the event, such as subject, or a field of its data, such as data." + p.field)
+	case p.field == "data":
+		return errors.New("want a field of the data, such as data.user_id")
+	}
+	return nil
+}
+
+func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
+	var f fields
+	var ok bool
+	if version, binary := header(r, eventHeader+"specversion"); binary && !structured(r) {
+		ok = string(version) == eventVersion && d.findBinary(r, &f)
+	} else {
+		ok = validJSON(r.Value) && d.structured.find(r.Value, &f) && isText(d.version.value, eventVersion)
+	}
+	if !ok {
+		return Malformed
+	}
+	return d.event(r, &f, e)
+}
+
+// structured says whether the value is the whole event, as its content type tells.
+func structured(r Record) bool {
+	media, _ := header(r, "content-type")
+	return len(media) >= len(eventMedia) && strings.EqualFold(string(media[:len(eventMedia)]), eventMedia)
+}
+
+// findBinary finds the fields of an event whose attributes are headers.
+func (d *cloudEventsDecoder) findBinary(r Record, f *fields) bool {
+	if d.data.root != nil {
+		if !holdsJSON(r) || !validJSON(r.Value) || !d.data.find(r.Value, f) {
+			return false
+		}
+	}
+	for role, name := range d.headers {
+		if name == "" {
+			continue
+		}
+		if text, ok := r.Headers.Header(name); ok {
+			if !utf8.Valid(text) {
+				return false
+			}
+			f[role] = field{cell, text} // a header has no type
+		}
+	}
+	return true
+}
+
+// holdsJSON says whether the data of a binary event is JSON. Without a content type it is.
+func holdsJSON(r Record) bool {
+	media, ok := header(r, "content-type")
+	if !ok {
+		return true
+	}
+	name, _, err := mime.ParseMediaType(string(media))
+	return err == nil && (name == "application/json" || name == "text/json" || strings.HasSuffix(name, "+json"))
+}
+
+func header(r Record, name string) ([]byte, bool) {
+	if r.Headers == nil {
+		return nil, false
+	}
+	return r.Headers.Header(name)
+}
+
+func isText(v *fastjson.Value, want string) bool {
+	return v != nil && v.Type() == fastjson.TypeString && string(v.GetStringBytes()) == want
+}
