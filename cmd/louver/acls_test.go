@@ -50,8 +50,7 @@ streams:
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("LOUVER_KAFKA_SASL_USERNAME", user)
-	got := commandLine(t, "", "topics", g.file, "--format", "acls", "--app-id", user)
+	got := commandLine(t, "", "topics", g.file, "--format", "acls", "--app-id", user, "--kafka-sasl-username", user)
 	if got.code != exitDone {
 		t.Fatalf("%+v", got)
 	}
@@ -114,16 +113,14 @@ func (g *guarded) grant() {
 
 func (g *guarded) run() {
 	g.t.Helper()
-	for k, v := range map[string]string{"MECHANISM": "PLAIN", "USERNAME": g.user, "PASSWORD": g.user} {
-		g.t.Setenv("LOUVER_KAFKA_SASL_"+k, v)
-	}
 	g.t.Cleanup(func() {
 		if g.t.Failed() {
 			log := g.process.log.String()
 			g.t.Logf("user %s, without %s on %s: %s", g.user, g.right, g.name, log[:min(len(log), 2000)])
 		}
 	})
-	g.process = louver(g.t, g.broker, "run", "--streams", g.file, "--app-id", g.user)
+	g.process = louver(g.t, g.broker, "run", "--streams", g.file, "--app-id", g.user,
+		"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", g.user, "--kafka-sasl-password-file", file(g.t, "password", g.user))
 }
 
 // works says whether figures are published and the bad and the late record are copied.
@@ -153,6 +150,7 @@ func (g *guarded) holds(topic string) bool {
 // TestEveryRightIsNeeded runs a service with all rights that topics lists, which works, and one without each of them,
 // which says which right it lacks and on what. Each but the one to delete parts is needed to work.
 func TestEveryRightIsNeeded(t *testing.T) {
+	t.Parallel()
 	const lines = 16
 	users := []string{"all"}
 	for i := range lines {

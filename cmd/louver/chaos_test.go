@@ -85,6 +85,7 @@ func chaosSetting(t *testing.T, name string, otherwise uint64) uint64 {
 // is known what they are and when they were acknowledged. Then it reads everything that is left and judges it.
 // CHAOS_FAULTS says how many faults, CHAOS_SEED which.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	faults, seed := int(chaosSetting(t, "CHAOS_FAULTS", 12)), chaosSetting(t, "CHAOS_SEED", 1)
 	t.Logf("%d faults, CHAOS_SEED=%d", faults, seed)
 	c := newChaos(t, seed)

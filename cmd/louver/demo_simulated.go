@@ -40,6 +40,7 @@ func (s *simulated) truth(r outputs.Record) string {
 
 // simulation is the scene of the simulated service.
 type simulation struct {
+	file    []byte // the streams file
 	conn    *kafkaconn.Conn
 	stream  *config.Stream
 	service *simulate.Service
@@ -79,10 +80,12 @@ const (
 	piece = time.Second
 )
 
-func newSimulation() *simulation { return &simulation{torn: map[int64]bool{}} }
+func newSimulation() *simulation {
+	return &simulation{file: simulate.Streams(), torn: map[int64]bool{}}
+}
 
 func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, error) {
-	file, err := config.Parse("the demo's streams", simulate.Streams(), os.LookupEnv)
+	file, err := config.Parse("the demo's streams", s.file, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -221,6 +221,7 @@ func (l *live) finish() {
 }
 
 func TestKillAtRandomMoments(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Real(t)
 	l := newLive(t, b, 12)
 	random := rand.New(rand.NewPCG(7, 8))
@@ -246,6 +247,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 }
 
 func TestZombieWritesNothing(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Real(t)
 	l := newLive(t, b, 14)
 	random := rand.New(rand.NewPCG(9, 10))
