@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// Checkpoints gives the last checkpoint of each partition of an app's ledger to f, and where it stands. An app without a
-// progress topic has none.
+// Checkpoints calls f with the last checkpoint of each partition of an app's ledger and its offset. An app without a
+// progress topic has no checkpoints.
 func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client, app string, f func(at ledger.Position, app string, partition int, text []byte)) error {
 	log := &progress.Log{Client: client, Fetch: read, Topic: topics.Names{App: app}.Progress()}
 	switch _, err := topics.Counts(ctx, client, []topics.Topic{{Name: log.Topic}}); {

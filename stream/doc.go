@@ -1,4 +1,4 @@
-// Package stream is the service: three stages between Kafka topics. Events of persons go in, one number a record.
+// Package stream is the service: three stages between Kafka topics. Personal events go in, one number in each record.
 // Differentially private statistics of windows of event time come out.
 //
 // This page is the map. It follows an event and a charge through the service, and then says what is promised and which
@@ -41,42 +41,43 @@
 //  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts the
 //     window's parts together; a user who is in several of them counts as if all records had been in one. Its Sample
 //     holds values and how many users have each, and no hashes.
-//  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. All else that it uses is
-//     public: the definition, and what was published before. Groups without users are drawn like all others.
+//  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
+//     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
-//  8. Publish expands the entry to the records of the output topic. An entry holds all that its records say, so this is a
-//     copy. [publish.Sink] is where other destinations would attach.
+//  8. Publish expands the entry to the records of the output topic. An entry holds everything that its records say, so
+//     this only copies. Other destinations would implement [publish.Sink].
 //
 // # The way of a charge
 //
-// What a window costs follows from the stream's definition alone ([config.Stream.Price]). All windows of a budget are
-// decided by one worker, that of the budget's partition ([topics.Place]), in the order in which they are due.
+// What a window costs follows from the stream's definition alone ([config.Stream.Price]). One worker decides all
+// windows of a budget, in the order in which they are due: the worker of the budget's partition ([topics.Place]).
 //
 // The worker knows what is spent from the ledger. For each window [ledger.Books.Settle] asks whether the price fits under
 // the limit. The answer depends on earlier entries, the window, the price and the limit, never on data. A window that does
 // not fit is withheld whole: nothing is drawn and nothing is charged, and the entry says so.
 //
-// When a worker gets a partition it reads the entries into a [ledger.Fold]. So that this takes no longer every year, a worker
-// writes the fold down after every thousand entries ([ledger.Fold.Checkpoint]): into the progress topic, in the transaction of
-// the entries that come next. The next worker begins there. A checkpoint saves time and nothing else; the ledger stays the
-// truth, whole and for ever. A checkpoint that does not fit the entries is left out, and all of them are read. If entries that
-// a checkpoint tells of are gone, that is a privacy stop. Processes of a version without checkpoints may work beside others:
-// they read all entries, and what they add comes after the last checkpoint. `louver audit` computes the last checkpoint of each
-// partition anew from the first entry; those before it are gone, because the topic is compacted.
+// When a worker gets a partition it reads the entries into a [ledger.Fold]. To keep this fast as the ledger grows, a
+// worker saves the fold after every thousand entries ([ledger.Fold.Checkpoint]): to the progress topic, in the
+// transaction of the next entries. The next worker begins there. A checkpoint only saves time. The ledger stays the
+// truth, whole and for ever. If a checkpoint contradicts the entries, it is ignored and all entries are read. If
+// entries that it covers are gone, the stage stops, because charges may be lost. Processes of a version without
+// checkpoints can run alongside others: they read all entries, and theirs come after the last checkpoint. `louver
+// audit` recomputes the last checkpoint of each partition from the first entry. Earlier checkpoints are gone, because
+// the topic is compacted.
 //
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
-// [control.Load] decides which budget may pay for a stream. Where a stream changes its budget, or a second budget begins
-// to pay for the same input, the file has to say whether the former spending counts (`continues`) or is left out
-// (`fresh`). A budget that continues another one first waits until the last charge of that one is in the ledger.
+// [control.Load] decides which budget may pay for a stream. If a stream changes its budget, or a second budget begins
+// to pay for the same input, the file has to say whether the former spending counts (`continues`) or not (`fresh`). A
+// budget that continues another first waits until the other's last charge is in the ledger.
 //
 // # What is promised, and where
 //
-// Windows close by the clock. When a window is due (its end plus grace), ingest asks for the end offset of the partition:
-// that is the window's cut. Whether a record counts in a window is a property of its event time, its offset and the cut,
-// not of when somebody read it. So it makes no difference how far a reader has come, nor how often it starts again: the
-// first cut in the log counts. A record is late if it lies beyond the cuts of all windows that hold its time. See package
-// [ingest].
+// Windows close by the clock. When a window is due (its end plus grace), ingest asks for the end offset of the
+// partition: that is the window's cut. Whether a record counts in a window depends on its event time, its offset and
+// the cut, not on when it is read. So it makes no difference how far a reader has come, or how often it starts again:
+// the first cut in the log counts. A record is late if it lies beyond the cuts of all windows that hold its time. See
+// package [ingest].
 //
 // Reading twice is harmless. Each policy chooses by a total order, so parts may overlap and may come in any order. That is
 // why parts need no transactions. See package [windows].
@@ -86,50 +87,51 @@
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
-// ([txn.Open]). Noise that was drawn in an aborted transaction still stands in the ledger's log, where readers of
-// uncommitted records see it. The next session therefore reads the aborted entries too, and commits them again byte for
-// byte instead of drawing anew. See package [release].
+// ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
+// records see it. The next session therefore reads the aborted entries too, and commits them again byte for byte
+// instead of drawing anew. See package [release].
 //
 // One record. An output record is written in the same transaction as the progress of its worker, and its bytes follow from
 // the entry. A reader of committed records sees it once. See package [publish].
 //
-// Progress does not expire. Offsets that a group commits are forgotten a week after its last member left. Workers resume
-// from [progress.Log] and commit offsets only so that other tools can show the lag. Windows that are decided are known
-// from the ledger, not from the progress.
+// Progress does not expire. Kafka forgets a group's offsets a week after its last member left. So workers resume from
+// [progress.Log], and commit offsets only so that other tools can show the lag. Which windows are decided is known from
+// the ledger, not from the progress.
 //
 // Definitions are epochs. Processes act on the newest epoch in the control topic and not on their own files. A changed
-// file becomes a new epoch, which begins at a boundary of the old windows and the new ones, at least 20 seconds ahead. The
-// windows that began before it are finished by the old definition. Every part carries the number of its definition. A
-// process with an older file follows the others. When an epoch appears, [Service.Run] begins its stages again. See package
-// [control].
+// file becomes a new epoch, which begins at a boundary of the old windows and the new ones, at least 20 seconds ahead.
+// The windows that began before it are finished under the old definition. Every part carries the number of its
+// definition. A process with an older file follows the others. When an epoch appears, [Service.Run] begins its stages
+// again. See package [control].
 //
-// Inputs may grow. How many partitions a window takes is agreed on in the control topic ([control.Inputs]): windows that
-// are due after that moment wait for a cut of every partition, earlier ones for the partitions that there were. A topic
-// with fewer partitions, or one made anew, ends no stream; what is lost makes windows incomplete.
+// Inputs may grow. The control topic says how many partitions a window takes ([control.Inputs]). When a topic grows,
+// windows that are due later wait for a cut of every partition, and earlier ones only for the old partitions. A topic
+// that shrinks or is recreated ends no stream. The loss makes windows incomplete.
 //
 // Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
-// decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed batches
-// are unpacked as a stream. What is left is the merged sample: one number for each different value of each group, which
-// the grid and the list of groups bound.
+// decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed
+// batches are unpacked as a stream. Only the merged sample is kept whole: one number for each distinct value of each
+// group. The grid and the list of groups bound it.
 //
-// Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and an
-// output that takes no records holds up no other output. Whatever a broker refuses is tried again for ever, partition by
-// partition. Only two kinds of error end a stage, and the process with it ([stage.Final]): a topic that does not fit, and
-// a ledger that cannot be read in full, since then nobody knows what was charged.
+// Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
+// an output that takes no records holds up no other output. What a broker refuses is retried for ever, partition by
+// partition. Only two kinds of error end a stage, and the process with it ([stage.Final]): a topic with wrong settings,
+// and a ledger that cannot be read in full, because then the charges are unknown.
 //
-// The clock is watched. A clock that steps, or disagrees with the brokers, closes no windows until it is right again: they
-// would be charged while their events are still to come. See package [clock].
+// The clock is watched. While the clock steps or disagrees with the brokers, no windows close: they would be charged
+// before their events arrive. See package [clock].
 //
-// One can see it. [health.Monitor] tells whether the process does its work and what it waits for; package [metrics] counts
-// for operators. What concerns persons, such as rejected and late records, is counted for operators only.
+// The service can be observed. [health.Monitor] tells whether the process does its work and what it waits for. Package
+// [metrics] counts for operators. Only they see the counts that depend on persons, such as those of rejected and late
+// records.
 //
 // # What is not promised
 //
 // A reader of uncommitted output records may see the same value twice.
 //
-// Parts are deleted as soon as no undecided window needs them, but a broker erases them only with their segment: about an
-// hour later where the service has created the topic. Without the right to delete they stay until their retention is over.
+// Parts are deleted as soon as no undecided window needs them, but a broker erases them only with their segment: about
+// an hour later if the service created the topic. Without the right to delete, they stay until their retention ends.
 //
 // # Other packages
 //

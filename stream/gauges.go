@@ -8,7 +8,7 @@ import (
 	"github.com/louver/louver/stream/control"
 )
 
-// acts notes the definitions that this process uses: the newest of each stream that is not removed.
+// acts records in the gauges which definitions this process uses: the newest of each stream that is not removed.
 func (s *Service) acts(state *control.State) error {
 	h, err := state.History()
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Service) acts(state *control.State) error {
 func (s *Service) late(ctx context.Context) {
 	stage := s.monitor().Stage(Release)
 	if stage == nil {
-		return // the windows are decided by other processes
+		return // other processes decide the windows
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -45,11 +45,11 @@ var Stages = []string{Ingest, Release, Publish}
 // Service runs stages. Fields must not change while it runs.
 type Service struct {
 	App string
-	// Streams, Revision and Removed are what the streams files say; see [control.Wanted].
+	// Streams, Revision and Removed come from the streams files; see [control.Wanted].
 	Streams  []*config.Stream
 	Revision int
 	Removed  []string
-	// Version is the program's, which is recorded with the definitions that this process proposes.
+	// Version is the program's version. It is recorded with the definitions that this process proposes.
 	Version string
 	// Stages to run; see [Stages].
 	Stages []string
@@ -59,23 +59,23 @@ type Service struct {
 	// CreateTopics lets the service create what is missing, with this replication (−1: the broker's default).
 	CreateTopics bool
 	Replication  int
-	// BagBytes is how much memory open windows may take. Half is for bags, which are written as parts beyond that. A quarter
-	// is for the parts of undecided windows, which are read again beyond that, and a quarter for the users of windows that
-	// are being merged, which takes several passes beyond that. 0 is [DefaultBagBytes].
+	// BagBytes is how much memory open windows may take. Half is for bags; larger ones are written as parts. A quarter
+	// is for the parts of undecided windows; parts beyond that are read again. A quarter is for the users of windows
+	// that are being merged; more users take several passes. 0 means [DefaultBagBytes].
 	BagBytes int64
-	// CheckpointEvery is how many entries of the ledger lie between two checkpoints; 0 is 1000.
+	// CheckpointEvery is how many ledger entries there are between two checkpoints. 0 means 1000.
 	CheckpointEvery int64
 	Metrics         *metrics.Operator
-	// Wall is the machine's clock; time.Now if nil, as it is except in tests.
+	// Wall is the machine's clock, for tests. nil means time.Now.
 	Wall func() time.Time
-	// Health says whether the service works. The service makes one if it is nil.
+	// Health says whether the service works. If it is nil, the service makes one.
 	Health *health.Monitor
 	Log    *zap.Logger
 
 	once sync.Once
 }
 
-// checkpointEvery is a fold of some thirty milliseconds.
+// Reading this many entries takes some thirty milliseconds.
 const checkpointEvery = 1000
 
 // DefaultBagBytes is 256 MiB.
@@ -88,7 +88,8 @@ func (s *Service) bagBytes() int64 {
 	return DefaultBagBytes
 }
 
-// share is what each worker of the release stage has of a quarter of BagBytes. Only those that decide budgets need any.
+// share returns how many bytes of a quarter of BagBytes each worker of the release stage gets. Only workers that decide
+// budgets need any.
 func (s *Service) share(editions []control.Edition, place func(budget string) int) int64 {
 	places := map[int]bool{}
 	for _, e := range editions {
@@ -97,13 +98,13 @@ func (s *Service) share(editions []control.Edition, place func(budget string) in
 	return s.bagBytes() / 4 / int64(max(len(places), 1))
 }
 
-// leastMerge prevents passes so small that reading parts again would be most of the work.
+// leastMerge prevents passes so small that rereading parts would dominate.
 const leastMerge = 1 << 20
 
-// sessionTimeout is after how long a silent worker's partitions go to others.
+// sessionTimeout is how long a worker may be silent before its partitions go to others.
 const sessionTimeout = 10 * time.Second
 
-// Ready says whether the service works; see package health.
+// Ready reports whether the service works; see package health.
 func (s *Service) Ready() bool { return s.monitor().Report().Ready }
 
 func (s *Service) monitor() *health.Monitor {
@@ -115,8 +116,8 @@ func (s *Service) monitor() *health.Monitor {
 	return s.Health
 }
 
-// Run works until ctx ends, and then returns nil. An error says what was refused: [topics.ErrUnfit],
-// [control.ErrRefused], or [ledger.ErrUnreadable], which is a privacy stop.
+// Run works until ctx ends, and then returns nil. An error wraps [topics.ErrUnfit], [control.ErrRefused], or
+// [ledger.ErrUnreadable], which is a privacy stop.
 func (s *Service) Run(ctx context.Context) error {
 	monitor := s.monitor()
 	watching, unwatch := context.WithCancel(ctx)
@@ -132,7 +133,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// errNewEpoch ends the stages so that they begin again by newer definitions.
+// errNewEpoch ends the stages, so that they begin again with newer definitions.
 var errNewEpoch = errors.New("a new epoch")
 
 // follow agrees with the other processes on the streams' definitions and uses them until there are newer ones.
@@ -167,7 +168,7 @@ func (s *Service) follow(ctx context.Context) error {
 		return err
 	}
 	s.tell(state)
-	if state.Older { // the others' streams may have topics that this process's files do not know
+	if state.Older { // other processes' streams may have topics that are not in this process's files
 		if err := s.prepare(ctx, topics.Plan(s.App, streamsOf(editions))); err != nil {
 			return err
 		}
@@ -209,13 +210,13 @@ func (s *Service) follow(ctx context.Context) error {
 	return run.Wait()
 }
 
-// proposer is this process. A host that does not know its name has none.
+// proposer describes this process. The host is empty if it does not know its name.
 func (s *Service) proposer() control.Proposer {
 	host, _ := os.Hostname()
 	return control.Proposer{Host: host, ClientID: s.Conn.ClientID, Version: s.Version}
 }
 
-// tell logs what in the files has no effect.
+// tell logs which parts of the files have no effect.
 func (s *Service) tell(state *control.State) {
 	if state.Older {
 		s.Log.Warn("this process's streams files are older than the current definitions, which it follows; to go back to the files, raise their revision",
@@ -226,7 +227,7 @@ func (s *Service) tell(state *control.State) {
 	}
 }
 
-// await returns errNewEpoch when the control topic has a newer epoch than the one that is acted on, and nil when ctx ends.
+// await returns errNewEpoch when the control topic has a newer epoch than the given one, and nil when ctx ends.
 func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 	const patience = 5 * time.Second // how long the broker holds a request that finds nothing new
 	reader := fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: patience}).Partition(topic, 0, 0)
@@ -248,7 +249,7 @@ func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 	return nil
 }
 
-// watch makes the clock by which windows close. Its error must be below half the shortest grace.
+// watch makes the clock by which windows close. It may be off by less than half the shortest grace.
 func (s *Service) watch(log *progress.Log, editions []control.Edition) *clock.Watch {
 	limit := time.Duration(math.MaxInt64)
 	for _, e := range editions {
@@ -285,8 +286,8 @@ const askBrokers = 10 * time.Second
 // maxWait bounds how long an idle partition's fetch holds up the next cut.
 const maxWait = 250 * time.Millisecond
 
-// maxEvent is the size in bytes beyond which an event is rejected as malformed. A broker takes batches of 1 MiB unless it
-// is told otherwise, but what is packed in them may be of any size.
+// maxEvent is the size in bytes beyond which an event is rejected as malformed. By default brokers accept batches of 1
+// MiB, but these may unpack to any size.
 const maxEvent = 4 << 20
 
 // stopped hides an error that is due to ctx's end.
@@ -308,7 +309,7 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 		}
 		s.monitor().Waiting(err.Error())
 		if s.monitor().Lost() {
-			return // it has a line of its own, and what is known of topics is old
+			return // that has a line of its own, and the facts about topics are stale
 		}
 		s.monitor().Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true}, "cannot start yet", zap.Error(err))
 	}
@@ -325,7 +326,7 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 	return err
 }
 
-// schedules gives each stream's timetables: those of its definitions, in their order.
+// schedules returns the schedules of each stream's definitions, in order.
 func schedules(editions []control.Edition) map[string][]windows.Schedule {
 	all := map[string][]windows.Schedule{}
 	for _, e := range editions {

@@ -1,19 +1,19 @@
 // Package clock says whether the wall clock can be trusted.
 //
-// A window closes by the wall clock, and what it costs is spent when it closes. A clock that steps a day ahead would
-// close a day of windows before their events exist. They would be charged and empty, and all their events late.
+// A window closes by the wall clock, and its price is spent when it closes. A clock that steps a day ahead would close
+// a day of windows before their events exist. They would be charged although they are empty, and all their events would
+// be late.
 //
 // The time is trusted while
 //
-//   - it does not step: between two looks, the wall clock has gone on as long as the monotonic one, within the limit;
-//   - it agrees with the brokers: the time at which a broker has appended a record lies between the moments at which the
-//     record was sent and acknowledged, within the limit.
+//   - it does not step: between two readings, the wall clock advances as much as the monotonic clock, within the limit;
+//   - it agrees with the brokers: the time at which a broker appends a record lies between sending and acknowledgement,
+//     within the limit.
 //
-// The limit is half the shortest grace, so that neither an NTP client that slews by milliseconds nor a slow broker
-// matters. When one of the two is broken, windows stay open and the process is not ready. It goes on by itself once the
-// clock has not stepped, and has agreed with the brokers, for ten seconds: after a correction, or when a suspended
-// machine has been woken up. Where brokers don't tell the time (the progress topic has no LogAppendTime), the first
-// condition alone has to hold.
+// The limit is half the shortest grace, so an NTP client that slews by milliseconds or a slow broker does not matter.
+// If either condition fails, windows stay open and the process is not ready. The clock is trusted again once both
+// conditions have held for ten seconds, for example after a correction or when a suspended machine wakes up. If the
+// brokers don't tell the time (the progress topic has no LogAppendTime), only the first condition applies.
 package clock
 
 import (
@@ -33,12 +33,13 @@ type Clock interface {
 const (
 	// settle is how long the clock has to be right before it is trusted again.
 	settle = 10 * time.Second
-	// checkEvery is how often it is compared with the brokers', and retryEvery while it is not relied upon.
+	// checkEvery is how often it is compared with the brokers' clocks, and retryEvery how often while it is not
+	// trusted.
 	checkEvery = 30 * time.Second
 	retryEvery = time.Second
 )
 
-// Watch is the wall clock, watched. It is safe for concurrent use.
+// Watch is a wall clock that notices when it is wrong. It is safe for concurrent use.
 type Watch struct {
 	limit   time.Duration
 	brokers func(context.Context) (time.Time, error)
@@ -47,7 +48,7 @@ type Watch struct {
 	elapsed func() time.Duration
 
 	mu     sync.Mutex
-	behind span          // of the last look
+	behind span          // at the last reading
 	steps  int           // seen so far
 	err    error         // nil while the clock is trusted
 	fresh  bool          // nothing has been compared yet
@@ -57,9 +58,9 @@ type Watch struct {
 // span bounds how far the monotonic clock is behind the wall clock: reading both takes a moment.
 type span struct{ low, high time.Duration }
 
-// New makes a watch with a limit for steps and for the difference from the brokers. brokers asks one of them for its
-// time; zero is none. changed hears when the clock is not relied upon any more, with the reason, and of nil when it is
-// again. wall is time.Now, except in tests. The clock is not relied upon before it has been compared once: see Run.
+// New makes a watch with a limit for steps and for the difference from the brokers. brokers asks a broker for its time,
+// and returns zero if it has none. changed is called with the reason when the clock is no longer trusted, and with nil
+// when it is trusted again. wall is time.Now, except in tests. The clock is not trusted until Run has compared it once.
 func New(limit time.Duration, brokers func(context.Context) (time.Time, error), changed func(error), wall func() time.Time) *Watch {
 	start := time.Now()
 	w := &Watch{limit: limit, brokers: brokers, changed: changed, wall: wall, elapsed: func() time.Duration { return time.Since(start) },
@@ -73,7 +74,7 @@ func (w *Watch) read() (now time.Time, behind span) {
 	before := w.elapsed()
 	now = w.wall()
 	after := w.elapsed()
-	since := time.Duration(now.UnixNano()) // both count nanoseconds: the difference is what matters
+	since := time.Duration(now.UnixNano()) // both count nanoseconds; only the difference matters
 	return now, span{since - after, since - before}
 }
 

@@ -21,7 +21,7 @@ type csvDecoder struct {
 	texts   [numRoles][]byte
 }
 
-// column says that the part of that role is in the column of that index.
+// column says which column holds the part with a role.
 type column struct {
 	role  role
 	index int
@@ -71,7 +71,7 @@ func (d *csvDecoder) renew() {
 func (d *csvDecoder) Decode(r Record, e *Event) Reason {
 	var f fields
 	if !d.find(r.Value, &f) {
-		d.renew() // it may hold what is left of this record
+		d.renew() // it may still hold the rest of this record
 		return Malformed
 	}
 	return d.event(r, &f, e)

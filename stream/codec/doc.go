@@ -1,20 +1,20 @@
-// Package codec turns a Kafka record into an [Event]: who, in which group, when, and which point of the grid. Or it
+// Package codec turns a Kafka record into an [Event]: a user, a group, a time and a point of the grid. If it can't, it
 // says why the record is rejected.
 //
-// A [Decoder] is made by [New] from a [Spec]: the format, where in a record the parts of an event are, the public
-// groups and the public grid. Whether a record is rejected depends on that record alone, so that one person's bad
-// record never touches another's. [Reason] lists what can be wrong.
+// [New] makes a [Decoder] from a [Spec]: the format, the fields that hold the parts of an event, the public groups and
+// the public grid. Whether a record is rejected depends on that record alone, so one person's bad record never affects
+// another's. [Reason] lists what can be wrong.
 //
-// The way of a record: a format finds the four fields (json.go, csv.go) and hands them as typed texts to the rules
-// that all formats share (rules.go), which check them and make the event. A format is one file and one row of the
+// A format finds the four fields of a record (json.go, csv.go). It passes them as typed texts to the rules that all
+// formats share (rules.go), and these check them and make the event. A new format needs one file and one row of the
 // table [Formats].
 //
 // # JSON
 //
 // A record's value must be one JSON object (with $value: one JSON text) that every parser reads alike, an I-JSON
-// message of RFC 7493: valid UTF-8, no byte order mark, no lone surrogate escapes, nested less than 300 deep. A name
-// that leads to a wanted field must not be there twice; other names may. Anything else is malformed. Paths lead into
-// objects, not into arrays, and a name with a dot in it can't be reached.
+// message of RFC 7493: valid UTF-8, no byte order mark, no lone surrogate escapes, nested less than 300 deep. A name on
+// the path to a wanted field must be unique in its object; other names may repeat. Anything else is malformed. Paths
+// lead into objects, not into arrays, and a name with a dot in it can't be reached.
 //
 // # CSV
 //

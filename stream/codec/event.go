@@ -35,8 +35,8 @@ type Decoder interface {
 	// Decode reads a record into e. It returns OK, or the first of the reasons, in their order, that the record is
 	// rejected for; e is then undefined. Decode keeps nothing of the record beyond the next call and does not change it.
 	Decode(r Record, e *Event) Reason
-	// Missing says whether the field that a record was just rejected for, with BadValue, BadUser, BadTime or BadGroup,
-	// is missing altogether.
+	// Missing reports whether the last rejection, with BadValue, BadUser, BadTime or BadGroup, was for a field that is
+	// missing altogether.
 	Missing() bool
 }
 

@@ -38,7 +38,7 @@ func rfc3339(text []byte) (int64, bool) {
 	return t.UnixNano(), true
 }
 
-// units are how epoch times are told apart: by the first limit that they are below.
+// units tell epoch times apart: a time has the first unit whose limit it is below.
 var units = [...]struct {
 	below  uint64
 	digits int // of a unit's fraction down to a nanosecond
@@ -49,8 +49,8 @@ var units = [...]struct {
 	{1 << 63, 0},
 }
 
-// epoch reads a number of JSON's notation as seconds, milliseconds, microseconds or nanoseconds since 1970. It is exact
-// however many digits there are: no floating point.
+// epoch reads a number of JSON's notation as seconds, milliseconds, microseconds or nanoseconds since 1970. It uses no
+// floating point, so it is exact for any number of digits.
 func epoch(number []byte) (int64, bool) {
 	d, ok := scanDecimal(number)
 	if !ok {
@@ -69,7 +69,7 @@ func epoch(number []byte) (int64, bool) {
 	return 0, false
 }
 
-// decimal is a number without sign: its digits, with the point before digit number point.
+// decimal is an unsigned number: its digits, with the decimal point before the digit at index point.
 type decimal struct {
 	whole, fraction []byte
 	point           int

@@ -20,17 +20,17 @@ type jsonDecoder struct {
 	bare    bool    // the value is a number, not an object
 	root    *node   // nil if no field is wanted
 	nodes   []*node // all but the root, parents first
-	twice   bool    // a name on the way to a wanted field was there twice
+	twice   bool    // a name on the path to a wanted field repeats
 	numbers [numRoles][]byte
 }
 
-// node is a name on the way to wanted fields.
+// node is a name on the path to wanted fields.
 type node struct {
 	name     string
 	roles    []role // what the field is, if it is wanted itself
 	children []*node
 	visit    func(key []byte, v *fastjson.Value)
-	value    *fastjson.Value // what the current record has there
+	value    *fastjson.Value // its value in the current record
 }
 
 func newJSON(s Spec, r rules) (Decoder, error) {
@@ -101,11 +101,11 @@ func bareNumber(value []byte) field {
 	return field{number, value}
 }
 
-// hugeRecord is the size from which a record's parser is dropped. Otherwise one huge record would keep dozens of times
-// its size in memory for ever.
+// hugeRecord is the size from which a record's parser is dropped. Otherwise one huge record would occupy dozens of
+// times its size for ever.
 const hugeRecord = 1 << 16
 
-// find finds the wanted fields; false if there is no one object that says what they are.
+// find finds the wanted fields. It returns false unless the value is one object without ambiguous names.
 func (d *jsonDecoder) find(value []byte, f *fields) bool {
 	v, err := d.parser.ParseBytes(value)
 	if len(value) >= hugeRecord {
@@ -150,11 +150,11 @@ func (d *jsonDecoder) field(r role, v *fastjson.Value) field {
 	return field{kind: other}
 }
 
-// validJSON says whether a record is one I-JSON text (RFC 7493, section 2.1): strict grammar, Unicode and nothing else.
-// fastjson's parser itself accepts more.
+// validJSON reports whether a record is one I-JSON text (RFC 7493, section 2.1). fastjson's parser accepts more than
+// that.
 func validJSON(value []byte) bool {
-	// fastjson's errors quote what follows once a level of nesting, and it nests on the stack: what could be deep
-	// goes to the validator that takes the same time for every text.
+	// fastjson recurses, and its errors quote the rest of the text once for each level. So a text that may be deep goes
+	// to the standard validator, whose time is linear.
 	const deep = 8
 	if bytes.Count(value, []byte{'{'})+bytes.Count(value, []byte{'['}) > deep {
 		if !json.Valid(value) {
@@ -166,8 +166,8 @@ func validJSON(value []byte) bool {
 	return utf8.Valid(value) && pairedSurrogates(value)
 }
 
-// pairedSurrogates says whether the escapes of a valid JSON text make Unicode: \ud83d\ude00 does, \ud83d alone does not.
-// Parsers disagree on what user a lone surrogate is.
+// pairedSurrogates reports whether the escapes of a valid JSON text are valid Unicode: \ud83d\ude00 is, \ud83d alone is
+// not. Parsers disagree on what user a lone surrogate is.
 func pairedSurrogates(value []byte) bool {
 	for {
 		i := bytes.IndexByte(value, '\\')

@@ -11,7 +11,7 @@ const (
 	numRoles
 )
 
-// kind is what a format knows about a field's type.
+// kind is a field's type, as far as the format knows it.
 type kind uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	other              // of a type that no part of an event has
 	text               // a string
 	number             // a number, written as in JSON
-	cell               // a text that may stand for either, as formats without types have it
+	cell               // a text or a number, in a format without types
 )
 
 // field is a field of a record as its format found it.
@@ -35,9 +35,9 @@ type rules struct {
 	grid      Grid
 	groups    map[string]int
 	maxFuture int64
-	// Which parts are not fields.
+	// These parts are not fields of the record's value.
 	keyed, stamped, grouped bool
-	// missing: the field that the last record was rejected for is not there.
+	// missing says that the field for which the last record was rejected is missing.
 	missing bool
 }
 
@@ -50,7 +50,7 @@ func newRules(s Spec) rules {
 		keyed: s.User == KeyField, stamped: s.Time == TimestampField, grouped: s.Group != "",
 	}
 	for i, g := range s.Groups {
-		if g != "" { // an empty group is a missing one
+		if g != "" { // an empty group counts as missing
 			r.groups[g] = i
 		}
 	}
@@ -74,7 +74,7 @@ func (r *rules) event(rec Record, f *fields, e *Event) Reason {
 		r.missing = !r.keyed && f[roleUser].kind == none
 		return BadUser
 	}
-	// Without a timestamp of its own a record could claim any time, however far ahead.
+	// A record without its own timestamp could claim any time in the future.
 	if rec.Time < 0 {
 		return BadTime
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Grid places a number on the stream's grid. The text is a number in JSON's notation, else there is an error; −1 and
-// N+1 stand for numbers beyond the bounds. [github.com/louver/louver/mechanisms.Grid] is one.
+// Grid places a number on the stream's grid. The text must be a number in JSON's notation. The indices −1 and N+1 stand
+// for numbers below and above the bounds. [github.com/louver/louver/mechanisms.Grid] is one.
 type Grid interface {
 	Parse(number []byte) (int64, error)
 }
@@ -47,7 +47,7 @@ type Spec struct {
 // Format is a way to write a record's value.
 type Format struct {
 	Name string
-	// Columnar: fields are columns, which Spec.Columns names.
+	// Columnar formats have columns as fields, named by Spec.Columns.
 	Columnar bool
 	new      func(Spec, rules) (Decoder, error) // of a checked Spec
 	mistake  func(Spec, part) error             // why a record can't hold that field; nil: new says it
@@ -62,7 +62,7 @@ func Formats() []Format {
 	}
 }
 
-// Columnar says that the format's fields are columns.
+// Columnar reports whether the format's fields are columns.
 func (s Spec) Columnar() bool {
 	return slices.ContainsFunc(Formats(), func(f Format) bool { return f.Name == s.Format && f.Columnar })
 }
@@ -90,7 +90,7 @@ func (s Spec) Mistakes() (all []Mistake) {
 	return all
 }
 
-// New returns the decoder of a Spec. The error says which field of the Spec is wrong, and what would be right.
+// New returns the decoder of a Spec. The error says which field of the Spec is wrong, and what is wanted.
 func New(s Spec) (Decoder, error) {
 	if s.Time == "" {
 		s.Time = TimestampField

@@ -21,15 +21,15 @@ const (
 // reader is a stream on one input topic.
 type reader struct{ stream, topic string }
 
-// claim says which budget pays for a reader. It holds the file's words at the time of recording, which apply once.
+// claim says which budget pays for a reader. It also holds what the file said when the claim was recorded, because
+// `fresh` and `continues` apply only once.
 type claim struct {
 	Budget    string `json:"budget"`
 	Fresh     bool   `json:"fresh,omitempty"`
 	Continues string `json:"continues,omitempty"`
 }
 
-// Payment says that the ledger has windows of a stream that were charged to a budget while the stream read an input
-// topic.
+// Payment says that a stream's windows were charged to a budget while the stream read an input topic.
 type Payment struct {
 	Stream, Topic string
 	// Last is the end of the latest of these windows.
@@ -65,7 +65,7 @@ func (s *State) applyClaim(key string, into func(any) error) error {
 	return nil
 }
 
-// Lineage is the budget and all those whose spending it has taken over, nearest first.
+// Lineage returns the budget and all budgets whose spending it has taken over, nearest first.
 func (s *State) Lineage(budget string) []string {
 	line := []string{budget}
 	for i := 0; i < len(line); i++ {
@@ -78,8 +78,8 @@ func (s *State) Lineage(budget string) []string {
 	return line
 }
 
-// judgement decides which budgets may pay for streams. What users have lost must not be forgotten silently: a stream
-// that changes its budget, and a second budget for the same input topic, need `continues` or `fresh`.
+// judgement decides which budgets may pay for streams. Earlier losses must not be forgotten silently: a stream that
+// changes its budget, or uses a second budget for the same input topic, needs `continues` or `fresh`.
 type judgement struct {
 	*State
 	streams  []*config.Stream
@@ -98,7 +98,7 @@ func (s *State) judge(ctx context.Context, streams []*config.Stream, payments Pa
 			return err
 		}
 	}
-	// Streams that say `fresh` come last, so that one of two budgets that begin together has to say it.
+	// Streams that say `fresh` come last. So if two budgets begin together, one of them has to say it.
 	for _, fresh := range []bool{false, true} {
 		for _, stream := range streams {
 			if stream.Fresh != fresh {
@@ -145,7 +145,7 @@ func (j *judgement) adopt(ctx context.Context) error {
 					j.claims[r] = claim{Budget: budget}
 				}
 			}
-			for _, s := range j.streams { // without charges: it stays admitted
+			for _, s := range j.streams { // without charges it stays admitted
 				r := reader{s.Name, s.Input.Topic}
 				if _, known := j.claims[r]; !known && len(payments) == 0 && s.Input.Topic == topic && s.Budget.Name == budget {
 					j.claims[r] = claim{Budget: budget}
@@ -214,7 +214,7 @@ func (j *judgement) pays(ctx context.Context, s *config.Stream) error {
 	return j.put(keyClaim+r.stream+"/"+r.topic, now)
 }
 
-// leftBehind returns the budgets whose charges to a reader's users would not count in a budget.
+// leftBehind returns the budgets that have charged a reader's users and would not count in the given budget.
 func (j *judgement) leftBehind(r reader, budget string) []string {
 	old := j.payersOf(r.topic)
 	if before, known := j.claims[r]; known {
@@ -285,7 +285,7 @@ func (j *judgement) payingFrom(budget string) *config.Stream {
 	return j.streams[i]
 }
 
-// heardOf says whether a stream ever used a budget.
+// heardOf reports whether a stream ever used a budget.
 func (j *judgement) heardOf(ctx context.Context, budget string) (bool, error) {
 	for c := range maps.Values(j.claims) {
 		if c.Budget == budget {
@@ -299,7 +299,7 @@ func (j *judgement) heardOf(ctx context.Context, budget string) (bool, error) {
 	return len(payments) > 0, err
 }
 
-// refuse says what is wrong with a stream's budget.
+// refuse makes the error about a stream's budget.
 func refuse(s *config.Stream, format string, args ...any) error {
 	return fmt.Errorf("%w: %s: stream %s: %s", ErrRefused, s.Where, s.Name, fmt.Sprintf(format, args...))
 }

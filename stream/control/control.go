@@ -25,17 +25,17 @@ import (
 // Version of the internal topics' format that this code reads and writes.
 const Version = 1
 
-// ErrRefused says that the configuration contradicts what the app has done so far.
+// ErrRefused means that the configuration contradicts the app's history.
 var ErrRefused = errors.New("refused")
 
-// State is what the control topic holds. It is not changed after [Load] or [Read] returns it.
+// State is the content of the control topic. It does not change after [Load] or [Read] returns it.
 type State struct {
 	// HashKey is the key of the user hashes, random per app.
 	HashKey [16]byte
 
-	// Older says that the files belong to an earlier epoch, so the process does not act on them.
+	// Older says that the files belong to an earlier epoch, so the process ignores them.
 	Older bool
-	// Notes tell the operator what in the files has no effect.
+	// Notes tell the operator which parts of the files have no effect.
 	Notes []string
 
 	version int
@@ -109,8 +109,8 @@ func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, er
 	}
 }
 
-// pause lets a writer whose turn was ended by another wait before it takes the next. The times grow and are random, so
-// that slow writers do not end each other's turns for ever.
+// pause makes a writer wait after another one ended its turn. The waits are random and grow, so that slow writers do
+// not end each other's turns for ever.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -13,10 +13,10 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// keyEpoch is how the records of epochs begin; their number follows.
+// keyEpoch begins the keys of the records of epochs. The epoch's number follows.
 const keyEpoch = "epoch/"
 
-// lead is the least time before a new definition begins. Every process knows it by then.
+// lead is the shortest time before a new definition begins. Within it every process learns of the definition.
 const lead = 20 * time.Second
 
 // farthest is the longest time until the next common boundary of a stream's old and new windows.
@@ -45,12 +45,12 @@ type Edition struct {
 	Stream *config.Stream
 	// Number counts a stream's definitions, from 0.
 	Number uint32
-	// Schedule is that of the windows of this definition and of no other.
+	// Schedule has the windows of this definition only.
 	Schedule windows.Schedule
 }
 
-// epoch is what the app has agreed on: every definition of every stream, and its windows. Processes act on the newest
-// epoch and not on their own files.
+// epoch holds everything that the app has agreed on: every definition of every stream, and its windows. Processes act
+// on the newest epoch and not on their own files.
 type epoch struct {
 	Number   int                  `json:"number"`
 	Revision int                  `json:"revision"`
@@ -87,8 +87,8 @@ func (w Wanted) definitions() map[string]config.Definition {
 	return all
 }
 
-// older says that the files are those of an earlier epoch, or of an earlier revision: the process that has them follows
-// the app, as one does during a rolling deployment.
+// older reports whether the files belong to an earlier epoch or revision. A process with such files follows the app,
+// for example during a rolling deployment.
 func (s *State) older(w Wanted) bool {
 	newest := s.newest()
 	if newest == nil || w.Revision == newest.Revision && maps.Equal(w.definitions(), newest.current()) {
@@ -127,7 +127,7 @@ func (s *State) applyEpoch(into func(any) error) error {
 	return nil
 }
 
-// propose makes the epoch in which the streams are as wanted. It is nil if they are already.
+// propose makes an epoch in which the streams are as wanted, or nil if they are already.
 func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 	next := &epoch{Number: 1, Revision: w.Revision, At: now.UTC().Truncate(time.Second), By: &w.By, Streams: map[string][]edition{}}
 	changed := true
@@ -195,15 +195,15 @@ func (s *State) start(stream *config.Stream, now time.Time) int64 {
 	return stream.Window.FirstStart(now)
 }
 
-// ended says whether a stream's windows are over and the new definition adds none.
+// ended reports whether a stream's windows are over and the new definition adds none.
 func ended(editions []edition, stream *config.Stream, now time.Time) (bool, error) {
 	last := editions[len(editions)-1]
 	s, err := last.schedule()
 	return !last.Removed && s.End != 0 && s.End <= now.Add(lead).UnixNano() && stream.Window.End != 0 && stream.Window.End <= s.End, err
 }
 
-// succeed ends the last edition of a stream where a new definition begins: at the first moment, some time ahead, that is a
-// boundary of both. Windows that begin before it are finished by the old definition.
+// succeed ends the last edition of a stream where a new definition begins: at the first boundary of both that is far
+// enough ahead. Windows that begin before it are finished by the old definition.
 func succeed(editions []edition, stream *config.Stream, now time.Time) ([]edition, error) {
 	last := &editions[len(editions)-1]
 	before, err := last.schedule()
@@ -224,7 +224,7 @@ func succeed(editions []edition, stream *config.Stream, now time.Time) ([]editio
 		}
 		begin = windows.NextBoundary(max(begin, before.Start), common)
 		if begin <= before.Start {
-			editions = editions[:len(editions)-1] // it has never begun
+			editions = editions[:len(editions)-1] // it never began
 		} else {
 			last.end(begin, before)
 		}
@@ -270,7 +270,7 @@ func (e *edition) scheduleOf(stream *config.Stream) windows.Schedule {
 	return s
 }
 
-// Editions are those of all streams: by name, and by number.
+// Editions returns those of all streams, by name and number.
 func (s *State) Editions(w Wanted) ([]Edition, error) {
 	e := s.newest()
 	var all []Edition

@@ -11,25 +11,25 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// History is what an app has agreed on: every definition of every stream, and when each holds.
+// History holds every definition of every stream of an app, and when each applies.
 type History struct {
-	// Epoch is the number of the newest epoch; 0: there is none yet.
+	// Epoch is the number of the newest epoch; 0 if there is none yet.
 	Epoch    int `json:"epoch"`
 	Revision int `json:"revision"`
-	// At is when the epoch was agreed on; nil: there is none.
+	// At is when the epoch was agreed on; nil if there is none.
 	At *time.Time `json:"at"`
-	// By is the process that proposed it; nil: not known, since an earlier version did not write it down.
+	// By is the process that proposed it; nil if an earlier version did not record it.
 	By          *Proposer `json:"by"`
 	Definitions []Dated   `json:"definitions"`
 }
 
-// Dated is one definition of a stream and when it holds.
+// Dated is one definition of a stream and when it applies.
 type Dated struct {
 	Stream string `json:"stream"`
 	// Number counts a stream's definitions, from 0.
 	Number uint32 `json:"number"`
-	// From is the start of the first window that follows the definition, Until the end of the last one; nil: there is no
-	// last one.
+	// From is the start of the first window that follows the definition, Until the end of the last one; nil if there is
+	// no last one.
 	From  time.Time  `json:"from"`
 	Until *time.Time `json:"until"`
 	// Removed says that the streams files ended the stream with this definition.
@@ -80,13 +80,13 @@ func (e *edition) dated() (Dated, error) {
 	return d, nil
 }
 
-// Preview is what an app would agree on if a process with other streams files started now.
+// Preview shows what an app would agree on if a process with other streams files started now.
 type Preview struct {
 	// Before and After are the same if nothing would change.
 	Before, After History
 	// Older says that the files are those of an earlier epoch. A process that has them would follow the newer definitions.
 	Older bool
-	// Notes say what in the files would have no effect.
+	// Notes say which parts of the files would have no effect.
 	Notes []string
 }
 
@@ -109,14 +109,14 @@ func Foresee(ctx context.Context, log Records, w Wanted, payments Payments, now 
 	return p, err
 }
 
-// Begins are the definitions that the files would add.
+// Begins returns the definitions that the files would add.
 func (p Preview) Begins() []Dated {
 	return slices.DeleteFunc(slices.Clone(p.After.Definitions), func(d Dated) bool {
 		return slices.ContainsFunc(p.Before.Definitions, d.same)
 	})
 }
 
-// Ends are the definitions that the files would end.
+// Ends returns the definitions that the files would end.
 func (p Preview) Ends() []Dated {
 	return slices.DeleteFunc(slices.Clone(p.After.Definitions), func(after Dated) bool {
 		return !slices.ContainsFunc(p.Before.Definitions, func(before Dated) bool {
@@ -125,14 +125,14 @@ func (p Preview) Ends() []Dated {
 	})
 }
 
-// Replaces are the definitions that would never begin.
+// Replaces returns the definitions that would then never begin.
 func (p Preview) Replaces() []Dated {
 	return slices.DeleteFunc(slices.Clone(p.Before.Definitions), func(d Dated) bool {
 		return slices.ContainsFunc(p.After.Definitions, d.same)
 	})
 }
 
-// same says whether two are the same definition, perhaps with another end.
+// same reports whether two are the same definition, perhaps with another end.
 func (d Dated) same(o Dated) bool {
 	return d.Stream == o.Stream && d.Number == o.Number && d.Fingerprint == o.Fingerprint && d.From.Equal(o.From)
 }

@@ -17,8 +17,7 @@ import (
 // keyInput begins the keys of the records about the partitions of input topics.
 const keyInput = "input/"
 
-// Step says from how many partitions of an input topic windows are made that are due at Due, in Unix nanoseconds, or
-// later.
+// Step says how many partitions of an input topic a window takes if it is due at Due (Unix nanoseconds) or later.
 type Step struct {
 	Partitions int   `json:"partitions"`
 	Due        int64 `json:"due"`
@@ -30,9 +29,9 @@ const Always = math.MinInt64
 // Inputs knows how many partitions of each input topic a window takes. All processes of an app agree on it, because it
 // is in the control topic: the new partitions of a growing topic count from a certain window on, and not before.
 //
-// Whoever writes the mark of a window knows every step that it has proposed itself, and everybody reads the steps when a
-// partition is assigned to him. So of the marks of a window at least one tells the true number, which is the greatest of
-// those that they tell. It is safe for concurrent use.
+// A worker that writes the mark of a window knows every step that it has proposed itself, and reads all steps when a
+// partition is assigned to it. So at least one mark of a window holds the true number, which is the greatest number in
+// them. Inputs is safe for concurrent use.
 type Inputs struct {
 	log   Log
 	turn  chan struct{} // holds one while a proposal is made
@@ -81,7 +80,7 @@ func (i *Inputs) Steps(topic string) []Step {
 	return i.steps[topic]
 }
 
-// Partitions is how many partitions a window takes that is due at a moment; 0 if nothing is known of the topic.
+// Partitions returns how many partitions a window takes that is due at a moment, or 0 for an unknown topic.
 func (i *Inputs) Partitions(topic string, due int64) int {
 	n := 0
 	for _, s := range i.Steps(topic) {
@@ -92,11 +91,11 @@ func (i *Inputs) Partitions(topic string, due int64) int {
 	return n
 }
 
-// Propose makes windows that are due at a moment or later take n partitions, unless somebody else was first. The first
+// Propose makes windows that are due at a moment or later take n partitions, unless another worker was first. The first
 // step of a topic holds for all windows.
 //
-// A turn ends that of whoever had it before. So the workers of a process take theirs one after the other, and processes
-// wait, each for another time, before they take the next: otherwise slow ones could end each other's turns for ever.
+// A turn ends the previous one. So the workers of a process take turns one after another, and each process waits for a
+// random time before its next turn. Otherwise slow processes could end each other's turns for ever.
 func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) error {
 	select {
 	case i.turn <- struct{}{}:

@@ -1,8 +1,8 @@
-// Package episode logs what lasts in few lines: one when it begins, one now and then while it goes on, and one when it
-// is over, which says how long it took.
+// Package episode logs a lasting condition in a few lines: one when it begins, one now and then while it lasts, and one
+// when it is over, which says how long it took.
 //
-// zap's own sampler is not enough. It limits how often a message is written, but it does not know that something is
-// over, counts nothing that a reader sees, and cannot wait to see whether a failure passes by itself.
+// zap's own sampler is not enough. It limits how often a message is written. But it does not notice the end, shows no
+// count, and cannot wait to see whether a failure passes by itself.
 package episode
 
 import (
@@ -21,14 +21,14 @@ type Log struct {
 
 // Rule says when the lines of an episode are written.
 type Rule struct {
-	// After is how long something must go on before its first line. What is over sooner leaves no line.
+	// After is how long a condition must last before its first line. A shorter one leaves no line.
 	After time.Duration
-	// Every is the time from one line to the next while it goes on. 0: only the first line and the last.
+	// Every is the time between lines while it lasts. 0 means only the first line and the last.
 	Every time.Duration
 	// Count lets later lines say how often it was reported since the line before.
 	Count bool
-	// Lapse is the time without news after which an episode ends without a line: whoever reported it is gone.
-	// 0: it ends only when it is over.
+	// Lapse ends an episode without a line when nothing has reported it for this long. 0 means that it ends only when
+	// it is over.
 	Lapse time.Duration
 }
 
@@ -41,8 +41,8 @@ type episode struct {
 // New makes a Log that writes to l.
 func New(l *zap.Logger) *Log { return &Log{log: l, open: map[string]*episode{}} }
 
-// On reports that something, known by its key, happens or goes on. Its lines are warnings: somebody should look. Every
-// line but the first says for how long it has gone on.
+// On reports that the condition with this key holds. Its lines are warnings. Every line after the first says how long
+// it has lasted.
 func (l *Log) On(key string, rule Rule, message string, fields ...zap.Field) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *Log) On(key string, rule Rule, message string, fields ...zap.Field) {
 	l.log.Warn(message, fields...)
 }
 
-// Over reports that it is over. The line says after how long; there is none if there was no first line.
+// Over reports that it is over. Its line says how long it lasted. If there was no first line, there is none now.
 func (l *Log) Over(key, message string, fields ...zap.Field) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,14 +89,14 @@ func (l *Log) Forget(key string) {
 	delete(l.open, key)
 }
 
-// Failing is the rule for what is tried again until it succeeds: most failures pass within seconds, and a
-// new cluster that is busy takes some seconds more for its first transaction.
+// Failing is the rule for failures that are retried. Most pass within seconds; the first transaction on a busy new
+// cluster takes a little longer.
 var Failing = Rule{After: 20 * time.Second, Every: time.Minute, Count: true, Lapse: time.Minute}
 
-// Refused is the rule for what is tried again though somebody has to grant a right first.
+// Refused is the rule for retries that fail until an operator grants a right.
 var Refused = Rule{After: 2 * time.Second, Every: time.Minute, Count: true, Lapse: time.Minute}
 
-// Retrying makes a hook for [github.com/louver/louver/stream/kafka/kafkaconn.Retry]: it hears of each failure, and of nil at
+// Retrying makes a hook for [github.com/louver/louver/stream/kafka/kafkaconn.Retry]: it takes each failure, and nil at
 // the end. problem is also the key of the episode.
 func (l *Log) Retrying(problem, solved string) func(error) {
 	return func(err error) {
@@ -108,7 +108,7 @@ func (l *Log) Retrying(problem, solved string) func(error) {
 	}
 }
 
-// Round rounds a duration to what a person wants to read: whole seconds, or less below one second.
+// Round rounds a duration for people to read: to whole seconds, or to less if it is below one second.
 func Round(d time.Duration) time.Duration {
 	if d < time.Second {
 		return d.Round(time.Millisecond)

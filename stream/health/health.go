@@ -2,13 +2,13 @@
 // watched, and [Monitor.Report] makes the answer of /readyz from both.
 //
 // A process judges only what it owns: the partitions that its consumer groups assigned to it, and the windows that are
-// decided there. One without partitions is ready.
+// decided there. A process without partitions is ready.
 //
 // It is not ready
-//   - until every stage has joined its group, and when joining again takes longer than a rebalance does;
+//   - until every stage has joined its group, and when rejoining takes longer than a rebalance;
 //   - while no broker answers, which is noticed within eight seconds;
-//   - while a window that is due waits for longer than its grace and half a minute. A process that works off a backlog
-//     finishes window after window and is ready: the time begins anew with each one that a stream finishes;
+//   - while a due window waits for longer than its grace plus half a minute. The time starts again with each window
+//     that its stream finishes, so a process that works off a backlog is ready;
 //   - from the moment it is asked to stop.
 package health
 
@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// Patience is how long work may wait before it counts as stuck; a window's grace comes on top.
+	// Patience is how long work may wait before it counts as stuck. For a window, its grace is added.
 	Patience = 30 * time.Second
 	// rejoinPatience is how long a member may take to join again: a rebalance waits for other members for up to the
 	// session timeout of 10 s.
@@ -34,18 +34,18 @@ const (
 
 // Monitor knows how the process is doing. It is safe for concurrent use.
 type Monitor struct {
-	// Episodes writes the lines about what lasts.
+	// Episodes logs lasting conditions.
 	Episodes *episode.Log
 
 	log     *zap.Logger
 	mu      sync.Mutex
-	waiting string // what the stages wait for before they begin; empty: they run
+	waiting string // what the stages wait for before they begin; empty once they run
 	stopped bool
 	stages  map[string]*Stage
 	streams map[string][]windows.Schedule
 	brokers func() []kafkaconn.Broker // nil: not watched
 	lost    *outage                   // nil while a broker answers
-	clock   func() error              // why the clock is not to be relied upon; nil: not watched
+	clock   func() error              // why the clock is not trusted; nil if it is not watched
 }
 
 // New makes the monitor of a process that runs these stages.
@@ -57,7 +57,7 @@ func New(log *zap.Logger, stages ...string) *Monitor {
 	return m
 }
 
-// Stage is the handle by which a stage reports.
+// Stage returns the handle through which a stage reports.
 func (m *Monitor) Stage(name string) *Stage { return m.stages[name] }
 
 // Waiting says what has to happen before the stages can begin, such as "connecting to Kafka".
@@ -67,14 +67,14 @@ func (m *Monitor) Waiting(what string) {
 	m.waiting = what
 }
 
-// Started says that the stages begin, and what the streams' schedules are: those of all definitions, in their order.
+// Started says that the stages begin. streams holds the schedules of all definitions of each stream, in order.
 func (m *Monitor) Started(streams map[string][]windows.Schedule) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waiting, m.streams = "", streams
 }
 
-// Clock has reports ask whether the machine's clock can be relied upon; an error says why not.
+// Clock makes reports ask whether the machine's clock can be trusted. An error says why not.
 func (m *Monitor) Clock(ask func() error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,8 +88,8 @@ func (m *Monitor) Stop() {
 	m.stopped = true
 }
 
-// Retrying makes a hook for what is tried again until it succeeds, as [episode.Log.Retrying] does. While Kafka is lost
-// it is silent: that has a line of its own.
+// Retrying makes a hook for retries, as [episode.Log.Retrying] does. It is silent while Kafka is lost, which has a line
+// of its own.
 func (m *Monitor) Retrying(problem, solved string) func(error) {
 	hook := m.Episodes.Retrying(problem, solved)
 	return func(err error) {
@@ -105,7 +105,7 @@ func (m *Monitor) Retrying(problem, solved string) func(error) {
 	}
 }
 
-// Lost says that no broker answers.
+// Lost reports whether no broker answers.
 func (m *Monitor) Lost() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,13 +126,13 @@ func (p Partition) compare(o Partition) int {
 type Stage struct {
 	monitor *Monitor
 	name    string
-	// The monitor's mutex guards what follows.
+	// The monitor's mutex guards the fields below.
 	member     bool      // it has been in the group
-	joining    time.Time // since when it joins; zero: it is in
+	joining    time.Time // when it began to join; zero once it is in
 	partitions map[Partition]*partition
 }
 
-// partition is what is known of an assigned partition.
+// partition is the state of an assigned partition.
 type partition struct {
 	assigned time.Time
 	opened   bool
@@ -144,10 +144,10 @@ type next struct {
 	window windows.Window
 	of     windows.Schedule
 	due    time.Time
-	since  time.Time // when the one before was finished, or the partition opened
+	since  time.Time // when the previous one was finished, or the partition opened
 }
 
-// Reading is how many partitions of a topic the stage reads; 0 also while Kafka is lost.
+// Reading returns how many partitions of a topic the stage reads. It is 0 while Kafka is lost.
 func (s *Stage) Reading(topic string) int {
 	s.monitor.mu.Lock()
 	defer s.monitor.mu.Unlock()

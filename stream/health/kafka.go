@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// tick is how often the brokers are looked at. A busy process hears of Kafka several times a second, an idle one
-	// with its heartbeats each second, one that still waits for topics each five seconds at most.
+	// tick is how often the brokers are checked. They answer a busy process several times a second, an idle one at each
+	// heartbeat (every second), and one that still waits for topics at least every five seconds.
 	tick = time.Second
 	// silentTicks without a word from any broker mean that Kafka is lost; refusedTicks are enough if a connection could
-	// not be opened meanwhile. Ticks are counted, not seconds: a process that was itself stopped has missed the ticks.
+	// not be opened meanwhile. They count ticks, not seconds, because a process that was itself stopped misses ticks.
 	silentTicks  = 7
 	refusedTicks = 3
 )
 
-// outage is a time in which no broker answers.
+// outage is a period in which no broker answers.
 type outage struct {
 	since  time.Time // when a broker was last heard
 	reason string
@@ -30,8 +30,8 @@ const kafkaLost = "kafka lost"
 
 var lostRule = episode.Rule{Every: time.Minute}
 
-// Watch looks at the brokers, such as [kafkaconn.Contact.Brokers] gives them, until ctx ends, and says when Kafka is lost
-// and when it is back.
+// Watch checks the brokers until ctx ends. It logs when Kafka is lost and when it is back. brokers may be
+// [kafkaconn.Contact.Brokers].
 func (m *Monitor) Watch(ctx context.Context, brokers func() []kafkaconn.Broker) {
 	m.mu.Lock()
 	m.brokers = brokers
@@ -64,7 +64,7 @@ func (m *Monitor) Watch(ctx context.Context, brokers func() []kafkaconn.Broker) 
 	}
 }
 
-// contacts sums the brokers up: when any was last heard, and why one could not be reached.
+// contacts sums up the brokers: when any last answered, and why one could not be reached.
 func contacts(brokers []kafkaconn.Broker) (heard time.Time, failure error) {
 	for _, b := range brokers {
 		if b.Heard.After(heard) {

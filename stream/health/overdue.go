@@ -2,7 +2,7 @@ package health
 
 import "time"
 
-// Overdue is what a stage of this process has not finished of a stream although it is due.
+// Overdue is the work on a stream that is due and that a stage of this process has not finished.
 type Overdue struct {
 	// Windows that are due and not finished.
 	Windows int64
@@ -10,8 +10,8 @@ type Overdue struct {
 	Wait time.Duration
 }
 
-// Overdue tells of every stream what is due and not finished in the stage's partitions. A stream that belongs to
-// another process has nothing overdue here.
+// Overdue returns the overdue work on every stream in the stage's partitions. A stream of another process has none
+// here.
 func (s *Stage) Overdue() map[string]Overdue {
 	s.monitor.mu.Lock()
 	defer s.monitor.mu.Unlock()

@@ -20,7 +20,7 @@ type Report struct {
 	Facts []string
 }
 
-// String is the report as /readyz prints it: the service first, with the reasons if it is not ready, then all facts.
+// String is the text of /readyz: the service first, with the reasons if it is not ready, then all facts.
 func (r Report) String() string {
 	first := "service: ok"
 	if !r.Ready {
@@ -96,7 +96,7 @@ func (m *Monitor) kafka(r *Report, now time.Time) {
 	}
 }
 
-// report adds the stage, and to overdue, by stream, what it says of windows that wait for too long.
+// report adds the stage's facts. It adds to overdue, by stream, a line about windows that wait too long.
 func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[string]string) {
 	if !started {
 		r.fact("%s: not begun", s.name)
@@ -133,7 +133,7 @@ func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[strin
 	}
 }
 
-// overdue says whether a window waits for too long.
+// overdue reports whether a window waits too long.
 func (n next) overdue(now time.Time) (string, bool) {
 	waits := n.due
 	if n.since.After(waits) {

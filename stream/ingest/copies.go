@@ -17,9 +17,9 @@ import (
 const (
 	// copyOverhead is roughly the memory of a queued copy in addition to its key and value.
 	copyOverhead = 256
-	// copyPatience is how long copies may hold up a partition: a leader that moves is back by then.
+	// copyPatience is how long copies may hold up a partition: long enough for a leader to move.
 	copyPatience = 10 * time.Second
-	// copyPause is how long copies to a topic that took none are dropped, until it is tried again.
+	// copyPause is how long copies are dropped after their topic took none.
 	copyPause = 30 * time.Second
 )
 
@@ -35,8 +35,8 @@ func (p *partition) copyOut(topic string, rec *fetch.Record, stream, reason stri
 	p.forwardBytes += copyOverhead + len(rec.Key) + len(rec.Value)
 }
 
-// sendCopies writes the queued copies, each at least once. Those that cannot be written are counted and dropped: neither a
-// bad record nor a topic that is missing stops the stream.
+// sendCopies writes the queued copies, each at least once. Copies that cannot be written are counted and dropped:
+// neither a bad record nor a missing topic may stop the stream.
 func (p *partition) sendCopies(ctx context.Context) error {
 	byTopic := map[string][]txn.Record{}
 	for _, r := range p.forward {
@@ -61,7 +61,7 @@ func (p *partition) sendTo(ctx context.Context, topic string, copies []txn.Recor
 	}
 	trying, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
-	done := 0 // copies that are written, or counted
+	done := 0 // copies written or counted
 	partitions, err := p.Sizes.Of(trying, topic)
 	if err == nil {
 		for i := range copies {
@@ -90,8 +90,8 @@ func (p *partition) drop(topic string, copies int) {
 	p.Metrics.ForwardFailure.WithLabelValues(topic).Add(float64(copies))
 }
 
-// sendOneByOne leaves out the copies that their topic does not take, for example because they are too large with their
-// headers, and counts them. It ends with ctx, and tells how many copies it has dealt with.
+// sendOneByOne drops and counts the copies that their topic refuses, for example because they are too large with their
+// headers. It ends with ctx, and returns how many copies it has handled.
 func (p *partition) sendOneByOne(ctx context.Context, topic string, copies []txn.Record) (done int) {
 	refused, why := 0, error(nil)
 	for ; done < len(copies); done++ {
@@ -110,7 +110,7 @@ func (p *partition) sendOneByOne(ctx context.Context, topic string, copies []txn
 	return done
 }
 
-// write writes copies to a topic. It retries failures that pass.
+// write writes copies to a topic. It retries temporary failures.
 func (p *partition) write(ctx context.Context, topic string, copies []txn.Record) error {
 	return txn.Send(ctx, p.Conn.Client, copies, txn.OnRetry(p.Writing(topic)))
 }

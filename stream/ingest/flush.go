@@ -20,8 +20,8 @@ const messageBytes = 512 << 10
 // queueBytes is how much is collected before it is sent.
 const queueBytes = 4 << 20
 
-// flush writes parts and marks for routes that have reached a cut, that were flushed long ago, or if the bags are too
-// large. Acknowledged records need not be read again.
+// flush writes the parts and marks of routes that have reached a cut or were flushed long ago, or of all routes if the
+// bags are too large. Records in acknowledged parts need not be read again.
 func (p *partition) flush(ctx context.Context) error {
 	position, now := p.position(), time.Now()
 	all := now.After(p.flushAt) || p.crowded()
@@ -74,7 +74,7 @@ func (p *partition) relieve(ctx context.Context, to int64) error {
 	return p.send(ctx)
 }
 
-// crowded says whether the bags of this process are too large and this partition's share is not small.
+// crowded reports whether the bags of this process are too large and this partition's share is not small.
 func (p *partition) crowded() bool {
 	var own int64
 	for _, r := range p.routes {
@@ -84,7 +84,7 @@ func (p *partition) crowded() bool {
 	return all > p.BagBytes && own*int64(partitions) >= all
 }
 
-// mark queues what a route has collected below to, and the mark that ends it. It sends as it goes.
+// mark queues what a route has collected below to, followed by its mark. It sends along the way.
 func (p *partition) mark(ctx context.Context, r *route, to int64) error {
 	origin := windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: p.at.Number}
 	_, _ = rand.Read(origin.Attempt[:]) // never fails
@@ -119,7 +119,7 @@ func (p *partition) sendIfMuch(ctx context.Context) error {
 	return p.send(ctx)
 }
 
-// send writes what is queued, and tries again whatever the broker says, until it succeeds or ctx ends.
+// send writes the queue. It retries after any broker error until it succeeds or ctx ends.
 func (p *partition) send(ctx context.Context) error {
 	if len(p.queue) == 0 {
 		return nil
@@ -133,8 +133,8 @@ func (p *partition) send(ctx context.Context) error {
 	return err
 }
 
-// progress is the offset below which everything is written. A route whose windows are all cut needs no more records, so
-// a restart does not read again for it.
+// progress says below which offset everything is written. A route whose windows are all cut needs no more records, so
+// it does not hold the offset back.
 func (p *partition) progress() progress.Input {
 	position := p.position()
 	next := progress.Input{Offset: position, Base: p.base, TopicID: p.id, Former: p.former, Read: max(position, p.reported), Streams: map[string]progress.Stream{}}
@@ -152,8 +152,7 @@ func (p *partition) progress() progress.Input {
 	return next
 }
 
-// keep writes the progress, and commits it for the group so that other tools see the lag. Only the progress matters
-// here.
+// keep writes the progress. It also commits the offset for the group, but only so that other tools see the lag.
 func (p *partition) keep(ctx context.Context, next progress.Input) error {
 	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()

@@ -1,13 +1,14 @@
 // Package ingest is the first stage: it reads the input topics, gathers events in bags, and writes the bags as parts of
 // windows.
 //
-// A window closes by the clock. At its due time the partition's end is taken as the window's cut: records below it
-// count, records at or above it are late, however far the reader has come.
+// A window closes by the clock. When it is due, the partition's end becomes the window's cut. Records below the cut
+// count, and records at or above it are late, however far the reader has come.
 //
 // Bags do not wait for their windows. They are written as parts every half minute, when a cut is reached, and when they
-// hold more than their share of memory, so that neither a long window nor a backlog takes more. A mark follows the
-// parts; it says which records they hold and which windows are cut. Once parts and mark are acknowledged the progress
-// moves on, and whoever takes over reads on from there. Reading some records twice is harmless: see [windows.Part].
+// take more than their share of memory. So neither a long window nor a backlog needs more memory. A mark follows the
+// parts. It says which records they hold and which windows are cut. Once the broker has acknowledged parts and mark,
+// the progress advances, and the next worker would read on from there. Reading some records twice is harmless: see
+// [windows.Part].
 package ingest
 
 import (
@@ -30,7 +31,7 @@ type Ingest struct {
 	Hasher   *windows.Hasher
 	// Clock says when windows are due.
 	Clock clock.Clock
-	// Place gives the partition of the partials that a budget's windows go to.
+	// Place returns the partition of the partials for a budget's windows.
 	Place func(budget string) int
 	// BagBytes is how much memory the open bags of this process may take before they are written.
 	BagBytes int64
@@ -72,7 +73,7 @@ type held struct {
 	bytes   int64
 }
 
-// heldBytes is the size of all partitions' bags, and the number of partitions with any.
+// heldBytes returns the size of all partitions' bags, and the number of partitions with any.
 func (g *Ingest) heldBytes() (bytes int64, partitions int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,7 +89,7 @@ func (g *Ingest) heldBytes() (bytes int64, partitions int) {
 	return bytes, len(holding)
 }
 
-// hold notes what a partition holds for a stream and sets the gauges, which are sums over partitions.
+// hold records what a partition holds for a stream and sets the gauges, which are sums over partitions.
 func (g *Ingest) hold(stream string, at stage.Partition, h held) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 const (
 	// lead is the time until the first windows with a new number of partitions are due.
 	lead = 2 * time.Second
-	// doubt is how long a topic must appear to have lost partitions before that is believed: a broker's answer may be
-	// old.
+	// doubt is how long a topic must seem to have lost partitions before ingest believes it: a broker's answer may be
+	// stale.
 	doubt = 30 * time.Second
 )
 
@@ -32,7 +32,7 @@ func (p *partition) count(ctx context.Context) error {
 	return p.agree(ctx, n)
 }
 
-// recount checks whether the topic has grown. If it fails, the next attempt will do.
+// recount checks whether the topic has grown. It ignores failures, because it is called again soon.
 func (p *partition) recount(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -74,7 +74,7 @@ func (p *partition) agree(ctx context.Context, n int) error {
 	return nil
 }
 
-// before is the end of a route's last window that is due before a moment.
+// before returns the end of a route's last window that is due before a moment.
 func (r *route) before(due int64) int64 {
 	if due == control.Always {
 		return math.MinInt64
@@ -82,7 +82,8 @@ func (r *route) before(due int64) int64 {
 	return floor(due-int64(r.schedule.Grace)-1, int64(r.schedule.Every))
 }
 
-// spared is the end of the last window that does not take this partition, which came later.
+// spared returns the end of the last window that does not include this partition, because the partition was added
+// later.
 func (p *partition) spared(r *route) int64 {
 	for _, s := range p.Inputs.Steps(p.at.Topic) {
 		if s.Partitions > p.at.Number {
@@ -92,7 +93,7 @@ func (p *partition) spared(r *route) int64 {
 	return math.MinInt64
 }
 
-// cutAt cuts a route's windows up to through, apart by the number of partitions that they take.
+// cutAt cuts a route's windows up to through, with one cut for each number of partitions that windows take.
 func (p *partition) cutAt(r *route, through, offset int64) {
 	steps := p.Inputs.Steps(p.at.Topic)
 	for i, s := range steps[:len(steps)-1] {
@@ -105,8 +106,8 @@ func (p *partition) cutAt(r *route, through, offset int64) {
 	}
 }
 
-// vanished marks all windows of partitions that no longer exist as cut. Nothing more will come from them, and windows
-// that wait for them must be released without. The worker of the first partition does this.
+// vanished marks all windows of partitions that no longer exist as cut. Nothing more will come from them, so the
+// windows must be released without them. The worker of the first partition does this.
 func (p *partition) vanished() {
 	if p.at.Number != 0 {
 		return

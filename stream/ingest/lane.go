@@ -8,8 +8,8 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 )
 
-// lane is the routes of one stream's editions, the newest first. Usually there is one. While a new definition begins
-// there are two, and an event belongs to one of them by its time.
+// lane holds the routes of one stream's editions, the newest first. Usually there is one. While a new definition begins
+// there are two, and an event's time decides to which it belongs.
 type lane []*route
 
 // lanes sorts the routes by stream and leaves out editions that take no more events.
@@ -31,7 +31,7 @@ func lanes(routes []*route) []lane {
 	return all
 }
 
-// add gives a record to every edition and returns the best verdict: an event is late or rejected only if no edition
+// add offers a record to every edition and returns the best verdict: an event is late or rejected only if no edition
 // takes it.
 func (l lane) add(offset, at int64, rec *fetch.Record) verdict {
 	v := l[0].try(offset, at, rec)
@@ -51,7 +51,7 @@ func (r *route) try(offset, at int64, rec *fetch.Record) verdict {
 	return r.add(offset, codec.Record{Key: rec.Key, Value: rec.Value, Time: at, Headers: rec})
 }
 
-// better says whether one verdict is better than another.
+// better reports whether one verdict is better than another.
 func (v verdict) better(o verdict) bool {
 	rank := func(v verdict) int {
 		switch {

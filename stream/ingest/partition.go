@@ -17,7 +17,7 @@ import (
 
 // partition reads one input partition for all streams of its topic: it decodes, cuts, and writes parts and marks.
 //
-// Offsets of routes and marks have the base added; those of the reader have not.
+// Offsets in routes and marks include the base; the reader's offsets do not.
 type partition struct {
 	*Ingest
 	at         stage.Partition
@@ -28,24 +28,24 @@ type partition struct {
 	routes   []*route
 	lanes    []lane // the routes that take events
 	base     int64
-	id       string // the topic's; "": not known
-	former   string // that of the topic which had the name before
+	id       string // the topic's id; "" if unknown
+	former   string // the id of the previous topic of this name
 	reported int64  // records below were already seen before a restart
 	flushAt  time.Time
 	askAt    time.Time // when to ask for the partition count again
-	fewer    time.Time // since when the topic seems to have lost partitions
-	waiting  time.Time // since when a cut waits for an open transaction
-	hanging  int64     // where the transaction begins that was logged as hung; −1: none
+	fewer    time.Time // when the topic first seemed to have lost partitions
+	waiting  time.Time // when a cut began to wait for an open transaction
+	hanging  int64     // where the transaction logged as hung begins; −1 if none
 
 	forward      []txn.Record // bad and late records not copied yet
 	forwardBytes int
-	copyAt       map[string]time.Time // when to try a topic again that took no copies
+	copyAt       map[string]time.Time // when to retry a topic that took no copies
 	queue        []txn.Record         // parts and marks not sent yet
 	bytes        int
-	unseen       int // records added since the bags' size was looked at
+	unseen       int // records added since the last check of the bags' size
 }
 
-// flushEvery is the time between two writes of parts. A restart reads about that much again.
+// flushEvery is the time between two writes of parts. A restart rereads about that much.
 const flushEvery = 30 * time.Second
 
 // askEvery is how often an idle partition asks how many partitions its topic has.
@@ -53,7 +53,7 @@ const askEvery = 5 * time.Second
 
 // run reads until ctx ends. It returns early only with a permanent error.
 func (p *partition) run(ctx context.Context) error {
-	// The last progress is still written after ctx ends, unless the brokers take too long.
+	// Write the last progress even after ctx ends, unless the brokers take too long.
 	kept, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p.kept = stage.NewLatest(kept, p.keep)
 	defer func() {
@@ -91,7 +91,7 @@ func (p *partition) round(ctx context.Context) error {
 	if page.Lost > 0 {
 		p.lose(page.Lost, errors.New("the topic deleted them before they were read"))
 	}
-	// A cut is taken after the fetch and before its records are sorted in: everything fetched so far lies below it.
+	// Take the cut between the fetch and adding its records: everything fetched so far lies below the cut.
 	if err := p.cut(ctx); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (p *partition) round(ctx context.Context) error {
 	return nil
 }
 
-// skip continues behind a batch that can't be read, if err is about one. Only its records are lost.
+// skip moves past a batch that can't be read, if err is about one. Only its records are lost.
 func (p *partition) skip(err error) bool {
 	n, ok := p.reader.Skip(err)
 	if ok {
@@ -126,8 +126,8 @@ func (p *partition) skip(err error) bool {
 	return ok
 }
 
-// open finds where to begin: where the last worker has flushed or, for a stream without progress, where its first
-// window can begin.
+// open finds where to begin: where the last worker flushed or, for a stream without progress, where the events of its
+// first window may begin.
 func (p *partition) open(ctx context.Context) error {
 	if err := p.count(ctx); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (p *partition) open(ctx context.Context) error {
 			r.resume(sp)
 			continue
 		}
-		// An event of the first window has a record timestamp of at least its start less max_future.
+		// The records of the first window have timestamps of at least its start minus max_future.
 		first, err := p.Fetch.OffsetAt(ctx, p.at.Topic, p.at.Number, (r.schedule.Start-int64(s.Input.MaxFuture))/int64(time.Millisecond))
 		if err != nil {
 			return err
@@ -173,7 +173,7 @@ func (p *partition) open(ctx context.Context) error {
 	now := time.Now()
 	p.flushAt, p.askAt = now.Add(flushEvery), now.Add(askEvery)
 	for _, r := range p.routes {
-		if err := p.mark(ctx, r, r.from); err != nil { // says what is cut already
+		if err := p.mark(ctx, r, r.from); err != nil { // repeats what is cut already
 			return err
 		}
 	}
@@ -202,10 +202,10 @@ func (p *partition) close() {
 	p.Monitor.Episodes.Forget(p.hungKey())
 }
 
-// position is the reader's, with the base.
+// position is the reader's position plus the base.
 func (p *partition) position() int64 { return p.reader.Position() + p.base }
 
-// lose notes records just below the position that could not be read.
+// lose records that records just below the position could not be read.
 func (p *partition) lose(n int64, why error) {
 	p.missing(n)
 	p.Log.Error("records are lost: windows that they may belong to will be marked incomplete",
@@ -220,8 +220,8 @@ func (p *partition) missing(n int64) {
 	}
 }
 
-// truncate goes on at the end of a log that lost records it had served, as after an unclean leader election.
-// What the bags hold of them stays counted. Offsets go on growing, by the base.
+// truncate continues at the end of a log that has lost records which it had served, as after an unclean leader
+// election. Records in the bags stay counted. The base grows, so offsets still increase.
 func (p *partition) truncate(end int64) {
 	p.base += p.reader.Position() - end + atLeast
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, end)
@@ -232,8 +232,8 @@ func (p *partition) truncate(end int64) {
 // brokerAhead is how far ahead of its own time a broker allows a record's timestamp by default.
 const brokerAhead = time.Hour
 
-// cut takes the partition's end as the cut of every window that has become due. While the clock is not to be relied upon
-// none becomes due, and no event is too far ahead.
+// cut takes the partition's end as the cut of every window that has become due. While the clock is not trusted, no
+// window becomes due and no event counts as too far ahead.
 func (p *partition) cut(ctx context.Context) error {
 	now, err := p.Clock.Now()
 	for _, r := range p.routes {
@@ -265,8 +265,8 @@ func (p *partition) cut(ctx context.Context) error {
 	return nil
 }
 
-// add sorts one record into the bags of every stream of the topic. A stream's cut that the record has reached ends what
-// counts before it. What one page may unpack to has no limit: the bags and the copies are written in between.
+// add puts one record into the bags of every stream of the topic. If the record has reached a stream's cut, it writes
+// the bags first. A page can unpack to any size, so bags and copies are also written in the middle of it.
 func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 	offset := rec.Offset + p.base
 	if p.unseen++; p.unseen == relieveEvery {

@@ -23,8 +23,8 @@ type identity struct {
 	asked time.Time
 }
 
-// of gives the id of a topic as it was some time ago at most; "" if the broker tells none. It tries until it succeeds or
-// ctx ends.
+// of returns the id of a topic, at most this old, or "" if the broker has none. It retries until it succeeds or ctx
+// ends.
 func (i *identities) of(ctx context.Context, p *partition, age time.Duration) (string, error) {
 	i.mu.Lock()
 	known, ok := i.known[p.at.Topic]
@@ -48,15 +48,15 @@ func (i *identities) of(ctx context.Context, p *partition, age time.Duration) (s
 	return id, nil
 }
 
-// renewed looks whether the topic has been deleted and made anew, and then goes on at its start: whether the new one is
-// longer than the old one was or shorter, none of its records has been read. What was read of it since then, at offsets of
-// the old one, is read again, which changes nothing. Offsets go on growing, by the base.
+// renewed checks whether the topic was deleted and recreated. If so, it continues at the start of the new topic,
+// because none of its records counts as read, whatever its length. Records that were read from it at offsets of the old
+// topic are read again, which is harmless. The base grows, so offsets still increase.
 func (p *partition) renewed(ctx context.Context, age time.Duration) (bool, error) {
 	id, err := p.topics.of(ctx, p, age)
 	if err != nil || id == "" || id == p.id || id == p.former {
 		return false, err
 	}
-	if p.id == "" { // an earlier version has not written it down
+	if p.id == "" { // an earlier version did not record it
 		p.id = id
 		return false, nil
 	}
@@ -75,11 +75,10 @@ func (p *partition) renewed(ctx context.Context, age time.Duration) (bool, error
 	return true, nil
 }
 
-// atLeast is how many records are taken to be lost where nobody knows how many were. They take offsets, so that cuts lie
-// behind them.
+// atLeast is how many records count as lost if the number is unknown. They take up offsets, so cuts come after them.
 const atLeast = 1
 
-// capCuts ends cuts where the records of a log end that has become shorter: nothing of it comes any more.
+// capCuts moves cuts back to the end of a log that has become shorter, because its records beyond will never come.
 func (p *partition) capCuts() {
 	for _, r := range p.routes {
 		for i := range r.cuts {

@@ -71,7 +71,7 @@ func (p *partition) hung(ctx context.Context) {
 	}
 	who, err := p.Fetch.ProducerAt(ctx, p.at.Topic, p.at.Number, begins)
 	if err != nil {
-		return // it has just ended, or the next look will tell
+		return // it has just ended, or the next check will tell
 	}
 	p.hanging = begins
 	p.Monitor.Episodes.On(p.hungKey(), episode.Rule{}, fmt.Sprintf("windows are waiting for an open transaction on %s/%d", p.at.Topic, p.at.Number),

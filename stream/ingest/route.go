@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// route is one stream's share of one input partition: its decoder, the bags of what is not written yet, and its cuts.
-// It is used by the partition's own goroutine alone and knows nothing of Kafka except offsets.
+// route is one stream's share of one input partition: its decoder, its unwritten bags and its cuts. Only the
+// partition's goroutine uses it. It knows nothing of Kafka except offsets.
 type route struct {
 	stream   *config.Stream
 	edition  uint32
@@ -23,38 +23,38 @@ type route struct {
 	event    codec.Event
 
 	bags map[int64]*slot // by the start of their slice
-	last *slot           // the slot of the event before: most events need no look-up
+	last *slot           // the slot of the previous event: most events need no look-up
 
 	horizon int64     // later events are rejected, because some brokers accept any timestamp and no window should wait for 2099
-	from    int64     // records below are in parts, or need not be
+	from    int64     // records below this offset are in parts, or need not be
 	through int64     // every window with End ≤ through is cut, and everything below its cut is in parts
 	cuts    []cut     // taken and not reached yet, in order
-	lost    int64     // records at or above from that were gone before they could be read
+	lost    int64     // records at or above from that were deleted before they were read
 	marked  time.Time // when the last mark was made, by this worker or the one before; zero: never
 
 	counts  counts
 	traffic *traffic
-	fresh   tally // of the page, for traffic
+	fresh   tally // of this page, for traffic
 }
 
-// sayAgain is how often an idle route repeats what is cut, in case the log has lost it.
+// sayAgain is how often an idle route repeats its mark, in case the log has lost it.
 const sayAgain = 10 * time.Minute
 
-// slot is the bag of one slice. Slices are as long as the step from one window to the next, so that every window is made
-// of whole ones.
+// slot is the bag of one slice. Slices are as long as the step from one window to the next, so every window consists of
+// whole slices.
 type slot struct {
 	slice windows.Window
 	bag   *windows.Bag
 }
 
-// cut says that of all windows with End ≤ through (and beyond the cut before) the records below offset count.
+// cut says that records below offset count in the windows with End ≤ through that no earlier cut covers.
 type cut struct {
 	through    int64
 	offset     int64
-	partitions int // of the input, that these windows take
+	partitions int // how many partitions of the input these windows take
 }
 
-// counts are what has happened since the metrics were last brought up to date.
+// counts holds what has happened since the metrics were last updated.
 type counts struct {
 	events, late, superseded, clamped int
 	rejected                          [codec.NumReasons]int
@@ -79,7 +79,7 @@ func newRoute(e control.Edition, h *windows.Hasher) (*route, error) {
 		horizon: math.MaxInt64, through: e.Schedule.First().End - int64(e.Schedule.Every)}, nil
 }
 
-// finished says that every window of the edition is cut.
+// finished reports whether every window of the edition is cut.
 func (r *route) finished() bool { return r.schedule.End != 0 && r.through >= r.schedule.End }
 
 // resume continues where an earlier worker stopped.
@@ -118,7 +118,7 @@ func (r *route) add(offset int64, rec codec.Record) verdict {
 	return v
 }
 
-// slot is where an event of that time goes; nil if all its windows are cut, or it has none.
+// slot returns the slot for an event of that time, or nil if the event has no window that is not cut yet.
 func (r *route) slot(t int64) *slot {
 	start := floor(t, int64(r.schedule.Every))
 	if s := r.bags[start]; s != nil {
@@ -138,8 +138,8 @@ func (r *route) slot(t int64) *slot {
 	return s
 }
 
-// bagSpec of a slice. Which of a user's groups count is chosen for each window when its parts merge; a slice of several
-// windows keeps them all.
+// bagSpec makes the spec for a slice's bag. The merge of a window's parts chooses which of a user's groups count, so a
+// slice of several windows keeps all groups.
 func (r *route) bagSpec(slice windows.Window) windows.BagSpec {
 	spec := windows.BagSpec{Groups: r.stream.Groups, MaxGroups: r.stream.MaxGroups, Policy: r.stream.Contribution, Window: slice, Hasher: r.hasher}
 	if r.schedule.Every < r.schedule.Size {
@@ -148,7 +148,7 @@ func (r *route) bagSpec(slice windows.Window) windows.BagSpec {
 	return spec
 }
 
-// due gives the end of the last window that is due at now and not cut yet; ok is false if there is none.
+// due returns the end of the last window that is due at now and not cut yet. ok is false if there is none.
 func (r *route) due(now int64) (through int64, ok bool) {
 	through = floor(now-int64(r.schedule.Grace), int64(r.schedule.Every))
 	if r.schedule.End != 0 {
@@ -157,7 +157,7 @@ func (r *route) due(now int64) (through int64, ok bool) {
 	return through, through > r.cutThrough()
 }
 
-// cutThrough is the end of the last window that has a cut.
+// cutThrough returns the end of the last window that has a cut.
 func (r *route) cutThrough() int64 {
 	if n := len(r.cuts); n > 0 {
 		return r.cuts[n-1].through
@@ -170,11 +170,11 @@ func (r *route) cutAt(through, offset int64, partitions int) {
 	r.cuts = append(r.cuts, cut{through, offset, partitions})
 }
 
-// reached says that everything below the next cut has been read when the position is there.
+// reached reports whether everything below the next cut has been read at this position.
 func (r *route) reached(position int64) bool { return len(r.cuts) > 0 && position >= r.cuts[0].offset }
 
-// flush empties the bags into parts, in the order of their slices, and gives each of them to write. It returns the mark
-// that ends them. They hold the records below to. If to is the next cut, the mark cuts its windows.
+// flush empties the bags into parts, in the order of their slices, and passes each part to write. The parts hold the
+// records below to. flush returns the mark that follows them. If to is the next cut, the mark cuts its windows.
 func (r *route) flush(to int64, origin windows.Origin, partitions int, write func(windows.Part) error) (mark windows.Mark, err error) {
 	origin.From, origin.To = r.from, max(r.from, to)
 	mark = windows.Mark{Origin: origin, Partitions: partitions, Lost: r.lost, After: r.through, Through: r.through}
@@ -191,7 +191,7 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int, write fun
 	slices.Sort(mark.Slices)
 	for _, start := range mark.Slices {
 		part := windows.Part{Origin: origin, Slice: r.bags[start].slice, Payload: r.bags[start].bag.Seal()}
-		delete(r.bags, start) // as soon as may be: a backlog's bags are large
+		delete(r.bags, start) // as early as possible: a backlog's bags are large
 		if err := write(part); err != nil {
 			return mark, err
 		}
@@ -200,12 +200,12 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int, write fun
 	return mark, nil
 }
 
-// quiet says whether a mark would tell nothing new.
+// quiet reports whether a mark would say nothing new.
 func (r *route) quiet(position int64, now time.Time) bool {
 	return (position <= r.from || r.finished()) && r.lost == 0 && now.Sub(r.marked) < sayAgain
 }
 
-// lose notes records that were gone before they were read.
+// lose counts records that were deleted before they were read.
 func (r *route) lose(n int64) { r.lost += n }
 
 func (r *route) bytes() (total int64) {

@@ -20,19 +20,19 @@ const (
 	// lookEvery is how often the last minute is checked. The minute consists of slots of that length.
 	lookEvery = 10 * time.Second
 	slots     = int(time.Minute / lookEvery)
-	// manyRejected and manyLate are shares of the events, manyClamped of those that count.
+	// manyRejected and manyLate are shares of all events, manyClamped a share of those that count.
 	manyRejected, manyLate, manyClamped = 0.1, 0.1, 0.5
-	// calm is how many checks in a row must find nothing before it is over: five minutes.
+	// calm is how many checks in a row must find nothing before a warning is over: five minutes.
 	calm = 5 * slots
-	// firstQuiet is how long a new process may go without events, laterQuiet how long one that has read some. A
-	// window's length counts instead if it is longer.
+	// firstQuiet is how long a new process may go without events, and laterQuiet how long one that has read some may.
+	// If a window is longer, its length counts instead.
 	firstQuiet, laterQuiet = time.Minute, 10 * time.Minute
 )
 
 var badShare = episode.Rule{Every: time.Hour}
 
-// tally counts what became of events. Those that a restart reads again are not in it, nor are those that were in the
-// topic before the stream's start.
+// tally counts what became of events. It leaves out events that a restart reads again, and those from before the
+// stream's start.
 type tally struct {
 	events, late, clamped int
 	rejected, missing     [codec.NumReasons]int
@@ -78,7 +78,7 @@ type traffic struct {
 	slots [slots]tally
 	now   int // the slot that is being filled
 	ever  bool
-	calm  map[string]int // looks in a row without it, by what was warned of
+	calm  map[string]int // checks in a row that found nothing, by warning
 }
 
 func newTraffic(s *config.Stream, episodes *episode.Log) *traffic {
@@ -98,7 +98,7 @@ func (t *traffic) add(o tally) {
 	t.slots[t.now].add(o)
 }
 
-// watch looks at the streams until ctx ends. reading says how many partitions of a topic are read here; 0 also while
+// watch checks the streams until ctx ends. reading returns how many partitions of a topic are read here, or 0 while
 // Kafka is lost.
 func watch(ctx context.Context, all []*traffic, reading func(topic string) int) {
 	ticker := time.NewTicker(lookEvery)
@@ -177,7 +177,7 @@ func (t *traffic) quiet(partitions int, empty bool) {
 	}
 }
 
-// reasons names the reasons for rejecting, with the configured name of the field that is at fault; never a value.
+// reasons names the reasons for rejecting, with the configured name of the field at fault, and never a value.
 func (t *traffic) reasons(m tally) string {
 	in := t.stream.Input
 	fields := map[codec.Reason]string{codec.BadValue: in.Value, codec.BadUser: in.User, codec.BadTime: in.Time, codec.BadGroup: in.Group}

@@ -35,7 +35,7 @@ type Operator struct {
 	ConfigInfo     *prometheus.GaugeVec   // stream, fingerprint, epoch
 }
 
-// Stream is what New must know of a stream, so that all its label values exist at 0 from the start.
+// Stream tells New the label values of a stream, so that all its series exist at 0 from the start.
 type Stream struct {
 	Name, Topic string
 	Statistics  []string

@@ -25,7 +25,7 @@ type Reader struct {
 	Begins func(topic string, partition int, from, end int64)
 }
 
-// Message is a record as it stands in a topic. Key and Value are valid until the function that gets it returns.
+// Message is a record of a topic. Key and Value are valid until the function that gets it returns.
 type Message struct {
 	Topic      string
 	Partition  int
@@ -33,9 +33,9 @@ type Message struct {
 	Key, Value []byte
 }
 
-// Follow calls f for every record from the given time on, and goes on as they come until ctx ends or f fails. Records
-// of one series come in their order; f is never called concurrently. A zero time begins with what comes next. Topics that
-// do not exist yet are waited for. A topic that was deleted and made anew gives a *[fetch.TruncatedError].
+// Follow calls f for every record from the given time on, including new ones, until ctx ends or f fails. Records of one
+// series come in order, and f is never called concurrently. With a zero time Follow begins with the next record. It
+// waits for topics that do not exist yet. If a topic was deleted and recreated, it returns a *[fetch.TruncatedError].
 func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f func(Message, Record) error) error {
 	var one sync.Mutex
 	return r.partitions(ctx, names, func(ctx context.Context, topic string, partition int, fresh bool) error {
@@ -52,7 +52,7 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 			err = page.Each(func(m *fetch.Record) error {
 				record, ok, err := Decode(m.Value)
 				if err != nil || !ok {
-					return nil // somebody else's record: the topic is the user's
+					return nil // a foreign record: the topic belongs to the user
 				}
 				one.Lock()
 				defer one.Unlock()
@@ -65,7 +65,7 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 	})
 }
 
-// begin is the offset to begin at: all of a fresh topic comes next.
+// begin returns the offset to begin at. A fresh topic is read from its start.
 func (r *Reader) begin(ctx context.Context, topic string, partition int, from time.Time, fresh bool) (int64, error) {
 	ends, err := r.Fetch.Ends(ctx, topic, []int{partition})
 	begin := ends[partition]
@@ -82,7 +82,7 @@ func (r *Reader) begin(ctx context.Context, topic string, partition int, from ti
 	return begin, err
 }
 
-// All calls f for every record that the named topics hold now, those of a partition in their order. f is never called
+// All calls f for every record that the named topics hold now, in order within each partition. f is never called
 // concurrently.
 func (r *Reader) All(ctx context.Context, names []string, f func(Message) error) error {
 	var one sync.Mutex
@@ -100,8 +100,8 @@ func (r *Reader) All(ctx context.Context, names []string, f func(Message) error)
 	})
 }
 
-// partitions runs work on every partition of the topics at once. A topic that is not there is waited for, while work
-// goes on with the others; fresh says that it was.
+// partitions runs work on every partition of the topics concurrently. It waits for missing topics while it works on the
+// others; fresh says that the topic was missing.
 func (r *Reader) partitions(ctx context.Context, names []string, work func(ctx context.Context, topic string, partition int, fresh bool) error) error {
 	run, ctx := errgroup.WithContext(ctx)
 	for _, name := range names {
@@ -116,7 +116,7 @@ func (r *Reader) partitions(ctx context.Context, names []string, work func(ctx c
 	return run.Wait()
 }
 
-// find waits for a topic and counts its partitions. fresh: it was not there.
+// find waits for a topic and counts its partitions. fresh says that the topic was missing at first.
 func (r *Reader) find(ctx context.Context, name string) (partitions int, fresh bool, err error) {
 	notify := func(error) {}
 	if r.Retrying != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// Gauges shows the newest published figures as Prometheus metrics. They are public: all of it has been released.
-// It is a prometheus.Collector and safe for concurrent use.
+// Gauges shows the newest published figures as Prometheus metrics. All of it has been released, so they are public. It
+// is a prometheus.Collector and safe for concurrent use.
 type Gauges struct {
 	mu     sync.Mutex
 	newest map[string]Record // by series
@@ -21,7 +21,7 @@ type Gauges struct {
 // NewGauges returns gauges without figures.
 func NewGauges() *Gauges { return &Gauges{newest: map[string]Record{}, now: time.Now} }
 
-// Update takes a record in; one of an older window than the newest of its series changes nothing.
+// Update adds a record. A record older than the newest of its series changes nothing.
 func (g *Gauges) Update(r Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -30,15 +30,15 @@ func (g *Gauges) Update(r Record) {
 	}
 }
 
-// Expect names the series that will be published, by one record each, without value and window. Those that nothing is
-// known of show from now on that nothing is withheld and nothing spent.
+// Expect names the series that will be published, by one record each, without value and window. A series without
+// figures then shows that nothing is withheld and nothing is spent.
 func (g *Gauges) Expect(series []Record) {
 	for _, r := range series {
 		g.Update(r)
 	}
 }
 
-// staleWindows is after how many windows a value is no longer shown.
+// staleWindows is the number of windows after which a value is no longer shown.
 const staleWindows = 3
 
 var (
@@ -80,7 +80,7 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 			}
 			budgets[r.Budget] = r
 		}
-		// Groups of one window may be drawn by different mechanisms. The first of the newest ones is shown.
+		// Groups of one window may have different mechanisms. Show the first of the newest.
 		k := [2]string{r.Stream, r.Release}
 		if old, ok := infos[k]; !ok || r.WindowEnd.After(old.WindowEnd) || r.WindowEnd.Equal(old.WindowEnd) && r.Group < old.Group {
 			infos[k] = r

@@ -1,5 +1,5 @@
-// Package outputs reads what has been published: the output topics and nothing else. It serves louver watch, the public
-// metrics and the audit, none of which needs a right on a personal topic.
+// Package outputs reads the output topics and nothing else. It serves louver watch, the public metrics and the audit.
+// None of these needs a right on a personal topic.
 package outputs
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// Record is a published figure, as its JSON says.
+// Record is a published figure.
 type Record = ledger.Figure
 
-// Decode reads a published record. Foreign records of the same topic give ok = false.
+// Decode reads a published record. ok is false for a foreign record in the same topic.
 func Decode(value []byte) (r Record, ok bool, err error) {
 	if err := json.Unmarshal(value, &r); err != nil {
 		return Record{}, false, fmt.Errorf("output record: %w", err)
@@ -22,7 +22,7 @@ func Decode(value []byte) (r Record, ok bool, err error) {
 	return r, r.Schema == ledger.Schema, nil
 }
 
-// bounded is the value and its 95 % error, if it has one.
+// bounded returns the value and its 95 % error, if it has one.
 func bounded(r Record) (value, error95 float64, ok bool) {
 	if r.Value == nil || r.Error95 == nil {
 		return 0, 0, false
@@ -32,7 +32,7 @@ func bounded(r Record) (value, error95 float64, ok bool) {
 	return value, error95, err == nil && err2 == nil
 }
 
-// least is the lowest possible value of the statistic.
+// least returns the lowest possible value of the statistic.
 func least(r Record) float64 {
 	if mechanisms.Statistic(r.Statistic).Family() == mechanisms.OfUsers {
 		return 0

@@ -10,14 +10,14 @@ import (
 // Input is how far one partition of an input topic has been read. Everything below Offset is in parts.
 type Input struct {
 	Offset int64 `json:"offset"`
-	// Base is added to the broker's offsets so that they only grow: a topic that was recreated, or lost its end, begins
-	// again at low offsets.
+	// Base is added to the broker's offsets so that they always increase. A topic that was recreated, or that lost its
+	// end, goes back to lower offsets.
 	Base int64 `json:"base,omitempty"`
-	// TopicID is the topic's id, "" if it is not known, and Former the one that it had before: a broker that does not know
-	// yet that the topic was made anew may still tell that.
+	// TopicID is the topic's id, or "" if unknown. Former is the id of the previous topic of this name: a broker that
+	// is not up to date may still report it.
 	TopicID string `json:"topic_id,omitempty"`
 	Former  string `json:"former_topic_id,omitempty"`
-	// Read is the offset below which records have been seen, so that bad or late ones are not reported again.
+	// Read is the offset below which all records have been seen. Bad or late ones below it are not reported again.
 	Read int64 `json:"read"`
 	// Streams are the shares of the streams' definitions, by [StreamKey].
 	Streams map[string]Stream `json:"streams"`
@@ -40,7 +40,7 @@ func InputKey(topic string, partition int) string {
 	return fmt.Sprintf("%s%s/%d", keyInput, topic, partition)
 }
 
-// ParseInputKey tells of which partition a key is; ok is false if it is no [InputKey].
+// ParseInputKey returns the partition of a key. ok is false if it is not an [InputKey].
 func ParseInputKey(key string) (topic string, partition int, ok bool) {
 	rest, ok := strings.CutPrefix(key, keyInput)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package progress keeps how far each worker has come, in a compacted topic of the app. Offsets that a consumer group
-// commits are forgotten once the group has been empty for a week; what stands here is not.
+// Package progress keeps how far each worker has come, in a compacted topic of the app. Kafka forgets the offsets of a
+// consumer group that has been empty for a week. This topic keeps them.
 package progress
 
 import (
@@ -20,11 +20,11 @@ type Log struct {
 	Client *kafka.Client
 	Fetch  *fetch.Client
 	Topic  string
-	// OnRetry hears of each failure to write that is tried again.
+	// OnRetry is called for each failed write that is retried.
 	OnRetry func(error)
 }
 
-// PublishKey is the key of how far a partition of the ledger is published.
+// PublishKey is the key that says how far a partition of the ledger is published.
 func PublishKey(partition int) string { return fmt.Sprintf("publish/%d", partition) }
 
 // Read decodes the last committed value of a key into v, a pointer; found is false if there is none.
@@ -55,7 +55,7 @@ func (l *Log) Record(key string, v any) (txn.Record, error) {
 	return txn.Record{Topic: l.Topic, Partition: topics.Place(key, topics.Partitions), Key: []byte(key), Value: value, Time: time.Now().UnixMilli()}, err
 }
 
-// Put writes the new value of a key by itself. It tries until it succeeds or ctx ends.
+// Put writes the new value of a key outside any transaction. It retries until it succeeds or ctx ends.
 func (l *Log) Put(ctx context.Context, key string, v any) error {
 	r, err := l.Record(key, v)
 	if err == nil {
@@ -67,11 +67,11 @@ func (l *Log) Put(ctx context.Context, key string, v any) error {
 	return nil
 }
 
-// clockKey is that of the record by which processes learn the brokers' time. Only its timestamp matters.
+// clockKey is the key of the record from which processes learn the brokers' time. Only its timestamp matters.
 const clockKey = "clock"
 
-// Time writes a record and returns when its broker appended it, by the broker's clock; zero if the topic was not made
-// with LogAppendTime. It tries until it succeeds or ctx ends.
+// Time writes a record and returns when its broker appended it, by the broker's clock, or zero if the topic does not
+// use LogAppendTime. It retries until it succeeds or ctx ends.
 func (l *Log) Time(ctx context.Context) (time.Time, error) {
 	r, err := l.Record(clockKey, struct{}{})
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
-// CheckpointKey is the key of the checkpoint of a partition of the ledger. The topic keeps the last one and forgets those
-// before.
+// CheckpointKey is the key of the checkpoint of a partition of the ledger. The topic keeps only the last one.
 func CheckpointKey(partition int) string { return fmt.Sprintf("ledger/%d", partition) }
 
-// pieceBytes is how much of a long text goes into one record: brokers take batches of 1 MiB unless they are told otherwise.
+// pieceBytes is how much of a long text goes into one record. By default brokers accept batches of 1 MiB.
 const pieceBytes = 512 << 10
 
-// headerPiece tells which piece of which text a record holds: the text's hash, the piece's number and how many there are.
+// headerPiece says which piece of which text a record holds: the text's hash, the piece's number and the number of
+// pieces.
 const headerPiece = "piece"
 
-// Text is a long text as it was read.
+// Text is a long text that was read.
 type Text struct {
 	Text []byte
 	// Pieces is how many records hold it.
@@ -35,8 +35,7 @@ type Text struct {
 	Offset    int64
 }
 
-// ReadText reads the last committed text of a key; found is false if there is none. A text of which not all pieces are there
-// is none.
+// ReadText reads the last committed text of a key; found is false if there is none, or if a piece of it is missing.
 func (l *Log) ReadText(ctx context.Context, key string) (t Text, found bool, err error) {
 	var pieces []string
 	var of string // the hash of the text that pieces belong to
@@ -45,7 +44,7 @@ func (l *Log) ReadText(ctx context.Context, key string) (t Text, found bool, err
 		if string(r.Key) != key && !strings.HasPrefix(string(r.Key), key+"/") {
 			return nil
 		}
-		if r.Value == nil && string(r.Key) == key { // somebody deleted the text
+		if r.Value == nil && string(r.Key) == key { // the text was deleted
 			t.Text, t.Pieces, found = nil, 0, false
 			return nil
 		}
@@ -53,7 +52,7 @@ func (l *Log) ReadText(ctx context.Context, key string) (t Text, found bool, err
 		var sum string
 		var number, count int
 		if _, err := fmt.Sscanf(string(name), "%s %d %d", &sum, &number, &count); err != nil {
-			return nil // a former piece, which is deleted
+			return nil // a piece of an earlier text, now deleted
 		}
 		if number == 0 {
 			pieces, of = nil, sum
@@ -76,8 +75,8 @@ func (l *Log) ReadText(ctx context.Context, key string) (t Text, found bool, err
 	return t, found, nil
 }
 
-// TextRecords are the new text of a key, for a transaction, and in how many pieces it is. Of the pieces before, those that
-// are too many are deleted.
+// TextRecords encodes the new text of a key, for a transaction, and returns its number of pieces. Surplus pieces of the
+// text before are deleted.
 func (l *Log) TextRecords(key string, text []byte, before int) (records []txn.Record, count int) {
 	count = (len(text) + pieceBytes - 1) / pieceBytes
 	now, partition, sum := time.Now().UnixMilli(), topics.Place(key, topics.Partitions), hash(text)

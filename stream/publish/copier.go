@@ -15,7 +15,7 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// together is how many ledger entries are written at once at most.
+// together is how many ledger entries one write may hold.
 const together = 64
 
 // copier copies one partition of the ledger to a sink.
@@ -27,7 +27,7 @@ type copier struct {
 	retries  map[string]*retry // of the outputs that are behind
 }
 
-// retry is when an output that was blocked is tried again.
+// retry says when to retry a blocked output.
 type retry struct {
 	wait *backoff.ExponentialBackOff
 	at   time.Time
@@ -42,7 +42,7 @@ type read struct {
 	offset int64
 }
 
-// run copies until ctx ends or the sink fails: what is written then is known to the next one that begins.
+// run copies until ctx ends or the sink fails. The next copier learns from the sink what is written.
 func (c *copier) run(ctx context.Context) error {
 	var err error
 	if c.progress, err = c.sink.Begin(ctx); err != nil {
@@ -76,7 +76,7 @@ func (c *copier) run(ctx context.Context) error {
 	return nil
 }
 
-// poll reads once and gives every entry to f.
+// poll reads once and passes every entry to f.
 func (c *copier) poll(ctx context.Context, reader *fetch.Reader, f func(read) error) error {
 	page, err := reader.Poll(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *copier) poll(ctx context.Context, reader *fetch.Reader, f func(read) er
 	}))
 }
 
-// unreadable makes a privacy stop of a ledger that is damaged or has lost its end.
+// unreadable turns the error about a damaged or shortened ledger into a privacy stop.
 func unreadable(err error) error {
 	var damaged *fetch.BatchError
 	var truncated *fetch.TruncatedError
@@ -134,7 +134,7 @@ func (c *copier) write(ctx context.Context, pending []read, next int64) error {
 	}
 }
 
-// put hands entries and progress to the sink.
+// put passes entries and progress to the sink.
 func (c *copier) put(ctx context.Context, entries []ledger.Entry) error {
 	err := c.sink.Write(ctx, entries, Progress{c.progress.Offset, maps.Clone(c.progress.Behind)})
 	var blocked *BlockedError

@@ -1,5 +1,5 @@
-// Package publish is the third stage: it copies the ledger to where it is published, one record for each value,
-// together with its progress. It draws nothing, decides nothing and holds nothing personal.
+// Package publish is the third stage: it copies the values of the ledger to the outputs, one record for each, together
+// with its progress. It draws nothing, decides nothing and holds nothing personal.
 //
 // Where the records go is a [Sink]. An output that cannot be written to holds up no other: the worker goes on without it,
 // remembers where it stopped, and fills in what is missing once the output takes records again.
@@ -19,13 +19,13 @@ type Sink interface {
 	// Begin takes over from earlier writers, whose writes have no effect from then on, and returns their progress.
 	Begin(ctx context.Context) (Progress, error)
 	// Write writes the entries' records, and how far the worker has come with them: both or neither. A [BlockedError]
-	// says that one output alone stood in the way and nothing was written; Write may then be called again. After any
-	// other error only Begin may.
+	// means that a single output prevented the write and nothing was written. Write may then be called again. After any
+	// other error, call Begin first.
 	Write(ctx context.Context, entries []ledger.Entry, p Progress) error
 }
 
-// Progress is how far a partition of the ledger is published: every entry below Offset is, except those of the outputs in
-// Behind, which are published below the offset that stands there.
+// Progress says how far a partition of the ledger is published: every entry below Offset, except that an output in
+// Behind is published only below its own offset.
 type Progress struct {
 	Offset int64            `json:"offset"`
 	Behind map[string]int64 `json:"behind,omitempty"`
@@ -41,7 +41,7 @@ func (e *BlockedError) Error() string {
 	return fmt.Sprintf("output topic %s does not accept records: %v", e.Output, e.Err)
 }
 
-// Unwrap gives what the broker said.
+// Unwrap returns the broker's error.
 func (e *BlockedError) Unwrap() error { return e.Err }
 
 // Publish is the stage. Fields must not change while it runs.

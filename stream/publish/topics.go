@@ -15,8 +15,8 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// topicSink publishes to output topics: records and progress are one transaction, so that a consumer that reads committed
-// sees every record once. Whoever reads uncommitted sees, at worst, the same value twice.
+// topicSink publishes to output topics. Records and progress are one transaction, so a consumer of committed records
+// sees each record once. A consumer of uncommitted records may see the same value twice.
 type topicSink struct {
 	stage.Env
 	at         stage.Partition
@@ -38,7 +38,7 @@ func (s *topicSink) Begin(ctx context.Context) (Progress, error) {
 	if err != nil || found {
 		return p, err
 	}
-	// An earlier version kept its place with the group alone.
+	// An earlier version kept its position only with the group.
 	committed, err := s.membership.Committed(ctx, s.at)
 	return Progress{Offset: max(0, committed.Offset)}, err
 }
@@ -81,11 +81,11 @@ func (s *topicSink) Write(ctx context.Context, entries []ledger.Entry, p Progres
 	if errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) || !errors.As(err, &at) || !outputs[at.Topic] || !answered(err) {
 		return err
 	}
-	delete(s.sizes, at.Topic) // it may be made anew, with other partitions
+	delete(s.sizes, at.Topic) // it may be recreated with another number of partitions
 	return &BlockedError{at.Topic, at.Err}
 }
 
-// answered says whether a broker was reached and refused, so that the failure is the output's own.
+// answered reports whether a broker was reached and refused, so the failure concerns only this output.
 func answered(err error) bool {
 	var code kafka.Error
 	return errors.As(err, &code) || errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)

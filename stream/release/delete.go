@@ -14,16 +14,16 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// Parts hold personal data, and are kept no longer than an undecided window needs them. Before parts are deleted it is
-// recorded, in a transaction of the worker that decided their windows, that nobody needs them. A worker that has been
-// fenced can record nothing, and so deletes nothing. Whoever comes next begins behind what was recorded; so it never takes
-// parts that were deleted on purpose for parts that were lost.
+// Parts hold personal data, so they are deleted as soon as no undecided window needs them. Before it deletes parts, the
+// worker that decided their windows records in a transaction that they are not needed. A fenced worker can record
+// nothing, and so deletes nothing. The next worker begins after the recorded offset, so it never mistakes deleted parts
+// for lost ones.
 
 // deleter deletes the parts of one session's partition in the background: no window waits for it.
 type deleter struct {
 	*worker
 	latest *stage.Latest[int64]
-	agreed int64        // it is recorded that parts below are not needed; −1: nothing is
+	agreed int64        // parts below are recorded as not needed; −1 if none are
 	done   atomic.Int64 // parts below are deleted
 }
 
@@ -35,16 +35,16 @@ func newDeleter(ctx context.Context, w *worker) *deleter {
 
 func (d *deleter) wait() { d.latest.Wait() }
 
-// anew says that the topic begins again at offset 0.
+// anew is called when the topic was recreated and begins at offset 0.
 func (d *deleter) anew() {
 	d.agreed = -1
 	d.done.Store(0)
 }
 
-// deletedKey is that of the offset below which parts are not needed.
+// deletedKey is the key of the offset below which parts are not needed.
 func (w *worker) deletedKey() string { return fmt.Sprintf("release/%d/deleted", w.at.Number) }
 
-// deleted is what was recorded last.
+// deleted returns the last recorded offset.
 func (w *worker) deleted(ctx context.Context) (int64, error) {
 	var r progressRecord
 	_, err := w.Progress.Read(ctx, w.deletedKey(), &r)
@@ -70,8 +70,8 @@ func (s *session) deleteBefore(ctx context.Context, offset int64) error {
 	return nil
 }
 
-// delete deletes. After a failure the next call makes up for it; until then parts stay, at most as long as the topic keeps
-// them.
+// delete deletes the parts below an offset. If it fails, they stay until the next call, or until the topic's retention
+// ends.
 func (d *deleter) delete(ctx context.Context, offset int64) error {
 	ctx, cancel := context.WithTimeout(ctx, keepEvery)
 	defer cancel()
@@ -89,8 +89,8 @@ func (d *deleter) delete(ctx context.Context, offset int64) error {
 	return nil
 }
 
-// overtaken returns an error if the parts below an offset were deleted because another worker has decided their windows:
-// then this one's partition is not its own any more.
+// overtaken returns an error if another worker has decided the windows below an offset and deleted their parts. Then
+// this worker no longer owns the partition.
 func (s *session) overtaken(ctx context.Context, offset int64) error {
 	deleted, err := s.deleted(ctx)
 	if err == nil && deleted >= offset {

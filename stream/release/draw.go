@@ -18,7 +18,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// program is what is drawn for each window of a stream.
+// program lists the draws for each window of a stream.
 type program struct {
 	stream   *config.Stream
 	epoch    uint32
@@ -26,7 +26,7 @@ type program struct {
 	draws    []draw
 	releases []ledger.Release // what the draws release, in the order of the configuration
 	price    []budget.Item
-	random   io.Reader // of all noise: crypto/rand, except in tests
+	random   io.Reader // the source of all noise: crypto/rand, except in tests
 }
 
 // draw is one configured release; its values are releases[first : first+n] of the program.
@@ -34,9 +34,9 @@ type draw struct {
 	mechanism mechanisms.Mechanism
 	query     mechanisms.Query
 	scale     mechanisms.Scale
-	clips     mechanisms.Scale // of the interval that values are cut to
+	clips     mechanisms.Scale // for the interval that values are cut to
 	first     int
-	counting  bool // it releases the number of users, which the others may use
+	counting  bool // it releases the number of users, and the other draws may use that
 }
 
 func newProgram(e control.Edition) *program {
@@ -59,7 +59,7 @@ func (p *program) countEpsilon() float64 {
 	return 0
 }
 
-// Series describes the values that a stream releases of every group, in the order of the configuration.
+// Series describes the values that a stream releases for each group, in the order of the configuration.
 func Series(s *config.Stream) (all []ledger.Release) {
 	for _, r := range s.Releases {
 		all = append(all, described(s, r)...)
@@ -67,7 +67,7 @@ func Series(s *config.Stream) (all []ledger.Release) {
 	return all
 }
 
-// described lists the series that a configured release gives: one, or one for each p of a joint draw.
+// described lists the series of a configured release: one, or one for each p of a joint draw.
 func described(s *config.Stream, r config.Release) (all []ledger.Release) {
 	m := r.Mechanism
 	promise := m.Promise()
@@ -99,8 +99,8 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	return e
 }
 
-// draw draws every release of every group, under the measures that learned has ready for the window. Groups that nobody
-// is in are drawn like all others.
+// draw draws every release of every group, under the measures that learned has ready for the window. Groups without
+// users are drawn like all others.
 func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator) error {
 	random := bufio.NewReader(p.random)
 	for g := range e.Groups {
@@ -135,8 +135,8 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 	return nil
 }
 
-// fill turns what was drawn into the ledger's values. users is the count released for the window and group, if one was
-// drawn before.
+// fill turns a draw into the ledger's values. users is the count released for the window and group, if one was drawn
+// before.
 func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw, users *mechanisms.NoisyCount) {
 	for i, x := range drawn.Values {
 		v := &values[i]

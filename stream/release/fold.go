@@ -15,32 +15,32 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// drawn is an entry that is in the ledger's log although its transaction was aborted.
+// drawn is an entry from an aborted transaction that is still in the ledger's log.
 type drawn struct {
 	entry ledger.Entry
 	value []byte
 }
 
-// partition is one of the ledger as far as it has been read.
+// partition is a partition of the ledger, as far as it has been read.
 type partition struct {
 	number int
 	fold   *ledger.Fold
 	next   int64 // the offset up to which it is read
-	// told is how many entries the last checkpoint tells of, size its bytes, and pieces the records that hold it; grown is
-	// the bytes of the entries since.
+	// told is how many entries the last checkpoint covers, size its bytes, and pieces the number of its records. grown
+	// is the bytes of the entries since.
 	told, size, grown int64
 	pieces            int
 }
 
-// continued is another partition, with charges of budgets that budgets of this session took over.
+// continued is another partition. It holds charges of budgets that budgets of this session have taken over.
 type continued struct {
 	*partition
 	budgets []string // those taken over
 	by      []string // those that took over
 }
 
-// fold reads what has been charged: the worker's own partition of the ledger, and before it those of the budgets whose
-// spending a budget here took over. It returns what was drawn in the own partition and not committed.
+// fold reads all charges: first the partitions of budgets whose spending a budget here took over, then the worker's own
+// partition of the ledger. It returns the entries that were drawn in its own partition and not committed.
 func (s *session) fold(ctx context.Context) ([]drawn, error) {
 	for _, budget := range s.budgets() {
 		for _, old := range s.Lineage(budget)[1:] {
@@ -68,9 +68,9 @@ func (s *session) follow(number int, old, by string) {
 	c.budgets, c.by = append(c.budgets, old), append(c.by, by)
 }
 
-// inherited says that the budgets whose spending a budget has taken over are charged no more, and that all of their
-// charges are in the books: nothing of the new one can be decided before. It reads what is missing, and also what
-// should not come any more: what was charged counts.
+// inherited reports whether the budgets that a budget has taken over can be charged no more and all their charges are
+// in the books. Until then no window of the new budget can be decided. It reads missing charges, and counts even those
+// that should no longer occur.
 func (s *session) inherited(ctx context.Context, budget string) (bool, error) {
 	for _, c := range s.continued {
 		if slices.Contains(c.by, budget) {
@@ -96,7 +96,7 @@ func (s *session) inherited(ctx context.Context, budget string) (bool, error) {
 	return true, nil
 }
 
-// partitionOf is the partition with the charges of a budget here or of one that was taken over.
+// partitionOf returns the partition with the charges of a budget here, or of one that was taken over.
 func (s *session) partitionOf(budget string) *partition {
 	at := s.Place(budget)
 	for _, c := range s.continued {
@@ -110,17 +110,16 @@ func (s *session) partitionOf(budget string) *partition {
 // readPartition reads a partition of the ledger from its last checkpoint on, or from its first entry if there is none that
 // fits. It returns what was drawn and not committed, if the client delivers that.
 //
-// A checkpoint can only save time. It cannot make anybody forget a charge:
-//   - It is committed in a transaction of the worker that had all entries before, so it tells of committed entries and of
-//     nothing else; a worker that was fenced commits none.
-//   - It is used only on the ledger that it was made of: it holds a digest of the last entry and all those before, and the
-//     entry at its offset has to be that one. The books that it gives have to be those that this entry and all later ones
-//     tell of.
-//   - One that does not fit is left out, and all entries are read. Then those that it tells of have to be among them: a
+// A checkpoint only saves time. It cannot hide a charge:
+//   - It is committed in a transaction of the worker that had all earlier entries, so it covers committed entries only.
+//     A fenced worker commits no checkpoint.
+//   - It is used only on the ledger that it was made from: it holds a digest of all its entries, and the entry at its
+//     offset has to match. Its books have to agree with the sums in that entry and in all later ones.
+//   - If it does not match, it is ignored and all entries are read. Those that it covers must then be among them: a
 //     ledger that has lost entries is a privacy stop.
-//   - Entries say the sums that follow from them, and `louver audit` computes all of them, and the checkpoints, anew.
+//   - Entries hold the sums that follow from them. `louver audit` recomputes all of them, and the checkpoints.
 //
-// Who can write to the topic of the progress can also write to the ledger: both are the app's own.
+// Checkpoints need no more trust than the ledger: both topics belong to the app, with the same rights.
 func (s *session) readPartition(ctx context.Context, p *partition, client *fetch.Client) ([]drawn, error) {
 	if err := s.whole(ctx, p.number); err != nil {
 		return nil, err
@@ -192,13 +191,13 @@ func (s *session) readOn(ctx context.Context, p *partition, client *fetch.Client
 	return aborted, unreadable(err)
 }
 
-// mostCheckpoint bounds the size of a checkpoint. A partition that needs a larger one has none.
+// mostCheckpoint bounds the size of a checkpoint. A partition that would need a larger one has none.
 const mostCheckpoint = 64 << 20
 
-// mark adds to a transaction a checkpoint of what was committed before it, if it is time for one: every
-// [Release.CheckpointEvery] entries, and no sooner than the ledger has grown as much as the last one took. That it is in a
-// transaction with later entries is what makes it true: only the owner of the partition commits, and only when it has
-// recorded again what others drew in vain, so that nothing below the checkpoint is left to be done.
+// mark adds a checkpoint of everything committed so far to a transaction, if one is due: every
+// [Release.CheckpointEvery] entries, and only once the ledger has grown by the size of the last one. The transaction
+// with later entries makes the checkpoint true: only the owner of the partition commits, and only after it has recorded
+// the uncommitted draws of others. So nothing below the checkpoint remains to be done.
 func (s *session) mark(tx *txn.Transaction) error {
 	p := s.own
 	if p.fold.Entries()-p.told < s.CheckpointEvery || p.grown < p.size {
@@ -221,7 +220,7 @@ func (s *session) mark(tx *txn.Transaction) error {
 	return nil
 }
 
-// whole checks that nothing of a ledger partition is gone: neither its beginning nor what was published from its end.
+// whole checks that a ledger partition is complete: it still has its beginning, and everything that was published.
 func (s *session) whole(ctx context.Context, partition int) error {
 	topic, one := s.Names.Ledger(), []int{partition}
 	starts, err := s.Fetch.Starts(ctx, topic, one)
@@ -245,7 +244,7 @@ func (s *session) whole(ctx context.Context, partition int) error {
 	return err
 }
 
-// unreadable makes a privacy stop of records of the ledger that are lost or damaged.
+// unreadable turns the error about lost or damaged records of the ledger into a privacy stop.
 func unreadable(err error) error {
 	var lost *fetch.LostError
 	var damaged *fetch.BatchError
@@ -256,7 +255,7 @@ func unreadable(err error) error {
 	return err
 }
 
-// learn takes in an entry that is about to be committed.
+// learn adds an entry that is about to be committed.
 func (s *session) learn(e ledger.Entry, value []byte) error {
 	s.own.grown += int64(len(value))
 	if err := s.own.fold.Add(e, value, -1); err != nil {
@@ -265,10 +264,10 @@ func (s *session) learn(e ledger.Entry, value []byte) error {
 	return nil
 }
 
-// committed notes where the entries are that were learnt.
+// committed records the offset of the entries that were learnt.
 func (s *session) committed() { s.own.fold.At(s.producer.Last(s.Names.Ledger(), s.at.Number)) }
 
-// recent is what a stream has published lately, also while it was charged to a budget of another partition.
+// recent returns what a stream has published lately, including while a budget of another partition paid for it.
 func (s *session) recent(stream string) []ledger.Past {
 	own := s.own.fold.Recent(stream)
 	var before []ledger.Past
@@ -281,10 +280,9 @@ func (s *session) recent(stream string) []ledger.Past {
 	return append(before, own...)
 }
 
-// adopt commits what earlier sessions drew and could not commit. Readers of uncommitted records have seen these
-// figures, so a second draw of the same window would be a second loss that is never charged. Therefore each is recorded
-// as it was drawn, byte for byte. If there are several, the first one is. The transactional id has been taken over, so
-// that nobody adds more.
+// adopt commits the entries that earlier sessions drew and could not commit. Readers of uncommitted records may have
+// seen these figures, so a second draw of the same window would be a second loss that is never charged. Therefore each
+// window is recorded as it was first drawn, byte for byte. This session owns the transactional id, so nobody adds more.
 func (s *session) adopt(ctx context.Context, aborted []drawn) error {
 	for _, d := range aborted {
 		if s.own.fold.Books.Has(d.entry.Stream, d.entry.Epoch, d.entry.WindowEnd) {

@@ -6,9 +6,9 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// Measures computes anew the measures that adaptive draws learnt, from the definitions of the streams and from what was
-// published. It is a [ledger.Learner]. It is fastest when it is asked about each stream's windows in their order. It is
-// not safe for concurrent use.
+// Measures recomputes the measures that adaptive draws learnt, from the definitions of the streams and the published
+// values. It is a [ledger.Learner]. It is fastest if it is asked about each stream's windows in order. It is not safe
+// for concurrent use.
 type Measures struct{ priors map[definition]*prior }
 
 type definition struct {

@@ -11,15 +11,15 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// merge makes the parts of a window into one sample a group; lost says that one of them does not fit the stream. Parts
-// whose payload is not held are read again, one after another; what there is room for is held then, and parts of the next
-// windows too. If the window has more users than fit into MergeBytes, there are several passes over the parts.
+// merge turns the parts of a window into one sample for each group. lost says that a part does not match the stream. It
+// reads parts whose payload is not held again, one after another, and holds them if there is room, as well as parts of
+// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts.
 func (s *session) merge(ctx context.Context, p *program, w windows.Window) (merged *windows.Merger, lost bool, err error) {
 	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w, Hasher: s.Hasher}, s.MergeBytes)
 	parts := s.gather.Parts(p.stream.Name, p.epoch, w)
 	bad := map[*windows.Held]bool{}
 	leave := func(h *windows.Held, why string, err error) {
-		// What the partition sent is lost to this window, but the window is not: the schedule is public.
+		// This window loses what the partition sent. But it is still released: the schedule is public.
 		s.Log.Error(why+" and is left out", zap.String("stream", p.stream.Name), zap.Int("partition", s.at.Number), zap.Int64("offset", h.Offsets[0]), zap.Error(err))
 		bad[h] = true
 	}
@@ -64,15 +64,15 @@ func (s *session) merge(ctx context.Context, p *program, w windows.Window) (merg
 	return merged, lost || len(bad) > 0, nil
 }
 
-// load reads the messages of parts from the log and gives each part's payload to take, or the error that makes it
-// unreadable. It returns the parts that the log does not have any more.
+// load reads the messages of parts from the log and passes each part's payload to take, or the error that makes it
+// unreadable. It returns the parts that the log no longer has.
 func (s *session) load(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (missing []*windows.Held, err error) {
 	type place struct {
 		part  *windows.Held
 		index int
 	}
 	wanted := map[int64]place{}
-	messages := map[*windows.Held][][]byte{} // as far as they have come; without a part that has been taken
+	messages := map[*windows.Held][][]byte{} // messages so far, of parts not yet passed to take
 	for _, h := range parts {
 		messages[h] = make([][]byte, len(h.Offsets))
 		for i, at := range h.Offsets {
@@ -103,7 +103,7 @@ func (s *session) load(ctx context.Context, parts []*windows.Held, take func(*wi
 				return nil
 			})
 		}
-		// What is damaged stays in messages, and so is missing.
+		// A damaged part stays in messages, so it counts as missing.
 		if _, damaged := reader.Skip(err); err != nil && !damaged {
 			return nil, err
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// prior learns base measures from what a stream has published: one filter for each group and release that asks for the
-// adaptive measure. Its state is a function of the ledger and of the configuration, and of nothing else.
+// prior learns base measures from what a stream has published. It has one filter for each group and release that asks
+// for the adaptive measure. Its state depends on the ledger and the configuration only.
 //
-// Before a window is drawn, before computes the measures of its draws.
+// Call before ahead of each window: it computes the measures of the window's draws.
 type prior struct {
 	program *program
 	series  []int // the draws that ask for it
@@ -25,7 +25,7 @@ type prior struct {
 	next int64 // the window that they are ready for
 }
 
-// published is what filters learn of a window: only what was published.
+// published holds what filters learn from a window: published values only.
 type published struct {
 	window int64
 	values [][]int64 // by group and series; −1: withheld
@@ -42,11 +42,11 @@ func newPrior(p *program) *prior {
 	return a
 }
 
-// number counts the windows of a schedule since 1970 by their ends.
+// number numbers the windows of a schedule by their ends, from 1970 on.
 func (a *prior) number(end int64) int64 { return end / int64(a.program.schedule.Every) }
 
-// published finds what a window published of the groups and series that there are now: the configuration may have been
-// another one then.
+// published finds what a window published for the present groups and series. The configuration may have been different
+// then.
 func (a *prior) published(w ledger.Past) published {
 	p := published{window: a.number(w.End)}
 	for _, group := range a.program.stream.Groups {
@@ -68,8 +68,9 @@ func (a *prior) published(w ledger.Past) published {
 	return p
 }
 
-// before brings the filters to a window: everything before it in past is learnt, and nothing else. past is what the stream
-// published lately, in the order of the ledger. It returns what the measures were computed from, nil if no draw asks for one.
+// before brings the filters to a window: they learn everything before it in past, and nothing else. past is what the
+// stream published lately, in the order of the ledger. before returns what the measures were computed from, or nil if
+// no draw asks for one.
 func (a *prior) before(w windows.Window, past []ledger.Past) (*ledger.Prior, error) {
 	if len(a.series) == 0 {
 		return nil, nil
@@ -107,7 +108,7 @@ func (a *prior) before(w windows.Window, past []ledger.Past) (*ledger.Prior, err
 	return &ledger.Prior{Upto: read, Hash: hash}, err
 }
 
-// hash is that of all measures.
+// hash returns the hash of all measures.
 func (a *prior) hash() (string, error) {
 	sum := sha256.New()
 	var b []byte
@@ -123,7 +124,7 @@ func (a *prior) hash() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// predict lets windows pass of which nothing more is learnt.
+// predict moves the filters past windows from which nothing is learnt.
 func (a *prior) predict(until int64) {
 	for ; a.next < until; a.next++ {
 		for _, filters := range a.filters {
@@ -144,7 +145,7 @@ func (a *prior) update(p published) {
 	}
 }
 
-// measure is the base measure of a draw in a group; nil where the mechanism has its own.
+// measure returns the base measure of a draw in a group, or nil if the mechanism has its own.
 func (a *prior) measure(group, draw int) *mechanisms.Measure {
 	if i := slices.Index(a.series, draw); i >= 0 {
 		return a.filters[group][i].Measure()
@@ -152,8 +153,8 @@ func (a *prior) measure(group, draw int) *mechanisms.Measure {
 	return nil
 }
 
-// smooth fills in the estimates from the releases of a drawn entry and of earlier ones. It costs nothing: all of it is
-// published. The filters must stand at the entry's window.
+// smooth fills in the estimates from the releases of a drawn entry and of earlier ones. It costs nothing, because all
+// of it is published. The filters must be at the entry's window.
 func (a *prior) smooth(e *ledger.Entry) {
 	if len(a.series) == 0 {
 		return

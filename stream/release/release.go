@@ -1,13 +1,13 @@
 // Package release is the second stage: it merges the parts of all partitions of a window, asks the budget, draws every
 // figure once, and records the charge and the figures in one ledger record, by a fenced transaction.
 //
-// It never waits for what cannot come. A window of which parts were lost is released without them and marked
+// It never waits for what cannot come. If parts of a window were lost, it is released without them and marked
 // incomplete. A draw whose transaction was aborted is still in the ledger's log for readers of uncommitted records. It
-// is committed again as it is, and never drawn again.
+// is committed again unchanged, and never drawn again.
 //
-// All windows that a budget pays for come through one partition, and one worker decides them in the order of their due
-// times. What it decides follows from the ledger alone: whether a window is released, when, and for which groups never
-// depends on what anybody sent.
+// All windows that a budget pays for come through one partition, and one worker decides them in the order in which they
+// are due. Its decisions follow from the ledger alone. Whether a window is released, when, and for which groups never
+// depends on what anyone sent.
 package release
 
 import (
@@ -26,24 +26,25 @@ type Release struct {
 	// Editions are the definitions of all streams, in the order of their numbers.
 	Editions []control.Edition
 	Hasher   *windows.Hasher
-	// Lineage gives a budget and those whose spending it took over, nearest first.
+	// Lineage returns a budget and those whose spending it has taken over, nearest first.
 	Lineage func(budget string) []string
-	// Place gives the partition that a budget's windows go to, in the partials and in the ledger.
+	// Place returns the partition for a budget's windows, in the partials and in the ledger.
 	Place func(budget string) int
-	// Drawn reads the ledger with what was aborted.
+	// Drawn reads the ledger including aborted transactions.
 	Drawn *fetch.Client
-	// PartBytes is how much memory a worker's undecided parts may take; the others are read again when they are needed.
+	// PartBytes is how much memory a worker's undecided parts may take. Parts beyond that are read again when they are
+	// needed.
 	PartBytes int64
-	// MergeBytes is how much memory a worker may take for the users of the window that it merges. What does not fit is
-	// merged in several passes.
+	// MergeBytes is how much memory a worker may use for the users of the window that it merges. More users take
+	// several passes.
 	MergeBytes int64
-	// CheckpointEvery is how many entries of the ledger lie between two checkpoints, at least.
+	// CheckpointEvery is the least number of ledger entries between two checkpoints.
 	CheckpointEvery int64
 	// Group is the membership of the partials' consumer group.
 	Group group.Config
 }
 
-// Run works until ctx ends. An error that wraps ledger.ErrUnreadable is a privacy stop: what was charged is not known.
+// Run works until ctx ends. An error that wraps ledger.ErrUnreadable is a privacy stop: the charges are unknown.
 func (s *Release) Run(ctx context.Context) error {
 	programs := make([]*program, len(s.Editions))
 	for i, e := range s.Editions {

@@ -25,8 +25,8 @@ type worker struct {
 	programs   []*program
 }
 
-// session is what one owner of the transactional id knows: it ends when a transaction of its own fails. The ledger then
-// tells the next session what became of it.
+// session is the state of one owner of the transactional id. It ends when one of its transactions fails. The next
+// session learns from the ledger what became of that transaction.
 type session struct {
 	*worker
 	producer *txn.Producer
@@ -34,13 +34,13 @@ type session struct {
 	priors   []*prior   // of the programs
 	gather   *windows.Gathering
 	reader   *fetch.Reader
-	lost     int64 // records that were deleted before they were read, if none has been read since …
+	lost     int64 // records deleted before they were read, if none has been read since …
 	lostFrom int64 // … and where they began
 	kept     *stage.Latest[int64]
 	keepAt   time.Time
 	deleter  *deleter
-	// continued are other partitions of the ledger whose charges count here; settled are the budgets to whose books nothing
-	// more comes from there.
+	// continued are other partitions of the ledger whose charges count here. settled are the budgets to which these
+	// will add no more charges.
 	continued []*continued
 	settled   map[string]bool
 }
@@ -48,11 +48,11 @@ type session struct {
 // keepEvery is how often the progress is written.
 const keepEvery = 5 * time.Second
 
-// together is how many windows share a transaction at most.
+// together is how many windows may share a transaction.
 const together = 64
 
-// session opens the transactional id, which fences whoever worked here before, reads the ledger to its end, records what
-// was drawn there in vain, and decides windows as their parts come in.
+// session opens the transactional id, which fences earlier workers. It reads the ledger to its end, commits what was
+// drawn there and not committed, and decides windows as their parts come in.
 func (w *worker) session(ctx context.Context) error {
 	producer, err := txn.Open(ctx, w.Conn.Client, w.Names.ReleaseID(w.at.Number), stage.TransactionTimeout, txn.OnRetry(w.Transactions(w.at.Topic)))
 	if err != nil {
@@ -103,7 +103,7 @@ func (w *worker) session(ctx context.Context) error {
 	return nil
 }
 
-// decided is the end of the last window of a program that the ledger has.
+// decided returns the end of a program's last window in the ledger.
 func (s *session) decided(p *program) int64 {
 	if last, ok := s.own.fold.Books.Last(p.stream.Name, p.epoch); ok {
 		return last.UnixNano()
@@ -111,14 +111,15 @@ func (s *session) decided(p *program) int64 {
 	return p.schedule.First().End - int64(p.schedule.Every)
 }
 
-// progressRecord is how far the parts have been read: everything that an undecided window needs lies at Offset or above.
+// progressRecord says how far the parts have been read: everything that an undecided window needs is at Offset or
+// above.
 type progressRecord struct {
 	Offset int64 `json:"offset"`
 }
 
 func (w *worker) progressKey() string { return fmt.Sprintf("release/%d", w.at.Number) }
 
-// open begins to read the parts where the last session needed them.
+// open begins to read the parts at the offset that the last session recorded.
 func (s *session) open(ctx context.Context) error {
 	var before progressRecord
 	if _, err := s.Progress.Read(ctx, s.progressKey(), &before); err != nil {
@@ -139,7 +140,7 @@ func (s *session) open(ctx context.Context) error {
 // progressed reports the oldest window of each stream that is not decided.
 func (s *session) progressed() {
 	waiting := map[string]bool{}
-	for _, p := range s.programs { // a stream's editions in their order
+	for _, p := range s.programs { // a stream's editions in order
 		if waiting[p.stream.Name] {
 			continue
 		}
@@ -152,7 +153,8 @@ func (s *session) progressed() {
 	}
 }
 
-// needs is the lowest offset that the next session has to begin at, to know of undecided windows what this one does.
+// needs returns the offset at which the next session has to begin, so that it knows as much about undecided windows as
+// this one.
 func (s *session) needs() int64 {
 	position := s.reader.Position()
 	if s.lost > 0 {
@@ -161,8 +163,7 @@ func (s *session) needs() int64 {
 	return s.gather.Needs(position)
 }
 
-// keep writes the progress, and commits it for the group so that other tools see the lag. Only the progress matters
-// here.
+// keep writes the progress. It also commits the offset for the group, but only so that other tools see the lag.
 func (s *session) keep(ctx context.Context, offset int64) error {
 	ctx, cancel := context.WithTimeout(ctx, keepEvery)
 	defer cancel()
@@ -177,7 +178,7 @@ func (s *session) keep(ctx context.Context, offset int64) error {
 	return nil
 }
 
-// read takes in the next parts and marks.
+// read reads the next parts and marks.
 func (s *session) read(ctx context.Context) error {
 	from := s.reader.Position()
 	page, err := s.reader.Poll(ctx)
@@ -205,7 +206,7 @@ func (s *session) read(ctx context.Context) error {
 	s.lost += page.Lost
 	err = page.Each(func(r *fetch.Record) error {
 		written := time.UnixMilli(r.Time)
-		if s.lost > 0 { // all of them were written before this one, which may have been long in coming
+		if s.lost > 0 { // all of them were written before this one, perhaps long before
 			s.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Int64("records", s.lost))
 			s.gather.Lose(s.lostFrom, written)
 			s.lost = 0
@@ -221,7 +222,7 @@ func (s *session) read(ctx context.Context) error {
 	return err
 }
 
-// skip goes on behind parts that can't be read, if err is about some. They begin at from.
+// skip moves past parts that can't be read, if err is about such parts. They begin at from.
 func (s *session) skip(from int64, err error) bool {
 	lost, ok := s.reader.Skip(err)
 	if ok {
@@ -232,8 +233,7 @@ func (s *session) skip(from int64, err error) bool {
 	return ok
 }
 
-// decide releases every window that is complete and, among those of its budget, next in order of due time. Budgets take
-// turns.
+// decide releases each complete window that is its budget's next one by due time. Budgets take turns.
 func (s *session) decide(ctx context.Context) error {
 	budgets := s.budgets()
 	for len(budgets) > 0 {
@@ -252,7 +252,7 @@ func (s *session) decide(ctx context.Context) error {
 	return nil
 }
 
-// decideSome records up to [together] windows of a budget in one transaction, and tells how many.
+// decideSome records up to [together] windows of a budget in one transaction, and returns how many.
 func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 	if ok, err := s.inherited(ctx, budget); !ok || err != nil {
 		return 0, err
@@ -307,7 +307,7 @@ func (s *session) record(e ledger.Entry, value []byte) txn.Record {
 	return txn.Record{Topic: s.Names.Ledger(), Partition: s.at.Number, Key: e.Key(), Value: value, Time: e.WindowEnd.UnixMilli()}
 }
 
-// budgets are the names of the budgets that are decided here, each once.
+// budgets returns the names of the budgets that are decided here, each once.
 func (s *session) budgets() []string {
 	var names []string
 	for _, p := range s.programs {
@@ -317,9 +317,9 @@ func (s *session) budgets() []string {
 	return slices.Compact(names)
 }
 
-// next is the window that is due first among those of a budget that are not decided, and whose it is; −1 if there is
-// none. Waiting for it, although a later one of another stream may be complete, keeps the order of charges a matter of
-// the public schedule.
+// next returns the undecided window of a budget that is due first, and its program, or −1 if there is none. The budget
+// waits for this window even if a later one of another stream is complete. So the order of charges depends on the
+// public schedule only.
 func (s *session) next(budget string) (program int, window windows.Window) {
 	program = -1
 	for i, p := range s.programs {
@@ -370,7 +370,8 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	return e, nil
 }
 
-// tell says once that a stream's windows are withheld for want of budget, until when, and once that they are paid again.
+// tell logs once that a stream's windows are withheld because the budget is spent, and until when, and once that they
+// are released again.
 func (s *session) tell(e ledger.Entry) {
 	key := "budget of stream " + e.Stream
 	if e.Reason != ledger.BudgetExhausted {

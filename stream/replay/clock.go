@@ -12,10 +12,10 @@ type clock struct {
 	begun   bool
 	first   time.Time     // the first event's time in the file
 	started time.Time     // when it was yielded
-	ahead   time.Duration // how long after the first the current event is
+	ahead   time.Duration // how long after the first event the current one is
 }
 
-// move notes the next event and returns its time in the record.
+// move goes to the next event and returns its time in the record.
 func (c *clock) move(at time.Time, o Options) time.Time {
 	if !c.begun {
 		c.begun, c.first, c.started = true, at, time.Now()
@@ -52,13 +52,14 @@ func (c *clock) wait(ctx context.Context, speed float64) error {
 	}
 }
 
-// shrunk is a distance in a replay at a speed, at most 146 years.
+// shrunk returns how long a duration takes in a replay at a speed, at most 146 years.
 func shrunk(d time.Duration, speed float64) time.Duration {
 	const most = 1 << 62
 	return time.Duration(min(max(float64(d)/speed, -most), most))
 }
 
-// Dates as files have them beside what streams take. Without zone they are UTC; fractions of seconds may follow.
+// Formats of dates in files, in addition to those that streams accept. Without zone they are UTC; fractions of seconds
+// may follow.
 var layouts = []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02"}
 
 func parseTime(text []byte) (time.Time, bool) {

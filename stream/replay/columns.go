@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Columns names the columns that hold the parts of an event, or for JSON lines the paths of fields, with dots.
+// Columns names the columns that hold the parts of an event. For JSON lines it names fields by their path, with dots.
 type Columns struct {
 	User, Value, Time string // required
-	Group             string // "": events have no group
+	Group             string // "" if events have no group
 }
 
 // part is a part of an event.
@@ -25,7 +25,7 @@ const (
 	numParts
 )
 
-// named is a part with its name in the file and the flag that gives it.
+// named is a part with its name in the file and the flag for that name.
 type named struct {
 	part
 	flag, name string
@@ -61,11 +61,11 @@ func (c Columns) check() error {
 	return nil
 }
 
-// outline is a name in a record's value: that of a part, or of an object that holds some.
+// outline is a name in a record's value: the name of a part, or of an object that holds parts.
 type outline struct {
 	name  string
 	label []byte     // the name in JSON, with its colon
-	part  part       // if it is no object
+	part  part       // if it is not an object
 	inner []*outline // of an object
 }
 
@@ -90,7 +90,7 @@ func (c Columns) outline() *outline {
 	return root
 }
 
-// append appends the record's value to b. What is missing is left out, and objects that would be empty.
+// append appends the record's value to b. It leaves out missing parts, and objects that would be empty.
 func (o *outline) append(b []byte, parts *[numParts][]byte) []byte {
 	b = append(b, '{')
 	empty := len(b)
@@ -120,7 +120,8 @@ func (o *outline) present(parts *[numParts][]byte) bool {
 	return slices.ContainsFunc(o.inner, func(in *outline) bool { return in.present(parts) })
 }
 
-// Input returns the input of a stream that reads the records from a topic, as a mapping in YAML, a key a line.
+// Input returns the input of a stream that reads the records from a topic, as a mapping in YAML, with one key on each
+// line.
 func (c Columns) Input(topic string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "topic: %s\nformat: json\n", YAML(topic))
@@ -137,7 +138,7 @@ var (
 	wordsYAML = regexp.MustCompile(`(?i)^(true|false|null|yes|no|on|off|y|n)$`) // of YAML 1.1 and 1.2
 )
 
-// YAML writes a string as a value of a streams file, without quotes where nobody needs them.
+// YAML writes a string as a value of a streams file, without quotes where none are needed.
 func YAML(s string) string {
 	if plainYAML.MatchString(s) && !wordsYAML.MatchString(s) {
 		return s
@@ -145,7 +146,8 @@ func YAML(s string) string {
 	return quoteYAML(s)
 }
 
-// quoteYAML writes a string as YAML, which takes JSON's strings. A dollar sign would begin a reference to a variable.
+// quoteYAML writes a string as YAML, which accepts JSON's strings. It escapes dollar signs, which would begin a
+// reference to a variable.
 func quoteYAML(s string) string {
 	b, _ := json.Marshal(s) // every string has a JSON form
 	return strings.ReplaceAll(string(b), "$", `\u0024`)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Header is the names of a CSV file's columns.
+// Header holds the names of a CSV file's columns.
 type Header struct {
 	names     []string
 	delimiter rune
@@ -34,7 +34,7 @@ func ReadHeader(from *csv.Reader) (Header, error) {
 	return h, nil
 }
 
-// Find gives the index of the column that a flag names.
+// Find returns the index of the column that a flag names.
 func (h Header) Find(flag, name string) (int, error) {
 	at := slices.Index(h.names, name)
 	switch {
@@ -55,7 +55,8 @@ func (h Header) Find(flag, name string) (int, error) {
 	return 0, fmt.Errorf("1: --%s %q is not in the header; want one of %s", flag, name, some(h.names))
 }
 
-// data says whether the header looks like an event, whose content must not be shown: it has a number or a time.
+// data reports whether the header looks like an event, because it has a number or a time. Then its content must not be
+// shown.
 func (h Header) data() bool {
 	return slices.ContainsFunc(h.names, func(name string) bool {
 		_, isTime := parseTime([]byte(name))
@@ -63,7 +64,7 @@ func (h Header) data() bool {
 	})
 }
 
-// some lists the first names.
+// some lists the first few names.
 func some(names []string) string {
 	const most = 30
 	if len(names) <= most {

@@ -18,7 +18,7 @@ import (
 // maxLine is the longest JSON line.
 const maxLine = 16 << 20
 
-// lines reads JSON lines: an object each; empty lines are skipped.
+// lines reads JSON lines: one object on each line. It skips empty lines.
 type lines struct {
 	scanner *bufio.Scanner
 	line    int
@@ -40,7 +40,7 @@ func (l *lines) next() (row, error) {
 		if len(text) == 0 {
 			continue
 		}
-		// fastjson takes more than JSON: what is passed on must be valid.
+		// fastjson accepts more than JSON, but records must be valid.
 		if !json.Valid(text) || !utf8.Valid(text) {
 			return row{}, fmt.Errorf("%d: the line is not JSON; want one object per line", l.line)
 		}
@@ -64,8 +64,8 @@ func (l *lines) next() (row, error) {
 	return row{}, io.EOF
 }
 
-// begin checks that the first event has the fields that the flags name: if it lacks one, the name is likely wrong, and
-// a stream would reject every event.
+// begin checks that the first event has the fields that the flags name. If it lacks one, the name is probably wrong,
+// and a stream would reject every event.
 func (l *lines) begin(v *fastjson.Value, text []byte) error {
 	l.begun = true
 	for _, p := range l.parts {
@@ -94,7 +94,7 @@ func (l *lines) row(v *fastjson.Value) row {
 	return r
 }
 
-// find gives the field of that name, else what the name leads to as a path with dots; nil if there is neither.
+// find returns the field of that name, or else the field at that path with dots, or nil if there is neither.
 func find(v *fastjson.Value, name string) *fastjson.Value {
 	if f := v.Get(name); f != nil {
 		return f
@@ -102,7 +102,7 @@ func find(v *fastjson.Value, name string) *fastjson.Value {
 	return v.Get(strings.Split(name, ".")...)
 }
 
-// raw is a field as it was written; nil if it is missing.
+// raw returns a field as it was written, or nil if it is missing.
 func raw(v *fastjson.Value) []byte {
 	if v == nil {
 		return nil
@@ -110,8 +110,8 @@ func raw(v *fastjson.Value) []byte {
 	return v.MarshalTo(nil)
 }
 
-// plain is the text of a string or a number; nil if the field is missing or something else. It must come after raw:
-// it removes the escapes.
+// plain returns the text of a string or a number, or nil if the field is missing or of another type. Call it after raw,
+// because it removes the escapes.
 func plain(v *fastjson.Value) []byte {
 	if v == nil {
 		return nil

@@ -1,7 +1,7 @@
-// Package replay reads a file of events, CSV with a header or JSON lines, and yields them as records for a topic: the
-// library of `louver replay` and of `louver demo --csv`.
+// Package replay reads a file of events, CSV with a header or JSON lines, and yields them as records for a topic.
+// `louver replay` and `louver demo --csv` use it.
 //
-// A record's value is JSON. Its fields have the names that they have in the file:
+// A record's value is JSON. Its fields have the same names as in the file:
 //
 //	client,bytes,time,section             {"client":"007","bytes":12.30,
 //	007,12.30,2015-05-17 10:05:03,blog     "time":"2015-05-17T10:05:03Z","section":"blog"}
@@ -9,10 +9,10 @@
 // A dot in a name leads into an object, as it does in a streams file: the column geo.city becomes {"geo":{"city":…}}.
 // So the name of a column is always the path that reads it; [Columns.Input] writes the input of a stream that does.
 //
-// Numbers keep their text. What is no number stays what it is, as does a field that is missing: the stream that reads a
-// record decides whether it is good and rejects bad ones one by one; [Trial] predicts which. Only what stops a replay
-// is an error here: an unreadable line or an unreadable time, because pace and order depend on times. Errors are one
-// line, with file:line and what would be right, and do not repeat personal data.
+// Numbers keep their text. Values that are not numbers are not changed, and missing fields stay missing. The stream
+// that reads a record decides whether to reject it; [Trial] predicts which records it will reject. Only an unreadable
+// line or time is an error here and stops the replay, because pace and order depend on times. Errors are one line, with
+// file:line and what is wanted. They do not repeat personal data.
 //
 // Times are RFC 3339, epoch numbers as in a stream's input, or a date with or without a time of day, taken as UTC. In
 // the record they are RFC 3339 in UTC.
@@ -34,18 +34,19 @@ import (
 type Options struct {
 	// Delimiter separates the columns of CSV. Defaults to a comma.
 	Delimiter rune
-	// From moves event times so that the file's first event is at From. Zero: they stay. With a Speed, the distances
-	// between events shrink as well, by the speed, so that events keep to the clock: a day at speed 60 takes 24
-	// minutes of event time too. Without, the last event may lie far ahead of the clock, where streams reject it.
+	// From moves event times so that the file's first event is at From. Zero leaves them unchanged. With a Speed, event
+	// times are also divided by it, so that events keep to the clock: a day at speed 60 takes 24 minutes of event time
+	// too. Without a Speed, the last events may be so far ahead of the clock that streams reject them.
 	From time.Time
-	// Speed paces the records: 1 is as fast as the events happened, 60 an hour a minute, 0 as fast as possible.
+	// Speed paces the records: 1 is as fast as the events happened, 60 plays an hour in a minute, 0 is as fast as
+	// possible.
 	Speed float64
 	// Keyed gives each record its user as key, so that all records of a user go to one partition; otherwise records
-	// have no key, and go anywhere.
+	// have no key and go to any partition.
 	Keyed bool
 }
 
-// Record is an event for a topic. Its slices belong to whoever receives it.
+// Record is an event for a topic. The receiver owns its slices.
 type Record struct {
 	Key   []byte // nil unless keyed
 	Value []byte // JSON
@@ -64,7 +65,8 @@ type File struct {
 	closer  io.Closer
 }
 
-// rows reads a file's events. The error io.EOF ends it; others come without name and line where the row has one.
+// rows reads a file's events. The error io.EOF ends them. Other errors do not repeat the file's name, nor the line if
+// the row has it.
 type rows interface {
 	next() (row, error)
 }
@@ -72,11 +74,11 @@ type rows interface {
 // row is an event of the file. Its slices are valid until the next one.
 type row struct {
 	line  int
-	parts [numParts][]byte // JSON; nil: missing; of the time: text
+	parts [numParts][]byte // JSON, but text for the time; nil if missing
 	key   []byte           // the user as text
 }
 
-// Open opens a file of events; whether it is CSV or JSON lines is told by its first character. Close it after use.
+// Open opens a file of events. Its first character tells whether it is CSV or JSON lines. Close it after use.
 func Open(path string, columns Columns, options Options) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -91,7 +93,7 @@ func Open(path string, columns Columns, options Options) (*File, error) {
 	return file, nil
 }
 
-// New reads events from anywhere; name stands for it in errors.
+// New reads events from any source, which errors call name.
 func New(name string, in io.Reader, columns Columns, options Options) (*File, error) {
 	if s := options.Speed; s < 0 || math.IsNaN(s) || math.IsInf(s, 0) {
 		return nil, fmt.Errorf("--speed %v; want a number greater than 0, or 0 for as fast as possible", s)
@@ -130,8 +132,8 @@ func (f *File) Close() error {
 	return f.closer.Close()
 }
 
-// Records yields the events in the file's order, each when it is due. It ends with the file, or with the first error,
-// which is ctx's if that ends it. It can be used once.
+// Records yields the events in the file's order, each when it is due. It ends with the file, with ctx, or with the
+// first error. It can be used only once.
 func (f *File) Records(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var c clock

@@ -10,12 +10,12 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Demo says which streams file `louver demo --csv` runs on. Bounds are public choices: they must not be taken from the
-// file, and here they are whatever the flags say.
+// Demo says which streams file `louver demo --csv` runs on. Bounds are public choices and must not be taken from the
+// file. Here the flags set them.
 type Demo struct {
-	// Columns are those of the file. Required.
+	// Columns are the columns of the file. Required.
 	Columns Columns
-	// Survey is what is known of the file. Required.
+	// Survey describes the file. Required.
 	*Survey
 	// Lower, Upper and Step are the grid. Required.
 	Lower, Upper, Step decimal.Decimal
@@ -37,15 +37,15 @@ var streamsTemplate = template.Must(template.New("streams").Funcs(template.FuncM
 	"input":   func(stretch int) string { return demoName("demo.events", ".", stretch) },
 }).Parse(streamsText))
 
-// Share is a part of ε, for one release of the template. Their shares add up to 1.
+// Share returns the ε of one release of the template. The shares add up to 1.
 func (d Demo) Share(part string) (decimal.Decimal, error) {
 	p, err := decimal.NewFromString(part)
 	return d.Epsilon.Mul(p), err
 }
 
-// StreamsFor returns a streams file, YAML, for the records that this package makes of a file: a stream for each stretch,
-// in order. Windows have the times of the file. What is wrong with the options, for example a step that does not divide
-// the range, is told by whoever reads the streams file.
+// StreamsFor returns a streams file, YAML, for the records that this package makes of a file: a stream for each
+// stretch, in order. Windows have the times of the file. StreamsFor does not check the options. Reading the streams
+// file does, and finds for example a step that does not divide the range.
 func StreamsFor(d Demo) (string, error) {
 	windows := 0
 	for _, s := range d.Stretches {
@@ -64,7 +64,7 @@ func StreamsFor(d Demo) (string, error) {
 	return b.String(), nil
 }
 
-// demoName numbers what there is of each stretch, from the second on.
+// demoName adds the number of a stretch to a name, from the second stretch on.
 func demoName(name, separator string, stretch int) string {
 	if stretch == 0 {
 		return name

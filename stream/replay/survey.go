@@ -13,23 +13,24 @@ import (
 	"time"
 )
 
-// Survey is what a demo has to know about a file before it replays it. It is for a demo with one's own data only:
-// groups, windows and their times are public, and if they come from people's records, they reveal something about them.
+// Survey holds what a demo must know about a file before it replays it. Use it only for a demo with your own data:
+// groups, windows and their times are public, and if they come from people's records, they reveal something about those
+// people.
 type Survey struct {
-	// Groups are the different groups in the file, sorted; none if there is no column of groups. Records without a group
-	// that a stream could take don't add one.
+	// Groups are the distinct groups in the file, sorted. It is empty if there is no column of groups, and leaves out
+	// groups that no stream would accept.
 	Groups []string
 	// Window is the length of the windows.
 	Window time.Duration
-	// Stretches are the times in which something happens, in order. There is one at least.
+	// Stretches are the times in which there are events, in order. There is at least one.
 	Stretches []Stretch
 	// Events is the number of records.
 	Events int
-	// Trial knows which of them a stream rejects, but for those without a group.
+	// Trial predicts which of them a stream rejects, apart from those without a group.
 	Trial *Trial
-	// Ungrouped is how many have no group, if there is a column of groups.
+	// Ungrouped is how many records have no group, if there is a column of groups.
 	Ungrouped int
-	// Unfinished is how many are not in a stretch, since their window is not over yet.
+	// Unfinished is how many records belong to no stretch, because their window is not over yet.
 	Unfinished int
 }
 
@@ -41,7 +42,7 @@ type Stretch struct {
 }
 
 const (
-	// maxGroups is the greatest number of groups of a demo. A column with more values hardly holds groups.
+	// maxGroups is the greatest number of groups of a demo. A column with more values is unlikely to hold groups.
 	maxGroups = 100
 	// wantedWindows is the least number of windows with events.
 	wantedWindows = 24
@@ -59,12 +60,12 @@ var sizes = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * 
 
 const day = 24 * time.Hour
 
-// Contains says whether a time lies in the stretch.
+// Contains reports whether a time is in the stretch.
 func (s Stretch) Contains(at time.Time) bool { return !at.Before(s.Start) && at.Before(s.End) }
 
-// NewSurvey reads a file to its end. It chooses the longest windows of which two dozen hold events; a window that is not
-// 0 is taken instead, and must be of whole seconds. Windows that are not over now are left out. Its errors are those of
-// the file's lines, too many groups or windows, and ctx's.
+// NewSurvey reads a file to its end. It chooses the longest windows of which at least 24 hold events. If window is not
+// 0, it is used instead, and must be whole seconds. Windows that are not over now are left out. Its errors are about
+// the file's lines, too many groups or windows, or ctx.
 func NewSurvey(ctx context.Context, f *File, window time.Duration, columns Columns) (*Survey, error) {
 	trial, err := NewTrial(columns)
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *Survey) finish(name string, columns Columns, groups map[string]bool, c 
 	return nil
 }
 
-// groupName is the text of a group, a JSON string or an integer; empty if it is neither.
+// groupName returns the text of a group, a JSON string or an integer. It is empty for anything else.
 func groupName(group []byte) (name string) {
 	if integer.Match(group) {
 		return string(group)
@@ -134,7 +135,7 @@ func groupName(group []byte) (name string) {
 
 var integer = regexp.MustCompile(`^-?[0-9]+$`)
 
-// calendar notes, for several lengths of windows, which windows hold events.
+// calendar records which windows hold events, for several lengths of windows.
 type calendar struct {
 	now         int64
 	first, last int64 // of the events' times
@@ -144,7 +145,7 @@ type calendar struct {
 // page is a calendar of one length.
 type page struct {
 	size       time.Duration
-	last       int64          // the window of the event before
+	last       int64          // the window of the previous event
 	windows    map[int64]bool // by start in multiples of size since 1970; nil: too many
 	unfinished int            // events in windows that are not over
 }
@@ -180,8 +181,9 @@ func (c *calendar) add(at time.Time) {
 	}
 }
 
-// choose returns the page of the longest windows of which enough hold events, or else the longest of which most do, not
-// longer than all the file; nil if there are too many of every length.
+// choose returns the page with the longest windows among those where enough windows hold events. If there is none, it
+// returns the page where most windows hold events, not longer than the whole file. It returns nil if every length has
+// too many windows.
 func (c *calendar) choose() (best *page) {
 	for i, p := range slices.Backward(c.pages) {
 		if i > 0 && int64(p.size) > c.last-c.first {

@@ -63,13 +63,13 @@ func notUTF8(line int) error {
 	return fmt.Errorf("%d: the line is not UTF-8; convert the file, for example with iconv", line)
 }
 
-// LineError begins the reader's error with its line. It says nothing of the line's content.
+// LineError begins the reader's error with its line number. It does not repeat the line's content.
 func LineError(err error) error {
 	var p *csv.ParseError
 	if errors.Is(err, io.EOF) {
 		return err
 	} else if !errors.As(err, &p) {
-		return fmt.Errorf(" %w", err) // of reading the file: it is no line's
+		return fmt.Errorf(" %w", err) // an error of reading the file, not of a line
 	}
 	if errors.Is(p, csv.ErrFieldCount) {
 		return fmt.Errorf("%d: the line does not have as many fields as the header; want one for each column", p.Line)

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Text reads a text file that somebody may have prepared with a spreadsheet: it skips the byte order mark that these
-// put in front, unpacks gzip, and refuses what is clearly not text, saying what it is. An empty file is an empty text.
+// Text reads a text file that may come from a spreadsheet. It skips a byte order mark, unpacks gzip, and refuses files
+// that are clearly not text, naming what they are. An empty file is an empty text.
 func Text(in io.Reader) (*bufio.Reader, error) {
 	b := bufio.NewReaderSize(in, 1<<16)
 	start, err := b.Peek(512)
@@ -43,7 +43,7 @@ func Text(in io.Reader) (*bufio.Reader, error) {
 	}
 	const mark = "\ufeff"
 	if bytes.HasPrefix(start, []byte(mark)) {
-		_, _ = b.Discard(len(mark)) // was peeked at
+		_, _ = b.Discard(len(mark)) // Peek has read it
 	}
 	return b, nil
 }

@@ -13,14 +13,14 @@ import (
 )
 
 // Trial predicts which records a stream with the input of [Columns.Input] rejects. It decodes them as the stream will.
-// It does not look at groups, whose public list it does not know, and takes the default max_future. It is not safe for
+// It ignores groups, because it does not know their public list, and assumes the default max_future. It is not safe for
 // concurrent use.
 type Trial struct {
 	decoder codec.Decoder
 	found   [codec.NumReasons]Rejected
 }
 
-// Rejected says how many records are rejected for a reason, and in which line the first of them is.
+// Rejected says how many records are rejected for a reason, and on which line the first of them is.
 type Rejected struct {
 	Reason       codec.Reason
 	Count, First int
@@ -37,7 +37,7 @@ func NewTrial(c Columns) (*Trial, error) {
 	return &Trial{decoder: decoder}, err
 }
 
-// Add takes a record that is sent at that time.
+// Add adds a record that is sent at that time.
 func (t *Trial) Add(r Record, sent time.Time) {
 	var e codec.Event
 	reason := t.decoder.Decode(codec.Record{Key: r.Key, Value: r.Value, Time: sent.UnixNano()}, &e)
@@ -46,7 +46,7 @@ func (t *Trial) Add(r Record, sent time.Time) {
 	f.Count++
 }
 
-// Rejected returns the reasons that there were, in the order in which streams check them.
+// Rejected returns the reasons found, in the order in which streams check them.
 func (t *Trial) Rejected() []Rejected {
 	return slices.DeleteFunc(slices.Clone(t.found[:]), func(r Rejected) bool { return r.Reason == codec.OK })
 }

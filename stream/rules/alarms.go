@@ -2,23 +2,24 @@ package rules
 
 import "math"
 
-// month is the time that false alarms are counted for, in nanoseconds: 30 days.
+// month is the period for which false alarms are counted: 30 days in nanoseconds.
 const month = 30 * 24 * 60 * 60 * 1e9
 
-// knowledge says what is known about the windows whose band misses the truth.
+// knowledge says what is known about how often a window's band misses the truth.
 type knowledge int
 
 const (
-	// exactly: each window misses with this probability, whatever happened before.
+	// exactly: each window misses with this probability, independently of the windows before.
 	exactly knowledge = iota
-	// atMost: each window misses with at most this probability, whatever happened before.
+	// atMost: each window misses with at most this probability, whatever the windows before did.
 	atMost
-	// nominal: this share of the windows misses if the band keeps its level. Misses may come together.
+	// nominal: this share of the windows misses if the band keeps its level. Misses may cluster.
 	nominal
 )
 
 // falseAlarms is how many alarms noise alone raises in n windows of one series, on average, if the truth stays at the
-// threshold and an alarm takes k windows in a row whose band lies beyond it. A window's band does so with probability q.
+// threshold and an alarm takes k windows in a row whose band is beyond it. A window's band is beyond it with
+// probability q.
 //
 // exactly: an alarm begins with a run of k windows beyond the threshold. Such a run starts at the first window with
 // probability q^k, and at each of the n−k later ones with (1−q)·q^k, because the window before is not beyond. Together:
@@ -26,8 +27,8 @@ const (
 //
 // atMost: the same without the factor 1−q, which need not hold: (n−k+1)·q^k.
 //
-// nominal: each alarm uses up k windows that are beyond, and there are q·n of them on average: q·n/k at most. This holds
-// however these windows are spread.
+// nominal: each alarm uses up k windows that are beyond, and there are q·n of them on average, so at most q·n/k. This
+// holds for any arrangement of these windows.
 //
 // While the truth is on the quiet side of the threshold, alarms are rarer still.
 func falseAlarms(known knowledge, q float64, k int, n float64) float64 {
@@ -43,13 +44,14 @@ func falseAlarms(known knowledge, q float64, k int, n float64) float64 {
 	return q * n / float64(k)
 }
 
-// most is the largest number of windows that an alarm waits for unless it is told to.
+// most is the largest number of windows that an alarm waits for by default.
 const most = 6
 
-// unknownWait is how many windows an alarm waits for where waiting is not known to help.
+// unknownWait is how many windows an alarm waits for if waiting is not known to help.
 const unknownWait = 3
 
-// wait is the least number of windows that keeps n windows of each of some series below one false alarm.
+// wait returns the least number of windows in a row that keeps the false alarms below one, for n windows of each
+// series.
 func wait(b band, series int, n float64) int {
 	if b.known == nominal {
 		return unknownWait

@@ -10,30 +10,30 @@ import (
 
 // band says what is known about the band of a series, louver_release_low to louver_release_high, from its definition alone.
 type band struct {
-	// miss is the probability that the band of one window lies wholly on one given side of the truth.
+	// miss is the probability that the band of one window is entirely on a given side of the truth.
 	miss  float64
 	known knowledge
-	// reach is the distance from the value to each end, where all windows have the same one; else 0.
+	// reach is the distance from the value to each end if it is the same for all windows, else 0.
 	reach float64
 	// basis says in words where the band comes from.
 	basis string
 }
 
-// bandOf returns the band of a release's series. The public gauges choose in the same order: the paid interval, the band
-// of smoothed, the published error. ok is false where there is none of them.
+// bandOf returns the band of a release's series. The public gauges choose in the same order: the paid interval, the
+// band of smoothed, the published error. ok is false if there is none of them.
 //
 // A count has the noise P(Z = z) = (1−a)/(1+a)·a^|z|, a = e^−ε, and the band v ± t for the published error t. It lies above
 // a truth n if n + Z − t > n, with probability P(Z > t) = a^(t+1)/(1+a). Cutting counts at 0 does not matter here: it moves
 // only values below 0. The same holds for the other side.
 //
-// Each end of a paid interval of some level is beyond the truth with at most (1 − level)/2, whatever the data (see
+// Each end of a paid interval is beyond the truth with probability at most (1 − level)/2, for any data (see
 // mechanisms).
 //
-// The published error of a mean or sum holds for at least 95 % of draws; one side misses in at most 5 %. It says nothing
-// of what the mechanism's clip cuts off.
+// The published error of a mean or sum holds for at least 95 % of draws, so one side misses in at most 5 %. It does not
+// cover what the mechanism's clip cuts off.
 //
-// The band of smoothed is computed from this and earlier releases. It is meant to miss 5 % on each side. No law of the
-// noise alone says so, and windows share what they were computed from.
+// The band of smoothed is computed from this and earlier releases. It is designed to miss 5 % on each side. But the law
+// of the noise alone does not imply this, and bands of different windows are computed from the same releases.
 func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 	q := r.Query
 	epsilon := q.Epsilon.String()
@@ -63,7 +63,7 @@ func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 	return band{miss: 0.05, known: atMost, basis: basis}, true
 }
 
-// counted says that the stream releases how many users a window has.
+// counted reports whether the stream releases how many users a window has.
 func counted(s *config.Stream) bool {
 	for _, r := range s.Releases {
 		if r.Query.CountsUsers() {

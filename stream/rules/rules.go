@@ -1,7 +1,7 @@
-// Package rules writes Prometheus alert rules for published figures that know of the figures' noise.
+// Package rules writes Prometheus alert rules for published figures. The rules take the figures' noise into account.
 //
-// An alert fires when the whole band of a figure lies beyond a threshold for several windows in a row, not when the bare
-// value does. Its description says how many alarms the noise alone raises in 30 days. All of it follows from the streams
+// An alert fires when the whole band of a figure is beyond a threshold for several windows in a row, not when only the
+// value is. Its description says how many alarms the noise alone raises in 30 days. The rules follow from the streams
 // file: nothing here reads data.
 package rules
 
@@ -27,8 +27,8 @@ type Threshold struct {
 	// Below says that low figures are the bad ones; otherwise high ones are.
 	Below bool
 	Value decimal.Decimal
-	// Windows is how many windows in a row have to be beyond the value; 0: as many as keep false alarms below one in 30
-	// days, where that is known.
+	// Windows is how many windows in a row have to be beyond the value. 0 means as many as keep false alarms below one
+	// in 30 days, if that is known.
 	Windows int
 }
 
@@ -62,8 +62,8 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations,omitempty"`
 }
 
-// Write writes a rule file for the streams: for each stream a group with recording rules, which make one series of those of
-// all replicas, and with its alerts. An error says which threshold cannot be watched, and why.
+// Write writes a rule file for the streams: for each stream a group with its alerts and with recording rules, which
+// merge the series of all replicas into one. An error says which threshold cannot be watched, and why.
 func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error {
 	var f file
 	shortest := time.Duration(math.MaxInt64)
@@ -101,7 +101,7 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error 
 	return e.Encode(f)
 }
 
-// known refuses thresholds for streams that there are not.
+// known refuses thresholds for streams that do not exist.
 func known(streams []*config.Stream, thresholds []Threshold) error {
 	names := map[string]bool{}
 	for _, s := range streams {
@@ -115,8 +115,8 @@ func known(streams []*config.Stream, thresholds []Threshold) error {
 	return nil
 }
 
-// newest records one series from those of all replicas. A replica may be behind: the one with the newest window counts.
-// Replicas that show the same window show the same figure.
+// newest records one series from those of all replicas. A replica may be behind, so the one with the newest window
+// counts. Replicas that show the same window show the same figure.
 func newest(stream, metric string) rule {
 	const series = "job, stream, group, release"
 	of, end := selector("louver_"+metric, stream), selector("louver_release_window_end_timestamp_seconds", stream)
@@ -159,8 +159,8 @@ func alert(s *config.Stream, t Threshold) (rule, error) {
 	expr := fmt.Sprintf("louver:release_%s:newest{%s} %s %s", end, of, sign, t.Value)
 	var holds time.Duration
 	if k > 1 {
-		// Half a window more than the k−1 from the first figure to the last, as figures come a little early or late. After a
-		// pause, many windows may be published at once: only windows that were seen count.
+		// From the first figure to the last are k−1 windows. Add half a window, as figures come a little early or late.
+		// After a pause many windows may be published at once; only windows that were seen count.
 		holds = time.Duration(k)*s.Window.Every - s.Window.Every/2
 		expr += fmt.Sprintf("\nand changes(louver:release_window_end_timestamp_seconds:newest{%s}[%s]) >= %d", of, promDuration(holds), k-1)
 	}

@@ -1,8 +1,8 @@
-// Package shape tells the names and the types of the fields in JSON records, and nothing of what they hold: neither
-// values nor ranges, lengths or counts. A person may look at it before deciding how to protect the values.
+// Package shape reports the names and types of the fields in JSON records, and nothing about their content: no values,
+// ranges, lengths or counts. People may look at it before they decide how to protect the values.
 //
-// Names are taken for what they are: part of the records' form. Records that hold people's data in names, such as
-// {"by_user":{"ann":3}}, would show it; that is why only a few names of a few records are looked at.
+// It treats names as part of the form. If names hold people's data, as in {"by_user":{"ann":3}}, it shows that data.
+// For this reason it looks only at a few names in a few records.
 package shape
 
 import (
@@ -31,21 +31,21 @@ type Field struct {
 	// Path has dots between the names of nested objects.
 	Path string
 	Type Type
-	// Hidden says that no path of a streams file leads to the field: a name has a dot of its own, is empty, or is the
-	// first and begins with $.
+	// Hidden says that no path of a streams file leads to the field, because a name in its path contains a dot or is
+	// empty, or the first name begins with $.
 	Hidden bool
 }
 
-// maxFields is how many fields are told.
+// maxFields is how many fields are reported.
 const maxFields = 60
 
-// Of returns the fields of records that are JSON objects, in the order in which they are first met; what lies in nested
-// objects with its path, what lies in arrays not. A field that is null in one record and has a type in another has that
-// type. Records that are no JSON object have no fields.
+// Of returns the fields of records that are JSON objects, in the order of first occurrence. It includes the fields of
+// nested objects, with their path, but not those in arrays. A field that is null in one record and has a type in
+// another has that type. Records that are not JSON objects have no fields.
 func Of(records ...[]byte) []Field {
 	var fields []Field
 	for _, r := range records {
-		// fastjson takes more than JSON.
+		// fastjson accepts more than JSON.
 		if !json.Valid(r) {
 			continue
 		}

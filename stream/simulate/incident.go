@@ -8,7 +8,7 @@ import (
 // Incident is a time in which one region is slow: latencies are three times as high.
 type Incident struct {
 	Region     string
-	Start, End time.Time // UTC; End is the first moment without
+	Start, End time.Time // UTC; End is the first moment after it
 }
 
 const (
@@ -18,7 +18,7 @@ const (
 	incidentSlow  = 3. // times the usual latency
 )
 
-// incidents keeps the draws for incidents apart from those for requests.
+// incidents separates the draws for incidents from those for requests.
 const incidents = 0x696e636964656e74
 
 // Incident returns the one incident of the three minutes, counted from midnight, that contain at. It may be over, or
@@ -31,10 +31,10 @@ func (s *Service) Incident(at time.Time) Incident {
 	return Incident{regions[random.IntN(len(regions))].name, start, start.Add(length)}
 }
 
-// Before returns the incident of the three minutes before this one's.
+// Before returns the incident of the previous three minutes.
 func (s *Service) Before(i Incident) Incident { return s.Incident(i.Start.Add(-incidentEvery)) }
 
-// in says whether a region is slow at a time.
+// in reports whether a region is slow at a time.
 func (i Incident) in(region string, at time.Time) bool {
 	return region == i.Region && !at.Before(i.Start) && at.Before(i.End)
 }

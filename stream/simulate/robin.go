@@ -5,20 +5,21 @@ import (
 	"time"
 )
 
-// Robin is the user whose presence in a window the viewer of the demo may guess. A fair coin decides on it, so that
-// nothing helps to guess but what is released.
+// Robin is the user whose presence in a window the viewer of the demo may guess. A fair coin decides it, so only the
+// releases can help to guess.
 const (
 	Robin       = "eu-robin"
 	robinRegion = "eu"
 )
 
-// Spell is how long a coin holds: in a spell, a multiple of ten seconds since 1970, Robin calls once or not at all.
+// Spell is how long one toss of the coin holds. Spells begin at multiples of ten seconds since 1970. In each, Robin
+// calls once or not at all.
 const Spell = 10 * time.Second
 
-// robins keeps Robin's draws apart from the others.
+// robins separates Robin's draws from the others.
 const robins = 0x726f62696e
 
-// RobinCalls says whether Robin calls in the spell that contains at.
+// RobinCalls reports whether Robin calls in the spell that contains at.
 func (s *Service) RobinCalls(at time.Time) bool {
 	_, calls := s.robin(at)
 	return calls
@@ -31,7 +32,7 @@ func (s *Service) robin(at time.Time) (when time.Time, calls bool) {
 	return spell.Add(time.Duration(random.Int64N(int64(Spell)))), random.IntN(2) == 1
 }
 
-// robinIn gives Robin's request, if there is one in the tick that begins at start.
+// robinIn returns Robin's request if there is one in the tick that begins at start.
 func (s *Service) robinIn(start time.Time, slow Incident) (Event, bool) {
 	when, calls := s.robin(start)
 	if !calls || when.Before(start) || !when.Before(start.Add(tick)) {

@@ -1,12 +1,12 @@
-// Package simulate is the service that `louver demo` watches: it makes up the telemetry of a web service in three
-// regions. Nobody is behind these numbers, so figures can be compared with the truth without harm: see [Truth].
+// Package simulate makes up the service that `louver demo` watches: the telemetry of a web service in three regions.
+// There are no people behind these numbers, so comparing figures with the truth does no harm: see [Truth].
 //
 // The service, as configured by default:
 //
 //   - Regions eu, us and ap, with 10,000 users each, who always call from their own region. All users are alike.
 //   - 1500 requests a second altogether, a Poisson process. Each region has its day: the rate is 40 % above the average
-//     at 15:00 and 40 % below it at 03:00 local time, UTC+1, UTC−5 and UTC+9. A window of 10 s so sees some 2600 to 5000
-//     users a region.
+//     at 15:00 and 40 % below it at 03:00 local time, UTC+1, UTC−5 and UTC+9. So a window of 10 s has some 2600 to 5000
+//     users in each region.
 //   - Latencies are lognormal with a median of 120 ms and σ = 0.6, in whole milliseconds: p90 259 ms, p99 485 ms, the
 //     mean 144 ms, the most frequent value 84 ms, and one in 16 above 300 ms.
 //   - Every three minutes there is an incident: one region is three times as slow for 30 to 60 seconds.
@@ -16,8 +16,8 @@
 //
 // # Randomness
 //
-// This is the one package that uses math/rand: what it makes is input, and a demo that can be repeated is wanted. The
-// noise of mechanisms never comes from here; it comes from crypto/rand, and no seed can be given for it.
+// This is the only package that uses math/rand: it makes input, and a demo should be repeatable. The noise of
+// mechanisms never comes from here. It comes from crypto/rand and takes no seed.
 package simulate
 
 import (
@@ -85,9 +85,9 @@ func Regions() []string {
 
 const (
 	tick   = 100 * time.Millisecond // events of a tick are drawn together
-	median = 120.                   // of the latencies, in ms
+	median = 120.                   // median latency, in ms
 	sigma  = 0.6                    // standard deviation of their logarithm
-	swing  = 0.4                    // of the rate about its average
+	swing  = 0.4                    // how far the rate moves from its average
 	rush   = 15.                    // the hour of the greatest rate
 )
 
@@ -112,7 +112,8 @@ func (s *Service) tick(start time.Time) (events []Event) {
 		total += rates[i]
 	}
 	slow := s.Incident(start)
-	// The gaps of a Poisson process are exponential; beginning anew with each tick changes nothing, as it has no memory.
+	// The gaps of a Poisson process are exponential. Starting again with each tick changes nothing, because the process
+	// has no memory.
 	for offset := 0.; ; {
 		offset += random.ExpFloat64() / total
 		if offset >= tick.Seconds() {
@@ -142,7 +143,7 @@ func request(random *rand.Rand, slow Incident, region, user string, at time.Time
 	return Event{User: user, Region: region, Latency: max(1, int64(math.Round(latency))), Time: at}
 }
 
-// activity is a region's rate at a time, as a share of its average.
+// activity returns a region's rate at a time, as a share of its average.
 func (r region) activity(at time.Time) float64 {
 	hour := float64(at.Hour()) + float64(at.Minute())/60 + float64(at.Second())/3600 + r.east
 	return 1 + swing*math.Cos(2*math.Pi*(hour-rush)/24)

@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// Truth computes the figures of a stream's windows without noise. It may, because nobody is behind simulated events. It
-// is not safe for concurrent use.
+// Truth computes the figures of a stream's windows without noise. It may, because there are no people behind simulated
+// events. It is not safe for concurrent use.
 type Truth struct {
 	stream *config.Stream
 	hasher *windows.Hasher
@@ -28,7 +28,7 @@ func NewTruth(s *config.Stream) *Truth {
 	return t
 }
 
-// Add takes an event in.
+// Add adds an event.
 func (t *Truth) Add(e Event) {
 	at := e.Time.UnixNano() / int64(time.Millisecond) * int64(time.Millisecond) // as the record says it
 	size := int64(t.stream.Window.Size)
@@ -41,9 +41,9 @@ func (t *Truth) Add(e Event) {
 	bag.Add(t.hasher.User([]byte(e.User)), t.groups[e.Region], at, e.Latency)
 }
 
-// Take returns the figures of the window that ends then, under "group/release", and forgets the window. There are none
-// if no event fell in it, and of a group that nobody is in there are counts and sums alone. Where several values are right,
-// it is the least.
+// Take returns the figures of the window that ends then, under "group/release", and forgets the window. A window
+// without events has no figures, and a group without users has only counts and sums. If several values are right, Take
+// returns the least.
 func (t *Truth) Take(end time.Time) map[string]decimal.Decimal {
 	bag := t.bags[end.UnixNano()]
 	if bag == nil {

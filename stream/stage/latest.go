@@ -7,15 +7,15 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-// Latest does something with the newest of a series of values in the background, so that nobody waits for it. A value
-// that a newer one overtakes is left out.
+// Latest processes the newest of a series of values in the background. If a newer value arrives first, the older one is
+// skipped.
 type Latest[T any] struct {
 	next chan T
 	done chan struct{}
 }
 
-// NewLatest calls f with the newest value, again and again, until ctx ends. After an error it calls f again, some time
-// later, with the same value or the one that has come since.
+// NewLatest calls f with the newest value, again and again, until ctx ends. After an error it calls f again some time
+// later, with the same value or a newer one.
 func NewLatest[T any](ctx context.Context, f func(context.Context, T) error) *Latest[T] {
 	l := &Latest[T]{next: make(chan T, 1), done: make(chan struct{})}
 	go func() {
@@ -43,7 +43,7 @@ func (l *Latest[T]) try(ctx context.Context, v T, f func(context.Context, T) err
 	}
 }
 
-// Put hands over a value and does not block. It is for one goroutine.
+// Put passes a value on without blocking. Call it from one goroutine only.
 func (l *Latest[T]) Put(v T) {
 	select {
 	case <-l.next:

@@ -1,5 +1,5 @@
-// Package stage is what the three stages have in common: membership in a consumer group, with one worker for each
-// partition that the group has assigned.
+// Package stage holds what the three stages share: membership in a consumer group, with one worker for each assigned
+// partition.
 package stage
 
 import (
@@ -22,39 +22,39 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// Env is what every stage works with. Its fields are shared and safe for concurrent use.
+// Env holds the tools of every stage. They are shared and safe for concurrent use.
 type Env struct {
 	Names topics.Names
 	Conn  *kafkaconn.Conn
 	Fetch *fetch.Client
 	Sizes *topics.Sizes
-	// Progress is what workers resume from.
+	// Progress tells workers where to resume.
 	Progress *progress.Log
 	Metrics  *metrics.Operator
-	// Monitor hears of what is tried again, Health of what this stage does.
+	// Monitor gets the failures that are retried, Health what this stage does.
 	Monitor *health.Monitor
 	Health  *health.Stage
 	Log     *zap.Logger
 }
 
-// Writing is the hook for writes to a topic that are tried again.
+// Writing returns the hook for retried writes to a topic.
 func (e Env) Writing(topic string) func(error) {
 	hook := e.Monitor.Retrying("cannot write to topic "+topic, "topic "+topic+" can be written to again")
 	return func(err error) { hook(kafkaconn.Needs(err, "Write", "topic "+topic)) }
 }
 
-// Reading is the hook for reads of a topic that are tried again.
+// Reading returns the hook for retried reads of a topic.
 func (e Env) Reading(topic string) func(error) {
 	hook := e.Monitor.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again")
 	return func(err error) { hook(kafkaconn.Needs(err, "Read", "topic "+topic)) }
 }
 
-// Transactions is the hook for steps of a transaction that are tried again.
+// Transactions returns the hook for retried steps of a transaction.
 func (e Env) Transactions(topic string) func(error) {
 	return e.Monitor.Retrying("Kafka does not accept transactions for "+topic, "Kafka accepts transactions for "+topic+" again")
 }
 
-// Lag notes how far a reader is behind its partition's end.
+// Lag records how far a reader is behind its partition's end.
 func (e Env) Lag(group string, at Partition, r *fetch.Reader) {
 	e.Metrics.Lag.WithLabelValues(group, at.Topic, strconv.Itoa(at.Number)).Set(float64(max(0, r.HighWatermark()-r.Position())))
 }
@@ -62,12 +62,12 @@ func (e Env) Lag(group string, at Partition, r *fetch.Reader) {
 // Partition is one assigned partition.
 type Partition = health.Partition
 
-// Worker works on one partition until ctx ends, which is when the partition goes to somebody else or the service
-// stops. After an error before that it is called again; see [Final] for those that stop the stage.
+// Worker works on one partition until ctx ends, because the partition goes to another member or the service stops. If
+// it returns an error before that, it is called again; see [Final] for errors that stop the stage.
 type Worker func(ctx context.Context, p Partition, m *Membership) error
 
-// Membership is a worker's access to the group's committed offsets. It lives as long as the stage does; generations
-// come and go beneath it.
+// Membership is a worker's access to the group's committed offsets. It lives as long as the stage, through all
+// generations.
 type Membership struct {
 	generation atomic.Pointer[group.Generation]
 }
@@ -77,7 +77,7 @@ func (m *Membership) Commit(ctx context.Context, p Partition, offset int64, meta
 	return m.generation.Load().Commit(ctx, []group.Offset{{Topic: p.Topic, Partition: p.Number, Offset: offset, Metadata: metadata}})
 }
 
-// Committed gives the committed offset of a partition; its Offset is negative where there is none.
+// Committed returns the committed offset of a partition. Its Offset is negative if there is none.
 func (m *Membership) Committed(ctx context.Context, p Partition) (group.Offset, error) {
 	offsets, err := m.generation.Load().Committed(ctx, p.Topic, []int{p.Number})
 	if err != nil {
@@ -86,14 +86,14 @@ func (m *Membership) Committed(ctx context.Context, p Partition) (group.Offset, 
 	return offsets[p.Number], nil
 }
 
-// Generation is the current generation's id and the member's id, for transactional offset commits.
+// Generation returns the current generation's id and the member's id, for transactional offset commits.
 func (m *Membership) Generation() (id int32, member string) {
 	g := m.generation.Load()
 	return g.ID, g.MemberID
 }
 
-// Confirm returns nil once the group says that this process is still a member. Who is not any more waits until it has
-// joined again, or until ctx ends because its partition has gone.
+// Confirm returns nil once the group confirms that this process is a member. If it no longer is, Confirm waits until it
+// has joined again, or until ctx ends because its partition has gone.
 func (m *Membership) Confirm(ctx context.Context) error {
 	wait := kafkaconn.NewBackOff()
 	for {
@@ -110,8 +110,8 @@ func (m *Membership) Confirm(ctx context.Context) error {
 }
 
 // Run joins the group and keeps one worker on each assigned partition until ctx ends. A rebalance stops only the
-// workers whose partition went away; those that stay go on undisturbed, unless this member missed a generation: then
-// somebody else may have worked on their partitions, and they begin anew.
+// workers whose partition went away. The others continue undisturbed, unless this member missed a generation. Then
+// another member may have worked on their partitions, and they start again.
 func Run(ctx context.Context, env Env, config group.Config, work Worker) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

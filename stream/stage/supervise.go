@@ -14,15 +14,15 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// TransactionTimeout is after how long a broker aborts the transaction of a worker that has fallen silent.
+// TransactionTimeout is when a broker aborts the transaction of a silent worker.
 const TransactionTimeout = 30 * time.Second
 
-// calm is how long a worker has to go on without an error until the next one counts as the first again.
+// calm is how long a worker has to run without an error before the next error counts as the first again.
 const calm = time.Minute
 
-// supervise runs the worker of a partition until ctx ends, again after every error except a final one, which it returns.
-// Before it begins again it makes sure that the partition is still its own: two workers that are both alive would
-// otherwise fence each other in turns.
+// supervise runs the worker of a partition until ctx ends. It restarts the worker after every error except a final one,
+// which it returns. Before a restart it makes sure that this process still owns the partition: otherwise two living
+// workers would keep fencing each other.
 func (r *running) supervise(ctx context.Context, at Partition) error {
 	wait := kafkaconn.NewBackOff()
 	again := r.env.Monitor.Retrying(fmt.Sprintf("%s/%d keeps failing and restarting from the last commit", at.Topic, at.Number),
@@ -60,8 +60,8 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 	}
 }
 
-// Final tells whether an error ends the process: a privacy stop, or a configuration that does not fit. All others are
-// tried again, for ever.
+// Final reports whether an error ends the process: a privacy stop, or a configuration that does not fit. All other
+// errors lead to a retry, for ever.
 func Final(err error) bool {
 	return errors.Is(err, ledger.ErrUnreadable) || errors.Is(err, topics.ErrUnfit)
 }

@@ -1,6 +1,6 @@
-// Package timeline tells how the windows of an app stand: which are open, which wait and for what, and which are decided
-// and how. All of it follows from what the app has agreed on, how far its workers have come, and the ledger. What
-// anybody sent, and how much, is neither read nor told.
+// Package timeline tells the state of an app's windows: which are open, which wait and for what, and which are decided
+// and how. It follows from the app's definitions, the progress of its workers, and the ledger. The package never reads
+// what people sent, or how much.
 package timeline
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// State is how a window stands.
+// State is the state of a window.
 type State string
 
 // The states of a window, in the order in which it passes through them.
@@ -33,7 +33,7 @@ const (
 	Withheld State = "withheld"
 )
 
-// Run is a number of windows of one stream, one after the other, that stand alike.
+// Run is a series of consecutive windows of one stream in the same state.
 type Run struct {
 	Stream string `json:"stream"`
 	// Definition counts the stream's definitions, from 0.
@@ -45,16 +45,16 @@ type Run struct {
 	Last  time.Time `json:"last_end"`
 	// Due is when the first of them may be closed.
 	Due time.Time `json:"due_at"`
-	// Overdue says that the first of them should have been decided by now.
+	// Overdue says that the first of them should have been decided already.
 	Overdue bool `json:"overdue"`
 	// Incomplete says that they were decided without a part of their input, which was lost.
 	Incomplete bool `json:"incomplete"`
 	// Input is the topic that the stream reads.
 	Input string `json:"input"`
-	// Partitions of the input are those that windows wait for, or of which something was lost. Empty in windows that are
-	// incomplete: not known.
+	// Partitions are those of the input that windows wait for, or that lost something. It is empty for an incomplete
+	// window if they are unknown.
 	Partitions []int `json:"partitions"`
-	// Why says in words what the windows wait for, or why they stand so.
+	// Why says in words what the windows wait for, or why they are in this state.
 	Why []string `json:"why"`
 }
 
@@ -64,16 +64,16 @@ type Partition struct {
 	Number int
 }
 
-// Facts are what the timeline is made of.
+// Facts collects the input of the timeline.
 type Facts struct {
 	// Editions are the definitions of all streams, in the order of their names and numbers.
 	Editions []control.Edition
-	// Partitions is how many partitions of an input a window takes that is due at a moment, in Unix nanoseconds; 0: not
-	// known yet.
+	// Partitions returns how many partitions of an input a window takes that is due at a moment, in Unix nanoseconds. 0
+	// means not known yet.
 	Partitions func(topic string, due int64) int
-	// Lineage gives a budget and those whose spending it took over.
+	// Lineage returns a budget and those whose spending it has taken over.
 	Lineage func(budget string) []string
-	// Only names the one stream that is told of; "": all are.
+	// Only names the stream to report; "" means all.
 	Only string
 
 	inputs  map[Partition]progress.Input
@@ -85,10 +85,10 @@ type edition struct {
 	number uint32
 }
 
-// kept is how many runs of decided windows are told of a definition: the last.
+// kept is how many runs of decided windows are reported for a definition: the last ones.
 const kept = 3
 
-// Progress takes in a record of the progress topic.
+// Progress adds a record of the progress topic.
 func (f *Facts) Progress(key, value []byte) error {
 	topic, partition, ok := progress.ParseInputKey(string(key))
 	if !ok {
@@ -105,13 +105,13 @@ func (f *Facts) Progress(key, value []byte) error {
 	return nil
 }
 
-// Position is the offset up to which a partition of an input has been read; false if nobody has begun to.
+// Position returns the offset up to which a partition of an input has been read. ok is false if reading has not begun.
 func (f *Facts) Position(at Partition) (offset int64, ok bool) {
 	in, ok := f.inputs[at]
 	return in.Offset, ok
 }
 
-// Learn takes in an entry of the ledger. Those of one definition come in the order of their windows.
+// Learn adds an entry of the ledger. Entries of one definition come in the order of their windows.
 func (f *Facts) Learn(e ledger.Entry) {
 	run := Run{Stream: e.Stream, Definition: e.Epoch, State: Released, Windows: 1, First: e.WindowEnd, Last: e.WindowEnd, Due: e.DueAt,
 		Incomplete: e.Incomplete, Input: e.Input, Partitions: e.IncompleteIn, Why: []string{}}
@@ -139,7 +139,7 @@ func lost(e ledger.Entry) string {
 	return "input of " + Numbers(e.Input, e.IncompleteIn) + " was lost"
 }
 
-// extend adds a run of one window, or lets the last run be longer.
+// extend adds a run of one window, or lengthens the last run.
 func extend(runs []Run, next Run, every time.Duration) []Run {
 	if n := len(runs); n > 0 {
 		last := &runs[n-1]
@@ -151,8 +151,8 @@ func extend(runs []Run, next Run, every time.Duration) []Run {
 	return append(runs, next)
 }
 
-// Runs are all windows up to a moment, by stream and definition, in the order of their ends: of the decided ones the last
-// runs, of all others every window that has begun.
+// Runs returns the windows up to a moment, by stream and definition, in the order of their ends: the last runs of
+// decided windows, and every other window that has begun.
 func (f *Facts) Runs(now time.Time) []Run {
 	var all []Run
 	for _, e := range f.Editions {
@@ -170,7 +170,7 @@ func (f *Facts) Runs(now time.Time) []Run {
 	return all
 }
 
-// after is the end of the last window of an edition that is decided.
+// after returns the end of an edition's last decided window.
 func (f *Facts) after(e control.Edition) int64 {
 	if runs := f.decided[edition{e.Stream.Name, e.Number}]; len(runs) > 0 {
 		return runs[len(runs)-1].Last.UnixNano()
@@ -178,7 +178,7 @@ func (f *Facts) after(e control.Edition) int64 {
 	return e.Schedule.First().End - int64(e.Schedule.Every)
 }
 
-// undecided are the windows of an edition that have begun and are not in the ledger.
+// undecided returns the windows of an edition that have begun and are not in the ledger.
 func (f *Facts) undecided(e control.Edition, now time.Time) []Run {
 	var runs []Run
 	topic, at := e.Stream.Input.Topic, now.UnixNano()
@@ -196,7 +196,7 @@ func (f *Facts) undecided(e control.Edition, now time.Time) []Run {
 	return runs
 }
 
-// through are the ends of the last windows of an edition that each partition has cut.
+// through returns, for each partition, the end of the last window of an edition that it has cut.
 func (f *Facts) through(e control.Edition) map[int]int64 {
 	through := map[int]int64{}
 	for at, in := range f.inputs {
@@ -210,7 +210,7 @@ func (f *Facts) through(e control.Edition) map[int]int64 {
 	return through
 }
 
-// waiting tells which partitions a window that is due waits for.
+// waiting says which partitions a due window waits for.
 func (f *Facts) waiting(topic string, due int64, w windows.Window, through map[int]int64) (State, []int) {
 	missing := []int{}
 	n := f.Partitions(topic, due)
@@ -225,7 +225,7 @@ func (f *Facts) waiting(topic string, due int64, w windows.Window, through map[i
 	return Waiting, missing
 }
 
-// turn says what windows that are cut everywhere wait for, if it is not the stage that decides them.
+// turn says what windows wait for that are cut everywhere, if not for the stage that decides them.
 func (f *Facts) turn(run Run) []string {
 	why := []string{}
 	at := slices.IndexFunc(f.Editions, func(e control.Edition) bool { return e.Stream.Name == run.Stream && e.Number == run.Definition })
@@ -245,7 +245,7 @@ func (f *Facts) turn(run Run) []string {
 	return why
 }
 
-// Numbers names partitions of a topic, of many the first.
+// Numbers names partitions of a topic, or the first of many.
 func Numbers(topic string, partitions []int) string {
 	const most = 5
 	text, some := "", partitions[:min(most, len(partitions))]
@@ -269,7 +269,7 @@ func Numbers(topic string, partitions []int) string {
 	return fmt.Sprintf("%s %s of %s", noun, text, topic)
 }
 
-// Awaited are the partitions that windows wait for, sorted.
+// Awaited returns the partitions that windows wait for, sorted.
 func Awaited(runs []Run) []Partition {
 	seen := map[Partition]bool{}
 	for _, r := range runs {
