@@ -11,6 +11,8 @@
 // query beside. Each mechanism has a file of its own with its statement, its proof and its source; those of means and
 // quantiles by smooth sensitivity are in package smooth. A new statistic is one such file and one row of the catalogue.
 //
+// A [Watch] is an alarm that looks at one window after another and costs ε once, until it fires.
+//
 // A [Measure] favours some points of the grid over others before any data are seen ([Tapered] by default); a [Filter]
 // learns one from what has been published.
 //

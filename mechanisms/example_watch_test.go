@@ -1,0 +1,55 @@
+package mechanisms_test
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"github.com/louver/louver/mechanisms"
+)
+
+// An alarm on slow answers: more than 1 % of the users above 2 s, at most one false alarm in twenty months of minutes. Its
+// figures are public and known before any data are. It is armed once, and looks at minute after minute until it fires.
+func ExampleWatch() {
+	grid, err := mechanisms.NewGrid(dec("0"), dec("60000"), dec("1"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	limit, share := dec("2000"), dec("0.01")
+	watch, err := mechanisms.NewWatch(mechanisms.WatchQuery{
+		Conditions:  []mechanisms.Condition{{Above: &limit, MoreThan: &share}},
+		Epsilon:     dec("1"),
+		FalseAlarms: dec("0.05"), Windows: 30 * 24 * 60,
+		Grid: grid,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("costs ε %s once; sees %.0f users too many at once, 19 times in 20\n", watch.Promise().Epsilon, watch.Excess95())
+
+	armed, err := watch.Arm(rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for minute := range 60 {
+		slow := int64(0) // of 10,000 users
+		if minute >= 40 {
+			slow = 1000
+		}
+		window := mechanisms.NewSample(grid, []mechanisms.Point{{Index: 120, Count: 10_000 - slow}, {Index: 9000, Count: slow}})
+		group, err := armed.Look([]*mechanisms.Sample{window}, rand.Reader)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if group >= 0 {
+			fmt.Println("fires in minute", minute)
+			return
+		}
+	}
+	// Output:
+	// costs ε 1 once; sees 27 users too many at once, 19 times in 20
+	// fires in minute 40
+}

@@ -1,0 +1,131 @@
+package mechanisms
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
+
+// Condition is what a watch waits for in one group of one window: that more or less than a share of the users, or more than
+// a number of them, hold a value above or below a threshold, or that there are few users at all.
+//
+// Either UsersBelow is given, or one of Above and Below together with one of MoreThan, LessThan and Users.
+type Condition struct {
+	// Above or Below is the threshold, strict, within the bounds of the grid.
+	Above, Below *decimal.Decimal
+	// MoreThan and LessThan are shares of the group's users, in (0, 1), with at most 9 digits after the point.
+	MoreThan, LessThan *decimal.Decimal
+	// Users: more than so many users.
+	Users *int64
+	// UsersBelow: fewer than so many users in the group, whatever they hold.
+	UsersBelow *int64
+}
+
+// String writes the condition as a configuration has it: "above 2000, more_than 0.01".
+func (c Condition) String() string {
+	var parts []string
+	number := func(name string, d *decimal.Decimal) {
+		if d != nil {
+			parts = append(parts, name+" "+shown(*d))
+		}
+	}
+	whole := func(name string, n *int64) {
+		if n != nil {
+			parts = append(parts, name+" "+strconv.FormatInt(*n, 10))
+		}
+	}
+	number("above", c.Above)
+	number("below", c.Below)
+	number("more_than", c.MoreThan)
+	number("less_than", c.LessThan)
+	whole("users", c.Users)
+	whole("users_below", c.UsersBelow)
+	return strings.Join(parts, ", ")
+}
+
+// test is a condition in whole numbers: φ is hit for the users that it counts and miss for the others, in units of 1/den
+// of a user. It is false where Σφ ≤ target.
+type test struct {
+	counted           func(s *Sample) int64 // nil: nobody
+	hit, miss, target int64
+	den               int64
+}
+
+// level is q = Σφ of a group.
+func (t test) level(s *Sample) int64 {
+	if t.counted == nil {
+		return s.n * t.miss
+	}
+	n := t.counted(s)
+	return n*t.hit + (s.n-n)*t.miss
+}
+
+// falls is a: one user more lowers q by at most so much.
+func (t test) falls() int64 { return max(0, -t.hit, -t.miss) }
+
+// rises is b: one user more raises q by at most so much.
+func (t test) rises() int64 { return max(0, t.hit, t.miss) }
+
+// refine writes the test in units of 1/den, a multiple of its own.
+func (t *test) refine(den int64) {
+	factor := den / t.den
+	t.hit, t.miss, t.target, t.den = t.hit*factor, t.miss*factor, t.target*factor, den
+}
+
+// test checks the condition.
+func (c Condition) test(g *Grid) (test, error) {
+	thresholds := given(c.Above) + given(c.Below)
+	amounts := given(c.MoreThan) + given(c.LessThan) + given(c.Users)
+	if c.UsersBelow != nil {
+		if thresholds+amounts > 0 {
+			return test{}, wrong("users_below", *c.UsersBelow, "it alone, without above, below, more_than, less_than and users")
+		}
+		return usersBelow(*c.UsersBelow)
+	}
+	if thresholds != 1 || amounts != 1 {
+		return test{}, wrong("condition", quoted(c.String()), "above or below with one of more_than, less_than and users; or users_below alone")
+	}
+	if g == nil {
+		return test{}, wrong("grid", "(none)", "the grid of the values")
+	}
+	counted, err := newCounting(&Query{Statistic: Count, Above: c.Above, Below: c.Below, Grid: g})
+	if err != nil {
+		return test{}, err
+	}
+	switch {
+	case c.MoreThan != nil:
+		num, den, err := shareOf("more_than", *c.MoreThan)
+		return test{counted: counted, hit: den - num, miss: -num, den: den}, err
+	case c.LessThan != nil:
+		num, den, err := shareOf("less_than", *c.LessThan)
+		return test{counted: counted, hit: num - den, miss: num, den: den}, err
+	}
+	if *c.Users < 0 || *c.Users > maxUsers {
+		return test{}, wrong("users", *c.Users, "a number of users from 0 to 2^28")
+	}
+	return test{counted: counted, hit: 1, miss: 0, target: *c.Users, den: 1}, nil
+}
+
+// usersBelow counts every user as −1.
+func usersBelow(m int64) (test, error) {
+	if m < 1 || m > maxUsers {
+		return test{}, wrong("users_below", m, "a number of users from 1 to 2^28")
+	}
+	return test{hit: -1, miss: -1, target: -m, den: 1}, nil
+}
+
+// shareOf returns a share as num/den.
+func shareOf(name string, d decimal.Decimal) (num, den int64, err error) {
+	if num, den, err = fraction(d); err != nil {
+		return 0, 1, wrong(name, shown(d), "a share of the users greater than 0 and less than 1, with at most 9 digits after the point")
+	}
+	return num, den, nil
+}
+
+func given[T any](p *T) int {
+	if p == nil {
+		return 0
+	}
+	return 1
+}

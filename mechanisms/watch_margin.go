@@ -1,0 +1,93 @@
+package mechanisms
+
+import (
+	"math"
+	"sort"
+)
+
+// What a watch will see, from public figures alone: how far beyond the target it fires, how often it fires without cause,
+// and what it takes to be seen.
+
+// choose sets the plan: of all divisions of ε it takes the one whose excess seen with 95 % in the first window is least.
+func (w *Watch) choose() error {
+	least := math.Inf(1)
+	for share := int64(1); share < shares; share++ {
+		p := w.divide(share)
+		margin, ok := w.margin(p)
+		if !ok {
+			continue
+		}
+		p.margin = margin
+		if excess := w.seen(p, 0.05); excess < least {
+			least, w.plan = excess, p
+		}
+	}
+	if math.IsInf(least, 1) {
+		return wrong("epsilon", w.promise.Epsilon, "an ε with which fewer than 2^28 users too many are seen")
+	}
+	return nil
+}
+
+// margin returns c for a division of ε, in units.
+//
+// While q ≤ target, a comparison fires with probability at most E[e^{−r_ν(c+ρ)}] = e^{−r_ν·c}·quiet. That holds for the first one after
+// arming, and later ones are asked only of a ρ that was silent until then, which is a larger one. So the probability of
+// any of them is at most their number times this, however often the watch is armed anew.
+func (w *Watch) margin(p watchPlan) (units int64, ok bool) {
+	c := math.Log(w.comparisons*p.quiet()/w.falseAlarms) / p.nu.Float()
+	c = math.Ceil(c * (1 + 1e-12))
+	return int64(max(c, 0)), c <= float64(maxUsers*w.den)
+}
+
+// quiet is E[e^{−r_ν·ρ}] = (1 − e^{−r_ρ})/(1 − e^{−r_ρ−r_ν}), the rates by the unit.
+func (p watchPlan) quiet() float64 {
+	return math.Expm1(-p.rho.Float()) / math.Expm1(-p.rho.Float()-p.nu.Float())
+}
+
+// miss is the probability that a new instance is silent where q lies so many units beyond target + c.
+//
+// For x ≥ 0 it is P(ρ > x)·(1 − E[e^{−r_ν(ρ−x)} | ρ > x]), for x < 0 it is 1 − e^{r_ν·x}·E[e^{−r_ν·ρ}].
+func (p watchPlan) miss(x float64) float64 {
+	rho, nu := p.rho.Float(), p.nu.Float()
+	if x < 0 {
+		return 1 - math.Exp(nu*x)*p.quiet()
+	}
+	return math.Exp(-rho*(x+1)) * math.Expm1(-nu) / math.Expm1(-rho-nu)
+}
+
+// seen is the least excess over the target, in units, that a new instance misses with probability at most miss. +Inf: there
+// is none up to 2^29 users.
+func (w *Watch) seen(p watchPlan, miss float64) float64 {
+	most := int(2 * maxUsers * w.den)
+	excess := sort.Search(most, func(i int) bool { return p.miss(float64(i)-float64(p.margin)) <= miss })
+	if excess == most {
+		return math.Inf(1)
+	}
+	return float64(excess)
+}
+
+// Margin is c: how many users the watch adds to its target, so that it rarely fires without cause.
+func (w *Watch) Margin() float64 { return float64(w.plan.margin) / float64(w.den) }
+
+// Excess95 is how many users must be too many for the watch to fire with 95 % in the first window in which they are:
+// beyond the share of all users, or beyond the number of users, or missing from it.
+func (w *Watch) Excess95() float64 { return w.seen(w.plan, 0.05) / float64(w.den) }
+
+// Miss is the probability that a newly armed watch stays silent in a window in which so many users are too many in one group.
+func (w *Watch) Miss(excess float64) float64 {
+	return w.plan.miss(math.Floor(excess*float64(w.den)*(1+1e-12)) - float64(w.plan.margin))
+}
+
+// Most is how many users can be too many in a group of so many users, by the condition for which these are most: all of them
+// above the threshold, or none of them, or nobody there.
+func (w *Watch) Most(users int64) float64 {
+	most := int64(math.MinInt64)
+	for _, t := range w.tests {
+		if t.counted != nil {
+			most = max(most, max(t.hit, t.miss)*users-t.target)
+			continue
+		}
+		most = max(most, -t.target)
+	}
+	return float64(most) / float64(w.den)
+}

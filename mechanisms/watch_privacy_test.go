@@ -1,0 +1,281 @@
+package mechanisms
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+)
+
+// law returns the law of an instance of a watch that compares some levels one after another, each of them of the
+// condition beside it: the probability that it fires at each of them, and at last that it never does. It sums over ρ; what is
+// left out is less than e^−45 of any outcome's probability.
+func (w *Watch) law(beyond []int64) []float64 {
+	law := make([]float64, len(beyond)+1)
+	most := w.plan.margin
+	for _, b := range beyond {
+		most = max(most, b)
+	}
+	rate := w.plan.rho.Float()
+	for rho := range most + int64(45/rate) + 1 {
+		a := &Armed{watch: w, plan: w.plan, rho: big.NewInt(rho)}
+		p := -math.Expm1(-rate) * math.Exp(-rate*float64(rho))
+		for i, b := range beyond {
+			fires := w.plan.nu.Weight(a.short(b).Int64())
+			law[i] += p * fires
+			p *= 1 - fires
+		}
+		law[len(beyond)] += p
+	}
+	return law
+}
+
+// lookedAt returns what an instance compares in some windows of some groups, until it fires.
+func (w *Watch) lookedAt(windows [][]*Sample) (beyond []int64) {
+	for _, groups := range windows {
+		for _, s := range groups {
+			for _, t := range w.tests {
+				beyond = append(beyond, t.level(s)-t.target)
+			}
+		}
+	}
+	return beyond
+}
+
+// worstLoss goes through all that up to so many users can send to each of some groups, of one or more windows, of two values
+// each, and through all that one user more can send to them. It returns the largest |ln(P(outcome)/P'(outcome))|.
+func (w *Watch) worstLoss(g *Grid, cells, users int) float64 {
+	var samples []*Sample // all samples of one group
+	var more [3][]int     // the sample that one becomes if a user more is absent, holds 0, or holds 1
+	at := map[[2]int64]int{}
+	dptest.Samples(2, users+1, func(h []int64) {
+		at[[2]int64{h[0], h[1]}] = len(samples)
+		samples = append(samples, sampleOf(g, h))
+	})
+	for i := range more {
+		more[i] = make([]int, len(samples))
+	}
+	var small []int
+	dptest.Samples(2, users, func(h []int64) {
+		i := at[[2]int64{h[0], h[1]}]
+		small = append(small, i)
+		more[0][i], more[1][i], more[2][i] = i, at[[2]int64{h[0] + 1, h[1]}], at[[2]int64{h[0], h[1] + 1}]
+	})
+	compared := make([][]int64, len(samples))
+	for i, s := range samples {
+		compared[i] = w.lookedAt([][]*Sample{{s}})
+	}
+	laws := map[[8]int64][]float64{} // by what is compared
+	law := func(choice []int) []float64 {
+		var key [8]int64
+		beyond := key[:0]
+		for _, s := range choice {
+			beyond = append(beyond, compared[s]...)
+		}
+		p, ok := laws[key]
+		if !ok {
+			p = w.law(beyond)
+			laws[key] = p
+		}
+		return p
+	}
+	worst := 0.
+	with, without := make([]int, cells), make([]int, cells)
+	each(make([]int, cells), len(small), func(c []int) {
+		for i := range c {
+			without[i] = small[c[i]]
+		}
+		p := law(without)
+		each(make([]int, cells), 3, func(user []int) {
+			for i := range user {
+				with[i] = more[user[i]][without[i]]
+			}
+			for i, q := range law(with) {
+				if p[i] > 0 || q > 0 {
+					worst = max(worst, math.Abs(math.Log(p[i]/q)))
+				}
+			}
+		})
+	})
+	return worst
+}
+
+// each counts through all lists of digits below n.
+func each(digits []int, n int, f func([]int)) {
+	for {
+		f(digits)
+		i := 0
+		for ; i < len(digits); i++ {
+			if digits[i]++; digits[i] < n {
+				break
+			}
+			digits[i] = 0
+		}
+		if i == len(digits) {
+			return
+		}
+	}
+}
+
+// kinds are all kinds of condition on a grid of the points 0 and 1.
+func kinds() map[string]Condition {
+	zero, one, few, many, two := dec("0"), dec("1"), dec("0.25"), dec("0.6"), int64(2)
+	return map[string]Condition{
+		"above, more_than":     {Above: &zero, MoreThan: &few},
+		"above, more_than 0.6": {Above: &zero, MoreThan: &many},
+		"above, less_than":     {Above: &zero, LessThan: &few},
+		"above, less_than 0.6": {Above: &zero, LessThan: &many},
+		"below, more_than":     {Below: &one, MoreThan: &few},
+		"below, less_than":     {Below: &one, LessThan: &few},
+		"above, users":         {Above: &zero, Users: &two},
+		"below, users":         {Below: &one, Users: &two},
+		"users_below":          {UsersBelow: &two},
+	}
+}
+
+func newWatch(t testing.TB, g *Grid, epsilon string, conditions ...Condition) *Watch {
+	t.Helper()
+	w, err := NewWatch(WatchQuery{Conditions: conditions, Epsilon: dec(epsilon), FalseAlarms: dec("0.5"), Windows: 1, Grid: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// All neighbours over three windows, for every kind of condition and several divisions of ε: ε is kept, and it is used up. With
+// twice the ε the same check finds more than ε.
+func TestWatchPrivacy(t *testing.T) {
+	g := smallGrid(t, 2)
+	for name, c := range kinds() {
+		for _, share := range []int64{0, 20, 80} {
+			const epsilon = 1.5
+			w, doubled := newWatch(t, g, "1.5", c), newWatch(t, g, "3", c)
+			if share > 0 { // else the one that is chosen
+				margin := w.plan.margin
+				w.plan, doubled.plan = w.divide(share), doubled.divide(share)
+				w.plan.margin, doubled.plan.margin = margin, margin
+			}
+			// The worst neighbours have a user whom the condition counts in a window of enough users, which stays silent,
+			// and whom it counts against in a window that fires.
+			users := 3
+			if w.plan.margin > 2*w.den {
+				users = 5
+			}
+			got := w.worstLoss(g, 3, users)
+			t.Logf("%s, %d %% of the weight for ρ: largest loss %.9f ε", name, w.plan.share, got/epsilon)
+			if got > epsilon*(1+1e-9) {
+				t.Errorf("%s: ε = %v is promised, %v is lost", name, epsilon, got)
+			}
+			if got < 0.9*epsilon {
+				t.Errorf("%s: ε = %v is spent, only %v is used", name, epsilon, got)
+			}
+			if twice := doubled.worstLoss(g, 2, users); twice <= epsilon*(1+1e-9) {
+				t.Errorf("%s: the check does not notice a doubled ε: %v", name, twice)
+			}
+		}
+	}
+}
+
+// A user may be in several groups of a window, and a watch may have several conditions. ε stays what it is. Not all of it
+// is used where no user moves both conditions as far as the bound allows.
+func TestWatchPrivacyOfGroupsAndConditions(t *testing.T) {
+	g := smallGrid(t, 2)
+	k := kinds()
+	for _, c := range []struct {
+		groups, users int // of all windows together, and in each
+		tight         float64
+		conditions    []Condition
+	}{
+		{4, 2, 0.9, []Condition{k["above, more_than"]}},
+		{4, 2, 0.9, []Condition{k["users_below"]}},
+		{3, 3, 0.8, []Condition{k["users_below"], k["above, more_than"]}},
+		{3, 3, 0.9, []Condition{k["above, users"], k["users_below"]}},
+		{3, 3, 0.9, []Condition{k["above, more_than"], k["above, less_than"]}},
+		{3, 3, 0.7, []Condition{k["below, less_than"], k["above, users"]}},
+	} {
+		for _, share := range []int64{0, 80} { // 0: the one that is chosen
+			w := newWatch(t, g, "1.5", c.conditions...)
+			if share > 0 {
+				margin := w.plan.margin
+				w.plan = w.divide(share)
+				w.plan.margin = margin
+			}
+			const epsilon = 1.5
+			got := w.worstLoss(g, c.groups, c.users)
+			t.Logf("%v, %d %% of the weight for ρ: largest loss %.9f ε", c.conditions, w.plan.share, got/epsilon)
+			if got > epsilon*(1+1e-9) || got < c.tight*epsilon {
+				t.Errorf("%v: ε = %v is promised, %v is lost", c.conditions, epsilon, got)
+			}
+		}
+	}
+}
+
+// The negative control: with a fresh ρ in every window, windows that stay silent add up.
+func TestWatchWithFreshRhoLosesMore(t *testing.T) {
+	g := smallGrid(t, 2)
+	w := newWatch(t, g, "1.5", kinds()["above, more_than"])
+	const epsilon = 1.5
+	before := w.lookedAt([][]*Sample{{sampleOf(g, []int64{0, 3})}})[0]
+	after := w.lookedAt([][]*Sample{{sampleOf(g, []int64{0, 4})}})[0]
+	silent := func(beyond int64, windows int) float64 {
+		all := make([]int64, windows)
+		for i := range all {
+			all[i] = beyond
+		}
+		law := w.law(all)
+		return math.Log(law[windows])
+	}
+	last := 0.
+	for _, windows := range []int{1, 6, 24} {
+		kept := silent(before, windows) - silent(after, windows)
+		fresh := float64(windows) * (silent(before, 1) - silent(after, 1))
+		t.Logf("%d windows: one ρ loses %.3f, a fresh one %.3f", windows, kept, fresh)
+		if kept > epsilon*(1+1e-9) {
+			t.Errorf("%d windows: %v is lost, ε = %v is promised", windows, kept, epsilon)
+		}
+		if windows > 1 && fresh < max(epsilon, 3.9*last) {
+			t.Errorf("%d windows: a fresh ρ loses %v, which the check should find to grow", windows, fresh)
+		}
+		last = fresh
+	}
+}
+
+// What is drawn follows the law: 60,000 instances that look at three windows of two groups, until they fire.
+func TestWatchSampler(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{40})
+	g := smallGrid(t, 2)
+	for name, c := range kinds() {
+		w := newWatch(t, g, "1.5", c)
+		var windows [][]*Sample
+		for _, h := range [][2][]int64{{{3, 0}, {2, 1}}, {{0, 1}, {2, 2}}, {{1, 3}, {4, 0}}} {
+			windows = append(windows, []*Sample{sampleOf(g, h[0]), sampleOf(g, h[1])})
+		}
+		counts := dptest.Counts(60_000, 7, func() int {
+			a, err := w.Arm(random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, groups := range windows {
+				fired, err := a.Look(groups, random)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if fired >= 0 {
+					return 2*i + fired
+				}
+			}
+			return 6
+		})
+		dptest.CheckSampler(t, name, counts, func(factor float64) []float64 {
+			other := *w
+			other.epsilon = new(big.Rat).Mul(w.epsilon, decimal.NewFromFloat(factor).Rat())
+			other.plan = other.divide(w.plan.share)
+			other.plan.margin = w.plan.margin
+			return other.law(w.lookedAt(windows))
+		})
+	}
+}
