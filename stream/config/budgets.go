@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// delta is a δ: the probability with which a promise may not hold. One of a tenth promises nothing worth the name; it
-// should be far less than one over the number of users.
+// delta is a δ: the probability with which a promise may fail. It should be far below one over the number of users; at
+// a tenth the promise would be worthless.
 var delta = number(mechanisms.Span{Least: "0", Under: "0.1"})
 
 // limitForm declares the keys of every budget; sharedForm adds the name of a shared one.
@@ -73,7 +73,7 @@ func budgetOrName() kind[payer] {
 	}}
 }
 
-// resolveBudget finds the budget that a stream names, or takes its own.
+// resolveBudget finds the budget that a stream names, or uses the stream's own.
 func (p *parser) resolveBudget(s *streamNode, f *File) {
 	n, given := s.values["budget"]
 	switch own := s.payer.own; {

@@ -11,7 +11,7 @@ import (
 
 // Change is a key that differs between two definitions of a stream.
 type Change struct {
-	// Key is a path of the stream, such as window.size, or one of its shared budget, such as budgets[shoppers].epsilon.
+	// Key is a path in the stream, such as window.size, or in its shared budget, such as budgets[shoppers].epsilon.
 	Key string `json:"key"`
 	// Before and After are YAML in one line; "" where the key is absent.
 	Before string `json:"before"`
@@ -50,7 +50,7 @@ func Changes(before, after Definition) ([]Change, error) {
 	return all, nil
 }
 
-// compare adds what differs between two nodes at a path; nil is a node that is absent.
+// compare adds the differences between two nodes at a path. An absent node is nil.
 func compare(all []Change, path string, before, after *yaml.Node) []Change {
 	old, ok := children(before)
 	now, both := children(after)

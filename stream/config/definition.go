@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Definition is a stream and its budget as the files define them, written as a streams file of one line: variables are
-// replaced, keys are sorted, comments are gone. Keys that do not change a window are left out: the description, the
-// start, user_partitioned, fresh and continues. So two definitions are equal if their windows would be the same.
+// Definition is a stream and its budget, written as a streams file of one line: variables are replaced, keys are
+// sorted, and comments are gone. Keys that do not change a window are left out: the description, the start,
+// user_partitioned, fresh and continues. So two definitions are equal if their windows would be the same.
 type Definition string
 
 // Fingerprint is a short name for a definition.
@@ -48,7 +48,7 @@ func define(stream node, shared *node) Definition {
 	return Definition(b.String())
 }
 
-// flow writes the node in one line. Paths that are left out begin at the node.
+// flow writes the node in one line, without some paths, which begin at the node.
 func (n node) flow(b *strings.Builder, without ...string) {
 	switch n.yaml.Kind {
 	case yaml.AliasNode:

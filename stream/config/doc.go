@@ -1,5 +1,5 @@
-// Package config reads streams files. They say which topics hold personal numbers, which statistics of them are
-// published, how often, and what that may cost the people concerned.
+// Package config reads streams files. These files say which topics hold personal numbers, which statistics are
+// published, how often, and how much privacy that may cost the people concerned.
 //
 // [Load] reads one file, a directory or a glob and returns a [File]. Everything in it is checked, resolved and typed,
 // so it can be run. An error lists all mistakes, one a line. Each line says where the mistake is, what was found, and

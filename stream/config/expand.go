@@ -6,8 +6,8 @@ import (
 )
 
 // A reference to a variable contains characters that have a meaning in YAML. So before parsing, each ${NAME} becomes
-// NAME between two private-use characters. Its value is put in after parsing: the content of a variable is never read
-// as YAML, and a commented line needs no variable.
+// NAME between two private-use characters. Its value is inserted after parsing. So the content of a variable is never
+// read as YAML, and variables in comments need not exist.
 const (
 	markOpen  = "\uE000"
 	markClose = "\uE001"

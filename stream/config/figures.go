@@ -23,7 +23,7 @@ var (
 	leading    = regexp.MustCompile(`^([-+]?)0+([0-9].*)$`)
 )
 
-// Number reads a decimal number exactly. It refuses more than 60 digits, for which exact arithmetic could take for
+// Number reads a decimal number exactly. It refuses more than 60 digits, because exact arithmetic could then take for
 // ever.
 func Number(text string) (decimal.Decimal, error) {
 	d, err := parseNumber(text)
@@ -59,7 +59,7 @@ func parseNumber(text string) (decimal.Decimal, error) {
 	return d, nil
 }
 
-// parseDuration reads a duration of whole seconds of at least least.
+// parseDuration reads a duration in whole seconds, not below least.
 func parseDuration(text string, least time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if days, found := strings.CutSuffix(text, "d"); found {

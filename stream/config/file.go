@@ -29,19 +29,19 @@ type Stream struct {
 	Unit        string
 	// Groups is the public list, never empty: a stream without groups has one, "".
 	Groups []string
-	// MaxGroups is the number of groups of a window in which one user counts, at least 1.
+	// MaxGroups is in how many groups of a window one user counts, at least 1.
 	MaxGroups int
 	Grid      *mechanisms.Grid
 	// Prior is the base measure: "adaptive", "tapered", "cells" or "uniform".
 	Prior string
-	// ExpectedUsers is a public forecast of the users in one window and group; 0: unknown.
+	// ExpectedUsers is a public forecast of the users in one window and group, or 0 if unknown.
 	ExpectedUsers int64
 	Window        Window
 	// Contribution says which of a user's values counts.
 	Contribution windows.Policy
 	// Releases are never empty; names are unique.
 	Releases []Release
-	// MinUsers withholds the other releases of a window with few users; nil: nothing is withheld.
+	// MinUsers withholds the other releases of a window with few users. If nil, nothing is withheld.
 	MinUsers *MinUsers
 	// Rejects, Late and Output are topics. The first two hold personal data and are optional: "" if absent.
 	Rejects, Late, Output string
@@ -52,9 +52,9 @@ type Stream struct {
 	Withhold bool
 	// Fresh says to ignore what was charged for the input topic to other budgets before.
 	Fresh bool
-	// Continues names a former budget whose spending this one takes over; "": none.
+	// Continues names a former budget whose spending this one takes over, or is "".
 	Continues string
-	// Definition is the stream's text in a normal form.
+	// Definition is the stream in a normal form.
 	Definition Definition
 	// Where says where the stream is defined, as "file:line".
 	Where string
@@ -86,7 +86,7 @@ type Window struct {
 	// StartNow lets the first window begin at the next boundary; otherwise Start says when, in Unix nanoseconds.
 	StartNow bool
 	Start    int64
-	// End is the end of the last window in Unix nanoseconds; 0: there is none.
+	// End is the end of the last window in Unix nanoseconds, or 0 if there is no last window.
 	End int64
 }
 

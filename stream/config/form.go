@@ -18,10 +18,10 @@ type key struct {
 	name string
 	// meaning begins in lower case. The error for a missing key quotes it up to the first colon or full stop.
 	meaning string
-	// example is a value as one would write it.
+	// example is a sample value, as written in a file.
 	example  string
 	required bool
-	// fallback is the default, as one would write it. If it is "", absent says what happens without the key.
+	// fallback is the default, as written in a file. If it is "", absent says what happens without the key.
 	fallback, absent string
 	// only limits the key to mappings in which another key has one of these values. A name may be declared several
 	// times, for different values.
@@ -60,7 +60,7 @@ type mapping struct {
 	bad    bool // a key is unknown or repeated, so a missing key may be a misspelt one
 }
 
-// read reads a mapping and notes its faults. ok says that there were none.
+// read reads a mapping and records its faults. ok says that there were none.
 func (f form) read(n node, to any) (m mapping, ok bool) {
 	before := n.refused
 	if m, ok = f.keys(n); !ok {
@@ -79,14 +79,14 @@ func (f form) read(n node, to any) (m mapping, ok bool) {
 			n.source.refuse(n.yaml, n.under(k.name), "missing; %s", k.missed())
 		case k.fallback != "":
 			var doc yaml.Node
-			_ = yaml.Unmarshal([]byte(k.fallback), &doc) // declared here
+			_ = yaml.Unmarshal([]byte(k.fallback), &doc) // the fallback is ours and can be read
 			k.value.read(node{n.source, doc.Content[0], k.name}, to)
 		}
 	}
 	return m, n.refused == before
 }
 
-// refuseErr notes an error at the key that it is about.
+// refuseErr records an error at the key that it is about.
 func (m mapping) refuseErr(err error) {
 	e := (*mechanisms.Error)(nil)
 	if !errors.As(err, &e) {
@@ -145,8 +145,8 @@ func (f form) keys(n node) (m mapping, ok bool) {
 	return m, true
 }
 
-// commaFollows says whether YAML split a number at its decimal comma: it reads {epsilon: 0,05} as epsilon: 0 and a key
-// 05.
+// commaFollows reports whether YAML split a number at its decimal comma: it reads {epsilon: 0,05} as epsilon: 0 and a
+// key 05.
 func commaFollows(v, key, value *yaml.Node) bool {
 	return value.Tag == "!!null" && value.Value == "" && digits.MatchString(key.Value) && figure.MatchString(v.Value)
 }
@@ -159,7 +159,7 @@ func (f form) meant(name string) string {
 	return "want " + list(f.names(), "or")
 }
 
-// applies says whether a key belongs in this mapping.
+// applies reports whether a key belongs in this mapping.
 func (f form) applies(m mapping, k key) bool {
 	return k.only.key == "" || slices.Contains(k.only.is, f.word(m, k.only.key))
 }

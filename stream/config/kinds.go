@@ -17,7 +17,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// kind is a type of value: its description in the reference and in errors, and how it is read. read notes all faults;
+// kind is a type of value: its description in the reference and in errors, and how it is read. read records all faults;
 // ok says whether the value can be used nevertheless.
 type kind[V any] struct {
 	spec
@@ -143,7 +143,7 @@ func number(in mechanisms.Span) kind[decimal.Decimal] {
 	})
 }
 
-// whole is an integer of at least 1.
+// whole is an integer, at least 1.
 func whole(of string) kind[int64] {
 	return scalar(spec{name: "whole number", want: "a whole number " + of + "of at least 1", schema: schema{"type": "integer", "minimum": 1}}, func(text string) (int64, error) {
 		if _, err := parseNumber(text); err != nil {
@@ -157,13 +157,13 @@ func whole(of string) kind[int64] {
 	})
 }
 
-// duration is a duration of whole seconds and at least least, written as 90s, 15m, 1h30m or 7d.
+// duration is a duration in whole seconds, not below least, written as 90s, 15m, 1h30m or 7d.
 func duration(least time.Duration) kind[time.Duration] {
 	return scalar(spec{name: "duration", want: "a duration of whole seconds, for example 15m", schema: schema{"type": "string", "pattern": `^([0-9.]+(h|m|s))+$|^[0-9]+d$`}},
 		func(text string) (time.Duration, error) { return parseDuration(text, least) })
 }
 
-// instant is a time of whole seconds, returned in Unix nanoseconds.
+// instant is a time in whole seconds, returned in Unix nanoseconds.
 func instant() kind[int64] {
 	return scalar(spec{name: "time", want: "a time of whole seconds, for example 2026-11-20T08:00:00Z", schema: schema{"type": "string", "format": "date-time"}}, parseInstant)
 }
@@ -183,7 +183,7 @@ func orWord[V any](word string, k kind[V], parse func(text string) (V, error)) k
 // most is the length limit of lists that have no limit of their own.
 const most = 1 << 20
 
-// listOf is a list of at least least and at most limit values. No text may appear twice.
+// listOf is a list of least to limit values. No text may appear twice.
 func listOf[V any](item kind[V], what string, least, limit int) kind[[]V] {
 	s := spec{name: "list", want: "a list of " + what, keys: item.keys, schema: schema{"type": "array", "items": item.schema, "minItems": least}}
 	if limit < most {

@@ -16,7 +16,7 @@ func Load(pattern string, getenv func(string) (string, bool)) (*File, error) {
 	return LoadAll([]string{pattern}, getenv)
 }
 
-// LoadAll is [Load] for several patterns. A file that matches several of them is read once.
+// LoadAll is [Load] for several patterns. A file that matches several of them is read only once.
 func LoadAll(patterns []string, getenv func(string) (string, bool)) (*File, error) {
 	var names []string
 	for _, pattern := range patterns {

@@ -2,7 +2,7 @@ package config
 
 import "github.com/louver/louver/budget"
 
-// Price is what a window costs a user: each release once for every group that a user may be in.
+// Price returns the cost of a window to one user: each release, once for every group that the user may be in.
 func (s *Stream) Price() []budget.Item {
 	items := make([]budget.Item, len(s.Releases))
 	for i, r := range s.Releases {
@@ -11,7 +11,8 @@ func (s *Stream) Price() []budget.Item {
 	return items
 }
 
-// Lost is what so many windows of the stream cost a user. What is promised in ρ has an ε for the budget's δ only.
+// Lost returns the cost of this many windows of the stream to one user. Promises in ρ have an ε only for the budget's
+// δ.
 func (s *Stream) Lost(windows int64) budget.Spending {
 	items := budget.Times(s.Price(), windows)
 	lost := budget.Limit{}.Compose(items)
@@ -21,10 +22,10 @@ func (s *Stream) Lost(windows int64) budget.Spending {
 	return lost
 }
 
-// Stretch is what a user can lose by all that happens in a stretch of time as long as the budget's period, and how many
-// windows of the streams it falls into at most. A budget counts windows by their ends. Those that overlap such a stretch
-// end within the period and the longest window, so that they cost no more than the limit of two periods, however many
-// they are. The budget must have a period.
+// Stretch returns the most that a user can lose through events in a stretch of time as long as the budget's period, and
+// how many windows of the streams that stretch overlaps at most. A budget counts windows by their ends. All windows
+// that overlap the stretch end within the period plus the longest window, so together they cost at most the limit of
+// two periods. The budget must have a period.
 func (b *Budget) Stretch(streams []*Stream) (windows int64, lost budget.Spending) {
 	var items []budget.Item
 	for _, s := range streams {

@@ -25,7 +25,7 @@ func (p *parser) continues() {
 // topics checks that events, copies of events and releases are in different topics.
 func (p *parser) topics() {
 	const output = "the output"
-	use := map[string]string{} // of a topic
+	use := map[string]string{} // by topic
 	for _, s := range p.streams {
 		use[s.Input.Topic] = "the input"
 	}
@@ -90,8 +90,8 @@ func (p *parser) payable(f *File, now time.Time) {
 	}
 }
 
-// Runway says whether a budget that nothing has been charged to yet pays for the schedules of its streams. now is the
-// start of streams with start: now.
+// Runway reports how long a budget without charges pays for the schedules of its streams. now is the start of streams
+// with start: now.
 func (f *File) Runway(b *Budget, now time.Time) budget.Runway {
 	return budget.NewAccount(b.Limit).Runway(f.schedules(b, now))
 }
@@ -104,11 +104,11 @@ func (f *File) schedules(b *Budget, now time.Time) (all []budget.Schedule) {
 	return all
 }
 
-// Backlog is the windows of a stream that are already due before it runs, because its start lies in the past.
+// Backlog describes the windows of a stream that are due before it first runs, because its start is in the past.
 type Backlog struct {
 	Windows int64
 	// Paid is how many of them the budget pays for if nothing has been charged to it yet. It is nil if there are too
-	// many to tell.
+	// many to count.
 	Paid *int64
 }
 
@@ -140,7 +140,7 @@ func (f *File) Backlogs(b *Budget, now time.Time) []Backlog {
 	return backlogs
 }
 
-// unpaid says how long a budget lasts and what would be enough.
+// unpaid says how long a budget lasts and how much would be enough.
 func unpaid(b *Budget, streams []*Stream, runway budget.Runway) string {
 	per := "per " + Period(b.Per)
 	if b.Per == 0 {

@@ -14,7 +14,7 @@ import (
 type releaseNode struct {
 	Release
 	mapping
-	sound bool // has no faults of its own
+	sound bool // it has no faults of its own
 }
 
 var releaseForm = append(form{
@@ -28,7 +28,7 @@ var releaseForm = append(form{
 		value: into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
 }, parameters()...)
 
-// parameters are the keys of what the catalogue of statistics knows of queries beside.
+// parameters are the keys for the further query parameters in the catalogue of statistics.
 func parameters() (keys form) {
 	for _, p := range mechanisms.Parameters() {
 		k := key{name: p.Name, required: p.Required, fallback: p.Default, absent: p.Absent, example: p.Example, meaning: p.Meaning, value: parameter(p)}
@@ -43,7 +43,7 @@ func parameters() (keys form) {
 // parameter reads the value of a parameter.
 func parameter(p mechanisms.Parameter) value {
 	set := func(r *releaseNode, v mechanisms.Setting) {
-		_ = p.Set(&r.Query, v) // the kinds below have refused what it would refuse
+		_ = p.Set(&r.Query, v) // the kinds below refuse everything that it would
 	}
 	switch p.Form {
 	case mechanisms.Numbers:
@@ -109,8 +109,8 @@ func texts(statistics []mechanisms.Statistic) []string {
 	return all
 }
 
-// Names returns the names under which a release's values are published: its own, or for quantiles NAME.p90, NAME.p99
-// and so on, in the order of p.
+// Names returns the names of a release's published values: its own name, or for quantiles NAME.p90, NAME.p99 and so on,
+// in the order of p.
 func (r *Release) Names() []string {
 	if r.Query.Statistic.Each() == r.Query.Statistic {
 		return []string{r.Name}
@@ -122,7 +122,7 @@ func (r *Release) Names() []string {
 	return names
 }
 
-// quantileName is p90 for 0.9 and p999 for 0.999: at least two decimals of p.
+// quantileName is p90 for 0.9 and p999 for 0.999: the decimals of p, at least two.
 func quantileName(p decimal.Decimal) string {
 	_, digits, _ := strings.Cut(p.String(), ".")
 	for len(digits) < 2 {

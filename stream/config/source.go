@@ -29,7 +29,7 @@ type fault struct {
 	path, text string
 }
 
-// refuse notes a fault. If aliases repeat a place, its faults are noted only once.
+// refuse records a fault. If aliases repeat a place, its faults are recorded only once.
 func (s *source) refuse(at *yaml.Node, path, format string, args ...any) {
 	f := fault{at, strings.Map(oneLine, path), strings.Map(oneLine, fmt.Sprintf(format, args...))}
 	key := fault{at, path[strings.LastIndexByte(path, '.')+1:], f.text}
@@ -64,7 +64,7 @@ func oneLine(r rune) rune {
 	return r
 }
 
-// node is a place in a file. Functions that read it note mistakes in the source and return ok = false.
+// node is a place in a file. Functions that read it record mistakes in the source and return ok = false.
 type node struct {
 	*source
 	yaml *yaml.Node
@@ -75,7 +75,7 @@ func (n node) refuse(format string, args ...any) {
 	n.source.refuse(n.yaml, n.path, format, args...)
 }
 
-// refuseErr notes an error of the package windows in the form that this package uses.
+// refuseErr records an error of package windows in this package's form.
 func (n node) refuseErr(err error) {
 	n.refuse("%s", strings.Replace(err.Error(), " must ", "; must ", 1))
 }
@@ -89,7 +89,7 @@ func (n node) child(y *yaml.Node, path string) node {
 	return node{n.source, y, path}
 }
 
-// under is the path of a key of the mapping at the node.
+// under returns the path of a key in the mapping at the node.
 func (n node) under(key string) string { return strings.TrimPrefix(n.path+"."+key, ".") }
 
 func (n node) isMapping() bool { return n.yaml.Kind == yaml.MappingNode }

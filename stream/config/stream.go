@@ -84,7 +84,7 @@ var boundsForm = form{
 		value:   into(oneOf("adaptive", "tapered", "cells", "uniform"), func(b *boundary, v string) { b.prior = v })},
 }
 
-// bounds also makes the grid, which is nil if there is a fault.
+// bounds also makes the grid. The grid is nil if there is a fault.
 func bounds() kind[boundary] {
 	return mappingOf(boundsForm, func(m mapping, b *boundary, ok bool) {
 		if !ok {
@@ -127,10 +127,10 @@ func (s *streamNode) draw() {
 	}
 }
 
-// sumRho makes the mechanisms again for a budget that adds up ρ. Other mechanisms are better defaults there.
+// sumRho makes the mechanisms again for a budget that adds up ρ, because other defaults are better there.
 func (s *streamNode) sumRho() {
 	for i, r := range s.releases {
-		if s.Releases[i].Mechanism == nil { // it was refused
+		if s.Releases[i].Mechanism == nil { // it was refused before
 			continue
 		}
 		r.Query.ZCDP = true

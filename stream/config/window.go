@@ -69,7 +69,7 @@ func (w Window) Schedule(start int64) windows.Schedule {
 	return windows.Schedule{Size: w.Size, Every: w.Every, Grace: w.Grace, Start: start, End: w.End}
 }
 
-// FirstStart is when the first window starts, in Unix nanoseconds, for a stream that begins at now.
+// FirstStart returns when the first window starts, in Unix nanoseconds, for a stream that begins at now.
 func (w Window) FirstStart(now time.Time) int64 {
 	if w.StartNow {
 		return windows.NextBoundary(now.UnixNano(), w.Every)
@@ -89,7 +89,7 @@ func around(t int64, every time.Duration) string {
 	return fmt.Sprintf("%s or %s", clock(above-int64(every)), clock(above))
 }
 
-// Overlapping is the greatest number of windows that can overlap a stretch of time. A stretch of 0 is one moment.
+// Overlapping returns the greatest number of windows that can overlap a stretch of time. A stretch of 0 is one moment.
 //
 // A window that starts at k·every overlaps [t, t+stretch) if k lies in an interval of length (stretch + size)/every.
 func (w Window) Overlapping(stretch time.Duration) int64 {

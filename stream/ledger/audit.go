@@ -30,21 +30,21 @@ func comparePositions(a, b Position) int {
 const (
 	EntryUnreadable  = "entry_unreadable"  // cannot be decoded, or contradicts itself
 	ChargedTwice     = "charged_twice"     // a second entry for one window of a stream
-	WrongSum         = "wrong_sum"         // spent or left do not follow from the earlier entries
+	WrongSum         = "wrong_sum"         // spent or left does not follow from the earlier entries
 	OverLimit        = "over_limit"        // paid although it did not fit
 	WronglyWithheld  = "wrongly_withheld"  // withheld for its budget although it fitted
 	OutputUnreadable = "output_unreadable" // not a record of louver
-	OutputUnknown    = "output_unknown"    // no entry has it
+	OutputUnknown    = "output_unknown"    // in no entry
 	OutputDiffers    = "output_differs"    // the entry differs
 	OutputTwice      = "output_twice"      // committed a second time
 
 	CheckpointUnreadable = "checkpoint_unreadable" // cannot be decoded, or is not of this partition
-	CheckpointDiffers    = "checkpoint_differs"    // is not what the entries give
+	CheckpointDiffers    = "checkpoint_differs"    // does not follow from the entries
 
-	PriorDiffers = "prior_differs" // the measures of a window's draws are not what the entries before it give
+	PriorDiffers = "prior_differs" // the measures of a window's draws do not follow from the entries before it
 )
 
-// Fault is one mistake that was found.
+// Fault is one discrepancy.
 type Fault struct {
 	Kind string   `json:"kind"`
 	At   Position `json:"at"`
@@ -56,19 +56,19 @@ func (f Fault) String() string { return fmt.Sprintf("%s: %s: %s", f.At, f.Kind, 
 // Findings are the outcome of an audit.
 type Findings struct {
 	OK bool `json:"ok"`
-	// Entries and Outputs are how many records were read, Matched how many outputs were as their entries say.
+	// Entries and Outputs count the records that were read, Matched the outputs that agree with their entries.
 	Entries int64 `json:"entries"`
 	Outputs int64 `json:"outputs"`
 	Matched int64 `json:"matched"`
-	// Checkpoints is how many checkpoints are what their entries give.
+	// Checkpoints counts the checkpoints that follow from their entries.
 	Checkpoints int64 `json:"checkpoints"`
-	// Priors is how many windows were drawn with the measures that the entries before them give.
+	// Priors counts the windows whose measures follow from the entries before them.
 	Priors int64 `json:"priors"`
-	// Pending values wait for publication. Absent values have later ones of their stream already published: they have
-	// left the output topic by retention or compaction, or were never there.
+	// Pending values wait for publication. Absent values are missing although later ones of their stream are published:
+	// they left the output topic by retention or compaction, or were never in it.
 	Pending int64 `json:"pending"`
 	Absent  int64 `json:"absent"`
-	// Faults are the first MostFaults; FaultCount is how many there are.
+	// Faults are the first MostFaults faults; FaultCount counts all.
 	FaultCount int64   `json:"fault_count"`
 	Faults     []Fault `json:"faults"`
 }
@@ -76,10 +76,10 @@ type Findings struct {
 // MostFaults is how many faults are listed.
 const MostFaults = 1000
 
-// Audit compares a ledger with its checkpoints and with the outputs. Feed it the checkpoints, then every committed record
-// of the ledger, each partition in its order, and of the output topics, in any order; then ask for [Audit.Findings]. If
-// the topics are still being written, take the ends of the output topics before those of the ledger, so that the entry of
-// every output is read.
+// Audit compares a ledger with its checkpoints and with the outputs. Feed it the checkpoints, then every committed
+// record of the ledger, in order within each partition, and of the output topics, in any order. Then ask for
+// [Audit.Findings]. If the topics are still being written, read the ends of the output topics before those of the
+// ledger, so that the entry of every output is included.
 //
 // It keeps a hash for each value, not the values. An Audit is not safe for concurrent use.
 type Audit struct {
@@ -88,17 +88,18 @@ type Audit struct {
 	early    map[digest]sighting // outputs that were read before their entry
 	windows  []window
 	deferred map[string][]booking // entries of budgets that continue another, which may be read later
-	proofs   map[int]*proof       // of the partitions whose checkpoint is still to be compared
+	proofs   map[int]*proof       // by partition, whose checkpoint is still to be compared
 	findings Findings
 
-	// Learner computes the measures of adaptive draws anew; nil: they are not compared. Set it before the first entry.
+	// Learner recomputes the measures of adaptive draws. If it is nil, they are not compared. Set it before the first
+	// entry.
 	Learner  Learner
 	learning map[int]*learning // by partition
 }
 
 type digest [16]byte
 
-// promise is what an entry says about one output.
+// promise is the part of an entry about one output.
 type promise struct {
 	content digest
 	window  int32
@@ -178,7 +179,7 @@ func (a *Audit) expect(e Entry, records []Record) {
 	}
 }
 
-// id is the record's ce_id.
+// id returns the record's ce_id.
 func (r Record) id() string {
 	for _, h := range r.Headers {
 		if h.Key == headerID {
@@ -188,7 +189,7 @@ func (r Record) id() string {
 	return ""
 }
 
-// Output takes a record of an output topic, as a consumer reads it that reads committed records only.
+// Output takes a committed record of an output topic.
 func (a *Audit) Output(at Position, key, value []byte) {
 	a.findings.Outputs++
 	var o struct {
@@ -333,7 +334,7 @@ func (a *Audit) bookDeferred() {
 	}
 }
 
-// readyBudget picks, by name, a deferred budget whose predecessors are booked; any, where they run in a circle.
+// readyBudget picks, by name, a deferred budget whose predecessors are booked. If they form a cycle, it picks any.
 func (a *Audit) readyBudget() string {
 	names := make([]string, 0, len(a.deferred))
 	for name := range a.deferred {
@@ -351,12 +352,12 @@ func (a *Audit) readyBudget() string {
 	return names[0]
 }
 
-// equal says that two standings are the same.
+// equal reports whether two standings are the same.
 func (s Standing) equal(t Standing) bool {
 	return text(s.StreamSpent) == text(t.StreamSpent) && text(s.BudgetSpent) == text(t.BudgetSpent) && s.WindowsLeft == t.WindowsLeft
 }
 
-// text is a sum for people.
+// text writes a sum for people.
 func text(d *decimal.Decimal) string {
 	if d == nil {
 		return "no bound"

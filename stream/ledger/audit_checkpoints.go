@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// proof is a checkpoint with the fold of the partition's entries, which is compared with it when it has come as far.
+// proof is a checkpoint and the fold of the partition's entries, which is compared with it at the checkpoint's offset.
 type proof struct {
 	at   Position
 	text []byte
@@ -16,7 +16,7 @@ type proof struct {
 }
 
 // Checkpoint takes the checkpoint of a partition of the ledger, before any of the ledger's entries. It is compared with
-// what the entries give. The topic of checkpoints is compacted, so there is one of each partition, the last.
+// the fold of the entries. The topic of checkpoints is compacted, so each partition has only its last checkpoint.
 func (a *Audit) Checkpoint(at Position, app string, partition int, text []byte) {
 	told, err := Restore(text, app, partition)
 	if err != nil {
@@ -26,7 +26,7 @@ func (a *Audit) Checkpoint(at Position, app string, partition int, text []byte) 
 	a.proofs[partition] = &proof{at, bytes.Clone(text), told, NewFold(app, partition)}
 }
 
-// prove takes an entry into the fold of its partition.
+// prove adds an entry to the fold of its partition.
 func (a *Audit) prove(at Position, e Entry, value []byte) {
 	p := a.proofs[at.Partition]
 	if p == nil {
@@ -51,7 +51,7 @@ func (a *Audit) prove(at Position, e Entry, value []byte) {
 	}
 }
 
-// unproven reports the checkpoints that tell of more entries than there are.
+// unproven reports the checkpoints that cover more entries than there are.
 func (a *Audit) unproven() {
 	for _, partition := range slices.Sorted(maps.Keys(a.proofs)) {
 		p := a.proofs[partition]
@@ -60,7 +60,7 @@ func (a *Audit) unproven() {
 	clear(a.proofs)
 }
 
-// unlike says what is the first difference from what the entries give.
+// unlike describes the first difference from the fold of the entries.
 func (f *Fold) unlike(entries *Fold) string {
 	if f.chain != entries.chain || f.offset != entries.offset {
 		return fmt.Sprintf("it was made of other entries, the last at offset %d and not %d", f.offset, entries.offset)

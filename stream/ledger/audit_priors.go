@@ -1,21 +1,21 @@
 package ledger
 
-// Learner computes anew what the adaptive draws of an entry's window had learnt. past is what its stream published before, in
-// the order of the ledger. It returns nil where the stream's definition is not known, or has no such draws.
+// Learner recomputes what the adaptive draws of an entry's window had learnt. past is what its stream published before,
+// in the order of the ledger. It returns nil if the stream's definition is unknown or has no such draws.
 type Learner interface {
 	Prior(e Entry, past []Past) (*Prior, error)
 }
 
-// learning is what the streams in one partition of the ledger have published.
+// learning holds what the streams in one partition of the ledger have published.
 type learning struct {
-	fold  *Fold            // of which the streams' past alone is used
+	fold  *Fold            // only the streams' past in it is used
 	since map[string]int64 // of each stream, the end of its first window here
 }
 
-// learn compares the hash of the measures that a window was drawn with, and then takes in what the window published.
+// learn compares the hash of the measures that a window was drawn with, and then adds what the window published.
 //
-// A stream may have come from a budget in another partition. Then its first windows here learn from entries there too.
-// They are left out, and those are compared that learn from this partition alone.
+// A stream may have come from a budget in another partition. Then its first windows here also learn from entries there.
+// Only windows that learn from this partition alone are compared.
 func (a *Audit) learn(at Position, e Entry) {
 	if a.Learner == nil {
 		return

@@ -12,14 +12,14 @@ import (
 )
 
 // Books is the fold of ledger entries, in the ledger's order: which windows are decided, and what each budget has been
-// charged. They are computed from public figures alone.
+// charged. They follow from public figures only.
 //
 // Books are not safe for concurrent use.
 type Books struct {
 	streams  map[string]*streamBook
 	accounts map[string]*budget.Account
-	// continues are the budgets that a budget took over, as far as entries named them; elsewhere are the accounts of some
-	// that are kept in other books.
+	// continues lists the budgets that a budget took over, as far as entries named them. elsewhere holds the accounts
+	// of those that are kept in other books.
 	continues map[string][]string
 	elsewhere map[string]*budget.Account
 }
@@ -27,7 +27,7 @@ type Books struct {
 type streamBook struct {
 	ends   map[uint32][]int64 // of the windows decided, by epoch, Unix nanoseconds, sorted
 	latest Entry              // the last entry, without its groups
-	// unpaid is the end of the first window of the unbroken run of withheld ones up to the last; zero: the last was
+	// unpaid is the end of the first window in the current run of withheld ones. It is zero if the last window was
 	// paid.
 	unpaid time.Time
 }
@@ -38,7 +38,7 @@ func NewBooks() *Books {
 		elsewhere: map[string]*budget.Account{}}
 }
 
-// Elsewhere says that the account of a budget is kept in other books, for the budgets here that continue it.
+// Elsewhere tells that the account of a budget is kept in other books. Budgets here that continue it use that account.
 func (b *Books) Elsewhere(name string, other *Books) {
 	account := other.open(name)
 	b.elsewhere[name] = account
@@ -49,7 +49,7 @@ func (b *Books) Elsewhere(name string, other *Books) {
 	}
 }
 
-// Add folds the next entry. A window that is already there is charged again, because a second draw costs again.
+// Add folds the next entry. A window that is already in the books is charged again, because a second draw costs again.
 func (b *Books) Add(e Entry) error {
 	charge, err := e.Charge()
 	if err != nil {
@@ -77,7 +77,7 @@ func (b *Books) Add(e Entry) error {
 	return nil
 }
 
-// account is the account of the entry's budget, under its limit and with what it continues.
+// account returns the account of the entry's budget, with its limit and the budgets that it continues.
 func (b *Books) account(e Entry) *budget.Account {
 	a := b.open(e.Budget)
 	a.SetLimit(e.Limit)
@@ -85,7 +85,7 @@ func (b *Books) account(e Entry) *budget.Account {
 	return a
 }
 
-// continued notes that a budget took over others.
+// continued records that a budget took over others.
 func (b *Books) continued(name string, old []string) {
 	for _, old := range old {
 		if old == name || slices.Contains(b.continues[name], old) {
@@ -110,7 +110,7 @@ func (b *Books) open(name string) *budget.Account {
 }
 
 // Settle decides whether a window can be paid and fills in the entry's Reason and Standing; it does not add the entry.
-// The decision depends on earlier entries and on the entry's window, price and limit alone.
+// The decision depends only on earlier entries and on the entry's window, price and limit.
 func (b *Books) Settle(e *Entry) error {
 	e.Reason = ""
 	charge, err := e.Charge()
@@ -125,10 +125,10 @@ func (b *Books) Settle(e *Entry) error {
 	return err
 }
 
-// PaidAgain is the end of the first window after a withheld one that its budget pays, if nothing else is charged
-// meanwhile; false if there is none before the stream's end.
+// PaidAgain returns the end of the first window after a withheld one that its budget can pay, if nothing else is
+// charged meanwhile. It returns false if there is none before the stream's end.
 func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
-	e.Reason = "" // what the window would have been charged
+	e.Reason = "" // so that Charge returns the price
 	charge, err := e.Charge()
 	if err != nil || e.Every <= 0 {
 		return time.Time{}, false
@@ -158,7 +158,7 @@ func (b *Books) Standing(e Entry) (Standing, error) {
 	return b.standing(e, charge), nil
 }
 
-// standing says how the books stand at an entry, with the charges in plus taken as added.
+// standing returns the state of the books at an entry, as if the charges in plus were added.
 func (b *Books) standing(e Entry, plus ...budget.Charge) Standing {
 	a, end := b.account(e), e.WindowEnd.UnixNano()
 	return Standing{
@@ -168,7 +168,7 @@ func (b *Books) standing(e Entry, plus ...budget.Charge) Standing {
 	}
 }
 
-// complete says that the books have the accounts of all budgets that the entry's budget continues.
+// complete reports whether the books have the accounts of all budgets that the entry's budget continues.
 func (b *Books) complete(e Entry) bool {
 	return !slices.ContainsFunc(e.Continues, func(old string) bool {
 		return b.elsewhere[old] == nil && (b.accounts[old] == nil || b.accounts[old].Limit().Equal(budget.Limit{}))
@@ -182,7 +182,7 @@ func epsilon(s budget.Spending) *decimal.Decimal {
 	return &s.Epsilon
 }
 
-// Has says whether the stream's window that ends at a moment is decided: released, or withheld.
+// Has reports whether the stream's window with this end is decided: released or withheld.
 func (b *Books) Has(stream string, epoch uint32, end time.Time) bool {
 	s := b.streams[stream]
 	if s == nil {
@@ -192,7 +192,7 @@ func (b *Books) Has(stream string, epoch uint32, end time.Time) bool {
 	return found
 }
 
-// Last is the end of the latest decided window of a stream's epoch; false if there is none.
+// Last returns the end of the latest decided window of a stream's epoch, or false if there is none.
 func (b *Books) Last(stream string, epoch uint32) (time.Time, bool) {
 	s := b.streams[stream]
 	if s == nil || len(s.ends[epoch]) == 0 {
@@ -202,13 +202,13 @@ func (b *Books) Last(stream string, epoch uint32) (time.Time, bool) {
 	return time.Unix(0, ends[len(ends)-1]).UTC(), true
 }
 
-// Account is the account of a budget, or nil if it is unknown. The caller must not charge it.
+// Account returns the account of a budget, or nil if it is unknown. The caller must not charge it.
 func (b *Books) Account(name string) *budget.Account { return b.accounts[name] }
 
-// Streams are the names of the streams with entries, sorted.
+// Streams returns the names of the streams with entries, sorted.
 func (b *Books) Streams() []string { return slices.Sorted(maps.Keys(b.streams)) }
 
-// Budgets are the names of the budgets with entries, sorted.
+// Budgets returns the names of the budgets with entries, sorted.
 func (b *Books) Budgets() []string {
 	var names []string
 	for name, a := range b.accounts {
@@ -220,7 +220,7 @@ func (b *Books) Budgets() []string {
 	return names
 }
 
-// Latest is the stream's last entry without its groups; false if there is none.
+// Latest returns the stream's last entry without its groups, or false if there is none.
 func (b *Books) Latest(stream string) (Entry, bool) {
 	s := b.streams[stream]
 	if s == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/louver/louver/budget"
 )
 
-// checkpointVersion is that of the checkpoints written here. It has another number as soon as a fold of the same entries
-// gives other bytes: `louver audit` compares them.
+// checkpointVersion is the version of checkpoints. Raise it when the same entries lead to other bytes, because `louver
+// audit` compares them.
 const checkpointVersion = 1
 
 // checkpoint is a [Fold] as it is stored. Times are in whole seconds.
@@ -20,8 +20,8 @@ type checkpoint struct {
 	Version   int    `json:"v"`
 	App       string `json:"app"`
 	Partition int    `json:"partition"`
-	// Entries of the partition are in the fold; Offset is that of the last one. Chain and Before are digests of all of them
-	// and of all but the last.
+	// Entries counts the entries in the fold, and Offset is the offset of the last one. Chain is the digest of all of
+	// them, and Before of all but the last.
 	Entries int64          `json:"entries"`
 	Offset  int64          `json:"offset"`
 	Chain   digest         `json:"chain"`
@@ -65,8 +65,8 @@ type storedRecent struct {
 	Figures []string `json:"figures"`
 }
 
-// runs are moments in order, as runs of equal steps: the first one, the step, and how many there are. A year of minutes
-// is a single run.
+// runs are moments in order, as runs of equal steps: the first moment, the step, and the number of moments. A year of
+// minutes is a single run.
 type runs [][3]int64
 
 func runsOf(ends []int64) runs {
@@ -123,9 +123,9 @@ func (d *digest) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Checkpoint writes the fold down, so that [Restore] gives the same one. It is nil where there is nothing to write: no
-// entry, or one whose offset is not known. It grows with the number of streams and budgets, and with what adaptive
-// streams have published lately, but not with the number of windows that follow each other.
+// Checkpoint encodes the fold for [Restore]. It is nil if the fold has no entries or the offset of the last one is
+// unknown. Its size grows with the number of streams and budgets, and with what adaptive streams have published lately,
+// but not with the number of consecutive windows.
 func (f *Fold) Checkpoint() ([]byte, error) {
 	if f.offset < 0 {
 		return nil, nil
@@ -180,8 +180,8 @@ func (r *recent) stored() (all []storedRecent) {
 	return all
 }
 
-// Restore reads what [Fold.Checkpoint] wrote of a partition. The fold then wants the partition's entries from [Fold.From]
-// on. Every error is an [ErrCheckpoint].
+// Restore reads a partition's [Fold.Checkpoint]. The fold then needs the partition's entries from [Fold.From] on. Every
+// error is an [ErrCheckpoint].
 func Restore(text []byte, app string, partition int) (*Fold, error) {
 	f, err := restore(text, app, partition)
 	if err != nil {

@@ -9,17 +9,19 @@ import (
 	"github.com/louver/louver/budget/privacy"
 )
 
-// The versions of entries. All of them are read for ever.
+// The versions of entries. Every release of Louver reads all of them.
 //
-// A cost in version 2 says its ρ. In version 1 it says its ρ only where that is not [impliedRho]. An entry is written in
-// version 1 if both say the same: a process of an earlier release then reads it too, and can work beside this one while
-// an app is upgraded. A change that an earlier reader would misread needs another version; a new optional field does not.
+// In version 2 a cost always states its ρ. In version 1 it states ρ only if that is not [impliedRho]. If both versions
+// would say the same, the entry is written in version 1. Then processes of an earlier release can read it too, and run
+// alongside this one during an upgrade. A change that an earlier reader would misread needs a new version; a new
+// optional field does not.
 const (
 	oldest = 1
 	newest = 2
 )
 
-// impliedRho is the ρ of a cost in version 1 that does not say one; 0 where it must say it, or has none.
+// impliedRho is the ρ of a cost in version 1 that does not state one. It is 0 if the cost must state its ρ, or has
+// none.
 func impliedRho(p privacy.Promise) decimal.Decimal {
 	switch p.Kind {
 	case privacy.Pure:
@@ -44,7 +46,7 @@ func storedCosts(items []budget.Item) (stored []budget.Item, version int) {
 	return stored, oldest
 }
 
-// readCosts returns the costs that stand in an entry.
+// readCosts returns the costs in an entry.
 func readCosts(stored []budget.Item, version int) []budget.Item {
 	items := slices.Clone(stored)
 	for i, item := range items {

@@ -11,11 +11,11 @@ import (
 	"github.com/louver/louver/budget"
 )
 
-// ErrUnreadable marks an entry that cannot be read or contradicts itself. Nothing may be released while it is unknown
-// what the entry charged, so it calls for a privacy stop.
+// ErrUnreadable marks an entry that cannot be read or contradicts itself. While its charge is unknown nothing may be
+// released, so it leads to a privacy stop.
 var ErrUnreadable = errors.New("ledger entry unreadable")
 
-// stored is an entry as it stands in the ledger. Decimals are text, times RFC 3339 in whole seconds.
+// stored is the form of an entry in the ledger. Decimals are text, times RFC 3339 in whole seconds.
 type stored struct {
 	Version     int         `json:"v"`
 	Format      int         `json:"format,omitempty"`
@@ -33,12 +33,12 @@ type stored struct {
 	Until       *second     `json:"until,omitempty"`
 	Limit       storedLimit `json:"limit"`
 	Continues   names       `json:"continues,omitempty"`
-	// Charge is what was charged: all zero if the window is withheld, and then Price is what it would have cost.
+	// Charge is what was charged. If the window is withheld, it is all zero, and Price is what it would have cost.
 	Status string        `json:"status"`
 	Reason string        `json:"reason,omitempty"`
 	Charge storedCharge  `json:"charge"`
 	Price  []budget.Item `json:"price,omitempty"`
-	// Incomplete: an older reader misses the mark and nothing else.
+	// Incomplete is optional: an older reader ignores only this mark.
 	Incomplete   bool      `json:"incomplete,omitempty"`
 	IncompleteIn []int     `json:"incomplete_in,omitempty"`
 	Releases     []Release `json:"releases"`
@@ -47,7 +47,7 @@ type stored struct {
 	Prior        *Prior    `json:"prior,omitempty"`
 }
 
-// names are written as one string where there is one: earlier versions wrote no more, and read nothing else.
+// names are written as a single string if there is only one: earlier versions write and read nothing else.
 type names []string
 
 // MarshalJSON implements [json.Marshaler].
@@ -88,7 +88,7 @@ func whole(t time.Time) second { return second{t.UTC().Truncate(time.Second)} }
 func (s second) String() string               { return s.Format(time.RFC3339) }
 func (s second) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MarshalJSON stands before the one of the embedded time, which writes fractions.
+// MarshalJSON replaces that of the embedded time, which writes fractions.
 func (s second) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
 
 const (
@@ -150,7 +150,7 @@ func Decode(value []byte) (Entry, error) {
 
 func decode(value []byte) (Entry, error) {
 	var s stored
-	// Also where another release wrote fields of other types, the version is read.
+	// The version is read even if another release wrote fields of other types.
 	err := json.Unmarshal(value, &s)
 	if (err == nil || s.Version != 0) && (s.Version < oldest || s.Version > newest) {
 		return Entry{}, fmt.Errorf("format version %s, want %d to %d: it was written by another release of louver", versionText(s.Version), oldest, newest)
@@ -176,7 +176,7 @@ func decode(value []byte) (Entry, error) {
 	return e, nil
 }
 
-// entry is what is stored, before it is checked.
+// entry converts the stored form, without checks.
 func (s stored) entry() (Entry, error) {
 	e := Entry{
 		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, Epoch: s.Epoch,

@@ -9,7 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Schema is what the field schema of every [Figure] says.
+// Schema is the content of the field schema of every [Figure].
 const Schema = "louver.release.v1"
 
 // Figure is the value of an output record. Numbers are kept as they are written. Names and order are public, and
@@ -23,7 +23,7 @@ type Figure struct {
 	WindowStart time.Time       `json:"window_start"`
 	WindowEnd   time.Time       `json:"window_end"`
 	DueAt       time.Time       `json:"due_at"`
-	ReleasedAt  *time.Time      `json:"released_at,omitempty"` // in format 0 only: it told how long the draw took
+	ReleasedAt  *time.Time      `json:"released_at,omitempty"` // in format 0 only: it revealed how long the draw took
 	Incomplete  bool            `json:"incomplete"`
 	Statistic   string          `json:"statistic"`
 	P           *json.Number    `json:"p"`
@@ -37,7 +37,7 @@ type Figure struct {
 	RankError95 *json.Number    `json:"rank_error_95"`
 	Error95     *json.Number    `json:"error_95"`
 	Quality     Quality         `json:"quality"`
-	Clip        *[2]json.Number `json:"clip,omitempty"` // only where values were cut
+	Clip        *[2]json.Number `json:"clip,omitempty"` // only if values were cut
 	Users       *int64          `json:"users"`
 	PLow        *json.Number    `json:"p_low"`
 	PHigh       *json.Number    `json:"p_high"`
@@ -57,7 +57,7 @@ type FigureInterval struct {
 	High  json.Number `json:"high"`
 }
 
-// FigureSmoothed is a free estimate from this and earlier releases; Low and High are nil where no band is allowed.
+// FigureSmoothed is a free estimate from this and earlier releases; Low and High are nil if no band is allowed.
 type FigureSmoothed struct {
 	Value json.Number  `json:"value"`
 	Low   *json.Number `json:"low"`
@@ -98,7 +98,7 @@ func optionalDigits(d *decimal.Decimal) *json.Number {
 	return &n
 }
 
-// figure is what the entry says of the i-th release of a group.
+// figure returns the figure of the i-th release of a group.
 func (e Entry) figure(g Group, i int) Figure {
 	r := e.Releases[i]
 	f := Figure{

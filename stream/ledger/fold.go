@@ -12,8 +12,8 @@ import (
 // first entry.
 var ErrCheckpoint = errors.New("the checkpoint does not fit")
 
-// Fold is all that the entries of one partition of the ledger come to: the books, and what streams have published lately.
-// It follows from the entries alone, and so does its [Fold.Checkpoint], byte for byte.
+// Fold is the state after the entries of one partition of the ledger: the books, and what streams have published
+// lately. It depends on the entries only, and so does its [Fold.Checkpoint], byte for byte.
 //
 // A Fold is not safe for concurrent use.
 type Fold struct {
@@ -24,45 +24,45 @@ type Fold struct {
 	recent    map[string]*recent
 	newest    time.Time // the latest end of a window
 	entries   int64
-	offset    int64  // of the last entry; −1: none, or not known
-	chain     digest // of all entries, each with that of those before it …
+	offset    int64  // of the last entry; −1 if none or unknown
+	chain     digest // the digest of all entries, as a chain …
 	before    digest // … and of all but the last
 
-	// awaits says that the fold comes from a checkpoint, whose last entry has not come yet; unproven that it comes from one
-	// and that entries are still being read.
+	// awaits says that the fold comes from a checkpoint whose last entry has not been read yet. unproven says that it
+	// comes from a checkpoint and that entries are still being read.
 	awaits, unproven bool
-	// witness is the mark of a checkpoint that was left out; seen says that the entries have come to it.
+	// witness is the mark of a checkpoint that was ignored. seen says that the entries have reached it.
 	witness *mark
 	seen    bool
 }
 
-// mark is where the fold was that a checkpoint tells of.
+// mark is the position of a checkpoint's fold.
 type mark struct {
 	entries int64
 	chain   digest
 }
 
-// recent is what a stream has published lately, in the order of the ledger.
+// recent holds what a stream has published lately, in the order of the ledger.
 type recent struct {
 	windows []Past
 	every   time.Duration
 }
 
-// NewFold begins with the first entry of a partition.
+// NewFold makes a fold that begins with the first entry of a partition.
 func NewFold(app string, partition int) *Fold {
 	return &Fold{Books: NewBooks(), app: app, partition: partition, recent: map[string]*recent{}, offset: -1}
 }
 
-// Entries is how many entries there are in the fold.
+// Entries returns the number of entries in the fold.
 func (f *Fold) Entries() int64 { return f.entries }
 
-// From is the offset that the partition has to be read from.
+// From returns the offset from which to read the partition.
 func (f *Fold) From() int64 { return max(0, f.offset) }
 
-// Add takes in the next entry with its record's value and offset; −1 is an offset that is not known yet.
+// Add adds the next entry with its record's value and offset, or −1 for an offset that is not known yet.
 //
-// A fold from a checkpoint wants the checkpoint's last entry again and compares it. Of that entry and of those that follow,
-// it then compares what they say of the books with the books. An [ErrCheckpoint] says that they differ.
+// A fold from a checkpoint needs the checkpoint's last entry again and compares it. It then compares the sums in this
+// entry and all later ones with its books. If they differ, it returns an [ErrCheckpoint].
 func (f *Fold) Add(e Entry, value []byte, offset int64) error {
 	if f.awaits {
 		return f.resume(e, value, offset)
@@ -109,7 +109,7 @@ func (f *Fold) misfit(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrCheckpoint}, args...)...)
 }
 
-// link is the digest of a chain of entries with one more.
+// link returns the digest of a chain with one more entry.
 func link(chain digest, value []byte) digest {
 	h := sha256.New()
 	h.Write(chain[:])
@@ -117,17 +117,17 @@ func link(chain digest, value []byte) digest {
 	return digest(h.Sum(nil)[:len(digest{})])
 }
 
-// At tells the offset of the last entry, when it is known.
+// At sets the offset of the last entry once it is known.
 func (f *Fold) At(offset int64) { f.offset = offset }
 
-// Instead makes sure, while the fold is read from the first entry, that the entries of a checkpoint that does not fit are
-// all there.
+// Instead makes the fold, which is read from the first entry, check that it has all entries of a checkpoint that did
+// not fit.
 func (f *Fold) Instead(of *Fold) { f.witness = &mark{of.entries, of.chain} }
 
-// Done ends the reading. It is an [ErrCheckpoint] if the fold comes from a checkpoint whose last entry did not come. It
-// is an [ErrUnreadable], and so a privacy stop, if the entries are not those of which a checkpoint told: a checkpoint is
-// committed in one transaction with entries behind it, hence entries that the ledger had are gone, and what they charged
-// is not known.
+// Done ends the reading. It returns an [ErrCheckpoint] if the fold comes from a checkpoint whose last entry was not
+// read. It returns an [ErrUnreadable], and so causes a privacy stop, if entries that a checkpoint covers are missing. A
+// checkpoint is committed in one transaction with later entries, so the ledger once had those entries, and their
+// charges are now unknown.
 func (f *Fold) Done() error {
 	switch {
 	case f.awaits:
@@ -140,7 +140,8 @@ func (f *Fold) Done() error {
 	return nil
 }
 
-// Recent lists what a stream has published lately, in the order of the ledger: all that its next draws may learn from.
+// Recent lists what a stream has published lately, in the order of the ledger: everything that its next draws may learn
+// from.
 func (f *Fold) Recent(stream string) []Past {
 	if r := f.recent[stream]; r != nil {
 		return r.windows
@@ -148,8 +149,8 @@ func (f *Fold) Recent(stream string) []Past {
 	return nil
 }
 
-// publish keeps what draws of the stream may learn from the entry. Only entries whose draws have learnt tell that a stream
-// does so at all.
+// publish keeps what later draws of the stream may learn from the entry. It does so only for streams with entries whose
+// draws have learnt.
 func (f *Fold) publish(e Entry) {
 	if e.WindowEnd.After(f.newest) {
 		f.newest = e.WindowEnd
@@ -176,13 +177,13 @@ func (f *Fold) publish(e Entry) {
 	}
 }
 
-// from is the least end of a window that draws learn from when they come to a window with this end.
+// from returns the end of the first window from which the draws of the window with this end learn.
 func (r *recent) from(end int64) int64 { return LearnsFrom(end/int64(r.every)) * int64(r.every) }
 
-// forgetEvery is after how many entries streams are looked for that have ended.
+// forgetEvery is the number of entries between two searches for streams that have ended.
 const forgetEvery = 1000
 
-// forget drops what streams published that have long ended: nothing draws on it any more.
+// forget drops what long-ended streams published: nothing learns from it any more.
 func (f *Fold) forget() {
 	for name, r := range f.recent {
 		if r.windows[len(r.windows)-1].End < r.from(f.newest.UnixNano()) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// priorWindows is how many windows lie between two fresh starts of what adaptive draws learn.
+// priorWindows is how many windows there are between two fresh starts of adaptive learning.
 const priorWindows = 512
 
 // LearnsFrom is the first window that a stream's draws learn from when they come to a window. Windows are counted since
@@ -14,17 +14,18 @@ const priorWindows = 512
 // to learn, and is the same for a worker that has run for a year and for one that has just read the ledger.
 func LearnsFrom(window int64) int64 { return window - window%priorWindows - priorWindows }
 
-// Past is what a window published, as far as later draws of its stream may learn from it.
+// Past holds what a window published, as far as later draws of its stream may learn from it.
 type Past struct {
 	// End is the end of the window, in Unix nanoseconds.
 	End int64
 	of  *series
-	// text holds the figures, separated by commas: of each group the count of users, if one was drawn, and its values, ""
-	// where one is withheld. It is "" for a window that was withheld whole. A hundred thousand of these fit in a few megabytes.
+	// text holds the figures, separated by commas: for each group the count of users, if one was drawn, and its values,
+	// "" for a withheld one. It is "" for a window that was withheld whole. In this form a hundred thousand windows fit
+	// in a few megabytes.
 	text string
 }
 
-// series are the names of what a window published.
+// series holds the names of the figures that a window published.
 type series struct {
 	Groups   []string `json:"groups"`
 	Releases []string `json:"releases"`
@@ -34,10 +35,10 @@ func (s *series) equal(t *series) bool {
 	return slices.Equal(s.Groups, t.Groups) && slices.Equal(s.Releases, t.Releases)
 }
 
-// NewPast takes from an entry what it published.
+// NewPast returns what an entry published.
 func NewPast(e Entry) Past { return published(e, nil) }
 
-// published is NewPast that shares the names with an earlier one, if they are the same.
+// published is NewPast, but shares the names with an earlier window if they are the same.
 func published(e Entry, before *series) Past {
 	of := &series{}
 	for _, g := range e.Groups {
@@ -72,8 +73,8 @@ func published(e Entry, before *series) Past {
 	return p
 }
 
-// Figures gives what was published of a group: the count of users, and the value of a release, each as it stands in the
-// ledger and "" where there is none.
+// Figures returns what was published about a group: the count of users, and the value of a release. Each is written as
+// in the ledger, or "" if there is none.
 func (p Past) Figures(group string) (users string, value func(release string) string) {
 	none := func(string) string { return "" }
 	g := slices.Index(p.of.Groups, group)

@@ -9,9 +9,9 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Published is [NewReport] for those who read output topics and no ledger. books hold the windows that they know of, and
-// newest are the newest figures of each stream, which repeat what the ledger knew. Where the books fall short of that,
-// because older windows are no longer known, the figures are Partial.
+// Published is [NewReport] for readers of output topics, who do not see the ledger. books holds the windows that they
+// know, and newest the newest figures of each stream, which repeat sums from the ledger. If the books fall short of
+// these sums, because older windows are no longer known, the figures are Partial.
 func Published(books *Books, newest []Figure, at time.Time) Report {
 	r := NewReport(books, at)
 	last := map[string]Figure{} // of each budget
@@ -26,7 +26,7 @@ func Published(books *Books, newest []Figure, at time.Time) Report {
 			i = len(r.Budgets)
 			r.Budgets = append(r.Budgets, Figures{Budget: name, Returns: []ReturnFigure{}})
 		} else if spent := epsilon(books.accounts[name].Spent(f.WindowEnd.UnixNano())); !less(spent, read(f.BudgetSpent)) {
-			continue // more is no fault: an older window of another stream was decided after this one
+			continue // more is fine: an older window of another stream was decided after this one
 		}
 		r.Budgets[i].fallShort(f)
 	}
@@ -39,7 +39,7 @@ func Published(books *Books, newest []Figure, at time.Time) Report {
 		}
 		if b.Partial {
 			r.Streams[i].fallShort(f)
-			r.Streams[i].EpsilonSpent = nil // that of the stream alone in the period is not published
+			r.Streams[i].EpsilonSpent = nil // a stream's own ε in the period is not published
 		}
 		r.Streams[i].EpsilonTotal = optional(read(f.StreamSpent))
 	}
@@ -48,7 +48,8 @@ func Published(books *Books, newest []Figure, at time.Time) Report {
 	return r
 }
 
-// later says which of two figures of a budget was published later: of windows that end at once, the one that left less.
+// later reports whether one figure of a budget was published after another. If both windows end at once, the later one
+// left less.
 func (f Figure) later(o Figure) bool {
 	if !f.WindowEnd.Equal(o.WindowEnd) {
 		return f.WindowEnd.After(o.WindowEnd)
@@ -56,7 +57,7 @@ func (f Figure) later(o Figure) bool {
 	return less(read(o.BudgetSpent), read(f.BudgetSpent))
 }
 
-// fallShort leaves what a published figure says.
+// fallShort keeps only what a published figure says.
 func (b *Figures) fallShort(f Figure) {
 	b.Partial = true
 	spent, limit := read(f.BudgetSpent), decimal.Decimal{}
@@ -70,7 +71,7 @@ func (b *Figures) fallShort(f Figure) {
 	b.EpsilonTotal, b.WindowsLeft, b.ExhaustedAt, b.Returns = nil, f.BudgetLeft, nil, []ReturnFigure{}
 }
 
-// read is a published number; nil if there is none.
+// read returns a published number, or nil if there is none.
 func read(n *json.Number) *decimal.Decimal {
 	if n == nil {
 		return nil
@@ -82,7 +83,7 @@ func read(n *json.Number) *decimal.Decimal {
 	return &d
 }
 
-// less compares what was spent; nil, which no ε bounds, is the most.
+// less compares two amounts spent. nil means that no ε bounds it, and is the greatest.
 func less(a, b *decimal.Decimal) bool {
 	return a != nil && (b == nil || a.LessThan(*b))
 }

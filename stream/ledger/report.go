@@ -14,7 +14,8 @@ type Report struct {
 	Budgets []Figures       `json:"budgets"`
 }
 
-// StreamFigures are the figures of one stream. What it has spent is its own; limit, left and the rest are its budget's.
+// StreamFigures are the figures of one stream. What it has spent is its own; the limit, what is left and the rest
+// belong to its budget.
 type StreamFigures struct {
 	Stream string `json:"stream"`
 	Figures
@@ -31,20 +32,21 @@ type Figures struct {
 	DeltaLimit   number  `json:"delta_limit"`
 	// Per is the rolling period, such as 24h, or forever.
 	Per string `json:"per"`
-	// EpsilonTotal is what was ever charged; null if no ε bounds it.
+	// EpsilonTotal is everything ever charged; null if no ε bounds it.
 	EpsilonTotal *number `json:"epsilon_total"`
-	// WindowsLeft is how many windows of the stream what is left would pay; of a budget, the least of its streams'.
+	// WindowsLeft is how many windows of the stream the rest of the budget would pay. For a budget it is the least of
+	// its streams' numbers.
 	WindowsLeft int64 `json:"windows_left"`
-	// ExhaustedAt is the end of the first window that will not be paid if all of the budget's streams go on as they
-	// are; null if every window will be.
+	// ExhaustedAt is the end of the first window that cannot be paid if all of the budget's streams go on unchanged;
+	// null if every window can.
 	ExhaustedAt *second `json:"exhausted_at"`
-	// ExhaustedSince is the end of the first of the windows that the budget has not paid, without a break up to the last one;
-	// of a budget, the earliest of its streams'. null if it paid the last one, or could pay another one now.
+	// ExhaustedSince is the end of the first window in the current run of unpaid ones. For a budget it is the earliest
+	// of its streams' times. It is null if the budget paid the last window, or could pay another one now.
 	ExhaustedSince *second `json:"exhausted_since"`
 	// Returns are the parts of EpsilonSpent that a rolling budget gets back, by time.
 	Returns []ReturnFigure `json:"returns"`
-	// Partial says that the windows of the whole period are not known: spent, limit, left and windows_left are those at the
-	// end of the newest window, and what depends on more is missing. Only [Published] has such figures.
+	// Partial says that not all windows of the period are known. Then spent, limit, left and windows_left are as of the
+	// end of the newest window, and figures that depend on more are missing. Only [Published] has such figures.
 	Partial bool `json:"partial,omitempty"`
 }
 
@@ -54,7 +56,7 @@ type ReturnFigure struct {
 	Epsilon number `json:"epsilon"`
 }
 
-// NewReport reports on books as they stand at a time.
+// NewReport reports on the state of books at a time.
 func NewReport(b *Books, at time.Time) Report {
 	r := Report{Streams: []StreamFigures{}, Budgets: []Figures{}}
 	runways := map[string]budget.Runway{}
@@ -86,7 +88,7 @@ func NewReport(b *Books, at time.Time) Report {
 	return r
 }
 
-// schedules are those of the budget's streams from their last decided window on.
+// schedules returns the schedules of the budget's streams from their last decided window on.
 func (b *Books) schedules(name string) []budget.Schedule {
 	var out []budget.Schedule
 	for _, stream := range b.Streams() {

@@ -28,7 +28,7 @@ func RecordSchema() []byte {
 
 // RecordReference is the same as tables, in Markdown.
 func RecordReference() (string, error) {
-	var doc yaml.Node // which keeps the order of fields; JSON is YAML
+	var doc yaml.Node // keeps the order of fields; JSON is YAML
 	if err := yaml.Unmarshal(RecordSchema(), &doc); err != nil {
 		return "", fmt.Errorf("record.schema.json: %w", err)
 	}
@@ -40,7 +40,7 @@ func RecordReference() (string, error) {
 	return t.RenderMarkdown() + "\n", nil
 }
 
-// property is what the reference says of a field.
+// property describes a field in the reference.
 type property struct {
 	Description string
 	Type        any
@@ -69,7 +69,7 @@ func describe(t table.Writer, path string, object *yaml.Node) error {
 	return nil
 }
 
-// values says what a field may hold.
+// values describes what a field may hold.
 func (p property) values() string {
 	var words []string
 	switch kinds, several := p.Type.([]any); {

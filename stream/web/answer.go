@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// answer sends a body with its ETag, or says that the client has it already.
+// answer sends a body with its ETag, or 304 if the client has it already.
 func answer(w http.ResponseWriter, r *http.Request, contentType string, body []byte) {
 	h := w.Header()
 	sum := sha256.Sum256(body)
 	h.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:12])+`"`)
 	h.Set("Content-Type", contentType)
 	if h.Get("Cache-Control") == "" {
-		h.Set("Cache-Control", "no-cache") // keep it, and ask each time whether it is still right
+		h.Set("Cache-Control", "no-cache") // the client may keep it, but has to ask each time
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }

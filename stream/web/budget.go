@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// reports makes the report on budgets, and keeps it for a moment: it costs more than an answer should, and anybody may
-// ask. It is safe for concurrent use.
+// reports makes the report on budgets and keeps it for a moment, because it is expensive and anyone may ask. It is safe
+// for concurrent use.
 type reports struct {
 	mu    sync.Mutex
 	until time.Time
@@ -52,8 +52,8 @@ func (h *handler) report() (ledger.Report, error) {
 	return h.reports.last, nil
 }
 
-// books are those of the windows in memory. Whether a window was paid stands in its records; what it cost follows from the
-// public definition.
+// books returns the books of the windows in memory. Records say whether a window was paid; the public definition says
+// what it cost.
 func (h *handler) books() (*ledger.Books, error) {
 	books := ledger.NewBooks()
 	for _, s := range h.Streams {
@@ -74,7 +74,7 @@ func (h *handler) books() (*ledger.Books, error) {
 	return books, nil
 }
 
-// windows are figures of a stream, one of each window, in order.
+// windows returns one figure of each window of a stream, in order.
 func (s *Store) windows(stream string) []*figure {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -89,7 +89,7 @@ func (s *Store) windows(stream string) []*figure {
 	return all
 }
 
-// newestOfStreams is one of the newest records of each stream.
+// newestOfStreams returns one of the newest records of each stream.
 func (s *Store) newestOfStreams() (newest []outputs.Record, err error) {
 	var last *figure
 	keep := func() error {

@@ -17,12 +17,12 @@ import (
 type comparison struct {
 	A json.RawMessage `json:"a"`
 	B json.RawMessage `json:"b"`
-	// Difference is that of the values; null where one is withheld.
+	// Difference is the difference of the values; null if one is withheld.
 	Difference *json.Number `json:"difference"`
-	// Probability is how often noise alone makes a difference of at least this size, if nothing has changed; null where no
-	// public figure says so.
+	// Probability is how often noise alone makes a difference of at least this size, if nothing has changed; null if no
+	// public figure tells.
 	Probability *float64 `json:"probability"`
-	// Basis is what the probability was computed from: the record's error_95, interval or smoothed; null where there is none.
+	// Basis names the source of the probability: the record's error_95, interval or smoothed; null if there is none.
 	Basis *string `json:"basis"`
 	// Verdict is noise, change (a probability below 5 %) or unknown.
 	Verdict  string `json:"verdict"`
@@ -114,7 +114,7 @@ func compared(a, b outputs.Record) comparison {
 	return c
 }
 
-// often says a probability in words.
+// often puts a probability into words.
 func often(p float64) string {
 	switch {
 	case p >= 0.995:
@@ -127,16 +127,15 @@ func often(p float64) string {
 	return "in fewer than 1 of 1,000 cases"
 }
 
-// byNoise is the chance of a difference of d. It goes by the first of these that both records have:
+// byNoise returns the chance of a difference of d. It uses the first of these that both records have:
 //
 //   - interval, which was paid for: an interval of that level around the value;
 //   - error_95: the law of a count's noise is known from its ε. That of means and sums is Laplace, or normal for
-//     clipped_gaussian, and error_95 bounds it. It says nothing of what was cut away, which may differ between windows;
+//     clipped_gaussian, and error_95 bounds it. It does not cover what was cut away, which may differ between windows;
 //   - smoothed: the free 90 % band of a quantile, from this and earlier releases.
 //
-// Intervals and bands may be of different length on their two sides. If the truth is the same, it lies on the side of each
-// value that faces the other one, so only these two sides matter. Their tails are exponential or lighter, as those of the
-// exponential mechanism are.
+// The two sides of an interval or band may differ in length. If both values have the same truth, only the sides that
+// face each other matter. Their tails are exponential or lighter, like those of the exponential mechanism.
 func byNoise(a, b outputs.Record, d float64) (basis string, p float64, ok bool) {
 	up := numberOf(*b.Value).GreaterThan(numberOf(*a.Value))
 	if a.Interval != nil && b.Interval != nil {
@@ -156,7 +155,7 @@ func byNoise(a, b outputs.Record, d float64) (basis string, p float64, ok bool) 
 	return "", 0, false
 }
 
-// errorOf is the law of a value's noise.
+// errorOf returns the law of a value's noise.
 func errorOf(r outputs.Record) noise {
 	reach := numberOf(*r.Error95).InexactFloat64()
 	switch r.Mechanism {
@@ -168,7 +167,7 @@ func errorOf(r outputs.Record) noise {
 	return ofReach(laplace, atLeast(reach, r), 0.95)
 }
 
-// facing is the law of the error on one side of a value.
+// facing returns the law of the error on one side of a value.
 func facing(r outputs.Record, low, high json.Number, up bool, level float64) noise {
 	reach := numberOf(*r.Value).Sub(numberOf(low))
 	if up {
@@ -177,12 +176,12 @@ func facing(r outputs.Record, low, high json.Number, up bool, level float64) noi
 	return ofReach(laplace, atLeast(reach.InexactFloat64(), r), level)
 }
 
-// atLeast is a reach above 0: a value at the very end of its band may still be off by what its last digit hides.
+// atLeast makes a reach positive: a value at the very end of its band may still be off by its last digit.
 func atLeast(reach float64, r outputs.Record) float64 {
 	return max(reach, math.Pow(10, float64(numberOf(*r.Value).Exponent())))
 }
 
-// numberOf reads a number of a record. What is none was never decoded.
+// numberOf reads a number of a record. Decoding has checked that it is one.
 func numberOf(n json.Number) decimal.Decimal {
 	d, err := decimal.NewFromString(n.String())
 	if err != nil {

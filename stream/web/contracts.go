@@ -34,7 +34,7 @@ func withRelease(name string, document []byte) (json.RawMessage, error) {
 	if err := yaml.Unmarshal(document, &all); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	// References in the record's schema begin at its root, which here is the document's.
+	// References in the record's schema begin at its root. Here the root is the document.
 	var release map[string]any
 	if err := json.Unmarshal(bytes.ReplaceAll(ledger.RecordSchema(), []byte(`"#/$defs/`), []byte(`"#/components/schemas/`)), &release); err != nil {
 		return nil, fmt.Errorf("the schema of records: %w", err)

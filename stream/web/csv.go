@@ -16,7 +16,8 @@ import (
 
 const csvType = "text/csv"
 
-// columns are those of CSV, in order: the fields of a record. Of the fields that are objects there is a column for each part.
+// columns are the columns of CSV, in order: the fields of a record. A field that is an object has a column for each
+// part.
 var columns = []string{"stream", "group", "release", "window_start", "window_end", "value", "unit", "status", "reason", "quality", "incomplete",
 	"statistic", "p", "mechanism", "epsilon", "delta", "error_95", "rank_error_95", "users", "p_low", "p_high",
 	"interval_level", "interval_low", "interval_high", "smoothed", "smoothed_low", "smoothed_high", "clip_low", "clip_high",
@@ -31,7 +32,7 @@ var fieldNames = func() (names []string) {
 	return names
 }()
 
-// writeCSV writes records with a header. fields are some of the columns; empty: all.
+// writeCSV writes records with a header. fields are some of the columns; if empty, all.
 func writeCSV(found []*figure, fields []string) ([]byte, error) {
 	if len(fields) == 0 {
 		fields = columns
@@ -55,7 +56,7 @@ func writeCSV(found []*figure, fields []string) ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// cellsOf is a record in the order of columns. What a record does not have is empty.
+// cellsOf returns a record in the order of columns. Fields that it does not have are empty.
 func cellsOf(r outputs.Record) []string {
 	cells := []string{r.Stream, r.Group, r.Release, clock(r.WindowStart), clock(r.WindowEnd), cell(r.Value), r.Unit, r.Status, cell(r.Reason),
 		string(r.Quality), strconv.FormatBool(r.Incomplete), r.Statistic, cell(r.P), r.Mechanism, r.Epsilon.String(), r.Delta.String(),

@@ -2,10 +2,10 @@ package web
 
 import "math"
 
-// noise is the law of a value's error, as far as it is public.
+// noise is the public law of a value's error.
 type noise struct {
 	law   law
-	scale float64 // of that law; more than 0
+	scale float64 // of the law; above 0
 }
 
 type law int
@@ -13,9 +13,9 @@ type law int
 const (
 	// geometric: P(Z = z) ∝ e^{−|z|/scale} on whole numbers, the law of counts. The scale is 1/ε.
 	geometric law = iota
-	// laplace: density ∝ e^{−|z|/scale}. Exponential and geometric tails are like it.
+	// laplace: density ∝ e^{−|z|/scale}. It also stands for exponential and geometric tails.
 	laplace
-	// normal, of that standard deviation.
+	// normal: scale is the standard deviation.
 	normal
 )
 
@@ -62,7 +62,7 @@ func geometricChance(p, q, d float64) float64 {
 	return 2 * c * ((tail(p)+tail(q))*p*q/(1-p*q) + (p*tail(p)-q*tail(q))/(p-q))
 }
 
-// ofReach is the scale of a law of which |Z| exceeds reach with a probability of 1 − level.
+// ofReach returns the scale of a law under which |Z| exceeds reach with probability 1 − level.
 func ofReach(l law, reach, level float64) noise {
 	if l == normal {
 		return noise{normal, reach / (math.Sqrt2 * math.Erfinv(level))}

@@ -15,9 +15,10 @@ import (
 // Config says what is served.
 type Config struct {
 	Store *Store
-	// Streams are the definitions in the streams files; nil: what the records say is all that is known.
+	// Streams are the definitions in the streams files. If nil, the handler knows only the records.
 	Streams []*config.Stream
-	// Demo, if not nil, gives what a demo knows beyond the figures, because nobody is behind them: the answer of api/v1/demo.
+	// Demo, if not nil, returns the answer of api/v1/demo: what a demo knows beyond the figures. It may tell, because
+	// there are no people behind them.
 	Demo func() any
 }
 
@@ -25,7 +26,7 @@ type Config struct {
 type handler struct {
 	Config
 	mux     *http.ServeMux
-	clients atomic.Int64 // live ones
+	clients atomic.Int64 // live clients
 	now     func() time.Time
 	reports reports
 }
@@ -44,7 +45,7 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	return protected(h.mux)
 }
 
-// endpoints are those below /api/v1/ whose answers end.
+// endpoints returns the endpoints below /api/v1/, apart from the live one.
 func (h *handler) endpoints() map[string]func(http.ResponseWriter, *http.Request) error {
 	return map[string]func(http.ResponseWriter, *http.Request) error{
 		"streams":         h.streams,
@@ -66,7 +67,7 @@ func (h *handler) demo(w http.ResponseWriter, r *http.Request) error {
 	return answerJSON(w, r, h.Demo())
 }
 
-// nothing answers what no other handler does.
+// nothing answers requests that no other handler takes.
 func (h *handler) nothing(w http.ResponseWriter, r *http.Request) error {
 	get := r.Clone(r.Context())
 	get.Method = http.MethodGet
@@ -88,11 +89,11 @@ func patient(next http.Handler) http.Handler {
 	})
 }
 
-// policy lets the page use what this address serves, and nothing else: no inline script, no eval, no other host.
+// policy lets the page use only what this address serves: no inline script, no eval, no other host.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// protected sets the headers that browsers keep to.
+// protected sets the security headers for browsers.
 func protected(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// reader reads the records of a Store as they come. It keeps no queue: it remembers how far it has read, and looks into
-// the Store for what has come since. So a slow client costs no memory. It is not safe for concurrent use.
+// reader reads the records of a Store as they come. It has no queue: it remembers how far it has read, and asks the
+// Store for newer records. So a slow client costs no memory. It is not safe for concurrent use.
 type reader struct {
 	store *Store
 	want  selection
 	at    position
-	// fresh says that the reader began with what came next: what was there before in a partition that it has no position of
-	// is not for it.
+	// fresh says that the reader wants only new records: in a partition without a position it skips those that were
+	// there before.
 	fresh bool
-	// claimed are the partitions of a position that came from outside and has not been compared with the Store yet.
+	// claimed are the partitions in a client's position that has not been compared with the Store yet.
 	claimed map[partition]bool
-	// sequence counts the Store's records that the reader has passed, or −1: all have to be searched.
+	// sequence counts the Store's records that the reader has passed. −1 means that all have to be searched.
 	sequence int64
 	life     int
 }
 
-// read makes a reader that goes on from a position; nil: it begins with what comes next.
+// read makes a reader that continues from a position. If from is nil, it begins with the next record.
 func (s *Store) read(want selection, from position) *reader {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -57,9 +57,9 @@ func (r *reader) jump() {
 // end counts all records that ever came. The lock is held.
 func (s *Store) end() int64 { return s.first + int64(len(s.recent)) }
 
-// next returns what has come since, each partition in its order, and a channel that is closed when there may be more. The
-// caller notes with pass what it has done with. lost says that something may have been missed, which the caller has to
-// look up; the reader then goes on with what comes next.
+// next returns the new records, in order within each partition, and a channel that is closed when there may be more.
+// The caller calls pass for each record when done with it. lost says that records may have been missed. Then the caller
+// has to look them up, and the reader goes on with the next record.
 func (r *reader) next() (found []*figure, more <-chan struct{}, lost bool) {
 	s := r.store
 	s.mu.RLock()
@@ -89,7 +89,7 @@ func (r *reader) next() (found []*figure, more <-chan struct{}, lost bool) {
 	return found, s.changed, false
 }
 
-// last is the offset of the last record of a partition that the reader has, or that is not for it. The lock is held.
+// last returns the offset up to which the reader is done with a partition. The lock is held.
 func (r *reader) last(at partition) int64 {
 	if last, ok := r.at[at]; ok {
 		return last
@@ -100,11 +100,11 @@ func (r *reader) last(at partition) int64 {
 	return -1
 }
 
-// pass notes that a record is done with.
+// pass records that the caller is done with a record.
 func (r *reader) pass(f *figure) { r.at.reach(f.at, f.offset) }
 
-// broken compares a position from outside with what the Store has read. It does not fit if records behind it have been
-// dropped or were never read, or if it lies beyond the end of the partition, as after a topic was made anew.
+// broken compares a client's position with what the Store has read. The position does not fit if later records have
+// been dropped or were never read, or if it is beyond the end of the partition, as after a topic was recreated.
 func (r *reader) broken() bool {
 	for at := range r.claimed {
 		log, last := r.store.logs[at], r.at[at]
@@ -119,7 +119,7 @@ func (r *reader) broken() bool {
 	return false
 }
 
-// dropped says that records behind the position have been dropped.
+// dropped reports whether records after the position have been dropped.
 func (r *reader) dropped() bool {
 	for at, last := range r.at {
 		if log := r.store.logs[at]; log != nil && last < log.gone {
@@ -132,7 +132,7 @@ func (r *reader) dropped() bool {
 const (
 	// mostLive is how many live clients are served at once.
 	mostLive = 1000
-	// beat is the time between two signs of life, by which clients and proxies know that a connection works.
+	// beat is the time between two signs of life, which tell clients and proxies that a connection works.
 	beat = 5 * time.Second
 	// retry is when a client that lost its connection comes back.
 	retry = 2 * time.Second
@@ -140,8 +140,8 @@ const (
 	pause = 50 * time.Millisecond
 	// blocked is how long a client may take nothing before its connection is closed.
 	blocked = 30 * time.Second
-	// mostID is how long an id may be that stands in every event. A longer one stands in the last of several alone: a
-	// client that loses its connection before it gets some again, and misses none.
+	// mostID is how long an id may be to be sent with every event. A longer one is sent only with the last of several
+	// events: a client that loses its connection before gets some events again, but misses none.
 	mostID = 512
 )
 
@@ -161,7 +161,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) error {
 		id = p.values.Get("last_event_id")
 	}
 	var from position
-	strange := false // an id that is none of ours: whatever the client has, it has to look again
+	strange := false // the id is not ours, so the client has to look again, whatever it has
 	if id != "" {
 		var err error
 		from, err = parsePosition(id)
@@ -200,7 +200,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// gather waits a moment: the records of a window come one after the other, and each client need not wake up for each.
+// gather waits a moment, because the records of a window come one by one and clients need not wake up for each.
 func gather(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -213,7 +213,7 @@ type session struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
 	reader  *reader
-	reading Reading // as the client knows it
+	reading Reading // the last state that the client was told
 }
 
 func (s *session) begin(strange bool) error {
@@ -278,7 +278,7 @@ func (s *session) comment() error {
 	})
 }
 
-// write sends at once, and fails if the client takes nothing for too long.
+// write sends immediately, and fails if the client takes nothing for too long.
 func (s *session) write(f func() error) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(blocked)); err != nil {
 		return err

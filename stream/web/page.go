@@ -15,7 +15,7 @@ var page embed.FS
 
 // pages adds the files of the page; index.html is at /.
 func (h *handler) pages() {
-	_ = fs.WalkDir(page, "page", func(name string, d fs.DirEntry, err error) error { // what is embedded can be read
+	_ = fs.WalkDir(page, "page", func(name string, d fs.DirEntry, err error) error { // embedded files can be read
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -34,7 +34,8 @@ func (h *handler) pages() {
 	})
 }
 
-// contentType does not depend on what the system knows of file names.
+// contentType does not use the system's table of file types, which differs
+// between machines.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".js":

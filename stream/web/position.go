@@ -19,9 +19,9 @@ func (p partition) compare(o partition) int {
 	return cmp.Or(cmp.Compare(p.topic, o.topic), cmp.Compare(p.number, o.number))
 }
 
-// position says how far somebody has read: the offset of the last record of each partition. As text it is the id of an
-// event, such as orders.private:0=812,2=40;visits.private:0=7. It means the same to every server that reads these topics,
-// now and after a restart.
+// position says how far a client has read: the offset of the last record of each partition. As text it is the id of an
+// event, such as orders.private:0=812,2=40;visits.private:0=7. It means the same to every server that reads these
+// topics, now and after a restart.
 type position map[partition]int64
 
 func (p position) String() string {
@@ -42,7 +42,7 @@ func (p position) String() string {
 	return b.String()
 }
 
-// parsePosition reads what String writes.
+// parsePosition parses the text that String writes.
 func parsePosition(text string) (position, error) {
 	p := position{}
 	for of := range strings.SplitSeq(text, ";") {

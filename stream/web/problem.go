@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// problem is an answer that is none, as RFC 9457 writes it.
+// problem is an error answer in the form of RFC 9457.
 type problem struct {
 	status int
 	detail string
@@ -36,7 +36,7 @@ func (p *problem) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// answering makes a handler of a function that answers, or says what is wrong.
+// answering turns a function that answers or returns an error into a handler.
 func answering(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := f(w, r)

@@ -8,7 +8,7 @@ import (
 // Reading says whether the output topics can be read.
 type Reading struct {
 	OK bool `json:"ok"`
-	// Since is when they could be read for the last time; nil while they can.
+	// Since is when they could last be read; nil while they can.
 	Since *time.Time `json:"since"`
 }
 
@@ -21,10 +21,10 @@ func (r Reading) json() []byte {
 	return text
 }
 
-// reading are the failures that last.
+// reading holds the lasting failures.
 type reading struct{ failing map[string]time.Time }
 
-// settling is how long a failure lasts before it is told: a leader that moves is back within moments.
+// settling is how long a failure lasts before it is reported: a leader that moves is back within moments.
 const settling = 3 * time.Second
 
 // Reading says whether the output topics can be read now.
@@ -40,7 +40,7 @@ func (s *Store) Reading() Reading {
 	return r
 }
 
-// Retrying makes hooks for an outputs.Reader: they hear of failures, and pass them on to those that hear makes.
+// Retrying makes hooks for an outputs.Reader. They note failures, and pass them on to the hooks that hear makes.
 func (s *Store) Retrying(hear func(problem, solved string) func(error)) func(problem, solved string) func(error) {
 	return func(problem, solved string) func(error) {
 		pass := hear(problem, solved)

@@ -66,7 +66,7 @@ func (h *handler) newest(w http.ResponseWriter, r *http.Request) error {
 	return form.answer(w, r, h.Store.latest(want), nil)
 }
 
-// form is how records are answered.
+// form is the form in which records are sent.
 type form struct {
 	csv    bool
 	fields []string // of the records; empty: all
@@ -97,7 +97,7 @@ func (p *parameters) form(r *http.Request) form {
 	return f
 }
 
-// answer sends records. next is nil where there are no pages.
+// answer sends records. next is nil if there are no pages.
 func (f form) answer(w http.ResponseWriter, r *http.Request, found []*figure, next **string) error {
 	w.Header().Add("Vary", "Accept")
 	if f.csv {
@@ -133,7 +133,7 @@ func (f form) answer(w http.ResponseWriter, r *http.Request, found []*figure, ne
 	return nil
 }
 
-// pick writes some fields of a record, in their order. Fields that older records lack are null.
+// pick writes some fields of a record, in order. Fields that older records lack are null.
 func pick(b *bytes.Buffer, parser *fastjson.Parser, value []byte, fields []string) error {
 	record, err := parser.ParseBytes(value)
 	if err != nil {
@@ -155,7 +155,7 @@ func pick(b *bytes.Buffer, parser *fastjson.Parser, value []byte, fields []strin
 	return nil
 }
 
-// decode reads a record of a Store, which was decoded before it came in.
+// decode decodes a record of a Store. It was decoded before, when it was added, so this does not fail.
 func (f *figure) decode() (outputs.Record, error) {
 	r, _, err := outputs.Decode(f.value)
 	return r, err

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// selection says which records somebody wants. The zero value means all.
+// selection says which records a request wants. The zero value means all.
 type selection struct {
 	streams, groups, releases []string // any of these; empty: all
-	from, to                  int64    // Unix seconds: windows that lie within; to 0: no end
-	last                      int      // so many windows of each series; 0: all
+	from, to                  int64    // Unix seconds: windows within; to 0 means no end
+	last                      int      // the newest windows of each series; 0 means all
 }
 
 func (s selection) wants(e *series) bool {
@@ -24,7 +24,7 @@ func (s selection) wants(e *series) bool {
 	return in(s.streams, e.stream) && in(s.groups, e.group) && in(s.releases, e.release)
 }
 
-// of are the figures of a series that are wanted.
+// of returns the wanted figures of a series.
 func (s selection) of(e *series) []*figure {
 	if !s.wants(e) {
 		return nil
@@ -52,7 +52,7 @@ func (s selection) of(e *series) []*figure {
 	return figures
 }
 
-// mark is the place of a record in an answer: records come by the ends of their windows, then by their series.
+// mark is the place of a record in an answer. Records are sorted by the ends of their windows, then by series.
 type mark struct {
 	end, start int64
 	series     [3]string // stream, group, release
@@ -66,7 +66,7 @@ func (m mark) compare(o mark) int {
 	return cmp.Or(cmp.Compare(m.end, o.end), cmp.Compare(m.start, o.start), slices.Compare(m.series[:], o.series[:]))
 }
 
-// cursor writes the mark so that it fits into an address.
+// cursor encodes the mark for an address.
 func (m mark) cursor() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d/%d/%s", m.end, m.start, strings.Join(m.series[:], "/")))
 }
@@ -86,10 +86,10 @@ func parseCursor(text string) (m mark, err error) {
 	return m, nil
 }
 
-// find returns the wanted records behind a mark, at most limit, in order. more says that there are others behind them.
+// find returns the wanted records after a mark, at most limit, in order. more says that others follow.
 func (s *Store) find(want selection, after *mark, limit int) (found []*figure, more bool) {
 	if after != nil {
-		// What ended before the mark is not wanted again. Windows that end with it may still be.
+		// Windows that ended before the mark are not wanted again. Those that end with it may be.
 		want.last = 0
 	}
 	s.mu.RLock()
@@ -108,7 +108,7 @@ func (s *Store) find(want selection, after *mark, limit int) (found []*figure, m
 	return found, false
 }
 
-// latest are the newest records of the wanted series, by series.
+// latest returns the newest records of the wanted series, by series.
 func (s *Store) latest(want selection) []*figure {
 	want.last = 1
 	found, _ := s.find(want, nil, math.MaxInt)
@@ -119,7 +119,7 @@ func (s *Store) latest(want selection) []*figure {
 	return found
 }
 
-// record is the figure of a series whose window starts then; nil if it is not in memory.
+// record returns the figure of a series whose window starts at start, or nil if it is not in memory.
 func (s *Store) record(stream, group, release string, start int64) *figure {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -133,13 +133,13 @@ func (s *Store) record(stream, group, release string, start int64) *figure {
 	return nil
 }
 
-// parameters are the query of a request. Reading them notes the first mistake.
+// parameters are the query of a request. Reading them records the first mistake.
 type parameters struct {
 	values url.Values
 	err    error
 }
 
-// allowed refuses parameters that mean nothing here.
+// allowed refuses unknown parameters.
 func (p *parameters) allowed(names ...string) {
 	for name := range p.values {
 		if !slices.Contains(names, name) {
@@ -154,12 +154,12 @@ func (p *parameters) refuse(format string, args ...any) {
 	}
 }
 
-// names are the values of a parameter that may come several times. Empty ones say nothing.
+// names returns the values of a repeatable parameter. It ignores empty ones.
 func (p *parameters) names(name string) []string {
 	return slices.DeleteFunc(slices.Clone(p.values[name]), func(v string) bool { return v == "" })
 }
 
-// seconds reads a time. 0: none is given.
+// seconds reads a time. 0 means that none is given.
 func (p *parameters) seconds(name string) int64 {
 	text := p.values.Get(name)
 	if text == "" {

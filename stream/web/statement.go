@@ -16,17 +16,17 @@ type statement struct {
 	Losses []loss `json:"losses"`
 }
 
-// loss is the most that one person can lose by some windows.
+// loss is the most that one person can lose through some windows.
 type loss struct {
 	// Scope says which windows: one `window`, those that one `event` falls into, those that a `budget` pays in its period,
 	// or those that overlap a `stretch` of time as long as that period.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
-	// Per is the period, such as 24h, or forever; null where there is none.
+	// Per is the period, such as 24h, or forever; null if there is none.
 	Per     *string `json:"per"`
 	Epsilon any     `json:"epsilon"`
 	Delta   any     `json:"delta"`
-	// Right is how many of 100 guesses can be right, at most, whether one person is among the data.
+	// Right is how many of 100 guesses can be right, at most, about whether a person is in the data.
 	Right    int64  `json:"right_of_100"`
 	Sentence string `json:"sentence"`
 }
@@ -76,7 +76,7 @@ func (h *handler) statement(s *config.Stream) statement {
 	return all
 }
 
-// newLoss puts a loss into words. cost is a sentence with a place for ε; guess is what somebody may guess.
+// newLoss puts a loss into words. cost is a sentence with a place for ε; guess says what may be guessed.
 func newLoss(scope string, windows int64, per string, lost budget.Spending, cost, guess string) loss {
 	l := loss{Scope: scope, Epsilon: exactly(lost.Epsilon), Delta: exactly(lost.Delta), Right: int64(math.Ceil(100*lost.Guess() - 1e-9))}
 	if windows > 0 {

@@ -14,43 +14,43 @@ import (
 // Store keeps the newest published records of each series in memory, as they were published. It is safe for concurrent
 // use.
 type Store struct {
-	bytes int64 // that records may take
+	bytes int64 // the most that records may take
 
 	mu     sync.RWMutex
 	series map[string]*series
 	held   int64 // bytes
 	depth  int   // how many windows a series may have; the same for all
 	logs   map[partition]*extent
-	// recent are the newest records in the order in which they came, and first counts those before them. Live clients
-	// read from here.
+	// recent are the newest records in order of arrival, and first counts those before them. Live clients read from
+	// here.
 	recent  []*figure
 	first   int64
-	renewed map[string]bool // topics that were made anew
+	renewed map[string]bool // topics that were recreated
 	life    int             // counts how often that happened
 	changed chan struct{}   // closed by the next change
 
 	reading reading
 }
 
-// series is the records of one stream, group and release, by the ends of their windows.
+// series holds the records of one stream, group and release, by the ends of their windows.
 type series struct {
 	stream, group, release string
 	figures                []*figure
 }
 
-// figure is one record. Nobody changes it once it is in a Store, except for its offset, under the lock.
+// figure is one record. Once it is in a Store only its offset may change, under the lock.
 type figure struct {
 	series     *series
 	start, end int64 // of the window, Unix seconds
 	value      []byte
 	unpaid     bool // the budget could not pay for the window
 	at         partition
-	offset     int64 // −1: the topic that it stood in is gone
+	offset     int64 // −1 if its topic is gone
 }
 
-// extent is what a Store has read of a partition.
+// extent says what a Store has read of a partition.
 type extent struct {
-	begin, end int64 // where reading began, and where the records end that were there before
+	begin, end int64 // where reading began, and the end of the records that were there then
 	next       int64 // the offset after the newest record
 	gone       int64 // the highest offset whose record is no longer in memory; −1: none
 }
@@ -60,7 +60,7 @@ const (
 	mostWindows = 10000
 	// recentRecords is how far a live client may fall behind before all series have to be searched for what it has missed.
 	recentRecords = 4096
-	// overhead is about what a record takes besides its text.
+	// overhead is about how many bytes a record takes besides its text.
 	overhead = 160
 	// typical is about how many bytes a record takes in all.
 	typical = 1100
@@ -72,13 +72,13 @@ func NewStore(bytes int64) *Store {
 	return &Store{bytes: bytes, depth: mostWindows, series: map[string]*series{}, logs: map[partition]*extent{}, renewed: map[string]bool{}, changed: make(chan struct{})}
 }
 
-// Windows is about how many windows of each series a Store of that size keeps, if there are so many series.
+// Windows returns about how many windows of each series a Store of this size keeps, for a number of series.
 func Windows(bytes int64, series int) int {
 	return int(min(mostWindows, bytes/typical/int64(max(1, series))))
 }
 
-// Begin notes from which offset on a partition is read, and where the records end that were there before. Live clients
-// that begin with what comes next are not sent those.
+// Begin sets the offset at which reading of a partition begins, and the end of the records that were there before. Live
+// clients that want only new records do not get those.
 func (s *Store) Begin(topic string, number int, from, end int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Store) Begin(topic string, number int, from, end int64) {
 	s.tell()
 }
 
-// Renew notes that a topic was deleted and made anew. What was read of it before stays, but has no offsets any more.
+// Renew records that a topic was deleted and recreated. Earlier records stay, but no longer have offsets.
 func (s *Store) Renew(topic string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *Store) Renew(topic string) {
 	s.tell()
 }
 
-// Add takes a record in. One of the same series and window replaces what was there.
+// Add adds a record. It replaces one of the same series and window.
 func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	f := &figure{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value), at: partition{m.Topic, m.Partition}, offset: m.Offset,
 		unpaid: r.Reason != nil && *r.Reason == ledger.BudgetExhausted}
@@ -146,7 +146,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	s.tell()
 }
 
-// oneLine is a copy of a record's text, without line breaks.
+// oneLine returns a copy of a record's text without line breaks.
 func oneLine(value []byte) []byte {
 	if !bytes.ContainsAny(value, "\r\n") {
 		return bytes.Clone(value)
@@ -160,12 +160,12 @@ func oneLine(value []byte) []byte {
 
 func (f *figure) size() int64 { return int64(len(f.value)) + overhead }
 
-// order is that of windows: by their ends. Windows of two definitions may end at once.
+// order compares windows by their ends. Windows of two definitions may end at once.
 func (f *figure) order(o *figure) int {
 	return cmp.Or(cmp.Compare(f.end, o.end), cmp.Compare(f.start, o.start))
 }
 
-// trim drops old records: first of the series that has grown, and where that is not enough, of all.
+// trim drops old records: first of the series that has grown and, if that is not enough, of all.
 func (s *Store) trim(grown *series) {
 	s.shorten(grown)
 	for s.held > s.bytes && s.depth > 1 {
@@ -178,7 +178,7 @@ func (s *Store) trim(grown *series) {
 
 func (s *Store) shorten(e *series) {
 	n := len(e.figures) - s.depth
-	if n <= s.depth/8 { // several at once, since each time all others move up
+	if n <= s.depth/8 { // drop several at once, because all others move up each time
 		return
 	}
 	for _, f := range e.figures[:n] {
@@ -198,7 +198,7 @@ func (s *Store) remember(f *figure) {
 	s.recent = append(s.recent, f)
 }
 
-// tell wakes all who wait for a change.
+// tell wakes everything that waits for a change.
 func (s *Store) tell() {
 	close(s.changed)
 	s.changed = make(chan struct{})

@@ -15,20 +15,20 @@ import (
 	"github.com/louver/louver/stream/release"
 )
 
-// streamInfo is what is public of a stream. Its JSON names are public.
+// streamInfo holds the public facts about a stream. Its JSON names are public.
 type streamInfo struct {
 	Stream string `json:"stream"`
-	// Declared says that the stream is in the streams files. Of others the records say all that is known.
+	// Declared says that the stream is in the streams files. Others are known only from their records.
 	Declared    bool     `json:"declared"`
 	Description string   `json:"description"`
 	Unit        string   `json:"unit"`
 	Groups      []string `json:"groups"`
-	// MaxGroups is in how many groups of a window one user counts; null if it is not known.
+	// MaxGroups is in how many groups of a window one user counts; null if unknown.
 	MaxGroups *int          `json:"max_groups"`
 	Releases  []releaseInfo `json:"releases"`
 	Window    windowInfo    `json:"window"`
 	Bounds    *boundsInfo   `json:"bounds"`
-	// Contribution says which of a user's values counts; "" if it is not known.
+	// Contribution says which of a user's values counts; "" if unknown.
 	Contribution  string     `json:"contribution"`
 	ExpectedUsers *int64     `json:"expected_users"`
 	MinUsers      *minUsers  `json:"min_users"`
@@ -51,7 +51,7 @@ type releaseInfo struct {
 	Delta     json.Number  `json:"delta"`
 }
 
-// windowInfo are the public times of the windows, in seconds; null where they are not known.
+// windowInfo holds the public times of the windows, in seconds; null if unknown.
 type windowInfo struct {
 	Size  *int64 `json:"size_seconds"`
 	Every *int64 `json:"every_seconds"`
@@ -88,7 +88,7 @@ func (h *handler) streams(w http.ResponseWriter, r *http.Request) error {
 	}{all, h.Store.Reading(), h.Demo != nil})
 }
 
-// infos are all streams: declared ones in the order of the files, then others by name.
+// infos returns all streams: declared ones in the order of the files, then others by name.
 func (h *handler) infos() []streamInfo {
 	var all []streamInfo
 	for _, s := range h.Streams {
@@ -115,7 +115,7 @@ func (h *handler) infos() []streamInfo {
 	return all
 }
 
-// oldest are the ends of the streams' oldest windows in memory.
+// oldest returns the ends of the streams' oldest windows in memory.
 func (s *Store) oldest() map[string]*time.Time {
 	ends := map[string]int64{}
 	s.each(func(e *series) {
@@ -132,7 +132,7 @@ func (s *Store) oldest() map[string]*time.Time {
 
 func instant(seconds int64) *time.Time { return new(time.Unix(seconds, 0).UTC()) }
 
-// declared is what a streams file says.
+// declared returns what a streams file says about a stream.
 func declared(s *config.Stream) streamInfo {
 	seconds := func(d time.Duration) *int64 { return new(int64(d / time.Second)) }
 	g := s.Grid
@@ -149,7 +149,7 @@ func declared(s *config.Stream) streamInfo {
 	return info
 }
 
-// releasesOf are the series of each group: one of a release, or one of each of several quantiles.
+// releasesOf returns the series of each group: one for each release, or one for each of several quantiles.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
 	series := release.Series(s)
 	for _, r := range s.Releases {
@@ -171,7 +171,7 @@ func optional(d *decimal.Decimal) *json.Number {
 	return new(exactly(*d))
 }
 
-// learn adds what a record says, of what nothing else is known.
+// learn adds facts from a record that are not known yet.
 func (s *streamInfo) learn(f *figure) {
 	if !slices.Contains(s.Groups, f.series.group) {
 		s.Groups = append(slices.Clone(s.Groups), f.series.group)
@@ -186,7 +186,7 @@ func (s *streamInfo) learn(f *figure) {
 	}
 	r, err := f.decode()
 	if err != nil {
-		return // it was decoded before
+		return // cannot happen: it was decoded before
 	}
 	if !known {
 		s.Releases = append(s.Releases, releaseInfo{Release: r.Release, Statistic: r.Statistic, P: r.P, Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta})
@@ -261,7 +261,7 @@ func (s *Store) each(f func(*series)) {
 	}
 }
 
-// some are the first names of a set.
+// some returns the first names of a set.
 func some(set map[string]bool) string {
 	const most = 20
 	names := slices.Sorted(maps.Keys(set))
