@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
-	"slices"
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
@@ -229,8 +228,7 @@ func (m *twoSums) quotient(l, h int64, sum, offSum *big.Int, users int64, offUse
 // distances returns the sums of x' − l and of h − x' over all users, x' being their values cut to l..h.
 func (s *Sample) distances(l, h int64) (fromLow, fromHigh *big.Int) {
 	var low wide
-	first, _ := slices.BinarySearch(s.values, l)
-	last, _ := slices.BinarySearch(s.values, h)
+	first, last := s.position(l), s.position(h)
 	before := s.before(first)
 	if bits.Len64(uint64(h-l))+bits.Len64(uint64(s.n)) <= 64 { // no sum needs more
 		sum := uint64(0)

@@ -57,19 +57,16 @@ func byIndex[P ~struct{ Index, Count int64 }](a, b P) int {
 func (s *Sample) Users() int64 { return s.n }
 
 // below returns how many users hold a value less than x.
-func (s *Sample) below(x int64) int64 {
+func (s *Sample) below(x int64) int64 { return s.before(s.position(x)) }
+
+// position returns that of the first distinct value of at least x.
+func (s *Sample) position(x int64) int {
 	j, _ := slices.BinarySearch(s.values, x)
-	return s.before(j)
+	return j
 }
 
 // atMost returns how many users hold a value of at most x.
-func (s *Sample) atMost(x int64) int64 {
-	j, found := slices.BinarySearch(s.values, x)
-	if found {
-		j++
-	}
-	return s.before(j)
-}
+func (s *Sample) atMost(x int64) int64 { return s.below(x + 1) }
 
 // before returns how many users hold the j smallest distinct values.
 func (s *Sample) before(j int) int64 {

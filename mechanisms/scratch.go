@@ -15,7 +15,7 @@ type scratch struct {
 	messages messages
 	weights  []float64
 	values   []int64
-	counts   []int64
+	upTo     []int64
 }
 
 // scratches keeps a mechanism's working memory for later draws, since most of what a draw would allocate is memory of the

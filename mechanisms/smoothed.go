@@ -54,15 +54,14 @@ func newSmoothed(name string) func(*Query) (Mechanism, error) {
 	}
 }
 
-// Draw draws from the sorted distinct values and the number of users at each.
 func (m *smoothed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
 	k := m.scratch.take(random)
 	defer m.scratch.put(k)
-	values, counts := k.within(s, 0, m.grid.last, m.parts)
-	x, err := m.inner.Draw(values, counts, random)
+	values, upTo := k.within(s, 0, m.grid.last, m.parts)
+	x, err := m.inner.Draw(values, upTo, random)
 	return Draw{Values: single(x, unbounded())}, err
 }
 

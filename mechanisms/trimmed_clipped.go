@@ -87,8 +87,8 @@ func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw,
 		inner = m.draws[p.own].rest.On((h - l) * m.parts)
 		clip, b.information = []int64{l * m.parts, h * m.parts}, p.known()
 	}
-	values, counts := k.within(s, l, h, m.parts)
-	x, err := inner.Draw(values, counts, random)
+	values, upTo := k.within(s, l, h, m.parts)
+	x, err := inner.Draw(values, upTo, random)
 	if err == nil {
 		err = k.source.Err()
 	}
@@ -112,21 +112,30 @@ func (m *clippedTrimmed) trimsFew(p plan) bool {
 	return trimmed.Cmp(big.NewRat(fewTrimmed, 1)) < 0
 }
 
-// within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each,
-// in memory that is used again.
-func (k *scratch) within(s *Sample, l, h, parts int64) (values, counts []int64) {
-	k.values, k.counts = slices.Grow(k.values[:0], len(s.values)), slices.Grow(k.counts[:0], len(s.values))
-	values, counts = k.values[:len(s.values)], k.counts[:len(s.values)]
-	size, last, before := 0, int64(-1), int64(0)
-	for j, upTo := range s.upTo {
-		if v := min(max(s.values[j], l), h); v != last {
-			values[size], counts[size], last = (v-l)*parts, 0, v
-			size++
-		}
-		counts[size-1] += upTo - before
-		before = upTo
+// within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each or a
+// smaller one. It is the sample's own memory where that says the same, or memory that is used again: not to be changed.
+func (k *scratch) within(s *Sample, l, h, parts int64) (values, upTo []int64) {
+	end := len(s.values)
+	if l == 0 && parts == 1 && (end == 0 || s.values[end-1] <= h) {
+		return s.values, s.upTo
 	}
-	return values[:size], counts[:size]
+	first, last := end, end
+	if l < h {
+		first, last = s.position(l+1), s.position(h) // those of l + 1 … h − 1 are not cut
+	}
+	k.values, k.upTo = slices.Grow(k.values[:0], last-first+2), slices.Grow(k.upTo[:0], last-first+2)
+	values, upTo = k.values[:0], k.upTo[:0]
+	if below := s.before(first); below > 0 {
+		values, upTo = append(values, 0), append(upTo, below)
+	}
+	for _, v := range s.values[first:last] {
+		values = append(values, (v-l)*parts)
+	}
+	upTo = append(upTo, s.upTo[first:last]...)
+	if s.before(last) < s.n {
+		values, upTo = append(values, (h-l)*parts), append(upTo, s.n)
+	}
+	return values, upTo
 }
 
 // scale is a thousand times finer than the grid.

@@ -64,7 +64,7 @@ func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
 
 // powerLaw is the law of smooth_power on the points 0..last, by what it is: T ± (g/α)·|Z|, P(|Z| > z) = (1+z)^−8, rounded.
 // T and g/α are found by draws on the same values in 10^12 times finer steps, with chosen random bits.
-func powerLaw(t *testing.T, m *smooth.Mechanism, values, counts []int64, last int64) []float64 {
+func powerLaw(t *testing.T, m *smooth.Mechanism, values, upTo []int64, last int64) []float64 {
 	t.Helper()
 	if last == 0 {
 		return []float64{1}
@@ -80,7 +80,7 @@ func powerLaw(t *testing.T, m *smooth.Mechanism, values, counts []int64, last in
 			bits[7] = 0x80
 		}
 		binary.LittleEndian.PutUint64(bits[8:], uint64(math.Ldexp(u, 63))<<1)
-		x, err := m.On(last*fine).Draw(far, counts, io.MultiReader(bytes.NewReader(bits[:]), rand.NewChaCha8([32]byte{})))
+		x, err := m.On(last*fine).Draw(far, upTo, io.MultiReader(bytes.NewReader(bits[:]), rand.NewChaCha8([32]byte{})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,15 +138,15 @@ func clippedTrimmedLaw(t *testing.T, m *clippedTrimmed, h []int64) []float64 {
 	for _, key := range slices.Sorted(maps.Keys(chance)) {
 		p := plans[key]
 		if !m.trimsFew(p) {
-			values, counts := (&scratch{}).within(s, 0, last, 1)
-			for _, x := range powerLaw(t, m.draws[1].whole, values, counts, last) {
+			values, upTo := (&scratch{}).within(s, 0, last, 1)
+			for _, x := range powerLaw(t, m.draws[1].whole, values, upTo, last) {
 				law = append(law, chance[key]*x)
 			}
 			continue
 		}
 		for _, x := range intervalLaw(m.clipping, h, p, 1) {
-			values, counts := (&scratch{}).within(s, x.l, x.h, 1)
-			for _, y := range powerLaw(t, m.draws[1].rest, values, counts, x.h-x.l) {
+			values, upTo := (&scratch{}).within(s, x.l, x.h, 1)
+			for _, y := range powerLaw(t, m.draws[1].rest, values, upTo, x.h-x.l) {
 				law = append(law, chance[key]*x.p*y)
 			}
 		}
@@ -191,8 +191,8 @@ func TestClippedTrimmedSampler(t *testing.T) {
 		other := build(t, q).(*clippedTrimmed)
 		all := make([]float64, size)
 		for _, x := range intervalLaw(m.clipping, h, p, f) {
-			values, counts := (&scratch{}).within(s, x.l, x.h, 1)
-			for i, y := range powerLaw(t, other.draws[0].rest, values, counts, x.h-x.l) {
+			values, upTo := (&scratch{}).within(s, x.l, x.h, 1)
+			for i, y := range powerLaw(t, other.draws[0].rest, values, upTo, x.h-x.l) {
 				all[place[[2]int64{x.l, x.h}]+i] += x.p * y
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"slices"
 
 	"github.com/shopspring/decimal"
 
@@ -174,8 +173,7 @@ func (x *threeSums) clipScale() Scale { return x.grid.scale(1) }
 func (s *Sample) bernstein(l, h int64) [3]*big.Int {
 	width := uint64(h - l)
 	var first, second wide // Σa and Σa²
-	from, _ := slices.BinarySearch(s.values, l)
-	to, _ := slices.BinarySearch(s.values, h)
+	from, to := s.position(l), s.position(h)
 	for j := from; j < to; j++ {
 		a, users := uint64(s.values[j]-l), uint64(s.count(j))
 		first.add(a, users)

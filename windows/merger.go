@@ -35,10 +35,9 @@ type Merger struct {
 // out to be too large it takes half as much again. The spec must be that of the bags, but the groups may be others and in
 // another order.
 func NewMerger(spec BagSpec, limit int64) *Merger {
-	m := &Merger{spec: spec, groups: make(map[string]int32, len(spec.Groups)), merged: make([]multiset, len(spec.Groups))}
-	pool := newPool()
+	m := &Merger{spec: spec, groups: make(map[string]int32, len(spec.Groups))}
 	for i, g := range spec.Groups {
-		m.groups[g], m.merged[i] = int32(i), newMultiset(pool)
+		m.groups[g] = int32(i)
 	}
 	m.limit = NewBag(spec).Bytes() + limit
 	return m
@@ -47,12 +46,7 @@ func NewMerger(spec BagSpec, limit int64) *Merger {
 // Pass ends a pass and begins the next. It returns false when every user has been in one.
 func (m *Merger) Pass() bool {
 	if m.bag != nil {
-		for i, values := range m.bag.values {
-			for _, p := range values.points() {
-				m.merged[i].add(p.Index, p.Count)
-			}
-		}
-		m.bag = nil
+		m.collect()
 		if m.last == math.MaxUint64 {
 			return false
 		}
@@ -60,6 +54,20 @@ func (m *Merger) Pass() bool {
 	}
 	m.bag, m.last = NewBag(m.spec), math.MaxUint64
 	return true
+}
+
+// collect adds what the users of this pass have to what those before had. Mostly there is one pass, and it is all.
+func (m *Merger) collect() {
+	if m.merged == nil {
+		m.merged = m.bag.values
+	} else {
+		for i, values := range m.bag.values {
+			for _, p := range values.points() {
+				m.merged[i].add(p.Index, p.Count)
+			}
+		}
+	}
+	m.bag = nil
 }
 
 // Add puts the payload of a slice in. Groups that the spec does not have are left out. A payload that is corrupt, or was

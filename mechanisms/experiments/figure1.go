@@ -160,7 +160,7 @@ func figure1Times(s *session) error {
 	grid := in.grid()
 	input := librarySample(grid, sample)
 	t := newTable("mechanism", "relation", "epsilon", "microseconds_a_draw")
-	values, counts := sample.Distinct()
+	values, upTo := sample.Distinct()
 	clock := func(draw func() error) (float64, error) {
 		start, draws := time.Now(), 0
 		for ; time.Since(start) < 50*time.Millisecond; draws++ {
@@ -189,7 +189,7 @@ func figure1Times(s *session) error {
 			if err != nil {
 				return err
 			}
-			micros, err := clock(func() error { _, err := m.Draw(values, counts, rand.Reader); return err })
+			micros, err := clock(func() error { _, err := m.Draw(values, upTo, rand.Reader); return err })
 			if err != nil {
 				return err
 			}

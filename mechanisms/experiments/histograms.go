@@ -118,8 +118,8 @@ func medianDraw(mechanism string, in input, sample *laws.Sample, epsilon float64
 	if err != nil {
 		return nil, err
 	}
-	values, counts := sample.Distinct()
-	return func() (int64, error) { return m.Draw(values, counts, random) }, nil
+	values, upTo := sample.Distinct()
+	return func() (int64, error) { return m.Draw(values, upTo, random) }, nil
 }
 
 // toldApart is the share of pairs of draws, one of each group, that are in the order of the true medians.

@@ -99,7 +99,7 @@ func ranksOf(h []int64) *ranks {
 			counts = append(counts, c)
 		}
 	}
-	return newRanks(values, counts, int64(len(h)-1))
+	return newRanks(values, upTo(counts), int64(len(h)-1))
 }
 
 // definitions gives each statistic as one would write it down.

@@ -2,61 +2,54 @@ package smooth
 
 import (
 	"math/bits"
-	"sort"
+	"slices"
 )
 
 // ranks answers X(r), the r-th smallest value, and X(1) + … + X(r), for every whole r: what lies below rank 1 is the
 // lower end of the grid, what lies above rank n the upper end, since those are the values that edits may add. It is
-// built in one pass over the distinct values and keeps a mark at every 32nd of them.
+// built in one pass over the distinct values and keeps the sum of those before every 32nd of them.
 type ranks struct {
-	values, counts []int64
-	marks          []mark
-	n, last        int64
-	total          wide
-}
-
-// mark holds how many values come before a block of distinct ones, and their sum.
-type mark struct {
-	before int64
-	sum    wide
+	values, upTo []int64 // upTo[j] users hold values[:j+1]
+	sums         []wide  // of the values before each block of distinct ones
+	n, last      int64
+	total        wide
 }
 
 const blockSize = 32
 
-func newRanks(values, counts []int64, last int64) *ranks {
-	x := &ranks{values: values, counts: counts, last: last, marks: make([]mark, 0, len(values)/blockSize+1)}
+func newRanks(values, upTo []int64, last int64) *ranks {
+	x := &ranks{values: values, upTo: upTo, last: last, sums: make([]wide, 0, len(values)/blockSize+1)}
 	for from := 0; from < len(values); from += blockSize {
-		x.marks = append(x.marks, mark{x.n, x.total})
-		block, sizes := values[from:min(from+blockSize, len(values))], counts[from:]
-		n, sum := int64(0), uint64(0)
+		x.sums = append(x.sums, x.total)
+		block, ends := values[from:min(from+blockSize, len(values))], upTo[from:]
+		before, sum := x.n, uint64(0)
 		for j, v := range block {
-			n += sizes[j]
-			sum += uint64(v) * uint64(sizes[j])
+			sum += uint64(v) * uint64(ends[j]-before)
+			before = ends[j]
 		}
-		x.n += n
-		if bits.Len64(uint64(last))+bits.Len64(uint64(n)) <= 64 { // nothing has overflowed
-			x.total = x.total.plus(wide{0, sum})
+		if bits.Len64(uint64(last))+bits.Len64(uint64(before-x.n)) <= 64 { // nothing has overflowed
+			x.total, x.n = x.total.plus(wide{0, sum}), before
 			continue
 		}
 		for j, v := range block {
-			x.total = x.total.plus(times(v, sizes[j]))
+			x.total, x.n = x.total.plus(times(v, ends[j]-x.n)), ends[j]
 		}
 	}
 	return x
 }
 
-// find returns the position of the distinct value of rank r, 1 ≤ r ≤ n, with what comes before it.
-func (x *ranks) find(r int64) (int, mark) {
-	b := sort.Search(len(x.marks), func(b int) bool { return x.marks[b].before >= r }) - 1
-	m := x.marks[b]
-	for j := b * blockSize; ; j++ {
-		if c := x.counts[j]; m.before+c < r {
-			m.before += c
-			m.sum = m.sum.plus(times(x.values[j], c))
-			continue
-		}
-		return j, m
+// find returns the position of the distinct value of rank r, 1 ≤ r ≤ n.
+func (x *ranks) find(r int64) int {
+	j, _ := slices.BinarySearch(x.upTo, r)
+	return j
+}
+
+// before returns how many users hold a smaller value than the j-th distinct one.
+func (x *ranks) before(j int) int64 {
+	if j == 0 {
+		return 0
 	}
+	return x.upTo[j-1]
 }
 
 // at returns X(r).
@@ -67,8 +60,7 @@ func (x *ranks) at(r int64) int64 {
 	if r > x.n {
 		return x.last
 	}
-	j, _ := x.find(r)
-	return x.values[j]
+	return x.values[x.find(r)]
 }
 
 // sum returns X(1) + … + X(r).
@@ -79,8 +71,12 @@ func (x *ranks) sum(r int64) wide {
 	if r > x.n {
 		return x.total.plus(times(r-x.n, x.last))
 	}
-	j, m := x.find(r)
-	return m.sum.plus(times(x.values[j], r-m.before))
+	j := x.find(r)
+	sum := x.sums[j/blockSize]
+	for i := j - j%blockSize; i < j; i++ {
+		sum = sum.plus(times(x.values[i], x.upTo[i]-x.before(i)))
+	}
+	return sum.plus(times(x.values[j], r-x.before(j)))
 }
 
 // order is a view of the values: as they are, or with both ends of the grid swapped.

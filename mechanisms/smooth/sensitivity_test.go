@@ -177,7 +177,7 @@ func TestSearchAgreesWithEveryPoint(t *testing.T) {
 					}
 				}
 				values, counts := gather(x)
-				ranks := newRanks(values, counts, last)
+				ranks := newRanks(values, upTo(counts), last)
 				for _, beta := range []float64{1e-6, 0.01, 0.05, 0.3, 1} {
 					got := newLargest(beta)
 					s.smooth(ranks, &got)
@@ -208,7 +208,7 @@ func TestRanks(t *testing.T) {
 			}
 		}
 		values, counts := gather(x)
-		r := newRanks(values, counts, last)
+		r := newRanks(values, upTo(counts), last)
 		for _, o := range []order{{r, false}, {r, true}} {
 			at := func(i int64) int64 {
 				switch {

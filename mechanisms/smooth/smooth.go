@@ -205,17 +205,17 @@ func (m *Mechanism) On(last int64) *Mechanism {
 // Promise is what every draw costs.
 func (m *Mechanism) Promise() privacy.Promise { return m.promise }
 
-// Draw makes one private draw and returns a grid index. values holds distinct indices in 0..N, ascending, and counts
-// how many users hold each, at least 1; both may be empty, and neither is changed or kept. random must be a
+// Draw makes one private draw and returns a grid index. values holds distinct indices in 0..N, ascending, and upTo
+// how many users hold each of them or one before it; both may be empty, and neither is changed or kept. random must be a
 // cryptographic source, read by nobody else meanwhile. Draw fails only if random does.
-func (m *Mechanism) Draw(values, counts []int64, random io.Reader) (int64, error) {
-	index, _, err := m.draw(values, counts, random)
+func (m *Mechanism) Draw(values, upTo []int64, random io.Reader) (int64, error) {
+	index, _, err := m.draw(values, upTo, random)
 	return index, err
 }
 
 // draw also counts the refinements.
-func (m *Mechanism) draw(values, counts []int64, random io.Reader) (index int64, refined int, err error) {
-	d := m.prepare(newRanks(values, counts, m.last))
+func (m *Mechanism) draw(values, upTo []int64, random io.Reader) (index int64, refined int, err error) {
+	d := m.prepare(newRanks(values, upTo, m.last))
 	source := exact.NewSource(random)
 	d.negative = source.Coin(1, 2)
 	m.noise.draw(source, &d.variates)

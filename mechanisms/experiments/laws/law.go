@@ -52,16 +52,15 @@ func (s *Sample) Last() int64 { return s.last }
 // Users is the number of users.
 func (s *Sample) Users() int64 { return int64(len(s.Sorted)) }
 
-// Distinct returns the distinct values in order and the users at each.
-func (s *Sample) Distinct() (values, counts []int64) {
-	for _, v := range s.Sorted {
-		if last := len(values) - 1; last >= 0 && values[last] == v {
-			counts[last]++
-			continue
+// Distinct returns the distinct values in order and how many users hold each or a smaller one.
+func (s *Sample) Distinct() (values, upTo []int64) {
+	for i, v := range s.Sorted {
+		if last := len(values) - 1; last < 0 || values[last] < v {
+			values, upTo = append(values, v), append(upTo, 0)
 		}
-		values, counts = append(values, v), append(counts, 1)
+		upTo[len(upTo)-1] = int64(i + 1)
 	}
-	return values, counts
+	return values, upTo
 }
 
 // Below is how many users hold less than x.
