@@ -11,10 +11,10 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Account is the fold of the charges of one budget. Charges may come in any order of their windows' ends.
+// Account adds up the charges of one budget. They may come in any order.
 //
-// Charges of one stream that cost the same are one class, which holds nothing but its sorted window ends: sums are
-// counts times prices, exact, and a million charges take eight megabytes.
+// Charges of one stream with the same cost form a class, which holds only their sorted window ends. Sums are counts
+// times prices, so they are exact, and a million charges take eight megabytes.
 //
 // An Account is not safe for concurrent use.
 type Account struct {
@@ -22,7 +22,7 @@ type Account struct {
 	classes []*class
 	index   map[classKey]*class
 	last    map[string]*class // the class of each stream's last charge
-	// took are the accounts whose charges this one has taken over.
+	// took lists the accounts whose charges this one has taken over.
 	took []*Account
 }
 
@@ -35,12 +35,12 @@ type class struct {
 	ends   []int64 // sorted
 }
 
-// Charges are those of one stream that cost the same.
+// Charges are charges of one stream with the same cost.
 type Charges struct {
 	Stream string
-	// Items are what each of them cost, in canonical order.
+	// Items are the costs of each of them, in canonical order.
 	Items []Item
-	// Ends are the ends of their windows, in Unix nanoseconds, sorted. A window that was charged twice is in it twice.
+	// Ends are the ends of their windows, in Unix nanoseconds, sorted. A window that was charged twice appears twice.
 	Ends []int64
 }
 
@@ -49,7 +49,7 @@ func NewAccount(limit Limit) *Account {
 	return &Account{limit: limit, index: map[classKey]*class{}, last: map[string]*class{}}
 }
 
-// Limit is the current limit.
+// Limit returns the current limit.
 func (a *Account) Limit() Limit { return a.limit }
 
 // SetLimit changes the limit. Earlier charges stay.
@@ -62,10 +62,10 @@ func (a *Account) Add(c Charge) {
 	}
 }
 
-// class is that of a stream's charges of these items.
+// class returns the class of a stream's charges with these items.
 func (a *Account) class(stream string, items []Item) *class {
 	if k := a.last[stream]; k != nil && slices.EqualFunc(k.items, items, Item.equal) {
-		return k // without writing the price down, which takes most of the time of an Add
+		return k // skips formatting the price, which takes most of the time of an Add
 	}
 	key := classKey{stream, price(items)}
 	k := a.index[key]
@@ -78,8 +78,8 @@ func (a *Account) class(stream string, items []Item) *class {
 	return k
 }
 
-// Charges lists all that the account itself was charged, in an order that does not depend on that of the charges. The
-// caller must not change the slices.
+// Charges lists the account's own charges, in an order that does not depend on when they were added. The caller must
+// not change the slices.
 func (a *Account) Charges() []Charges {
 	keys := slices.SortedFunc(maps.Keys(a.index), func(x, y classKey) int {
 		return cmp.Or(cmp.Compare(x.stream, y.stream), cmp.Compare(x.price, y.price))
@@ -92,8 +92,8 @@ func (a *Account) Charges() []Charges {
 	return all
 }
 
-// AddAll charges the account as Add does, for charges that it has none of yet. It fails where an item is not a cost or
-// the ends are not sorted.
+// AddAll charges the account as Add does. It must not have charges of this stream and cost yet. It fails if an item is
+// not a valid cost or the ends are not sorted.
 func (a *Account) AddAll(c Charges) error {
 	if _, err := Canonical(c.Items); err != nil {
 		return fmt.Errorf("charges of stream %q: %w", c.Stream, err)
@@ -123,15 +123,15 @@ func (k *class) upTo(t int64) int {
 	return sort.Search(n, func(i int) bool { return k.ends[i] > t })
 }
 
-// Continue takes over the charges of another account, those before and those to come, as a budget does that continues
-// another. An account that is reached in several ways counts once.
+// Continue takes over the past and future charges of another account, for a budget that continues another. An account
+// that is reached in several ways counts once.
 func (a *Account) Continue(other *Account) {
 	if !slices.Contains(a.took, other) {
 		a.took = append(a.took, other)
 	}
 }
 
-// all are the classes of the account and of those that it continues.
+// all returns the classes of the account and of those that it continues.
 func (a *Account) all() []*class {
 	if len(a.took) == 0 {
 		return a.classes
@@ -149,7 +149,7 @@ func (a *Account) all() []*class {
 	return classes
 }
 
-// Clone is a copy that can be charged on its own. What the account continues is copied into it.
+// Clone returns a copy that can be charged separately. It includes copies of the accounts that this one continues.
 func (a *Account) Clone() *Account {
 	b := NewAccount(a.limit)
 	for key, k := range a.index {
@@ -163,7 +163,7 @@ func (a *Account) Clone() *Account {
 	return b
 }
 
-// before is at − d without overflow.
+// before returns at − d without overflow.
 func before(at, d int64) int64 {
 	if at < math.MinInt64+d {
 		return math.MinInt64
@@ -171,7 +171,7 @@ func before(at, d int64) int64 {
 	return at - d
 }
 
-// after is at + d without overflow.
+// after returns at + d without overflow.
 func after(at, d int64) int64 {
 	if at > math.MaxInt64-d {
 		return math.MaxInt64
@@ -179,8 +179,8 @@ func after(at, d int64) int64 {
 	return at + d
 }
 
-// period sums the charges that count at a moment: those with an end in (at − per, at], or all of them for ever.
-// stream "" is all streams. The charges in plus are taken as added.
+// period sums the charges that count at a moment: those with an end in (at − per, at], or all of them if the budget is
+// for ever. Stream "" means all streams. It counts the charges in plus as if they were added.
 func (a *Account) period(at int64, stream string, plus []Charge) sum {
 	if a.limit.Per == 0 {
 		return a.lifetime(stream, plus)
@@ -208,7 +208,7 @@ func (a *Account) lifetime(stream string, plus []Charge) sum {
 	return a.between(math.MinInt64, math.MaxInt64, stream, plus)
 }
 
-// Fits says whether the limit would still hold, in every period, if c were added. An exact match fits.
+// Fits reports whether the limit would still hold, in every period, if c were added. An exact match fits.
 //
 // A period (e − per, e] holds the charge if e lies in [end, end + per); over these e the sum can grow only where
 // another charge comes in, so it is enough to check its own end and the later ends within reach.
@@ -240,30 +240,30 @@ func (a *Account) fitsAt(at int64, unit sum) bool {
 	return a.limit.within(a.limit.bound(s))
 }
 
-// Spent bounds what counts at a moment, in Unix nanoseconds: the charges with an end in (at − per, at], or all of them
-// if the budget is for ever. The charges in plus are taken as added.
+// Spent bounds the spending that counts at a moment, in Unix nanoseconds: the charges with an end in (at − per, at], or
+// all of them if the budget is for ever. It counts the charges in plus as if they were added.
 func (a *Account) Spent(at int64, plus ...Charge) Spending {
 	return a.limit.bound(a.period(at, "", plus))
 }
 
-// StreamSpent is Spent of one stream's charges alone.
+// StreamSpent is Spent for one stream's charges only.
 func (a *Account) StreamSpent(stream string, at int64, plus ...Charge) Spending {
 	return a.limit.bound(a.period(at, stream, plus))
 }
 
-// Total bounds what was charged in the account's whole life, at the δ of one period.
+// Total bounds all charges in the account's whole life, at the δ of one period.
 func (a *Account) Total(plus ...Charge) Spending { return a.limit.bound(a.lifetime("", plus)) }
 
-// StreamTotal is Total of one stream's charges alone.
+// StreamTotal is Total for one stream's charges only.
 func (a *Account) StreamTotal(stream string, plus ...Charge) Spending {
 	return a.limit.bound(a.lifetime(stream, plus))
 }
 
-// MostWindows is what WindowsLeft answers where nothing is charged.
+// MostWindows is the answer of WindowsLeft if a window costs nothing.
 const MostWindows = 1 << 53
 
-// WindowsLeft says how many more windows at this price the period ending at a moment could pay, with nothing returned
-// meanwhile: what is left, divided by the price.
+// WindowsLeft returns how many more windows at this price the period that ends at a moment could pay if nothing
+// returned meanwhile: the rest of the budget divided by the price.
 func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
 	spent, unit := a.period(at, "", plus), sumOf(items)
 	fits := func(n int64) bool {
@@ -288,14 +288,14 @@ func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
 	return low
 }
 
-// Return says how much of what is spent returns, and when.
+// Return says how much of the spending returns to the budget, and when.
 type Return struct {
 	At      int64 // Unix nanoseconds
 	Epsilon decimal.Decimal
 }
 
-// Returns lists, by time, what comes back to a rolling budget after a moment if nothing else is charged.
-// A charge returns when its window's end is one period old. Stream "" is all streams.
+// Returns lists, by time, what a rolling budget gets back after a moment if nothing else is charged. A charge returns
+// when its window's end is one period old. Stream "" means all streams.
 func (a *Account) Returns(at int64, stream string) []Return {
 	if a.limit.Per == 0 {
 		return nil

@@ -25,19 +25,20 @@ func (i Item) check() error {
 	return i.Check()
 }
 
-// Charge is what one window of one stream costs a user who was in it: the sum of its releases, each as many times as
-// there are groups that one user may count in. Make one with [NewCharge].
+// Charge is the cost of one window of one stream to a user in it: the sum of its releases, each once for every group in
+// which one user may count. Make one with [NewCharge].
 type Charge struct {
 	Stream, Budget string
 	// Start and End of the window, in Unix nanoseconds. A period counts the charge if it holds End.
 	Start, End int64
-	// Epsilon and Delta are the plain sums over Items. Where Items holds a ZCDP cost, Epsilon is only nominal.
+	// Epsilon and Delta are the plain sums over Items. If Items holds a ZCDP cost, Epsilon is only nominal.
 	Epsilon, Delta decimal.Decimal
-	// Items are the costs in canonical order: equal costs are one item. Empty: the window charges nothing.
+	// Items are the costs in canonical order, with equal costs merged. If empty, the window charges nothing.
 	Items []Item
 }
 
-// NewCharge sums items. It fails where an item is no promise: ε ≤ 0, a δ or ρ that its kind does not have, and the like.
+// NewCharge sums items. It fails if an item is not a valid promise, for example with ε ≤ 0, or with a δ that its kind
+// does not have.
 func NewCharge(stream, budget string, start, end int64, items []Item) (Charge, error) {
 	if end <= start {
 		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d, not after its start at %d", stream, end, start)
@@ -55,7 +56,7 @@ func NewCharge(stream, budget string, start, end int64, items []Item) (Charge, e
 	return c, nil
 }
 
-// Canonical checks items and puts them in order, equal costs merged into one, so that equal charges are equal lists.
+// Canonical checks items, sorts them and merges equal costs, so that equal charges are equal lists.
 func Canonical(items []Item) ([]Item, error) {
 	out := make([]Item, 0, len(items))
 	for _, i := range items {
@@ -76,10 +77,10 @@ func compare(a, b privacy.Promise) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), a.Epsilon.Cmp(b.Epsilon), a.Delta.Cmp(b.Delta), a.Rho.Cmp(b.Rho))
 }
 
-// equal says that two items are the same, whatever way their numbers are written.
+// equal reports whether two items are the same, however their numbers are written.
 func (i Item) equal(j Item) bool { return i.Times == j.Times && compare(i.Promise, j.Promise) == 0 }
 
-// price names a list of items: equal text, equal charge.
+// price names a list of items: equal charges have equal names.
 func price(items []Item) string {
 	var b strings.Builder
 	for _, i := range items {

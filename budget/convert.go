@@ -9,18 +9,18 @@ import (
 // convertedPlaces is how many decimals a converted ε has, after rounding up.
 const convertedPlaces = 9
 
-// convert gives an ε for which every ρ-zCDP mechanism is (ε, δ)-DP, rounded up; δ in (0, 1).
+// convert returns an ε for which every ρ-zCDP mechanism is (ε, δ)-DP, rounded up. δ is in (0, 1).
 //
 // By [Canonne, Kamath & Steinke 2020, Proposition 12 and Remark 15] any order a > 1 gives one:
 //
 //	ε = aρ + (ln(1/δ) + a·ln(1 − 1/a) − ln(a − 1))/(a − 1)
 //
-// so that a search which misses the best a loses accuracy and never validity.
+// So if the search misses the best a, the bound is less tight but still valid.
 func convert(rho, delta decimal.Decimal) decimal.Decimal {
 	if rho.Sign() <= 0 {
 		return decimal.Decimal{}
 	}
-	// The conversion to float64 errs by half a unit; both are turned to the side that costs more.
+	// The conversion to float64 errs by half a unit in the last place, so move both to the side that costs more.
 	r := math.Nextafter(rho.InexactFloat64(), math.Inf(1))
 	logInvDelta := -math.Log(math.Nextafter(delta.InexactFloat64(), 0))
 	// magnitude bounds the terms that cancel, and with it the rounding error.
@@ -44,7 +44,7 @@ func convert(rho, delta decimal.Decimal) decimal.Decimal {
 	}
 	width := (high - low) / steps
 	low, high = best-width, best+width
-	for range 60 { // ternary search: the bracket shrinks by (2/3)⁶⁰ < 1e-10
+	for range 60 { // ternary search: the bracket shrinks to (2/3)⁶⁰ < 1e-10
 		left, right := low+(high-low)/3, high-(high-low)/3
 		if first(at(left)) < first(at(right)) {
 			high = right

@@ -36,7 +36,7 @@ func (l Limit) Check() error {
 	return privacy.CheckDigits("delta", l.Delta)
 }
 
-// Equal says whether two limits are the same.
+// Equal reports whether two limits are the same.
 func (l Limit) Equal(m Limit) bool {
 	return l.Per == m.Per && l.Epsilon.Equal(m.Epsilon) && l.Delta.Equal(m.Delta)
 }
@@ -58,7 +58,7 @@ func FormatPer(per time.Duration) string {
 	return s
 }
 
-// ParsePer reads what FormatPer wrote: a positive duration, or "forever", which is 0.
+// ParsePer reads a period that FormatPer wrote: a positive duration, or "forever", which is 0.
 func ParsePer(s string) (time.Duration, error) {
 	if s == forever {
 		return 0, nil
@@ -73,16 +73,17 @@ func ParsePer(s string) (time.Duration, error) {
 // Spending is a bound on what a set of charges costs a user: together they are (Epsilon, Delta)-DP.
 type Spending struct {
 	Epsilon, Delta decimal.Decimal
-	// Unbounded: zCDP charges under a limit whose δ leaves nothing to convert them with. Epsilon is then the rest's.
+	// Unbounded says that there are zCDP charges and the limit's δ leaves nothing to convert them with. Epsilon then
+	// covers only the other charges.
 	Unbounded bool
 }
 
-// within says whether the limit admits s. An exact match is admitted.
+// within reports whether the limit admits s. It admits an exact match.
 func (l Limit) within(s Spending) bool {
 	return !s.Unbounded && s.Epsilon.Cmp(l.Epsilon) <= 0 && s.Delta.Cmp(l.Delta) <= 0
 }
 
-// Left is what remains of the limit's ε, never below 0.
+// Left returns the rest of the limit's ε, never below 0.
 func (l Limit) Left(s Spending) decimal.Decimal {
 	if left := l.Epsilon.Sub(s.Epsilon); !s.Unbounded && left.Sign() > 0 {
 		return left
@@ -90,12 +91,12 @@ func (l Limit) Left(s Spending) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// Compose bounds what items cost together, with the least bound that is valid for them at the limit's δ.
+// Compose returns the least bound on the total cost of items that is valid at the limit's δ.
 func (l Limit) Compose(items []Item) Spending {
 	return l.bound(sumOf(items))
 }
 
-// sum is all that a bound needs to know about a set of costs. Sums are exact; the ρ in it were rounded up.
+// sum holds all that a bound needs to know about a set of costs. Sums are exact; each ρ in them was rounded up.
 type sum struct {
 	pure        decimal.Decimal // Σ ε of Pure and BoundedRange costs …
 	pureRho     decimal.Decimal // … and Σ ρ of the same
@@ -139,11 +140,11 @@ func (s *sum) add(t sum, times int64) {
 	add(&s.delta, t.delta)
 }
 
-// bound is the least of the bounds that hold for s:
+// bound returns the least of the bounds that hold for s:
 //
-//   - basic: the ε and δ add up; only without ZCDP costs;
-//   - all by ρ: the ρ of everything but the approximate costs adds up and is converted with the δ that these leave;
-//   - mixed: the same for the ZCDP costs alone, while pure ε add up.
+//   - basic: the ε and δ add up; this holds only without ZCDP costs;
+//   - all by ρ: the ρ of all costs except approximate ones add up, and are converted with the δ that these leave;
+//   - mixed: only ZCDP costs are converted like this, while the pure ε add up.
 //
 // Converted and plain parts may be interleaved adaptively: outside the events of the δ, a part that is ε-DP adds at
 // most ε to every Rényi divergence, which moves the converted ε by as much.

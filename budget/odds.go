@@ -2,12 +2,12 @@ package budget
 
 import "math"
 
-// Guess bounds how often somebody is right, from 0.5 to 1, who guesses whether one user is among the data, if both are
-// equally likely beforehand. It holds for whoever knows everything about everybody else.
+// Guess bounds how often a guess is right, from 0.5 to 1, about whether one user is in the data, if both are equally
+// likely beforehand. The bound holds even for someone who knows everything about everyone else.
 //
-// A guess is a test between two neighbouring inputs. It says "yes" with probability t where the user is among the data and
-// f where not; (ε, δ)-DP gives t ≤ e^ε·f + δ and 1 − f ≤ e^ε·(1 − t) + δ. The sum of both bounds t − f by
-// (e^ε − 1 + 2δ)/(e^ε + 1), and the guess is right in (1 + t − f)/2 ≤ (e^ε + δ)/(e^ε + 1) of all cases.
+// A guess is a test between two neighbouring inputs. It says "yes" with probability t if the user is in the data, and f
+// if not. (ε, δ)-DP gives t ≤ e^ε·f + δ and 1 − f ≤ e^ε·(1 − t) + δ. The sum of both bounds t − f by (e^ε − 1 +
+// 2δ)/(e^ε + 1), and the guess is right in (1 + t − f)/2 ≤ (e^ε + δ)/(e^ε + 1) of all cases.
 //
 // Source: Kairouz, Oh, Viswanath (2015), theorem 2.1.
 func (s Spending) Guess() float64 {
@@ -18,7 +18,7 @@ func (s Spending) Guess() float64 {
 	return min(1, (1+s.Delta.InexactFloat64()*shrink)/(1+shrink))
 }
 
-// Times are the costs of so many windows that cost the same.
+// Times returns the costs of a number of windows that each cost the same.
 func Times(window []Item, windows int64) []Item {
 	all := make([]Item, len(window))
 	for i, one := range window {

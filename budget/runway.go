@@ -13,7 +13,7 @@ type Schedule struct {
 	Start int64
 	// Size > 0 and Every > 0 of the windows: window k is [Start + k·Every, Start + k·Every + Size).
 	Size, Every time.Duration
-	// End of the last window, in Unix nanoseconds; 0: the schedule is endless.
+	// End of the last window, in Unix nanoseconds, or 0 if the schedule is endless.
 	End int64
 	// Items are a window's costs.
 	Items []Item
@@ -21,7 +21,7 @@ type Schedule struct {
 
 func (s Schedule) first() int64 { return after(s.Start, int64(s.Size)) }
 
-// count is how many windows have ended at a moment; endless schedules count on.
+// count returns how many windows have ended at a moment.
 func (s Schedule) count(at int64) int64 {
 	if s.End != 0 {
 		at = min(at, s.End)
@@ -29,32 +29,32 @@ func (s Schedule) count(at int64) int64 {
 	if at < s.first() {
 		return 0
 	}
-	// As unsigned numbers the difference is right even where the moments are further apart than MaxInt64.
+	// In unsigned numbers the difference is right even if the moments are more than MaxInt64 apart.
 	n := (uint64(at) - uint64(s.first())) / uint64(s.Every)
 	return int64(min(n, MostWindows-1)) + 1
 }
 
 // Runway says how far an account can pay a schedule.
 type Runway struct {
-	// Pays: every window of the schedule fits.
+	// Pays says that every window of the schedule fits.
 	Pays bool
-	// Windows is how many windows, of all streams together, are paid before the first that is not. 0 if Pays.
+	// Windows is how many windows of all streams together are paid before the first unpaid one. 0 if Pays.
 	Windows int64
 	// ExhaustedAt is the end of the first window that does not fit, in Unix nanoseconds; 0 if Pays, or if that is
 	// beyond the year 2262.
 	ExhaustedAt int64
-	// Worst bounds what the schedule alone would spend in any one period, were it not limited: in each stream's fullest
-	// period. Unbounded where a budget is for ever and a schedule is endless.
+	// Worst bounds what the schedule alone would spend in any period without a limit, from each stream's fullest
+	// period. It is Unbounded if the budget is for ever and a schedule is endless.
 	Worst Spending
 }
 
-// farthestWindows is how many windows are looked at before a schedule is taken for paid. Schedules whose periods are
-// multiples of their windows are decided exactly within one period; others repeat after the least common multiple of
-// their steps, which may be further than this. [Account.Fits] decides each window in any case.
+// farthestWindows is how many windows are checked before a schedule counts as paid. If the period is a multiple of the
+// windows, one period decides exactly. Other schedules repeat after the least common multiple of their steps, which may
+// be further than this. [Account.Fits] decides each window in any case.
 const farthestWindows = 1 << 20
 
-// Runway runs the schedules on from what the account has been charged, and does not change it. Windows of one end
-// are taken in the order of the schedules.
+// Runway continues the schedules from the account's present charges, without changing it. Windows that end together
+// come in the order of the schedules.
 func (a *Account) Runway(schedules []Schedule) Runway {
 	schedules = slices.DeleteFunc(slices.Clone(schedules), func(p Schedule) bool { return p.count(math.MaxInt64) == 0 })
 	if len(schedules) == 0 {
@@ -73,8 +73,8 @@ func (a *Account) Runway(schedules []Schedule) Runway {
 	return r
 }
 
-// fullest sums each stream's fullest period. A half-open period of length per holds at most ⌈per/every⌉ of the ends
-// that are one step apart.
+// fullest sums each stream's fullest period. A half-open period of length per holds at most ⌈per/every⌉ ends that are
+// one step apart.
 func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
 	bounded = true
 	for _, p := range schedules {
@@ -91,7 +91,7 @@ func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
 	return s, bounded
 }
 
-// runwayForever finds the first unpaid window by bisection: what is charged up to a moment only grows.
+// runwayForever finds the first unpaid window by bisection, because the charges up to a moment only grow.
 func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
 	spent := a.lifetime("", nil)
 	units := make([]sum, len(schedules))
@@ -108,7 +108,7 @@ func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
 		return a.limit.within(a.limit.bound(s))
 	}
 	if fits(math.MaxInt64) {
-		// No clock of 64 bits reaches the end of an endless schedule; it ends unpaid all the same.
+		// The budget lasts longer than 64-bit time, but an endless schedule ends unpaid all the same.
 		if r.Pays = !endless; endless {
 			r.Windows = total(schedules, math.MaxInt64)
 		}
@@ -152,17 +152,17 @@ func total(schedules []Schedule, at int64) int64 {
 // runwayRolling charges a copy of the account window by window.
 func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	per := int64(a.limit.Per)
-	free := int64(math.MinInt64) // from here on, nothing that was charged before counts
+	free := int64(math.MinInt64) // from here on, earlier charges no longer count
 	for _, k := range a.all() {
 		if n := len(k.ends); n > 0 {
 			free = max(free, after(k.ends[n-1], per))
 		}
 	}
-	steadyAt := free // from here on, every stream has filled a period, so that all repeats after `repeat`
+	steadyAt := free // from here on, every stream has filled a period, so everything repeats after `repeat`
 	repeat := int64(1)
 	for _, p := range schedules {
 		steadyAt = max(steadyAt, after(p.first(), per))
-		repeat = leastCommonMultiple(repeat, int64(p.Every)) // one that ends repeats until then, and is less afterwards
+		repeat = leastCommonMultiple(repeat, int64(p.Every)) // a stream that ends repeats until its end, and costs less afterwards
 	}
 	lastNews := after(steadyAt, repeat)
 	fullestFits := a.limit.within(r.Worst)
@@ -185,9 +185,8 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	r.Pays, r.Windows = true, 0
 }
 
-// Paid runs schedules that end from what the account has been charged, and says how many windows of each it pays. It
-// does not change the account. exact is false where they have more windows than it looks at; the counts are then of
-// those that it has looked at.
+// Paid continues schedules that end from the account's present charges, and returns how many windows of each it pays.
+// It does not change the account. exact is false if there are more windows than it checks; it then counts only those.
 func (a *Account) Paid(schedules []Schedule) (paid []int64, exact bool) {
 	copied := a.Clone()
 	paid, next := make([]int64, len(schedules)), make([]int64, len(schedules))
@@ -205,7 +204,7 @@ func (a *Account) Paid(schedules []Schedule) (paid []int64, exact bool) {
 	return paid, false
 }
 
-// earliest finds the stream whose next window ends first; −1 when all schedules are over.
+// earliest finds the stream whose next window ends first, or −1 if all schedules are over.
 func earliest(schedules []Schedule, next []int64) (stream int, end int64) {
 	stream = -1
 	for i, p := range schedules {
@@ -217,7 +216,7 @@ func earliest(schedules []Schedule, next []int64) (stream int, end int64) {
 	return stream, end
 }
 
-// leastCommonMultiple of positive numbers; MaxInt64 where it is beyond.
+// leastCommonMultiple returns that of positive numbers, or MaxInt64 if it is larger.
 func leastCommonMultiple(a, b int64) int64 {
 	g := a
 	for r := b; r != 0; {

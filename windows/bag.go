@@ -3,20 +3,21 @@ package windows
 // BagSpec says what a [Bag] or [Merger] holds.
 type BagSpec struct {
 	Groups    []string // public list of names, each once; groups are given by their index in it
-	MaxGroups int      // groups in which one user counts; below 1 means 1
-	Policy    Policy   // one of the five
+	MaxGroups int      // in how many groups one user counts; below 1 means 1
+	Policy    Policy   // which of a user's values counts
 	Window    Window
 	Hasher    *Hasher
 }
 
-// limited: a user may have records in more groups than count.
+// limited reports whether a user may have records in more groups than count.
 func (s BagSpec) limited() bool { return s.MaxGroups < len(s.Groups) }
 
-// Bag holds the contributions of one (stream, slice, partition), or of one window while its parts are merged: of every
-// user one value a group, in at most MaxGroups groups, and for every group the ordered multiset of its values.
+// Bag holds the contributions to one (stream, slice, partition), or to one window while its parts are merged. It keeps
+// one value for each user and group, in at most MaxGroups groups of a user, and for each group the ordered multiset of
+// its values.
 //
-// Promise: for two series of Adds that differ by all those of one user, in whatever order, at most MaxGroups of the
-// samples differ, each by one value.
+// Promise: if two series of Adds, in any order, differ only by all Adds of one user, then at most MaxGroups samples
+// differ, each by one value.
 //
 // A Bag is not safe for concurrent use.
 type Bag struct {
@@ -32,11 +33,11 @@ type Bag struct {
 	pool   *pool
 }
 
-// contribution is what a user counts with in a group. Contributions of one user are a list in the arena.
+// contribution is a user's value in a group. The contributions of one user are a list in the arena.
 type contribution struct {
 	point *Point // the value, in the multiset of the group
-	order int64  // what the policy goes by before the value: event time, keyed hash, or 0
-	rank  uint64 // of the group for this user; 0 where all groups count
+	order int64  // what the policy compares before the value: event time, keyed hash, or 0
+	rank  uint64 // of the group for this user; 0 if all groups count
 	group int32
 	next  int32 // index in the arena, or none
 }
@@ -67,9 +68,9 @@ func NewBag(spec BagSpec) *Bag {
 	return b
 }
 
-// Add puts a record in: of user u, in the group of that index, with its event time in Unix nanoseconds and its value
-// on the grid (−1 and N+1 are beyond the bounds, and compare as integers). superseded says that it met a contribution
-// of the same user and that one of the two counts no more, be it this or the earlier one.
+// Add adds a record of user u in the group with this index. Its event time is in Unix nanoseconds and its value is an
+// index on the grid (−1 and N+1 are beyond the bounds, and compare as integers). superseded says that the user already
+// had a contribution here, and one of the two, old or new, no longer counts.
 func (b *Bag) Add(u UserHash, group int, time, value int64) (superseded bool) {
 	var order int64
 	switch {
@@ -105,10 +106,10 @@ func (b *Bag) add(u UserHash, group int32, order, value int64) (superseded bool)
 	if groups < b.spec.MaxGroups {
 		at := int32(len(b.arena))
 		b.push(u, group, order, value, b.arena[head].next)
-		b.arena[head].next = at // behind the head, so that the map need not change
+		b.arena[head].next = at // after the head, so that the map need not change
 		return false
 	}
-	// Here the spec is limited: the user has another group than the MaxGroups kept.
+	// Here the spec is limited, and the user has a group beyond the MaxGroups that are kept.
 	if c, rank := &b.arena[worst], b.rank(u, group); b.before(rank, group, c) {
 		b.values[c.group].remove(c.point)
 		*c = contribution{b.values[group].add(value, 1), order, rank, group, c.next}
@@ -120,8 +121,8 @@ func (b *Bag) push(u UserHash, group int32, order, value int64, next int32) {
 	b.arena = append(b.arena, contribution{b.values[group].add(value, 1), order, b.rank(u, group), group, next})
 }
 
-// wins says whether a record counts instead of contribution c of the same user and group: a total order of
-// (order, value), so that the sequence of reading does not matter.
+// wins reports whether a record counts instead of contribution c of the same user and group. It compares (order,
+// value), a total order, so the sequence of reading does not matter.
 func (b *Bag) wins(order, value int64, c *contribution) bool {
 	if order != c.order {
 		return (order < c.order) != b.greatest
@@ -129,8 +130,8 @@ func (b *Bag) wins(order, value int64, c *contribution) bool {
 	return value != c.point.Index && (value < c.point.Index) != b.greatest
 }
 
-// before says whether a group of that rank is chosen before the group of c. The name decides should two ranks
-// collide; not the index, which another process may have in another order.
+// before reports whether a group of this rank is chosen before the group of c. If two ranks collide, the name decides.
+// The index can't, because another process may have the groups in another order.
 func (b *Bag) before(rank uint64, group int32, c *contribution) bool {
 	if rank != c.rank {
 		return rank < c.rank
@@ -148,7 +149,7 @@ func (b *Bag) rank(u UserHash, group int32) uint64 {
 // Sample returns the values of a group, ascending, with the number of users that have each. The slice is the caller's.
 func (b *Bag) Sample(group int) []Point { return b.values[group].points() }
 
-// upTo returns a bag of those users whose hashes begin with last at most.
+// upTo returns a bag of the users whose hashes begin with at most last.
 func (b *Bag) upTo(last uint64) *Bag {
 	some := NewBag(b.spec)
 	for u, head := range b.heads {

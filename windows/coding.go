@@ -69,7 +69,8 @@ func (r *reader) varint(what string) int64 {
 	return v
 }
 
-// count reads a number of elements of which each takes at least size bytes, so that a corrupt one reserves no memory.
+// count reads a number of elements that take at least size bytes each. It refuses numbers that cannot fit, so that
+// corrupt data reserves no memory.
 func (r *reader) count(size int, what string) int {
 	n := r.uvarint(what)
 	if n > uint64(len(r.rest)/size) {

@@ -1,38 +1,38 @@
-// Package windows holds the events of event-time windows: which windows a moment falls in, the [Bag] that keeps at
-// most one contribution a user, and the [Part] that a sealed bag becomes and that merges with others. It knows nothing of
-// Kafka, of noise or of budgets.
+// Package windows gathers events into event-time windows. It says which windows a moment falls into. Its [Bag] keeps
+// one contribution for each user and group. A sealed bag becomes a [Part], and parts merge into the sample of a window.
+// The package knows nothing of Kafka, noise or budgets.
 //
-// The way of an event through this package:
+// An event goes through this package in five steps:
 //
 //  1. [Schedule.Containing] says which windows its time falls in.
-//  2. [Hasher.User] turns the user's id into a keyed hash; from there on nobody has a name.
-//  3. [Bag.Add] puts it into the bag of (stream, slice, partition). A slice is as long as the step from one window to the
-//     next: a tumbling window is one, a hopping window several.
-//  4. From time to time [Bag.Seal] makes the bags' payloads, and [Part.Messages] cuts them into messages. A [Mark] follows,
-//     which says which records they hold, and which windows are cut there.
-//  5. The reader of these messages collects them in a [Gathering]. It tells when a window is complete, and when something
-//     of it is gone. The payloads of a window's parts are put together in a [Merger], in passes over ranges of the hashes
-//     if there are many users. Its [Merger.Sample] is all that a mechanism sees.
+//  2. [Hasher.User] turns the user's id into a keyed hash. From here on there are no names.
+//  3. [Bag.Add] puts it into the bag of its (stream, slice, partition). A slice is as long as the step from one window
+//     to the next: a tumbling window has one slice, a hopping window several.
+//  4. From time to time [Bag.Seal] makes payloads of the bags, and [Part.Messages] splits them into messages. A [Mark]
+//     follows. It says which records they hold, and which windows are cut there.
+//  5. The reader of these messages collects them in a [Gathering]. This tells when a window is complete, and whether
+//     some of it is lost. A [Merger] merges the payloads of a window's parts, in passes over ranges of the hashes if
+//     there are many users. A mechanism sees only its [Merger.Sample].
 //
 // # One contribution a user
 //
-// What a mechanism promises rests on the sensitivity of the samples: adding or removing everything that one user sent
-// changes at most MaxGroups samples of a window, each by one value. Which value and which groups depends on that
-// user's records alone, and neither on their order nor on how they are spread over partitions:
+// The promise of a mechanism rests on the sensitivity of the samples: adding or removing everything that one user sent
+// changes at most MaxGroups samples of a window, each by one value. Which value and which groups depends only on that
+// user's records. Their order and their spread over partitions do not matter:
 //
-//   - Of a user's records in one group the [Policy] chooses one. Every policy is the least (or greatest) element of a
-//     total order of records, so the choice among chosen ones is the choice among all.
-//   - Of all groups in which a user has a record, the MaxGroups with the least keyed hash of (user, window start,
-//     group) count. A group among the least of all is also among the least of every partition that has seen it, from
-//     its first record on; so dropping the others early loses nothing, and merging is exact.
+//   - The [Policy] chooses one of a user's records in a group. Every policy takes the least (or greatest) element of a
+//     total order, so choosing among records already chosen gives the same result as choosing among all.
+//   - Among all groups in which a user has a record, the MaxGroups with the least keyed hash of (user, window start,
+//     group) count. A group that is among the least of all is also among the least in every partition that has seen it,
+//     from its first record on. So dropping the others early loses nothing, and merging is exact.
 //
-// Parts always carry the users' hashes, even if the definition says that a user's records are all in one partition. Without
-// them, a user with records in two parts would count twice and the promise would be broken. Adding partitions moves users,
-// and for records that were written before the service began nobody knows when that was. Besides, most windows are read in
-// several pieces, which have users in common whatever the partitions are.
+// Parts always carry the users' hashes, even if the definition says that a user's records are all in one partition.
+// Without them, a user with records in two parts would count twice, which would break the promise. Adding partitions
+// moves users, and for records from before the service began it is unknown when that happened. Besides, most windows
+// are read in several pieces, and these share users whatever the partitions are.
 //
 // # Units
 //
-// Times are Unix nanoseconds; windows begin and end on whole seconds. Values are indices of the stream's grid: 0…N,
-// and −1 and N+1 for what lies beyond the bounds.
+// Times are Unix nanoseconds; windows begin and end on whole seconds. Values are indices of the stream's grid: 0…N, and
+// −1 and N+1 for values beyond the bounds.
 package windows

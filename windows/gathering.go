@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// Gathering collects what a log holds of the windows of some streams until they are decided: it makes messages into
-// parts, knows which windows are complete, and says so too when something of a window will never come.
+// Gathering collects the parts and marks in a log until their windows are decided. It assembles messages into parts,
+// knows which windows are complete, and notices when a piece of a window will never come.
 //
-// A window is complete when each partition of the input has a mark that cuts it. Of several such marks the first in the
-// log counts. It is overtaken in a partition when a mark says that it was cut and the log no longer has that cut.
+// A window is complete when each partition of the input has a mark that cuts it. If there are several such marks, the
+// first in the log counts. A window is overtaken in a partition when a mark says that it was cut and the log no longer
+// has that cut.
 //
-// Payloads are held up to a limit; of the others only their place in the log is known. A Gathering is not safe for
+// It holds payloads up to a limit, and of the others only their place in the log. A Gathering is not safe for
 // concurrent use.
 type Gathering struct {
 	limit   int64
 	held    int64
 	streams map[edition]*gathered
-	aside   int64 // where the first message of a later definition is that is not followed; −1: there is none
+	aside   int64 // the offset of the first message of a later definition that is not followed; −1 if none
 }
 
 // edition is one definition of a stream.
@@ -29,32 +30,32 @@ type edition struct {
 	epoch  uint32
 }
 
-// gathered is what is known about one edition's undecided windows.
+// gathered is the state of one edition's undecided windows.
 type gathered struct {
 	schedule Schedule
 	maxAhead time.Duration
 	decided  int64 // windows with End ≤ decided are over
 	slices   map[int64]*slice
 	sources  map[int]*source
-	gaps     []gap // in the log itself, whatever partition it was of
+	gaps     []gap // in the log itself, for any partition
 }
 
 // slice holds the parts of one slice.
 type slice struct {
 	parts   []*Held
-	open    map[[16]byte]*assembly // by attempt; parts whose messages are not all here
-	missing []int                  // partitions of which a mark names a part that the log does not have
+	open    map[[16]byte]*assembly // by attempt; parts that still lack messages
+	missing []int                  // partitions with a part that a mark names and the log lacks
 }
 
 // Held is a part with its place in the log.
 type Held struct {
-	Part // its Payload is nil if it is not held
+	Part // with Payload nil if it is not held
 	// Offsets of its messages in the log, in the order of the payload.
 	Offsets []int64
 	size    int64 // of the payload, held or not
 }
 
-// assembly is a part of which some messages are here.
+// assembly is a part that still lacks messages.
 type assembly struct {
 	first  chunk
 	shares map[uint32][]byte
@@ -65,14 +66,14 @@ type assembly struct {
 type source struct {
 	known      bool
 	to         int64 // end of the chain of marks
-	toAt       int64 // and where in the log that mark is
+	toAt       int64 // where in the log that mark is
 	said       int64 // windows with End ≤ said are cut
 	partitions int
 	cuts       []cut
 	gaps       []gap
 }
 
-// cut is what a mark says of the windows that end in (after, through].
+// cut is a mark's statement about the windows that end in (after, through].
 type cut struct {
 	after, through int64
 	offset         int64
@@ -80,11 +81,11 @@ type cut struct {
 	at             int64
 }
 
-// gap says that records from an offset on are missing, and that none of them lies in a window that starts at until
-// or later.
+// gap says that records from an offset on are missing, and that none of them is in a window that starts at until or
+// later.
 type gap struct {
 	from, until int64
-	at          int64 // where in the log one sees it
+	at          int64 // where in the log it shows
 }
 
 // NewGathering returns an empty gathering that holds up to limit bytes of payloads.
@@ -92,15 +93,16 @@ func NewGathering(limit int64) *Gathering {
 	return &Gathering{limit: limit, streams: map[edition]*gathered{}, aside: -1}
 }
 
-// Follow collects the windows of a stream's edition that end after decided, in Unix nanoseconds. Messages of others are
-// left aside; those of later editions stay needed, since somebody is going to follow them. maxAhead is how far an event's time may lie ahead of the moment at which it was written.
+// Follow collects the windows of a stream's edition that end after decided, in Unix nanoseconds. Messages of other
+// editions are ignored, but those of later editions stay needed, because they will be followed later. maxAhead is how
+// far an event's time may be ahead of the moment at which it was written.
 func (g *Gathering) Follow(stream string, epoch uint32, s Schedule, maxAhead time.Duration, decided int64) {
 	g.streams[edition{stream, epoch}] = &gathered{schedule: s, maxAhead: maxAhead, decided: decided,
 		slices: map[int64]*slice{}, sources: map[int]*source{}}
 }
 
-// Add takes in the message at an offset of the log, which was written at a moment of its writer's clock. Messages come
-// in the order of the log. It does not keep data. The error says that the message is corrupt; it then counts as lost.
+// Add adds the message at an offset of the log, written at a moment of its writer's clock. Call it in the order of the
+// log. It does not keep data. An error means that the message is corrupt; it then counts as lost.
 func (g *Gathering) Add(data []byte, at int64, written time.Time) error {
 	c, m, err := decode(data)
 	switch {
@@ -119,7 +121,7 @@ func (g *Gathering) Add(data []byte, at int64, written time.Time) error {
 	return nil
 }
 
-// of returns what a message at an offset of the log belongs to, or nil if its edition is not followed.
+// of returns the edition to which a message at an offset belongs, or nil if that is not followed.
 func (g *Gathering) of(o Origin, at int64) *gathered {
 	s := g.streams[edition{o.Stream, o.Epoch}]
 	if s != nil || g.aside >= 0 {
@@ -134,7 +136,7 @@ func (g *Gathering) of(o Origin, at int64) *gathered {
 	return nil
 }
 
-// Lose says that messages of the log are gone from an offset on, which were written before a moment.
+// Lose says that messages from an offset on are gone, which were written before a moment.
 func (g *Gathering) Lose(at int64, before time.Time) {
 	for _, s := range g.streams {
 		s.gaps = append(s.gaps, gap{from: math.MinInt64, until: before.UnixNano() + int64(s.maxAhead), at: at})
@@ -150,7 +152,7 @@ func (s *gathered) source(partition int) *source {
 	return o
 }
 
-// partitions is how many the marks know of.
+// partitions returns how many partitions the marks know of.
 func (s *gathered) partitions() int {
 	n := 0
 	for _, o := range s.sources {
@@ -159,7 +161,8 @@ func (s *gathered) partitions() int {
 	return n
 }
 
-// over says that no undecided window holds the slice that starts there: the last that does starts with it.
+// over reports whether no undecided window holds the slice that starts at start. The last window that holds it starts
+// with it.
 func (s *gathered) over(start int64) bool { return start+int64(s.schedule.Size) <= s.decided }
 
 func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
@@ -197,7 +200,7 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 	return nil
 }
 
-// hold makes a complete assembly into a part and keeps its payload if there is room.
+// hold turns a complete assembly into a part, and keeps its payload if there is room.
 func (g *Gathering) hold(a *assembly) *Held {
 	h := &Held{Part: a.first.Part}
 	for i := range a.first.of {
@@ -246,7 +249,7 @@ func (g *Gathering) Hold(h *Held, payload []byte) {
 	}
 }
 
-// Size is how many bytes the payloads of parts have that are not held.
+// Size returns the total bytes of those payloads of parts that are not held.
 func Size(parts []*Held) (bytes int64) {
 	for _, h := range parts {
 		bytes += h.size
@@ -254,7 +257,7 @@ func Size(parts []*Held) (bytes int64) {
 	return bytes
 }
 
-// Assemble makes the payload of a part that is not held from its messages, in the order of [Held.Offsets].
+// Assemble makes the payload of a part that is not held from its messages, which come in the order of [Held.Offsets].
 func (h *Held) Assemble(messages [][]byte) ([]byte, error) {
 	var payload []byte
 	for i, data := range messages {
@@ -308,11 +311,11 @@ func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 
 // State is the state of a window.
 type State struct {
-	// Ready: nothing more will come.
+	// Ready says that nothing more will come.
 	Ready bool
 	// Waiting are the partitions whose cut is still to come.
 	Waiting []int
-	// Incomplete are the partitions of which something that was written is gone.
+	// Incomplete are the partitions that have lost messages.
 	Incomplete []int
 }
 
@@ -338,7 +341,7 @@ func (g *Gathering) State(stream string, epoch uint32, w Window) State {
 	return st
 }
 
-// needed is how many partitions' cuts a window takes. A cut knows; where none is left, what the marks say last.
+// needed returns how many partitions' cuts a window takes. A cut says so; if none is left, the latest mark does.
 func (s *gathered) needed(w Window) (n int, known bool) {
 	said := false
 	for _, o := range s.sources {
@@ -353,7 +356,7 @@ func (s *gathered) needed(w Window) (n int, known bool) {
 	return n, n > 0
 }
 
-// cut is the mark that cuts the window in this partition, or nil.
+// cut returns the mark that cuts the window in this partition, or nil.
 func (o *source) cut(w Window) *cut {
 	if o.said < w.End {
 		return nil
@@ -366,7 +369,7 @@ func (o *source) cut(w Window) *cut {
 	return nil
 }
 
-// lacks says whether some of the window's records in a partition are missing.
+// lacks reports whether some of the window's records in a partition are missing.
 func (s *gathered) lacks(w Window, partition int, o *source, c *cut) bool {
 	for _, gaps := range [][]gap{s.gaps, o.gaps} {
 		for _, g := range gaps {
@@ -383,7 +386,7 @@ func (s *gathered) lacks(w Window, partition int, o *source, c *cut) bool {
 	return false
 }
 
-// Parts are the parts of a window that count, of those that are here.
+// Parts returns the parts of a window that count and are here.
 func (g *Gathering) Parts(stream string, epoch uint32, w Window) []*Held {
 	s := g.streams[edition{stream, epoch}]
 	n, _ := s.needed(w)
@@ -405,7 +408,8 @@ func (g *Gathering) Parts(stream string, epoch uint32, w Window) []*Held {
 	return parts
 }
 
-// Decide frees what only windows that end at or before w does hold. Windows are decided in the order of their ends.
+// Decide frees everything that belongs only to windows that end at or before w. Decide windows in the order of their
+// ends.
 func (g *Gathering) Decide(stream string, epoch uint32, w Window) {
 	s := g.streams[edition{stream, epoch}]
 	s.decided = w.End
@@ -426,7 +430,7 @@ func (g *Gathering) Decide(stream string, epoch uint32, w Window) {
 	}
 }
 
-// Needs is the lowest offset of the log that an undecided window needs, or position if there is none.
+// Needs returns the lowest offset of the log that an undecided window needs, or position if there is none.
 func (g *Gathering) Needs(position int64) int64 {
 	if g.aside >= 0 {
 		position = min(position, g.aside)

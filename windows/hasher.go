@@ -6,18 +6,18 @@ import (
 	"github.com/dchest/siphash"
 )
 
-// UserHash stands for a user: the 128-bit keyed hash of the id.
+// UserHash represents a user: the 128-bit keyed hash of the id.
 type UserHash [2]uint64
 
-// Hasher makes keyed SipHash-2-4 hashes (Aumasson, Bernstein: SipHash: a fast short-input PRF, 2012). Whoever does not
-// have the key can neither find the user of a hash by trying ids, nor choose an id that collides with another.
-// A Hasher is immutable and safe for concurrent use.
+// Hasher makes keyed SipHash-2-4 hashes (Aumasson, Bernstein: SipHash: a fast short-input PRF, 2012). Without the key
+// nobody can find the user of a hash by trying ids, or choose an id that collides with another. A Hasher is immutable
+// and safe for concurrent use.
 type Hasher struct{ user, group, choice sipKey }
 
 type sipKey struct{ k0, k1 uint64 }
 
 // NewHasher returns the hasher of a key, which should be 16 random bytes. All workers of an application need the same
-// key: only then does a user have the same hash in every partition.
+// key, so that a user has the same hash in every partition.
 func NewHasher(key [16]byte) *Hasher {
 	k := sipKey{binary.LittleEndian.Uint64(key[:8]), binary.LittleEndian.Uint64(key[8:])}
 	return &Hasher{k.derive("user"), k.derive("group"), k.derive("choice")}

@@ -5,20 +5,18 @@ import (
 	"math"
 )
 
-// Merger makes the payloads of all parts of a window into one sample a group, in which a user counts as if all records had
-// been in one bag, whatever order the payloads come in. A payload may come twice, or overlap another: that makes no
-// difference.
+// Merger merges the payloads of all parts of a window into one sample for each group. A user counts as if all records
+// had been in one bag. The payloads may come in any order, repeat, or overlap.
 //
-// It works in passes over ranges of the users' hashes, so that the memory for users has a limit however many a window has.
-// Every payload is added in every pass, and each pass keeps the users of its range alone:
+// It works in passes over ranges of the users' hashes, so that the memory for users is limited for any number of users.
+// Every payload is added in every pass, and each pass keeps only the users of its range:
 //
 //	for m.Pass() {
 //		// Add all payloads.
 //	}
 //
-// A user's hash is in one range. So all that is known of a user meets in one pass, and the sum of the passes is what a
-// single one gives. What grows with the passes is the sample: one [Point] for each different value of each group, which
-// the grid and the groups bound.
+// A user's hash is in one range, so all records of a user meet in one pass, and the sum of the passes equals a single
+// pass. Only the sample grows: one [Point] for each distinct value of each group. The grid and the groups bound it.
 //
 // A Merger is not safe for concurrent use.
 type Merger struct {
@@ -27,12 +25,12 @@ type Merger struct {
 	limit  int64 // of the bag's bytes
 
 	bag         *Bag       // the users of this pass
-	first, last uint64     // with what their hashes begin
-	merged      []multiset // one a group: of the passes before
+	first, last uint64     // the first words of their hashes
+	merged      []multiset // of the passes before, by group
 }
 
-// NewMerger returns an empty merger, whose passes end at about so many bytes of users. At the moment when a pass turns
-// out to be too large it takes half as much again. The spec must be that of the bags, but the groups may be others and in
+// NewMerger returns an empty merger, whose passes hold about limit bytes of users. When a pass turns out to be too
+// large, it briefly takes half as much again. The spec must match that of the bags, but may have other groups, and in
 // another order.
 func NewMerger(spec BagSpec, limit int64) *Merger {
 	m := &Merger{spec: spec, groups: make(map[string]int32, len(spec.Groups))}
@@ -43,7 +41,7 @@ func NewMerger(spec BagSpec, limit int64) *Merger {
 	return m
 }
 
-// Pass ends a pass and begins the next. It returns false when every user has been in one.
+// Pass ends a pass and begins the next. It returns false when the passes have covered all users.
 func (m *Merger) Pass() bool {
 	if m.bag != nil {
 		m.collect()
@@ -70,7 +68,7 @@ func (m *Merger) collect() {
 	m.bag = nil
 }
 
-// Add puts the payload of a slice in. Groups that the spec does not have are left out. A payload that is corrupt, or was
+// Add adds the payload of a slice. It ignores groups that the spec does not have. A payload that is corrupt, or was
 // sealed by another policy, is an error and changes nothing.
 func (m *Merger) Add(data []byte, slice Window) error {
 	p, err := decodePayload(data, slice.Start)
@@ -98,8 +96,8 @@ func (m *Merger) Add(data []byte, slice Window) error {
 	return nil
 }
 
-// narrow leaves the upper half of the pass's range to later passes. Hashes are keyed and so spread evenly: about half of
-// the users stay, and the number of passes is at most about twice that of bags that all users would fill.
+// narrow leaves the upper half of the pass's range to later passes. Hashes are keyed and so spread evenly. So about
+// half of the users stay, and there are at most about twice as many passes as full bags are needed for all users.
 func (m *Merger) narrow() {
 	m.last = m.first + (m.last-m.first)/2
 	m.bag = m.bag.upTo(m.last)

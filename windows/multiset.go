@@ -6,20 +6,20 @@ import "github.com/google/btree"
 // beyond the bounds; Count ≥ 1.
 type Point struct{ Index, Count int64 }
 
-// multiset is an ordered multiset of values. Whoever holds the point of a value takes one away without a search, unless
-// it was the last of its kind.
+// multiset is an ordered multiset of values. With the point of a value, one can be removed without a search, unless it
+// is the last of its kind.
 type multiset struct {
 	tree *btree.BTreeG[item]
 	pool *pool
 }
 
-// item of a tree. It has the value beside the pointer, so that a search does not follow the pointers.
+// item is an item of a tree. It holds the value next to the pointer, so that a search does not follow pointers.
 type item struct {
 	value int64
 	point *Point
 }
 
-// degree of the trees: a node has up to 2·degree−1 items.
+// degree is that of the trees: a node has up to 2·degree−1 items.
 const degree = 32
 
 func newMultiset(p *pool) multiset {
@@ -28,7 +28,7 @@ func newMultiset(p *pool) multiset {
 
 func lessItem(a, b item) bool { return a.value < b.value }
 
-// add puts n of the value in and returns its point, which is valid until the last of them is taken out.
+// add adds the value n times and returns its point, which is valid until the last of them is removed.
 func (m multiset) add(value, n int64) *Point {
 	found, ok := m.tree.Get(item{value, nil})
 	if ok {
@@ -41,7 +41,7 @@ func (m multiset) add(value, n int64) *Point {
 	return p
 }
 
-// remove takes one of p's value out.
+// remove removes p's value once.
 func (m multiset) remove(p *Point) {
 	if p.Count--; p.Count == 0 {
 		m.tree.Delete(item{p.Index, nil})
@@ -79,7 +79,7 @@ func (p *pool) take() *Point {
 		return point
 	}
 	if len(p.block) == 0 {
-		p.block = make([]Point, min(max(p.made, 8), 512)) // as many again: cheap for few values, few blocks for many
+		p.block = make([]Point, min(max(p.made, 8), 512)) // double each time: cheap for few values, few blocks for many
 		p.made += len(p.block)
 	}
 	point := &p.block[0]

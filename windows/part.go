@@ -8,11 +8,11 @@ import (
 	"math"
 )
 
-// Part is what the records of one input partition between two offsets contribute to one slice of a stream.
+// Part holds what the records of one input partition between two offsets contribute to one slice of a stream.
 //
-// Parts of one slice merge in any order, and one that holds records that another holds too changes nothing: each policy
-// chooses by a total order, so choosing among the chosen is choosing among all. That takes the users' hashes, which every
-// part therefore has: see the package's page.
+// Parts of one slice merge in any order, and may overlap: each policy chooses by a total order, so choosing among
+// chosen records gives the same result as choosing among all. This needs the users' hashes, so every part has them: see
+// the package documentation.
 type Part struct {
 	Origin
 	Slice   Window
@@ -28,25 +28,25 @@ type Origin struct {
 	Attempt   [16]byte
 }
 
-// Mark ends what was written together: it follows its parts in the log. Marks of one partition form a chain, in which
-// each begins at or below the end of the one before; where one begins above, parts are missing.
+// Mark follows the parts that were written together with it. Marks of one partition form a chain, in which each begins
+// at or below the end of the one before. If one begins above, parts are missing.
 type Mark struct {
 	Origin
-	// Partitions of the input topic that a window that is cut here takes.
+	// Partitions is how many partitions of the input topic a window that is cut here takes.
 	Partitions int
-	// Lost is how many records between From and To were gone before they could be read.
+	// Lost is how many records between From and To were deleted before they were read.
 	Lost int64
 	// Slices are the starts of the slices that have a part, ascending, in Unix nanoseconds.
 	Slices []int64
 	// Since is when the mark before it in the chain was written, in Unix nanoseconds of its writer's clock: everything
 	// below From was in the log by then. 0: not known.
 	Since int64
-	// Of the windows that end in (After, Through] the records below To count, and no others: they are cut here. Those
-	// that end at After or before were cut earlier. A mark with Through = After cuts none.
+	// The mark cuts the windows that end in (After, Through]: only records below To count in them. Those that end at
+	// After or before were cut earlier. A mark with Through = After cuts none.
 	After, Through int64
 }
 
-// A message in the log of parts and marks is, numbers big-endian,
+// A message in the log of parts and marks has this form, with big-endian numbers:
 //
 //	version, kind, 0, 0         1 byte each
 //	CRC-32C of all other bytes  4
@@ -55,13 +55,13 @@ type Mark struct {
 //	epoch, partition            4 each
 //	length of the name          4, and the stream's name
 //
-// then, of a part,
+// In a part, this follows:
 //
 //	start and end of the slice             8 each
 //	index of the chunk, of how many        4 each
 //	its share of the payload               the rest
 //
-// and of a mark,
+// In a mark, this follows:
 //
 //	after, through, lost, since   8 each
 //	partitions                    4
@@ -94,14 +94,14 @@ func finish(b []byte) []byte {
 	return b
 }
 
-// checksum of a message. Kafka has one of its own, which not every client verifies.
+// checksum returns the checksum of a message. Kafka has its own, but not every client verifies it.
 func checksum(message []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return crc32.Update(crc32.Checksum(message[:4], table), table, message[8:])
 }
 
-// Messages cuts the part into messages of at most limit bytes each, of which a [Gathering] makes it whole again. A
-// limit below what a message takes beside its payload gives messages with one byte of payload each.
+// Messages splits the part into messages of at most limit bytes, which a [Gathering] puts together again. If the limit
+// leaves no room for payload, each message has one byte of it.
 func (p Part) Messages(limit int) [][]byte {
 	room := max(limit-p.partOverhead(), 1)
 	of := max((len(p.Payload)+room-1)/room, 1)
@@ -139,7 +139,7 @@ type chunk struct {
 	index, of uint32
 }
 
-// decode takes a message apart: it returns either a chunk or a mark. The payload is part of data, not copied.
+// decode decodes a message: it returns either a chunk or a mark. The payload is part of data, not copied.
 func decode(data []byte) (*chunk, *Mark, error) {
 	if len(data) < messageHeader {
 		return nil, nil, fmt.Errorf("message has %d bytes; its header alone has %d", len(data), messageHeader)

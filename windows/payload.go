@@ -21,9 +21,9 @@ import (
 //	    column of orders
 //	    column of hashes    16 bytes each
 //
-// Numbers are varints, signed ones zigzag. The column of orders is absent for policies min and max, the event time
-// after the slice's start for first and last, and the keyed hash (8 bytes each) for random. Rows are sorted by value
-// and user, so that nothing remains of the order of arrival.
+// Numbers are varints, signed ones zigzag. The column of orders is absent for policies min and max. For first and last
+// it holds the event time after the slice's start, and for random the keyed hash (8 bytes each). Rows are sorted by
+// value and user, so the order of arrival leaves no trace.
 const payloadVersion = 1
 
 // payload is a payload that is being read.
@@ -32,7 +32,7 @@ type payload struct {
 	groups []column
 }
 
-// column is a group's rows: columns of one length, still encoded, which have been read to their ends once.
+// column holds a group's rows: encoded columns of equal length, which have been checked to their ends.
 type column struct {
 	name                  string
 	n                     int
@@ -41,14 +41,14 @@ type column struct {
 	start                 int64 // of the slice
 }
 
-// row is what a user contributes to a group.
+// row is a user's contribution to a group.
 type row struct {
 	user         UserHash
 	value, order int64
 	group        int32
 }
 
-// Seal returns the bag's payload for a [Part]; the bag stays as it is.
+// Seal returns the bag's payload for a [Part]. It does not change the bag.
 func (b *Bag) Seal() []byte {
 	rows := b.rows()
 	data := make([]byte, 0, 64+28*len(rows))
@@ -119,7 +119,7 @@ func byGroup(rows []row) (groups [][]row) {
 	return groups
 }
 
-// decodePayload takes a payload apart. Whatever data is, it returns a well-formed payload or an error.
+// decodePayload decodes a payload. For any data it returns a well-formed payload or an error.
 func decodePayload(data []byte, start int64) (payload, error) {
 	raw, err := decompress(data)
 	if err != nil {
@@ -190,7 +190,7 @@ type rows struct {
 
 func (g column) rows() rows { return rows{column: g, first: true} }
 
-// next goes on to the next row; false: there is none.
+// next moves to the next row, and returns false if there is none.
 func (r *rows) next() bool {
 	if len(r.users) == 0 {
 		return false
@@ -215,8 +215,9 @@ func (r *rows) next() bool {
 	return true
 }
 
-// compress and decompress make their coder anew: a seal is rare beside its records, and a shared one would be state.
-// The fastest level, for hashes do not compress, values as differences do at any, and its coder is small.
+// compress and decompress make a new coder each time, because seals are rare compared with records, and a shared coder
+// would be state. The fastest level is enough: hashes do not compress at all, differences of values compress at any
+// level, and its coder is small.
 func compress(b []byte) []byte {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
 	if err != nil {

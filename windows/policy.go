@@ -1,12 +1,12 @@
 package windows
 
-// Policy says which of a user's records in one group of a window is the one that counts.
+// Policy says which of a user's records in one group of a window counts.
 type Policy string
 
-// The policies. Each chooses by that user's records alone, and the same whatever order they are read in.
+// The policies. Each looks only at that user's records, and chooses the same one in any order of reading.
 const (
-	First  Policy = "first"  // the earliest event time; of several the smallest value
-	Last   Policy = "last"   // the latest event time; of several the largest value
+	First  Policy = "first"  // the earliest event time; among equals the smallest value
+	Last   Policy = "last"   // the latest event time; among equals the largest value
 	Min    Policy = "min"    // the smallest value
 	Max    Policy = "max"    // the largest value
 	Random Policy = "random" // the least keyed hash of (user, time, value)
@@ -24,8 +24,8 @@ func (p Policy) code() int {
 	return -1
 }
 
-// timed: the policy goes by event time.
+// timed reports whether the policy compares event times.
 func (p Policy) timed() bool { return p == First || p == Last }
 
-// greatest: the greatest (order, value) counts, not the least.
+// greatest reports whether the greatest (order, value) counts, not the least.
 func (p Policy) greatest() bool { return p == Last || p == Max }

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// horizon bounds the windows of every schedule, 146 years either side of 1970, so that no sum of a time and
-	// a duration overflows.
+	// horizon bounds the windows of every schedule to 146 years either side of 1970, so that no sum of a time and a
+	// duration overflows.
 	horizon int64 = 1 << 62
 	// longest is the upper limit of a schedule's durations.
 	longest = 10 * 366 * 24 * time.Hour
 )
 
-// Schedule is the public timetable of a stream's windows: those that begin at a multiple of Every since 1970 (UTC),
-// not before Start, and end not after End. Every < Size makes hopping windows, which overlap.
+// Schedule is the public timetable of a stream's windows. They begin at multiples of Every since 1970 (UTC), not before
+// Start, and end not after End. If Every < Size, they overlap (hopping windows).
 //
 // The other methods need a schedule that [Schedule.Validate] accepts. A Schedule is a value; its methods are safe for
 // concurrent use.
@@ -24,7 +24,7 @@ type Schedule struct {
 	Every time.Duration // from the start of a window to the start of the next, whole seconds
 	Grace time.Duration // from the end of a window to its closing, whole seconds, may be 0
 	Start int64         // start of the first window, Unix nanoseconds, a multiple of Every
-	End   int64         // end of the last window, Unix nanoseconds; 0: there is no last window
+	End   int64         // end of the last window, Unix nanoseconds; 0 if there is no last window
 }
 
 // Window is the half-open interval [Start, End) of event time, in Unix nanoseconds.
@@ -71,7 +71,7 @@ func (s Schedule) Validate() error {
 	return nil
 }
 
-// Due returns the first moment at which w may be closed: its end and the grace, in Unix nanoseconds.
+// Due returns the first moment at which w may be closed: its end plus the grace, in Unix nanoseconds.
 func (s Schedule) Due(w Window) int64 { return w.End + int64(s.Grace) }
 
 // Containing returns the windows of the schedule that contain the event time t, the earliest first. t may be any
@@ -130,7 +130,7 @@ func (s Schedule) last() int64 {
 }
 
 // NextBoundary returns the first multiple of every since 1970 at or after t, in Unix nanoseconds; every > 0. A window
-// that begins there lies wholly ahead of t. t is about now: a time that a [Schedule] could have.
+// that begins there is entirely after t. t must be a time that a [Schedule] could have.
 func NextBoundary(t int64, every time.Duration) int64 {
 	if f := floor(t, every); f < t {
 		return f + int64(every)

@@ -1,4 +1,4 @@
-// Package privacy says what one draw costs the one user whose value it saw. A mechanism makes a [Promise]; a window is
+// Package privacy states what one draw costs a user whose value it saw. A mechanism makes a [Promise]. A window is
 // charged the promises of its releases, the ledger keeps them, and package budget adds them up.
 package privacy
 
@@ -9,14 +9,14 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Kind says what a promise is made of, and so which sums are valid for it.
+// Kind is the kind of privacy that is promised, which decides how promises add up.
 type Kind uint8
 
 // The kinds of promise.
 const (
 	// Pure is ε-DP.
 	Pure Kind = iota
-	// BoundedRange is ε-DP whose privacy losses lie within a range of ε, as those of an exponential mechanism do.
+	// BoundedRange is ε-DP with privacy losses within a range of ε, as in an exponential mechanism.
 	BoundedRange
 	// ZCDP is ρ-zCDP without any pure ε.
 	ZCDP
@@ -26,7 +26,7 @@ const (
 
 var kindNames = [...]string{"pure", "bounded_range", "zcdp", "approximate"}
 
-// String gives the kind's name in the ledger.
+// String returns the kind's name in the ledger.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -34,7 +34,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// MarshalText gives the kind's name in the ledger.
+// MarshalText returns the kind's name in the ledger.
 func (k Kind) MarshalText() ([]byte, error) {
 	if int(k) >= len(kindNames) {
 		return nil, fmt.Errorf("unknown %s", k)
@@ -42,7 +42,7 @@ func (k Kind) MarshalText() ([]byte, error) {
 	return []byte(kindNames[k]), nil
 }
 
-// UnmarshalText reads a name that MarshalText gave.
+// UnmarshalText reads a kind's name in the ledger.
 func (k *Kind) UnmarshalText(text []byte) error {
 	for i, name := range kindNames {
 		if name == string(text) {
@@ -53,15 +53,15 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown kind of charge %q, want one of %q", text, kindNames)
 }
 
-// Promise bounds what one draw reveals about one user. It holds every figure of the bound, so that no caller has to derive
-// one. Make one with the functions of this package, which round ρ up.
+// Promise bounds what one draw reveals about one user. It holds all figures of the bound, so callers need not derive
+// any. Make one with the functions of this package, which round ρ up.
 type Promise struct {
 	Kind Kind `json:"kind"`
-	// Epsilon is the ε of the promise, > 0. Of a ZCDP promise it is only the figure that was asked for.
+	// Epsilon is the ε of the promise, > 0. In a ZCDP promise it is only the requested figure.
 	Epsilon decimal.Decimal `json:"epsilon"`
 	// Delta is the δ of an Approximate promise, in (0, 1); 0 for every other kind.
 	Delta decimal.Decimal `json:"delta,omitzero"`
-	// Rho is the zCDP parameter ρ, > 0, and at most ½ε² where there is a pure ε. It is 0 for an Approximate promise.
+	// Rho is the zCDP parameter ρ, > 0, and at most ½ε² if there is a pure ε. It is 0 for an Approximate promise.
 	Rho decimal.Decimal `json:"rho,omitzero"`
 }
 
@@ -71,7 +71,7 @@ func NewPure(epsilon decimal.Decimal) Promise {
 }
 
 // NewPieces is the promise of a mechanism of several draws that are ε-DP together, and whose ρ add up to rho (see
-// [RhoOfRange] and [RhoOfPure]). That is often much less than ½ε².
+// [RhoOfRange] and [RhoOfPure]). rho is often much less than ½ε².
 func NewPieces(epsilon decimal.Decimal, rho float64) Promise {
 	p := NewPure(epsilon)
 	p.Rho = decimal.Min(p.Rho, roundedUp(rho))
@@ -93,8 +93,8 @@ func NewApproximate(epsilon, delta decimal.Decimal) Promise {
 	return Promise{Kind: Approximate, Epsilon: epsilon, Delta: delta}
 }
 
-// mostDigits bounds the digits and the decimal exponents that are accepted: nothing sensible comes near, sums of numbers
-// such as 1e10000 take time and memory, and all that is computed in float64 stays far from its ends.
+// mostDigits bounds the accepted digits and decimal exponents. No sensible number comes near it. Sums of numbers such
+// as 1e10000 would take time and memory, and float64 computations would overflow.
 const mostDigits = 50
 
 // CheckDigits refuses numbers that are too long to calculate with.
@@ -105,7 +105,7 @@ func CheckDigits(name string, d decimal.Decimal) error {
 	return nil
 }
 
-// Check says what is wrong with a promise. It cannot tell whether a mechanism keeps it.
+// Check returns an error if the promise is malformed. It cannot tell whether a mechanism keeps it.
 func (p Promise) Check() error {
 	if err := errors.Join(CheckDigits("epsilon", p.Epsilon), CheckDigits("delta", p.Delta), CheckDigits("rho", p.Rho)); err != nil {
 		return err

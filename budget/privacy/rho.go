@@ -25,15 +25,16 @@ func RhoOfPure(e float64) float64 { return min(e*e/2, e) }
 // (Dong, Durfee & Rogers 2020, Lemma 3.4; ≤ ε²/8: Cesar & Rogers 2021, Lemma 3.2).
 func RhoOfRange(e float64) float64 {
 	if e < 0.25 {
-		// The series ε²/8 − ε⁴/576 + ε⁶/25920 − …, cut after a positive term: the formula loses digits to cancellation.
+		// The series ε²/8 − ε⁴/576 + ε⁶/25920 − …, cut after a positive term: here the formula would lose digits to
+		// cancellation.
 		return e * e / 8 * (1 - e*e/72 + e*e*e*e/3240)
 	}
 	// ln((e^ε − 1)/ε), written so that e^ε does not overflow.
 	return e*math.Exp(-e)/-math.Expm1(-e) - 1 + e + math.Log(-math.Expm1(-e)) - math.Log(e)
 }
 
-// boundedRangeRho is [RhoOfRange], rounded up. Ledgers have entries whose ρ is this function of ε and is not written out:
-// it must give the same for ever.
+// boundedRangeRho is [RhoOfRange], rounded up. Ledgers have entries whose ρ is this function of ε and not written out,
+// so it must never change.
 func boundedRangeRho(epsilon decimal.Decimal) decimal.Decimal {
 	simple := epsilon.Mul(epsilon).Mul(eighth)
 	e := epsilon.InexactFloat64()
@@ -45,7 +46,7 @@ func boundedRangeRho(epsilon decimal.Decimal) decimal.Decimal {
 	return decimal.Min(rho, simple)
 }
 
-// roundedUp covers the rounding errors of a few float64 operations: some ten of at most 2⁻⁵³ of the result, or of 1 where
+// roundedUp covers the rounding errors of about ten float64 operations. Each is at most 2⁻⁵³ of the result, or of 1 if
 // terms of about 1 cancel.
 func roundedUp(rho float64) decimal.Decimal {
 	return decimal.NewFromFloat(rho*(1+0x1p-44) + 4e-15).RoundCeil(12)

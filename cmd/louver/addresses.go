@@ -15,7 +15,8 @@ import (
 	"github.com/louver/louver/stream/web"
 )
 
-// server is the public address: released figures only, as a page, an API and metrics. There is none without an address.
+// server makes the public address: released figures only, as a page, an API and metrics. Without an address there is
+// none.
 func (s HTTPSettings) server(shown *published, report func() health.Report) ([]server, error) {
 	if err := s.validate(); err != nil || s.HTTPAddr == "" {
 		return nil, err
@@ -43,7 +44,7 @@ func (s HTTPSettings) validate() error {
 	return nil
 }
 
-// based answers below the base path what it answers without it: some proxies take the path away, and probes come without.
+// based answers the same with and without the base path, because some proxies remove it, and probes do not use it.
 func (s HTTPSettings) based(next http.Handler) http.Handler {
 	if s.HTTPBasePath == "" {
 		return next
@@ -54,7 +55,7 @@ func (s HTTPSettings) based(next http.Handler) http.Handler {
 	return mux
 }
 
-// shared lets pages of other sites read the answers. Nothing that is answered depends on who asks.
+// shared lets pages of other sites read the answers. No answer depends on who asks.
 func (s HTTPSettings) shared(next http.Handler) http.Handler {
 	if len(s.HTTPCORSOrigins) == 0 {
 		return next
@@ -63,7 +64,7 @@ func (s HTTPSettings) shared(next http.Handler) http.Handler {
 		AllowedHeaders: []string{"Accept", "If-None-Match", "Last-Event-ID"}, ExposedHeaders: []string{"ETag", "Link", "Date"}}).Handler(next)
 }
 
-// server is the operators' address: exact counts, for nobody else. There is none without an address.
+// server makes the operators' address, with exact counts for nobody else. Without an address there is none.
 func (s MetricsSettings) server(gatherer prometheus.Gatherer, report func() health.Report) []server {
 	if s.MetricsAddr == "" {
 		return nil

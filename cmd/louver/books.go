@@ -84,7 +84,7 @@ func (c *auditCommand) Run(app *App) error {
 	r := reader(conn, app.Log)
 	published := map[string]bool{}
 	err = entries(app.Context, r, c.AppID, func(m outputs.Message) error {
-		// What cannot be read is a finding of the audit proper, below.
+		// The audit itself, below, reports unreadable entries.
 		if e, err := ledger.Decode(m.Value); err == nil {
 			published[e.Output] = true
 		}
@@ -100,7 +100,7 @@ func (c *auditCommand) Run(app *App) error {
 	at := func(m outputs.Message) ledger.Position {
 		return ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}
 	}
-	// Before the entries are read, so that those which a checkpoint tells of are among them.
+	// Read the checkpoints first, so that the entries include those that a checkpoint covers.
 	if err := stream.Checkpoints(app.Context, conn.Client, r.Fetch, c.AppID, audit.Checkpoint); err != nil {
 		return classed(err)
 	}
@@ -134,7 +134,7 @@ func (c *auditCommand) Run(app *App) error {
 	return nil
 }
 
-// measures knows the definitions of all streams; nil if the app has agreed on none.
+// measures returns the learner for the definitions of all streams, or nil if the app has none.
 func (c *auditCommand) measures(conn *kafkaconn.Conn, app *App) (ledger.Learner, error) {
 	state, err := control.Read(app.Context, agreedOn(conn, app, c.AppID))
 	if err != nil {

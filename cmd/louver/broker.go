@@ -36,7 +36,7 @@ func (c *brokerCommand) Run(app *App) error {
 	return nil
 }
 
-// embedded starts a broker in the process. Port 0 is any free one.
+// embedded starts a broker in the process. Port 0 means any free one.
 func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.Cluster, error) {
 	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(port), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(3)}
 	if host != "" {

@@ -31,7 +31,7 @@ func printBudgets(w io.Writer, width int, r ledger.Report) error {
 	return writeTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets)
 }
 
-// spentOf is what counts against the limit.
+// spentOf writes the ε that counts against the limit.
 func spentOf(b ledger.Figures) string {
 	text := fmt.Sprintf("%s of %s", bounded(b.EpsilonSpent), b.EpsilonLimit)
 	if b.Per == "forever" {
@@ -55,5 +55,5 @@ func nextReturn(f ledger.Figures) string {
 	return fmt.Sprintf("%s at %s", f.Returns[0].Epsilon, moment(f.Returns[0].At))
 }
 
-// moment writes a time so that it may fold between date and time of day.
+// moment writes a time that may wrap between date and time of day.
 func moment(at fmt.Stringer) string { return strings.Replace(at.String(), "T", " ", 1) }

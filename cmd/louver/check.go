@@ -57,7 +57,8 @@ func (c *checkCommand) Run(app *App) error {
 	return c.onCluster(app, file, warn, func(agreed agreement) error { return printPreview(app, agreed, file) })
 }
 
-// printJSON prints all that is found out, on the cluster too, as one document.
+// printJSON prints all findings, including those on the cluster, as one
+// document.
 func (c *checkCommand) printJSON(app *App, file *config.File, found *examination) error {
 	var failure error
 	if c.Connect {
@@ -76,7 +77,8 @@ func (c *checkCommand) printJSON(app *App, file *config.File, found *examination
 	return failure
 }
 
-// onCluster verifies the topics, and has preview say what the files would change.
+// onCluster verifies the topics, and calls preview to say what the files would
+// change.
 func (c *checkCommand) onCluster(app *App, file *config.File, warn func(string), preview func(agreement) error) error {
 	conn, err := c.connect(app.Context, app)
 	if err != nil {

@@ -10,13 +10,14 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// tooMuch is the ε above which check warns. At odds of e^10 an attacker hardly has to guess.
+// tooMuch is the ε above which check warns. At odds of e^10 an attacker is almost certain.
 var tooMuch = decimal.NewFromInt(10)
 
-// leastInformation is the ε·n that clipped means and sums need. From 12 on they may be good; below, they tell nothing.
+// leastInformation is the ε·n that clipped means and sums need. From 12 on they may be good; below that they are only
+// noise.
 var leastInformation = decimal.NewFromInt(40)
 
-// warner collects warnings about what is allowed but seldom intended.
+// warner collects warnings about settings that are allowed but seldom intended.
 type warner []string
 
 func (w *warner) warn(where, format string, args ...any) {
@@ -48,7 +49,7 @@ func warnings(file *config.File, found *examination) []string {
 	return w
 }
 
-// privacy warns of a release that protects hardly anybody.
+// privacy warns of a release that protects hardly anyone.
 func (w *warner) privacy(s *config.Stream, r config.Release) {
 	if r.Query.Epsilon.Cmp(tooMuch) > 0 {
 		w.warn(r.Where, "streams[%s].releases[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, r.Name, r.Query.Epsilon)

@@ -32,7 +32,7 @@ func (c fileColumns) columns() (replay.Columns, error) {
 	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}, nil
 }
 
-// meaning translates a reason for rejecting a record to the columns of a file.
+// meaning puts a reason for rejecting a record in terms of a file's columns.
 func meaning(r codec.Reason, c replay.Columns) string {
 	switch r {
 	case codec.BadValue:

@@ -46,17 +46,17 @@ func (c *completionCommand) Run(app *App, parsed *kong.Context) error {
 // completedCommand is a command as the scripts see it.
 type completedCommand struct {
 	Name, Help string
-	Words      []string // what may stand behind it: the few values of its argument, or its commands
+	Words      []string // what may follow it: the few values of its argument, or its commands
 	Flags      []completedFlag
 }
 
 type completedFlag struct {
 	Name, Help string
 	Bool       bool     // it has no value
-	Values     []string // the few values that there are; none: any
+	Values     []string // its few possible values; empty means any
 }
 
-// completed are the commands and flags that are shown in the help.
+// completed returns the commands and flags that the help shows.
 func completed(line *kong.Application) (commands []completedCommand) {
 	for _, node := range line.Children {
 		if node.Hidden {
@@ -86,7 +86,7 @@ func completed(line *kong.Application) (commands []completedCommand) {
 	return commands
 }
 
-// values are those of an argument or a flag that has a few.
+// values returns the values of an argument or flag, if they are few.
 func values(v *kong.Value) []string {
 	return slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" })
 }

@@ -28,7 +28,7 @@ import (
 // patience is how long the start waits for an unreachable broker.
 const patience = 30 * time.Second
 
-// quiet is how long it waits before it says so.
+// quiet is how long it waits without saying so.
 const quiet = time.Second
 
 // connect reaches the cluster.
@@ -110,7 +110,7 @@ func (s KafkaSettings) connectError(err error) error {
 
 // unreachable says briefly why no broker answers.
 func unreachable(err error) string {
-	// That time ran out explains nothing; the last failure before may.
+	// A timeout explains nothing, but the last failure before it may.
 	if both := interface{ Unwrap() []error }(nil); errors.As(err, &both) {
 		all := both.Unwrap()
 		err = all[len(all)-1]
@@ -136,7 +136,7 @@ func reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
 	return readerTelling(conn, episode.New(log).Retrying)
 }
 
-// readerTelling is a reader with hooks, made by retrying, for failures that are retried.
+// readerTelling returns a reader with hooks, made by retrying, for retried failures.
 func readerTelling(conn *kafkaconn.Conn, retrying func(problem, solved string) func(error)) *outputs.Reader {
 	return &outputs.Reader{Conn: conn, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
 		OnRetry: func(topic string, _ int, err error) {

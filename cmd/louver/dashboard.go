@@ -14,7 +14,7 @@ import (
 	"github.com/louver/louver/stream/health"
 )
 
-// dashboardCommand shows what is published, without the service.
+// dashboardCommand shows the published figures, without the service.
 type dashboardCommand struct {
 	KafkaSettings
 	HTTPSettings

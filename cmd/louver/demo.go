@@ -37,7 +37,7 @@ A terminal shows the figures as a table. A pipe gets a header and then a line fo
 
 // scene is the subject of a demo: where its events come from, and what may be said about them.
 type scene interface {
-	// streams gives the streams of the demo. Their windows have a fixed start.
+	// streams returns the streams of the demo. Their windows have a fixed start.
 	streams(ctx context.Context, say func(status string)) ([]*config.Stream, error)
 	// begin sends the events that must be in the topics before the stages start, because these close every due window
 	// at once.
@@ -46,9 +46,9 @@ type scene interface {
 	feed(ctx context.Context) error
 	// tell adds what the scene knows to a window's figures.
 	tell(p *picture)
-	// known is what the API tells beyond the figures; nil: nothing.
+	// known returns what the API tells beyond the figures, or nil for nothing.
 	known() func() any
-	// text is what the screen says besides the figures.
+	// text returns what the screen says besides the figures.
 	text() sceneText
 }
 
@@ -58,7 +58,7 @@ type display interface {
 	say(status string)
 	// show takes the figures of the next window.
 	show(p picture)
-	// listening notes the addresses that the service answers at.
+	// listening tells the addresses at which the service answers.
 	listening(addresses []string)
 	// over says that there will be no more windows.
 	over()
@@ -90,7 +90,7 @@ func (c *demoCommand) Run(app *App) error {
 	return group.Wait()
 }
 
-// scene is the simulated service, or a file.
+// scene returns the scene of the simulated service or of a file.
 func (c *demoCommand) scene() (scene, error) {
 	if c.CSV == "" {
 		return newSimulation(), c.check()
@@ -98,7 +98,7 @@ func (c *demoCommand) scene() (scene, error) {
 	return newFileScene(c.fileFlags)
 }
 
-// newDisplay is a screen on a terminal, and lines elsewhere. On a screen, what is logged waits for flush.
+// newDisplay makes a screen on a terminal, and lines elsewhere. With a screen, log lines wait for flush.
 func newDisplay(app *App, s scene) (d display, log *zap.Logger, flush func()) {
 	log = app.Log.WithOptions(zap.IncreaseLevel(zap.ErrorLevel))
 	out, ok := app.Out.(*os.File)
@@ -146,7 +146,7 @@ func (c *demoCommand) play(ctx context.Context, s scene, d display, log *zap.Log
 	return group.Wait()
 }
 
-// start is when the first window of the streams starts.
+// start returns when the first window of the streams starts.
 func start(streams []*config.Stream) time.Time {
 	first := streams[0].Window.Start
 	for _, s := range streams {
@@ -155,16 +155,16 @@ func start(streams []*config.Stream) time.Time {
 	return time.Unix(0, first)
 }
 
-// inputRetention is the shortest time that the broker, which holds everything in memory, keeps events of an endless
-// input. By then their windows have long closed.
+// inputRetention is how long the broker at least keeps events of an endless input, in memory. Their windows close long
+// before.
 const inputRetention = 10 * time.Minute
 
-// forgetful makes the broker delete every minute what its topics need not keep, in pieces of a megabyte.
+// forgetful makes the broker delete unneeded records every minute, in pieces of a megabyte.
 func forgetful() kfake.Opt {
 	return kfake.BrokerConfigs(map[string]string{"log.cleaner.backoff.ms": "60000", "log.segment.bytes": "1048576"})
 }
 
-// inputPartitions is more than one, as is usual.
+// inputPartitions is more than one, as usual in Kafka.
 const inputPartitions = 3
 
 // createInputs makes the input topics.

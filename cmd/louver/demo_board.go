@@ -11,7 +11,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// picture is all figures of one window, and what else is known about it.
+// picture holds all figures of one window, and what else is known about it.
 type picture struct {
 	stream     *config.Stream
 	start, end time.Time
@@ -21,11 +21,11 @@ type picture struct {
 	lost decimal.Decimal
 	// count is the number of windows so far.
 	count int
-	// sim is what is known because the events are simulated; nil: they are not.
+	// sim is what is known about simulated events; nil if they are real.
 	sim *simulated
 }
 
-// board collects figures into windows and shows these whole and in order. It is safe for concurrent use.
+// board collects figures into windows, and shows complete windows in order. It is safe for concurrent use.
 type board struct {
 	show func(picture)
 	over func() // there are no more windows
@@ -38,7 +38,8 @@ type board struct {
 	count   int
 }
 
-// newBoard returns a board for streams whose windows follow one another: those of the second after those of the first.
+// newBoard returns a board for streams that follow one another: the windows of the second come after those of the
+// first.
 func newBoard(streams []*config.Stream, show func(picture), over func()) *board {
 	return &board{show: show, over: over, streams: streams, next: streams[0].Window.Schedule(streams[0].Window.Start).First(),
 		waiting: map[string]map[time.Time]map[string]outputs.Record{}, spent: map[string]decimal.Decimal{}}
@@ -56,7 +57,7 @@ func series(s *config.Stream) (keys []string) {
 	return keys
 }
 
-// add takes a figure in, and shows the windows that it completes.
+// add adds a figure, and shows the windows that it completes.
 func (b *board) add(r outputs.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +75,7 @@ func (b *board) add(r outputs.Record) {
 	}
 }
 
-// step shows the next window if it is whole.
+// step shows the next window if it is complete.
 func (b *board) step() bool {
 	if len(b.streams) == 0 {
 		return false
@@ -105,7 +106,7 @@ func (b *board) step() bool {
 	return true
 }
 
-// advance goes to the next window, of the next stream after the last of this one.
+// advance goes to the next window, or after the last one to the next stream.
 func (b *board) advance() {
 	s := b.streams[0]
 	var ok bool

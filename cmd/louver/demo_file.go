@@ -30,8 +30,8 @@ type fileFlags struct {
 	Unit    string        `placeholder:"UNIT" help:"Unit of the file's values."`
 }
 
-// fileScene is the scene of a file. Its events are all sent before the stages start: so none is late, in whatever order
-// they are, and windows can have the times of the file.
+// fileScene is the scene of a file. All events are sent before the stages start. So none is late, in any order, and
+// windows can have the times of the file.
 type fileScene struct {
 	fileFlags
 	columns replay.Columns
@@ -60,7 +60,7 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 	return s, nil
 }
 
-// check refuses flags of a file where there is none.
+// check refuses flags that need a file if there is none.
 func (f fileFlags) check() error {
 	for _, c := range []struct{ flag, value string }{{"--user", f.User}, {"--value", f.Value}, {"--time", f.Time}, {"--group", f.Group}, {"--unit", f.Unit}} {
 		if c.value != "" {
@@ -97,7 +97,7 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 	return parsed.Streams, nil
 }
 
-// left is how many lines are left out because a stream cannot use them.
+// left returns how many lines are left out because a stream cannot use them.
 func (s *fileScene) left() (n int) {
 	for _, r := range s.survey.Trial.Rejected() {
 		n += r.Count
@@ -119,7 +119,7 @@ func (s *fileScene) begin(ctx context.Context, conn *kafkaconn.Conn, say func(st
 	return nil
 }
 
-// within are the records of a stretch.
+// within yields the records of a stretch.
 func within(s replay.Stretch, records iter.Seq2[replay.Record, error]) iter.Seq2[replay.Record, error] {
 	return func(yield func(replay.Record, error) bool) {
 		for r, err := range records {
@@ -136,7 +136,7 @@ func (s *fileScene) tell(*picture) {}
 
 func (s *fileScene) known() func() any { return nil }
 
-// open opens the file. Progress is shown as it is read.
+// open opens the file and shows the progress of reading it.
 func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Closer, error) {
 	f, err := os.Open(s.CSV)
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *fileScene) text() sceneText {
 	return t
 }
 
-// news says what is known of values beyond the bounds, or why there is little to see: from released figures alone.
+// news says how many values are beyond the bounds, or why there is little to see. It uses released figures only.
 func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 	noise := 0
 	for _, r := range p.records {
@@ -238,7 +238,7 @@ func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 	return fmt.Sprintf("About %.0f %% of %s have values outside %s (--lower and --upper).", 100*min(most, 1), who, bounds), most > 0.05
 }
 
-// surely returns a released count and whether it is more than its noise can be.
+// surely returns a released count, and whether it is greater than its noise can explain.
 func surely(r outputs.Record) (count float64, ok bool) {
 	if r.Value == nil || r.Error95 == nil {
 		return 0, false

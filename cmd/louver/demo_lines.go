@@ -44,7 +44,7 @@ var fields = []struct {
 	width int
 }{{"window_end", -20}, {"series", -30}, {"private", 10}, {"unit", -8}, {"within_95", -11}, {"quality", -7}, {"simulated", 9}, {"epsilon_spent", 13}, {"note", 0}}
 
-// line writes a line of fields. simulated is left out of those of a file.
+// line writes a line of fields. It leaves out those of a simulation if there is none.
 func line(b *strings.Builder, sim bool, texts ...string) {
 	separator := ""
 	for i, f := range fields {
@@ -96,7 +96,7 @@ func (l *lines) show(p picture) {
 	_, _ = io.WriteString(l.out, b.String()) // a closed pipe ends the process
 }
 
-// filled is a field of a line.
+// filled returns a field of a line.
 func filled(text string) string {
 	if text == "" {
 		return "-"

@@ -21,15 +21,15 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// simulated is what is known about a window because its events are simulated.
+// simulated holds what is known about a window of simulated events.
 type simulated struct {
 	figures  map[string]decimal.Decimal // by "group/release"
-	incident string                     // the region that is slow in a part of it; "": none
+	incident string                     // the region that is slow in a part of it; "" if none
 	robin    bool                       // Robin called
-	torn     bool                       // the process was held up and did not send all events
+	torn     bool                       // the process was delayed and did not send all events
 }
 
-// truth is the figure without noise, suitably rounded.
+// truth returns the figure without noise, suitably rounded.
 func (s *simulated) truth(r outputs.Record) string {
 	d, ok := s.figures[r.Group+"/"+r.Release]
 	if !ok {
@@ -47,34 +47,34 @@ type simulation struct {
 
 	mu    sync.Mutex
 	truth *simulate.Truth
-	sent  time.Time      // every event before is sent; only the feeding goroutine changes it
+	sent  time.Time      // all events before this are sent; only the feeding goroutine changes it
 	torn  map[int64]bool // ends of windows that were due before all of their events were sent
 	told  []toldWindow   // the newest windows
 }
 
-// toldWindow is what the API of a demo tells of a window beyond its figures. Its JSON names are public.
+// toldWindow is the API's answer about a window of a demo beyond its figures. Its JSON names are public.
 type toldWindow struct {
 	Stream    string    `json:"stream"`
 	WindowEnd time.Time `json:"window_end"`
 	// Truth holds the figures without noise, by group/release.
 	Truth map[string]json.Number `json:"truth"`
-	// Incident is the group that was slow in a part of the window; null: none was.
+	// Incident is the group that was slow in a part of the window; null if none was.
 	Incident *string `json:"incident"`
-	// Torn says that not all simulated events were sent, because the process was held up: the figures lack them.
+	// Torn says that the process was delayed and did not send all simulated events, so the figures lack them.
 	Torn bool `json:"torn"`
 }
 
-// mostTold is how many windows are told of.
+// mostTold is how many windows the API tells about.
 const mostTold = 1000
 
 const (
 	// past is how much of the past the demo sends first, so that there are figures at once.
 	past = time.Minute
-	// ahead is how long before its time an event is sent, which a simulated service can do. So events are in their
+	// ahead is how long before its time an event is sent. Only a simulated service can do that. So events are in their
 	// topic long before the window closes, even on a busy machine.
 	ahead = 30 * time.Second
-	// spare is how long before a window closes its events must be on their way. If the window closes sooner, for
-	// example after a laptop was asleep, they would be late and are not sent.
+	// spare is how long before a window closes its events must be sent. If the window closes sooner, for example after
+	// a laptop was asleep, they would be late and are not sent.
 	spare = 5 * time.Second
 	// piece is the time whose events are sent together.
 	piece = time.Second
@@ -132,13 +132,13 @@ func (s *simulation) feed(ctx context.Context) error {
 	}
 }
 
-// send sends the events until then.
+// send sends the events before a time.
 func (s *simulation) send(ctx context.Context, until time.Time) error {
 	var records []txn.Record
 	s.mu.Lock()
 	s.service.Events(s.sent, until, func(e simulate.Event) {
 		s.truth.Add(e)
-		// Not by user: events of one user reach all partitions, and still count once.
+		// The partition does not depend on the user: events of one user reach all partitions, and still count once.
 		records = append(records, txn.Record{Topic: s.stream.Input.Topic, Partition: len(records) % inputPartitions, Value: e.AppendJSON(nil), Time: e.Time.UnixMilli()})
 	})
 	s.mu.Unlock()
@@ -149,19 +149,19 @@ func (s *simulation) send(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// reach notes that no more events before a time will be sent.
+// reach records that no more events before a time will be sent.
 func (s *simulation) reach(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent = until
 }
 
-// schedule is the timetable of the windows.
+// schedule returns the schedule of the windows.
 func (s *simulation) schedule() windows.Schedule {
 	return s.stream.Window.Schedule(s.stream.Window.Start)
 }
 
-// skip leaves out the windows that close too soon for what is not sent yet.
+// skip leaves out the windows that close too soon for their unsent events.
 func (s *simulation) skip() {
 	for w, ok := s.schedule().After(s.sent.UnixNano()); ok && s.schedule().Due(w) < time.Now().Add(spare).UnixNano(); w, ok = s.schedule().Next(w) {
 		s.tear(w)
@@ -169,7 +169,7 @@ func (s *simulation) skip() {
 	}
 }
 
-// check notes a window that was due before the broker had what was sent last.
+// check records a window that was due before the broker had the last events.
 func (s *simulation) check() {
 	for w := range s.schedule().Containing(s.sent.UnixNano() - 1) {
 		if s.schedule().Due(w) <= time.Now().UnixNano() {

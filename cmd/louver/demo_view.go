@@ -17,23 +17,23 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// sceneText is what the screen says besides the figures.
+// sceneText holds what the screen says besides the figures.
 type sceneText struct {
 	title  string
 	remark string // below the title
-	// news is a line below the figures; an alarm has a colour.
+	// news returns a line below the figures; an alarm has a colour.
 	news func(p picture, now time.Time) (line string, alarm bool)
 	// guess asks whether Robin called.
 	guess bool
-	// pace is how long a window stays; 0: until the next is out.
+	// pace is how long a window stays; 0 means until the next is out.
 	pace time.Duration
-	// windows is how many there will be; 0: no end.
+	// windows is how many there will be; 0 means no end.
 	windows int
 	// layout is how window times are written.
 	layout string
 }
 
-// view is what is on the screen. Its String is drawn.
+// view is the content of the screen, drawn by String.
 type view struct {
 	width, height int
 	now           time.Time
@@ -57,7 +57,7 @@ const (
 	mostHistory             = 60
 )
 
-// add shows the next window. A torn one is not shown: what is missing would look like data.
+// add shows the next window. It does not show a torn one, because the missing events would look like data.
 func (v *view) add(p picture) {
 	if p.sim != nil && p.sim.torn {
 		v.status = fmt.Sprintf("The window that ended at %s is left out: this process was too slow.", p.end.Format(time.TimeOnly))
@@ -104,7 +104,7 @@ func (v *view) String() string {
 	lines := slices.Concat(head, rows)
 	foot = append(foot, v.keys(len(pages)))
 	for space := v.height - len(lines) - len(foot); space > 0 && (len(pages) > 1 || lines[len(lines)-1] != ""); space-- {
-		lines = append(lines, "") // with pages the foot stays where it is
+		lines = append(lines, "") // with several pages the foot stays in place
 	}
 	return v.fitted(append(lines, foot...))
 }
@@ -169,7 +169,7 @@ func (v *view) foot() (lines []string) {
 	return append(lines, v.wrapped(fmt.Sprintf("A user in %s has lost at most ε %s; the limit is ε %s%s.", windows, p.lost, p.stream.Budget.Epsilon, period(p.stream)))...)
 }
 
-// hundredths writes a probability as so many of 100, rounded up; a certain one differs from one that nearly is.
+// hundredths writes a probability as a number of 100, rounded up. It tells certain from nearly certain.
 func hundredths(p float64) string {
 	text := strings.TrimSuffix(certainty(p), " %")
 	if p < 0.99 {
@@ -178,7 +178,7 @@ func hundredths(p float64) string {
 	return text
 }
 
-// period is how long a budget holds.
+// period says how long a budget counts.
 func period(s *config.Stream) string {
 	if s.Budget.Per == 0 {
 		return ""
@@ -186,7 +186,7 @@ func period(s *config.Stream) string {
 	return " per " + config.Duration(s.Budget.Per)
 }
 
-// question asks what Robin did, or says it.
+// question asks what Robin did, or tells it.
 func (v *view) question() string {
 	g := v.guesses
 	score := ""
@@ -222,7 +222,7 @@ func (v *view) keys(pages int) string {
 // span is a part of a stream's groups.
 type span struct{ from, to int }
 
-// pagesOf divides a stream's groups into pages of so many lines, at least one group each.
+// pagesOf divides a stream's groups into pages of this many lines, with at least one group each.
 func pagesOf(s *config.Stream, lines int) (pages []span) {
 	each := len(series(s)) / len(s.Groups)
 	fit := max(1, lines/each)
@@ -299,7 +299,7 @@ type column struct {
 	name  string
 	shown bool
 	right bool
-	most  int // characters; 0: any
+	most  int // characters; 0 means any number
 }
 
 // history appends a chart of the last windows if there is room. The first line is the head.
@@ -345,7 +345,7 @@ func spark(pictures []picture, series int) string {
 	return b.String()
 }
 
-// label names a figure, with what a count counts.
+// label names a figure, and says what a count counts.
 func (v *view) label(r outputs.Record) string {
 	for _, release := range v.newest().stream.Releases {
 		q := release.Query
@@ -362,7 +362,7 @@ func (v *view) label(r outputs.Record) string {
 	return r.Release
 }
 
-// measured is a private value with its unit.
+// measured writes a private value with its unit.
 func measured(r outputs.Record) string {
 	if r.Value == nil {
 		return "withheld"
@@ -377,7 +377,7 @@ func measured(r outputs.Record) string {
 	return value + " " + r.Unit
 }
 
-// shortError is errorOf with two digits at most, rounded up.
+// shortError is errorOf with at most two digits, rounded up.
 func shortError(r outputs.Record) string {
 	if r.Value != nil && errorOf(r) == "" {
 		return "no bound"
@@ -396,7 +396,7 @@ func shortError(r outputs.Record) string {
 	return "±" + d.RoundUp(places).String()
 }
 
-// off is the difference between a private value and the truth.
+// off writes the difference between a private value and the truth.
 func (s *simulated) off(r outputs.Record) string {
 	truth, ok := s.figures[r.Group+"/"+r.Release]
 	if !ok || r.Value == nil || r.Quality == ledger.Quality(mechanisms.Noise) {

@@ -33,7 +33,7 @@ type KafkaSettings struct {
 	KafkaIsolation        string   `envconfig:"LOUVER_KAFKA_ISOLATION" default:"read_committed" group:"kafka" placeholder:"LEVEL" help:"read_committed, or read_uncommitted, which also counts records of transactions that may yet be aborted."`
 }
 
-// RegistrySettings say where schemas are. They are hidden, as others below: this version refuses them.
+// RegistrySettings say where schemas are. They are hidden, like others below, because this version refuses them.
 type RegistrySettings struct {
 	SchemaRegistryURL          string `envconfig:"LOUVER_SCHEMA_REGISTRY_URL" name:"schema-registry-url" group:"kafka" placeholder:"URL" hidden:"" help:"Schema registry, for avro and protobuf."`
 	SchemaRegistryUsername     string `envconfig:"LOUVER_SCHEMA_REGISTRY_USERNAME" group:"kafka" placeholder:"NAME" hidden:"" help:"User name there."`
@@ -60,7 +60,7 @@ type HTTPSettings struct {
 	HTTPWebConfigFile string   `envconfig:"LOUVER_HTTP_WEB_CONFIG_FILE" name:"http-web-config-file" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in the format of Prometheus exporters."`
 }
 
-// MetricsSettings are the operators' address: exact figures, for nobody else.
+// MetricsSettings are the operators' address, with exact figures for nobody else.
 type MetricsSettings struct {
 	MetricsAddr          string `envconfig:"LOUVER_METRICS_ADDR" default:"127.0.0.1:9797" group:"http" placeholder:"ADDR" help:"Address of the operators' metrics and health."`
 	MetricsWebConfigFile string `envconfig:"LOUVER_METRICS_WEB_CONFIG_FILE" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in the format of Prometheus exporters."`
@@ -80,7 +80,7 @@ type ServiceSettings struct {
 	CheckpointEvery int64         `envconfig:"LOUVER_CHECKPOINT_EVERY" default:"1000" placeholder:"ENTRIES" help:"Ledger entries from one checkpoint to the next. Whoever takes over reads that many at most."`
 }
 
-// Environment is all that is read from variables.
+// Environment holds everything that is read from variables.
 type Environment struct {
 	KafkaSettings
 	RegistrySettings
@@ -134,7 +134,7 @@ func applyEnvironment(parsed *kong.Context) error {
 	return nil
 }
 
-// names are those of the variables, sorted.
+// names returns the names of the variables, sorted.
 func names(values map[string]reflect.Value) []string { return slices.Sorted(maps.Keys(values)) }
 
 // settings collects the fields that have a variable.

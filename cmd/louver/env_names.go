@@ -58,7 +58,7 @@ func meant(name string, settings []string) (others []string) {
 	return others
 }
 
-// longer says whether a name is another with one word more, in front or behind.
+// longer reports whether a name is another name with one more word at its start or end.
 func longer(name, other string) bool {
 	front, ok := strings.CutSuffix(name, "_"+other)
 	if !ok {

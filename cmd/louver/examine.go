@@ -14,14 +14,14 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
-// examination is what check finds about streams files, from public figures alone.
+// examination holds what check finds about streams files, from public figures only.
 type examination struct {
 	Streams  []examinedStream `json:"streams"`
 	Budgets  []examinedBudget `json:"budgets"`
 	Topics   []topics.Topic   `json:"topics"`
 	Rights   []topics.Right   `json:"rights"`
 	Warnings []string         `json:"warnings"`
-	// Preview is what the files would change; nil: the cluster was not asked.
+	// Preview is what the files would change; nil if the cluster was not asked.
 	Preview *foreseen `json:"preview,omitempty"`
 }
 
@@ -35,17 +35,18 @@ type examinedStream struct {
 	Groups    int    `json:"groups"`
 	MaxGroups int    `json:"max_groups"`
 	Budget    string `json:"budget"`
-	// Users are those expected in a window and group; 0: unknown.
+	// Users is how many users are expected in a window and group; 0 if unknown.
 	Users int64 `json:"expected_users"`
 	// Epsilon and Delta are what one user can lose in one window.
 	Epsilon figure `json:"epsilon_per_window"`
 	Delta   figure `json:"delta_per_window"`
-	// Overlap is how many windows hold one event at most; EventEpsilon and EventDelta are what they cost its user together.
+	// Overlap is the greatest number of windows that hold one event. EventEpsilon and EventDelta are what these cost
+	// its user together.
 	Overlap      int64             `json:"windows_per_event"`
 	EventEpsilon figure            `json:"epsilon_per_event"`
 	EventDelta   figure            `json:"delta_per_event"`
 	Releases     []examinedRelease `json:"releases"`
-	// Backlog are windows of the past; nil: none.
+	// Backlog are windows of the past; nil if there are none.
 	Backlog *examinedBacklog `json:"backlog"`
 }
 
@@ -79,10 +80,10 @@ type examinedBudget struct {
 	Windows     int64      `json:"windows"`
 	Lasts       string     `json:"lasts"`
 	ExhaustedAt *time.Time `json:"exhausted_at"`
-	// Wanted is what the schedules would cost in a period if there were no limit. It is nil if there is no end.
+	// Wanted is what the schedules would cost in a period without a limit; nil if that is endless.
 	Wanted *figure `json:"epsilon_wanted"`
-	// Touched is how many windows of the streams overlap any stretch of time of the period's length, at most;
-	// StretchEpsilon and StretchDelta are what they cost a user together. nil where there is no period.
+	// Touched is the greatest number of windows of the streams that overlap a stretch of time as long as the period.
+	// StretchEpsilon and StretchDelta are what these cost a user together. They are nil if there is no period.
 	Touched        *int64  `json:"windows_per_stretch"`
 	StretchEpsilon *figure `json:"epsilon_per_stretch"`
 	StretchDelta   *figure `json:"delta_per_stretch"`
@@ -94,7 +95,7 @@ type figure struct{ decimal.Decimal }
 // MarshalJSON implements [json.Marshaler].
 func (f figure) MarshalJSON() ([]byte, error) { return json.Marshal(json.Number(f.String())) }
 
-// examine finds all that check prints. now is the start of streams with start: now.
+// examine finds everything that check prints. now is the start of streams with start: now.
 func examine(file *config.File, app string, now time.Time) (*examination, error) {
 	plan := topics.Plan(app, file.Streams)
 	found := &examination{Topics: plan, Rights: topics.Rights(app, plan), Warnings: []string{}}

@@ -9,11 +9,12 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// examinedBacklog is the windows that are over before the stream runs for the first time.
+// examinedBacklog describes the windows that are over before the stream first runs.
 type examinedBacklog struct {
 	Since   time.Time `json:"since"`
 	Windows int64     `json:"windows"`
-	// Paid is how many of them the budget pays for; nil: too many to tell. Epsilon is what these cost a user in total.
+	// Paid is how many of them the budget pays for; nil if they are too many to count. Epsilon is what these cost a
+	// user in total.
 	Paid    *int64  `json:"paid"`
 	Epsilon *figure `json:"epsilon"`
 }

@@ -106,7 +106,7 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 	fmt.Fprintln(w)
 }
 
-// loss is what a user loses, in words.
+// loss says what a user loses.
 func loss(epsilon, delta figure) string { return "ε " + figures(epsilon, delta) }
 
 func figures(epsilon, delta figure) string {

@@ -15,7 +15,7 @@ const (
 	exitInvalid     = 1 // the input or configuration is wrong
 	exitUsage       = 2 // the command line is wrong
 	exitBroker      = 3 // Kafka can't be reached or refuses
-	exitPrivacyStop = 4 // what has been charged is not known: nothing more is released
+	exitPrivacyStop = 4 // the charges are unknown, so nothing more is released
 )
 
 // exitMeanings says what each exit code means.
@@ -39,7 +39,7 @@ func exitText() string {
 // exitError is an error with the exit code that it ends the program with. Errors without one end it with exitInvalid.
 type exitError struct {
 	code int
-	err  error // nil: everything has been printed
+	err  error // nil if everything has been printed
 }
 
 func (e *exitError) Error() string {
@@ -51,7 +51,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError says that the command line is wrong.
+// usageError marks a wrong command line.
 func usageError(err error) error {
 	if e := (*mechanisms.Error)(nil); errors.As(err, &e) && err == error(e) {
 		err = fmt.Errorf("--%s %s; want %s", flagOf(e.Parameter), e.Value, strings.NewReplacer("[", "", "]", "").Replace(e.Want))
@@ -59,16 +59,16 @@ func usageError(err error) error {
 	return &exitError{exitUsage, err}
 }
 
-// brokerError says that Kafka can't be reached or refuses.
+// brokerError means that Kafka can't be reached or refuses.
 func brokerError(err error) error { return &exitError{exitBroker, err} }
 
-// privacyStop says that what has been charged is not known.
+// privacyStop means that the charges are unknown.
 func privacyStop(err error) error { return &exitError{exitPrivacyStop, err} }
 
-// reported says that the command has already printed what is wrong with the input.
+// reported means that the command has already printed what is wrong with the input.
 func reported() error { return &exitError{code: exitInvalid} }
 
-// report writes an error, one line each if it is several, and returns the exit code.
+// report writes an error, or several with one line each, and returns the exit code.
 func report(w io.Writer, err error) int {
 	if err == nil {
 		return exitDone

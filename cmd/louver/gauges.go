@@ -36,9 +36,9 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 	return all
 }
 
-// restore sets the gauges from the newest ledger entry of each stream. The output topics may not hold it any more,
-// because their retention is the user's choice. Streams without an entry show zeros only after that: before, zero could
-// also mean that nothing was read yet.
+// restore sets the gauges from the newest ledger entry of each stream. The output topics may no longer hold it, because
+// their retention is the user's choice. Streams without an entry show zeros only after that: before, zero could also
+// mean that nothing was read yet.
 func restore(ctx context.Context, reader *outputs.Reader, app string, streams []*config.Stream, gauges *outputs.Gauges) error {
 	wanted := map[int]map[string]bool{} // the streams by the partition that their budget is or was in
 	for _, s := range streams {

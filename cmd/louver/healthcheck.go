@@ -40,7 +40,7 @@ func (c *healthcheckCommand) Run(app *App) error {
 		url = "https://" + at
 	}
 	response, err := ask(ctx, url)
-	if errors.Is(err, http.ErrSchemeMismatch) { // the file asks for a password and not for TLS
+	if errors.Is(err, http.ErrSchemeMismatch) { // the file asks for a password but not for TLS
 		url = "http://" + at
 		response, err = ask(ctx, url)
 	}

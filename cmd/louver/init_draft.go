@@ -14,10 +14,10 @@ import (
 	"github.com/louver/louver/stream/shape"
 )
 
-// draft is what a new streams file is filled with.
+// draft fills in a new streams file.
 type draft struct {
 	Name, Topic, Output, Format string
-	User, Value, Time           string // as YAML; empty: to be filled in
+	User, Value, Time           string // as YAML; empty if the user has to fill it in
 	// Whether these come from the fields' names and types.
 	GuessedUser, GuessedValue, GuessedTime bool
 	Notes                                  []string // lines of a comment
@@ -63,7 +63,7 @@ func newDraft(topic string, s sampled) (draft, error) {
 	return d, nil
 }
 
-// describe is a field in a comment.
+// describe writes a field for a comment.
 func describe(f shape.Field) string {
 	line := fmt.Sprintf("  %-28s %s", replay.YAML(f.Path), f.Type)
 	if f.Hidden {
@@ -105,7 +105,7 @@ func (d *draft) guess(fields []shape.Field) {
 	})
 }
 
-// streamName makes the name of a stream from that of a topic.
+// streamName makes the name of a stream from the name of a topic.
 func streamName(topic string) string {
 	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(topic), "-"), "-")
 	if name == "" {
@@ -123,7 +123,7 @@ func isNumber(record []byte) bool {
 	return json.Unmarshal(record, &n) == nil && n != "" && !bytes.ContainsRune(record, '"')
 }
 
-// isLine says whether a record is one line of text.
+// isLine reports whether a record is one line of text.
 func isLine(record []byte) bool {
 	return utf8.Valid(record) && !bytes.ContainsFunc(bytes.TrimRight(record, "\r\n"), func(r rune) bool { return unicode.IsControl(r) && r != '\t' })
 }

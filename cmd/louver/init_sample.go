@@ -14,8 +14,7 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-// sampleSize is how many offsets at the end of each partition a sample covers, and samplePartitions of how many
-// partitions.
+// sampleSize is how many offsets at the end of a partition a sample covers, and samplePartitions how many partitions.
 const (
 	sampleSize       = 20
 	samplePartitions = 8
@@ -52,7 +51,7 @@ func (c *initCommand) sample(app *App) (sampled, error) {
 			}
 			return nil
 		})
-		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) { // deleted just now: other records will do
+		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) { // just deleted: other records will do
 			return s, classed(fmt.Errorf("topic %s: %w", c.Topic, err))
 		}
 	}

@@ -60,8 +60,8 @@ type App struct {
 	Log *zap.Logger
 }
 
-// UntilSignal is the context of a service: SIGINT and SIGTERM end it. The second signal kills the process. Commands
-// that end by themselves ignore signals.
+// UntilSignal returns the context of a service, which SIGINT and SIGTERM end. The second signal kills the process.
+// Commands that end by themselves ignore signals.
 func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(a.Context, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

@@ -33,7 +33,7 @@ type planCommand struct {
 
 	JSON bool `name:"json" help:"Print JSON."`
 
-	found *plannedNeeds // what was not given and was computed from the wanted error
+	found *plannedNeeds // what was computed from the wanted error
 }
 
 // Help is the long help.
@@ -68,7 +68,7 @@ func (c *planCommand) Run(app *App) error {
 	return printPlans(app, plans)
 }
 
-// streams are those of the file, or one that is made of the flags.
+// streams returns those of the file, or one made from the flags.
 func (c *planCommand) streams(app *App) ([]*config.Stream, error) {
 	switch {
 	case c.Users < 0:
@@ -109,7 +109,7 @@ func (c *planCommand) streams(app *App) ([]*config.Stream, error) {
 	return file.Streams, nil
 }
 
-// described is a stream with the one release that the flags describe. Its ε or users may be missing.
+// described returns a stream with the one release that the flags describe. Its ε or users may be missing.
 func (c *planCommand) described() (*config.Stream, error) {
 	q, err := c.query()
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *planCommand) wanted(q mechanisms.Query) (forecast.Wanted, error) {
 	return w, nil
 }
 
-// public is what is known about a window and group of a stream.
+// public returns what is known about a window and group of a stream.
 func (c *planCommand) public(s *config.Stream, grid *mechanisms.Grid) (forecast.Public, error) {
 	public := publicOf(s)
 	if c.Users > 0 {
@@ -233,7 +233,7 @@ func (c *planCommand) public(s *config.Stream, grid *mechanisms.Grid) (forecast.
 	return public, nil
 }
 
-// publicOf is what a stream's configuration says about a window and group.
+// publicOf returns what a stream's configuration says about a window and group.
 func publicOf(s *config.Stream) forecast.Public {
 	public := forecast.Public{Users: s.ExpectedUsers}
 	for _, r := range s.Releases {

@@ -11,27 +11,27 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// plannedStream is what plan says about a stream.
+// plannedStream is the plan of a stream.
 type plannedStream struct {
 	Stream string `json:"stream"`
 	Unit   string `json:"unit"`
-	// Users are those expected in a window and group; 0: unknown.
+	// Users is how many users are expected in a window and group; 0 if unknown.
 	Users     int64            `json:"users"`
 	Shape     string           `json:"shape,omitempty"`
 	MaxGroups int              `json:"max_groups"`
 	Releases  []plannedRelease `json:"releases"`
 	Window    plannedLoss      `json:"window"`
-	Day       *plannedLoss     `json:"day"`            // nil where windows are further apart
+	Day       *plannedLoss     `json:"day"`            // nil if windows are further apart
 	Advanced  *plannedLoss     `json:"day_with_delta"` // what the day costs at δ 10⁻⁶, if that is less
 	every     time.Duration
 }
 
-// plannedLoss is what a user can lose by some windows.
+// plannedLoss is what a user can lose through some windows.
 type plannedLoss struct {
 	Windows int64  `json:"windows"`
 	Epsilon figure `json:"epsilon"`
 	Delta   figure `json:"delta"`
-	// Belief is what a belief of 50 % that a given user took part can become.
+	// Belief is how high a belief of 50 % that a given user took part can become.
 	Belief float64 `json:"belief"`
 }
 
@@ -45,7 +45,7 @@ type plannedRelease struct {
 	Needs     *plannedNeeds   `json:"needs,omitempty"`
 }
 
-// plannedNeeds is what the wanted error needs: this ε with the expected users, or these users with the planned ε.
+// plannedNeeds says what the wanted error needs: this ε with the expected users, or these users with the planned ε.
 type plannedNeeds struct {
 	Error   string  `json:"error"`
 	Epsilon *figure `json:"epsilon"`
@@ -84,12 +84,12 @@ func (c *planCommand) plan(s *config.Stream) (*plannedStream, error) {
 	return p, nil
 }
 
-// composed is the sum of some windows.
+// composed returns the sum of some windows.
 func composed(price []budget.Item, windows int64, limit budget.Limit) budget.Spending {
 	return limit.Compose(budget.Times(price, windows))
 }
 
-// lossOf is the plain sum of some windows. A promise in ρ alone has an ε only for a given δ.
+// lossOf returns the plain sum of some windows. A promise in ρ only has an ε for a given δ.
 func lossOf(price []budget.Item, windows int64) plannedLoss {
 	sum := composed(price, windows, budget.Limit{})
 	if sum.Unbounded {

@@ -120,7 +120,7 @@ func (r plannedRelease) needsText(users int64) string {
 	return fmt.Sprintf("%s: an error of %s needs %s.", r.Release, r.Needs.Error, strings.Join(ways, ", or "))
 }
 
-// errorText says how far off a value may be, whatever the data.
+// errorText says how far off a value may be for any data.
 func errorText(mechanism string, f forecast.Figure, unit string) string {
 	switch {
 	case f.CountError != nil:
@@ -145,7 +145,7 @@ func mechanismText(mechanism string, f forecast.Figure) string {
 	return strings.ReplaceAll(cmp.Or(f.Mechanism, mechanism), "/", " or ")
 }
 
-// chooses says whether a mechanism's name is two names, of which each draw chooses one.
+// chooses reports whether a mechanism's name consists of two, of which each draw chooses one.
 func chooses(mechanism string) bool { return strings.Contains(mechanism, "/") }
 
 // qualityText is the quality to expect.

@@ -14,13 +14,14 @@ import (
 	"github.com/louver/louver/stream/web"
 )
 
-// published shows what output topics hold, whichever process drew it: on the page, in the API and in the public metrics.
+// published shows the content of the output topics, whichever process drew it, on the page, in the API and in the
+// public metrics.
 type published struct {
 	topics  []string
 	streams []*config.Stream // those that a streams file declares
 	store   *web.Store
 	gauges  *outputs.Gauges
-	// released, if not nil, hears of every figure.
+	// released, if not nil, is called with every figure.
 	released func(outputs.Record)
 	// demo, if not nil, tells what only a demo knows.
 	demo func() any
@@ -29,7 +30,7 @@ type published struct {
 const (
 	// historyBytes is how much memory records may take.
 	historyBytes = 64 << 20
-	// unknownPast is how far back topics are read of which no streams file says how many windows there are.
+	// unknownPast is how far back a topic is read if no streams file tells its windows.
 	unknownPast = 30 * 24 * time.Hour
 )
 
@@ -37,13 +38,13 @@ func newPublished(topics []string, streams []*config.Stream) *published {
 	return &published{topics: topics, streams: streams, store: web.NewStore(historyBytes), gauges: outputs.NewGauges()}
 }
 
-// config is what the page and the API answer from.
+// config returns the configuration of the page and the API.
 func (p *published) config() web.Config {
 	return web.Config{Store: p.store, Streams: p.streams, Demo: p.demo}
 }
 
-// follow reads until ctx ends. since, if not zero, is from which window end on the topics are read; else it is as far back
-// as the store has room for.
+// follow reads until ctx ends. It reads from the window end since on or, if that is zero, as far back as the store has
+// room for.
 func (p *published) follow(ctx context.Context, reader *outputs.Reader, since time.Time) error {
 	reader.Begins = p.store.Begin
 	group, ctx := errgroup.WithContext(ctx)
@@ -57,7 +58,7 @@ func (p *published) follow(ctx context.Context, reader *outputs.Reader, since ti
 	return classed(err)
 }
 
-// topic reads one topic. If it is made anew, all of it is new.
+// topic reads one topic. If it is recreated, all of it is new.
 func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic string, from time.Time) error {
 	for {
 		err := reader.Follow(ctx, []string{topic}, from, func(m outputs.Message, r outputs.Record) error {
@@ -77,8 +78,8 @@ func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic str
 	}
 }
 
-// begin is how far back a topic is read: as many windows as the store keeps of each series, and at least those that the
-// public metrics show.
+// begin returns how far back a topic is read: as many windows as the store keeps of each series, and at least those
+// that the public metrics show.
 func (p *published) begin(topic string, since time.Time) time.Time {
 	series := 0
 	for _, s := range p.streams {

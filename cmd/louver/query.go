@@ -14,7 +14,7 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// queryFlags say what is computed from the values, and how. Make them with [newQueryFlags].
+// queryFlags say what to compute from the values, and how. Make them with [newQueryFlags].
 type queryFlags struct {
 	Statistic string `default:"median" enum:"${statistics}" group:"what" placeholder:"NAME" help:"${statistic_series}."`
 	Mechanism string `group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
@@ -25,7 +25,7 @@ type queryFlags struct {
 	Prior string `default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
 }
 
-// newQueryFlags has a flag for each parameter in the catalogue of statistics.
+// newQueryFlags makes a flag for each parameter in the catalogue of statistics.
 func newQueryFlags() queryFlags {
 	var fields []reflect.StructField
 	for _, p := range mechanisms.Parameters() {
@@ -59,7 +59,7 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 
 func flagOf(parameter string) string { return strings.ReplaceAll(parameter, "_", "-") }
 
-// given is what the flags say of a parameter.
+// given returns the setting of a parameter by the flags.
 func (f queryFlags) given(p mechanisms.Parameter) (v mechanisms.Setting, given bool) {
 	field := reflect.ValueOf(f.Plugins[0]).Elem().FieldByName(strings.ToUpper(p.Name[:1]) + p.Name[1:])
 	switch x := field.Interface().(type) {
@@ -109,7 +109,7 @@ func (f queryFlags) query() (mechanisms.Query, error) {
 	return q, nil
 }
 
-// statisticNames are the texts of statistics.
+// statisticNames returns the names of statistics.
 func statisticNames(of []mechanisms.Statistic) []string {
 	names := make([]string, len(of))
 	for i, s := range of {
@@ -118,7 +118,7 @@ func statisticNames(of []mechanisms.Statistic) []string {
 	return names
 }
 
-// takersOf are the statistics that have a parameter; nil: it is for some mechanisms.
+// takersOf returns the statistics that have a parameter, or nil if it belongs to some mechanisms.
 func takersOf(parameter string) (takers []mechanisms.Statistic) {
 	for _, p := range mechanisms.Parameters() {
 		if p.Name == parameter {

@@ -90,7 +90,8 @@ func (c *releaseCommand) asked() (mechanisms.Query, error) {
 	return q, err
 }
 
-// grid makes the grid from the bounds. A plain count looks at no value and needs none.
+// grid makes the grid from the bounds. A plain count uses no values and needs
+// no grid.
 func (c *releaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
 	var missing []string
 	for _, b := range []struct {

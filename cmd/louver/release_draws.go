@@ -23,7 +23,7 @@ type draws struct {
 	query     mechanisms.Query
 	mechanism mechanisms.Mechanism
 	scale     mechanisms.Scale
-	clips     mechanisms.Scale // of the interval that values are cut to
+	clips     mechanisms.Scale // for the interval that values are cut to
 	sample    *mechanisms.Sample
 	json      bool
 	names     []string // of the values of several quantiles, such as p99
@@ -42,7 +42,8 @@ func newDraws(q mechanisms.Query, m mechanisms.Mechanism, s *mechanisms.Sample, 
 // batch is how many draws are written at once: many for speed, but few enough to show that a slow mechanism works.
 const batch = 256
 
-// repeat writes n draws, on all processors and in no particular order: draws from one sample are independent and alike.
+// repeat writes n draws, on all processors and in no particular order: draws from one sample are independent and
+// identically distributed.
 func repeat(app *App, n int, d *draws) error {
 	var (
 		began   atomic.Int64
@@ -131,7 +132,7 @@ type drawnInterval struct {
 	High  json.Number `json:"high"`
 }
 
-// object is a draw as JSON shows it.
+// object returns a draw in the form for JSON.
 func (d *draws) object(from mechanisms.Draw) drawn {
 	q := d.query
 	values, probabilities := make([]drawnValue, len(from.Values)), q.Probabilities()

@@ -64,7 +64,7 @@ func (c *replayCommand) Run(app *App) error {
 		}
 	}
 	if c.DryRun {
-		options.Speed = min(options.Speed, 0) // nobody waits
+		options.Speed = min(options.Speed, 0) // do not wait
 	}
 	file, err := c.open(app, columns, options)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *replayCommand) Run(app *App) error {
 	return c.tell(app, columns, n, trial)
 }
 
-// open opens the file, or standard input.
+// open opens the file or standard input.
 func (c *replayCommand) open(app *App, columns replay.Columns, options replay.Options) (*replay.File, error) {
 	if c.File == "-" {
 		return replay.New("stdin", app.In, columns, options)
@@ -112,7 +112,7 @@ func tried(records iter.Seq2[replay.Record, error], trial *replay.Trial) iter.Se
 	}
 }
 
-// send sends the records, or in a dry run reads them only.
+// send sends the records, or only reads them in a dry run.
 func (c *replayCommand) send(ctx context.Context, app *App, records iter.Seq2[replay.Record, error]) (n int, err error) {
 	if c.DryRun {
 		for _, err := range records {
@@ -161,7 +161,7 @@ func (c *replayCommand) tell(app *App, columns replay.Columns, n int, trial *rep
 // sendAtOnce is how many records are gathered before they are sent, if they come that fast.
 const sendAtOnce = 10_000
 
-// sendEvery is after how long gathered records are sent at the latest.
+// sendEvery is how long gathered records wait at most before they are sent.
 const sendEvery = 100 * time.Millisecond
 
 // sendRecords sends records as they come. Their timestamp is the time of sending, because a topic would delete records
@@ -197,7 +197,7 @@ func sendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[re
 	return sent, flush()
 }
 
-// anywhere is the partition of a record's key, or any.
+// anywhere returns the partition of a record's key, or any.
 func anywhere(r replay.Record, partitions int) (int, error) {
 	if r.Key != nil {
 		return topics.Place(string(r.Key), partitions), nil

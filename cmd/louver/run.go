@@ -111,11 +111,11 @@ type service struct {
 	log         *zap.Logger
 	// reach, if not nil, waits for the first answer of Kafka.
 	reach func(context.Context) error
-	// anyPort takes a free port where the wanted one is in use.
+	// anyPort takes a free port if the wanted one is in use.
 	anyPort bool
-	// since is from which window end on figures are followed; zero: those that the public metrics show.
+	// since is the window end from which figures are followed. Zero means those that the public metrics show.
 	since time.Time
-	// released and listening, if not nil, hear of every figure that comes out, and of the HTTP addresses.
+	// released and listening, if not nil, are called with every published figure, and with the HTTP addresses.
 	released  func(outputs.Record)
 	listening func(addresses []string)
 	// demo, if not nil, tells what only a demo knows.
@@ -163,7 +163,7 @@ func (s *service) run(ctx context.Context) error {
 	return err
 }
 
-// leastBagBytes prevents parts so small that writing them would be most of the work.
+// leastBagBytes prevents parts so small that writing them would dominate.
 const leastBagBytes = 1 << 20
 
 // engine makes the service from the settings.
@@ -225,7 +225,7 @@ func operatorMetrics(r prometheus.Registerer, streams []*config.Stream) *metrics
 	return metrics.New(r, described(streams), reasons())
 }
 
-// described is what the metrics must know about the streams.
+// described returns what the metrics must know about the streams.
 func described(streams []*config.Stream) []metrics.Stream {
 	var all []metrics.Stream
 	for _, s := range streams {

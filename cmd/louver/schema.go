@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/stream/web"
 )
 
-// The documents under deploy are made from the code that they describe; a test holds them.
+// The documents under deploy are generated from the code that they describe. A test checks that they are up to date.
 //go:generate go test -run "^Test(Documents|Readme)" -update .
 
 // schemaCommand prints the schemas of files, records and the API.

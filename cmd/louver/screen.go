@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 )
 
-// isScreen says whether a file is a terminal whose lines can be redrawn.
+// isScreen reports whether a file is a terminal whose lines can be redrawn.
 func isScreen(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
@@ -63,7 +63,7 @@ func (s *screen) run(ctx context.Context) error {
 type screenModel struct {
 	view
 	scene    scene
-	keyboard bool      // there is one
+	keyboard bool      // the terminal has a keyboard
 	queue    []picture // not shown yet
 	shown    time.Time // when the newest was shown
 }

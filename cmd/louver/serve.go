@@ -21,12 +21,12 @@ import (
 type server struct {
 	address string
 	handler http.Handler
-	// config is a file that asks for TLS or passwords, and setting the variable that names it; "": there is none.
+	// config is a file that asks for TLS or passwords, or "" if there is none. setting is the variable that names it.
 	config, setting string
 }
 
-// serve listens on all addresses before it returns, so that an address in use is an error at once, or, if anyPort, is
-// replaced by a free one of the same host; the returned function serves until ctx ends.
+// serve listens on all addresses before it returns. If an address is in use, it fails at once or, with anyPort, takes a
+// free port of the same host. The returned function serves until ctx ends.
 func serve(anyPort bool, servers ...server) (addresses []string, run func(context.Context) error, err error) {
 	var listeners []net.Listener
 	for _, s := range servers {

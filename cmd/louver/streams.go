@@ -130,7 +130,7 @@ func (a agreement) noStreams() error {
 	return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not describe it; check LOUVER_APP_ID, or run louver first", a.Names.App, a.Names.Control()))
 }
 
-// has says whether a topic exists.
+// has reports whether a topic exists.
 func (a agreement) has(ctx context.Context, topic string) (bool, error) {
 	_, err := topics.Counts(ctx, a.conn.Client, []topics.Topic{{Name: topic}})
 	if errors.Is(err, topics.ErrMissing) {
@@ -229,7 +229,7 @@ func windowsOf(d control.Dated) string {
 	return d.Size + " every " + d.Every
 }
 
-// lastOf is when a definition's last window ends.
+// lastOf writes when a definition's last window ends.
 func lastOf(d control.Dated, write func(time.Time) string) string {
 	text := "never"
 	if d.Until != nil {
@@ -243,5 +243,5 @@ func lastOf(d control.Dated, write func(time.Time) string) string {
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// folding writes a time that may fold in a table.
+// folding writes a time that may wrap in a table.
 func folding(t time.Time) string { return strings.Replace(instant(t), "T", " ", 1) }

@@ -27,8 +27,8 @@ func (a *App) width() int {
 	return usualWidth
 }
 
-// writeTable writes a table whose cells fold between words where it would be wider than width. Words stay whole, so that
-// names can be copied: if they alone are too wide, so is the table.
+// writeTable writes a table. If it would be wider than width, its cells wrap between words. Words stay whole, so that
+// names can be copied: a table of long words may be too wide.
 func writeTable(w io.Writer, width int, head []string, rows [][]string) error {
 	t := table.NewWriter()
 	style := table.StyleLight
@@ -50,7 +50,7 @@ func cells(row []string) (r table.Row) {
 	return r
 }
 
-// folded gives each column a width: those with room to fold give way, the widest first.
+// folded gives each column a width. Columns that can wrap shrink, the widest first.
 func folded(width int, rows [][]string) []table.ColumnConfig {
 	wide, least := make([]int, len(rows[0])), make([]int, len(rows[0]))
 	for _, r := range rows {

@@ -50,7 +50,7 @@ func (c *topicsCommand) Run(app *App) error {
 	return classed(topics.Verify(app.Context, conn.Client, plan, func(line string) { _, _ = fmt.Fprintln(app.Err, line) }))
 }
 
-// print writes topics and rights in the form that is asked for.
+// print writes topics and rights in the chosen form.
 func (c *topicsCommand) print(app *App, plan []topics.Topic, states map[string]topics.State) error {
 	rights := topics.Rights(c.AppID, plan)
 	switch {
@@ -84,7 +84,7 @@ func (c *topicsCommand) print(app *App, plan []topics.Topic, states map[string]t
 type listedTopic struct {
 	topics.Topic
 	State          topics.State `json:"state,omitempty"`
-	MinRetentionMS int64        `json:"min_retention_ms"` // −1: for ever; 0: any
+	MinRetentionMS int64        `json:"min_retention_ms"` // −1 means for ever, 0 any
 }
 
 func (c *topicsCommand) principal() string {

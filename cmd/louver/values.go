@@ -14,7 +14,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// read makes a sample of a file, one value a user. Its errors do not repeat values, which are personal.
+// read makes a sample from a file, with one value for each user. Its errors do not repeat values, which are personal.
 func (c *releaseCommand) read(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
 	text, err := replay.Text(in)
 	if err != nil {

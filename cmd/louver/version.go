@@ -23,7 +23,7 @@ func (c *versionCommand) Run(app *App) error {
 	return err
 }
 
-// buildInfo is what is known of the running program.
+// buildInfo describes the running program.
 type buildInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`

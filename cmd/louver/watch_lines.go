@@ -15,8 +15,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// watchLines writes figures in columns. On a terminal each window has a line of its own, and its figures below; else
-// every figure is one line. It is not safe for concurrent use.
+// watchLines writes figures in columns. On a terminal each window has a line of its own with its figures below.
+// Elsewhere every figure is one line. It is not safe for concurrent use.
 type watchLines struct {
 	out    io.Writer
 	live   bool
@@ -42,7 +42,7 @@ func newWatchLines(app *App, streams []*config.Stream) *watchLines {
 	return l
 }
 
-// name is the series of a figure. On a terminal the stream stands above.
+// name returns the series of a figure. On a terminal the line above names the stream.
 func (l *watchLines) name(r outputs.Record) string {
 	if l.live {
 		return strings.TrimPrefix(r.Group+"/"+r.Release, "/")
@@ -73,7 +73,7 @@ func (l *watchLines) print(r outputs.Record) error {
 	return err
 }
 
-// figureColumns are a figure's value, error and quality, or why it is withheld.
+// figureColumns writes a figure's value, error and quality, or why it is withheld.
 func figureColumns(r outputs.Record) string {
 	value, off, quality := "withheld", "", ""
 	switch {
@@ -91,7 +91,7 @@ func figureColumns(r outputs.Record) string {
 	return fmt.Sprintf("%s  %s  %s", text.Pad(value, 14, ' '), text.Pad(off, 16, ' '), text.Pad(quality, 6, ' '))
 }
 
-// bound is what is known of the value's error.
+// bound writes what is known about the value's error.
 func bound(r outputs.Record) string {
 	switch {
 	case r.Value == nil:
@@ -106,7 +106,7 @@ func bound(r outputs.Record) string {
 	return ""
 }
 
-// spending is the ε that counts against the budget's limit.
+// spending writes the ε that counts against the budget's limit.
 func spending(r outputs.Record) string {
 	if r.BudgetSpent == nil {
 		return "ε unbounded of " + r.BudgetLimit.String()
@@ -114,7 +114,7 @@ func spending(r outputs.Record) string {
 	return "ε " + r.BudgetSpent.String() + " of " + r.BudgetLimit.String()
 }
 
-// percent turns a probability into percent, as people say percentiles.
+// percent writes a probability in percent, as for percentiles.
 func percent(p json.Number) string {
 	d, err := decimal.NewFromString(p.String())
 	if err != nil {

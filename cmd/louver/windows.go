@@ -13,7 +13,7 @@ import (
 	"github.com/louver/louver/stream/timeline"
 )
 
-// windowsCommand tells how each window stands.
+// windowsCommand tells the state of each window.
 type windowsCommand struct {
 	KafkaSettings
 	AppID  string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose windows are listed."`
@@ -63,7 +63,7 @@ func (c *windowsCommand) Run(app *App) error {
 	return printWindows(app, runs)
 }
 
-// facts reads what the timeline is made of.
+// facts reads the input of the timeline.
 func (c *windowsCommand) facts(app *App, agreed agreement, state *control.State) (*timeline.Facts, error) {
 	editions, err := state.Editions(control.Wanted{})
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *windowsCommand) facts(app *App, agreed agreement, state *control.State)
 	})
 }
 
-// all calls f for every committed record of a topic, of which there are none if it does not exist.
+// all calls f for every committed record of a topic. A missing topic has none.
 func (a agreement) all(app *App, topic string, f func(outputs.Message) error) error {
 	if there, err := a.has(app.Context, topic); err != nil || !there {
 		return classed(err)
@@ -131,7 +131,8 @@ func stateOf(r timeline.Run) string {
 	return state
 }
 
-// noteOf says since when and for what a run of windows waits, or why it stands so.
+// noteOf says since when and for what a run of windows waits, or why it is in
+// its state.
 func noteOf(r timeline.Run) string {
 	why := strings.Join(r.Why, "; ")
 	switch r.State {

@@ -20,13 +20,13 @@ type causes struct {
 }
 
 const (
-	// askedAt once is of how many partitions the transactions are looked for, at the same time.
+	// askedAtOnce is how many partitions are searched for transactions at the same time.
 	askedAtOnce = 16
-	// causePatience bounds how long all looks take together: what is not found by then is not told.
+	// causePatience bounds the whole search. Causes that are not found by then are left out.
 	causePatience = 15 * time.Second
 )
 
-// explain says of all runs that wait what they wait for.
+// explain adds to each waiting run what it waits for.
 func (c causes) explain(ctx context.Context, runs []timeline.Run, facts *timeline.Facts) {
 	ctx, cancel := context.WithTimeout(ctx, causePatience)
 	defer cancel()
@@ -52,7 +52,7 @@ func (c causes) explain(ctx context.Context, runs []timeline.Run, facts *timelin
 	}
 }
 
-// waiting says what windows wait for that have no cut in some partitions, cause by cause.
+// waiting says what windows without a cut in some partitions wait for, cause by cause.
 func (c causes) waiting(r *timeline.Run, ingest group, hanging map[timeline.Partition]string) []string {
 	var why []string
 	byCause := map[string][]int{}
@@ -73,7 +73,7 @@ func (c causes) waiting(r *timeline.Run, ingest group, hanging map[timeline.Part
 	return why
 }
 
-// hanging finds the open transactions behind which nothing can be read.
+// hanging finds the open transactions that block reading.
 func (c causes) hanging(ctx context.Context, awaited []timeline.Partition, facts *timeline.Facts) map[timeline.Partition]string {
 	found := make([]string, len(awaited))
 	var run errgroup.Group
@@ -110,7 +110,7 @@ func (c causes) hanging(ctx context.Context, awaited []timeline.Partition, facts
 	return hanging
 }
 
-// group is who works in a consumer group.
+// group lists the members of a consumer group.
 type group struct {
 	name    string
 	members []kafka.DescribeGroupsResponseMember
@@ -128,7 +128,7 @@ func (c causes) describe(ctx context.Context, name string) group {
 	return group{name, res.Groups[0].Members, res.Groups[0].Error}
 }
 
-// reads says who reads a partition.
+// reads names the member that reads a partition.
 func (g group) reads(at timeline.Partition) string {
 	if g.err != nil {
 		return fmt.Sprintf("not cut yet; consumer group %s cannot be described: %v", g.name, g.err)
@@ -146,7 +146,7 @@ func (g group) reads(at timeline.Partition) string {
 	return fmt.Sprintf("nobody reads it: consumer group %s has not assigned it", g.name)
 }
 
-// decides says who decides windows that are cut.
+// decides names the members that decide windows.
 func (g group) decides() string {
 	switch {
 	case g.err != nil:
