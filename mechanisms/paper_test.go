@@ -77,13 +77,9 @@ func TestFigureOfThePaper(t *testing.T) {
 				points = append(points, Point{x, 1})
 			}
 			s := NewSample(g, points)
-			counts := make([]int64, len(s.values))
-			for j := range counts {
-				counts[j] = s.count(j)
-			}
 			median := s.values[s.at(n/2)]
 			for range draws {
-				x, err := cauchy.Draw(s.values, counts, random)
+				x, err := cauchy.Draw(s.values, s.upTo, random)
 				if err != nil {
 					t.Fatal(err)
 				}
