@@ -149,11 +149,11 @@ func (b *Bag) rank(u UserHash, group int32) uint64 {
 // Sample returns the values of a group, ascending, with the number of users that have each. The slice is the caller's.
 func (b *Bag) Sample(group int) []Point { return b.values[group].points() }
 
-// upTo returns a bag of the users whose hashes begin with at most last.
-func (b *Bag) upTo(last uint64) *Bag {
+// only returns a bag of the users for whom keep is true. It asks once for each.
+func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 	some := NewBag(b.spec)
 	for u, head := range b.heads {
-		if u[0] > last {
+		if !keep(u) {
 			continue
 		}
 		for i := head; i != none; i = b.arena[i].next {

@@ -22,7 +22,8 @@ import (
 type Merger struct {
 	spec   BagSpec
 	groups map[string]int32
-	limit  int64 // of the bag's bytes
+	limit  int64                 // of the bag's bytes
+	counts func(u UserHash) bool // nil: everybody does
 
 	bag         *Bag       // the users of this pass
 	first, last uint64     // the first words of their hashes
@@ -41,6 +42,10 @@ func NewMerger(spec BagSpec, limit int64) *Merger {
 	return m
 }
 
+// Restrict leaves out users for whom counts is false, such as those whom a [Cap] has no window left for. It is asked once
+// for each user who has something in the window, before the last Pass returns false.
+func (m *Merger) Restrict(counts func(u UserHash) bool) { m.counts = counts }
+
 // Pass ends a pass and begins the next. It returns false when the passes have covered all users.
 func (m *Merger) Pass() bool {
 	if m.bag != nil {
@@ -56,6 +61,9 @@ func (m *Merger) Pass() bool {
 
 // collect adds what the users of this pass have to what those before had. Mostly there is one pass, and it is all.
 func (m *Merger) collect() {
+	if m.counts != nil {
+		m.bag = m.bag.only(m.counts)
+	}
 	if m.merged == nil {
 		m.merged = m.bag.values
 	} else {
@@ -100,7 +108,7 @@ func (m *Merger) Add(data []byte, slice Window) error {
 // half of the users stay, and there are at most about twice as many passes as full bags are needed for all users.
 func (m *Merger) narrow() {
 	m.last = m.first + (m.last-m.first)/2
-	m.bag = m.bag.upTo(m.last)
+	m.bag = m.bag.only(func(u UserHash) bool { return u[0] <= m.last })
 }
 
 // Sample returns the merged values of a group, ascending, with the number of users that have each, once there is no pass

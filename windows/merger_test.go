@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // TestPassesBoundMemory merges more users than a pass may hold. What a pass holds is measured at the heap: it must stay
@@ -81,4 +82,46 @@ func TestPassesShareNoUser(t *testing.T) {
 	if d := cmp.Diff(want, m.Sample(0)); d != "" || passes < 64 {
 		t.Errorf("%d passes: (-want +got)\n%s", passes, d)
 	}
+}
+
+// A restricted merger makes the sample of those who count, in one pass or many, and asks about everybody once.
+func TestMergerRestricted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		events := drawEvents(t, spec)
+		counts := map[string]bool{}
+		for _, u := range testUsers {
+			counts[u] = rapid.Bool().Draw(t, "counts")
+		}
+		name := map[UserHash]string{}
+		there, kept := map[string]bool{}, []event(nil)
+		for _, e := range events {
+			name[spec.Hasher.User([]byte(e.User))], there[e.User] = e.User, true
+			if counts[e.User] {
+				kept = append(kept, e)
+			}
+		}
+		half := rapid.IntRange(0, len(events)).Draw(t, "half")
+		m := NewMerger(spec, rapid.Int64Range(1, 4000).Draw(t, "limit"))
+		asked := map[string]int{}
+		m.Restrict(func(u UserHash) bool {
+			asked[name[u]]++
+			return counts[name[u]]
+		})
+		for m.Pass() {
+			for _, part := range [][]event{events[:half], events[half:]} {
+				if err := m.Add(fillBag(spec, part).Seal(), spec.Window); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if d := cmp.Diff(model(spec, kept), samples(spec.Groups, m.Sample)); d != "" {
+			t.Fatalf("the sample of those who count (−want +got):\n%s", d)
+		}
+		for u := range there {
+			if asked[u] != 1 {
+				t.Fatalf("asked %d times whether %s counts", asked[u], u)
+			}
+		}
+	})
 }

@@ -1,0 +1,157 @@
+package windows
+
+import (
+	"fmt"
+	"time"
+)
+
+// CapSpec limits in how many windows of a period one user counts.
+type CapSpec struct {
+	// Count is k: nobody counts in more than so many windows of any period. At least Parts + 1; for windows that overlap,
+	// so many times that as windows hold a moment.
+	Count int64
+	// Per is the length of the period, at least that of a window.
+	Per time.Duration
+	// Parts is into how many blocks a period is divided; 0 is 3. With more of them a user counts at more times of the
+	// period, and in fewer windows of each.
+	Parts int64
+}
+
+// defaultParts is what Parts 0 stands for.
+const defaultParts = 3
+
+// CapRule says in which windows a user counts.
+//
+// Windows have numbers: the start divided by the step from one window to the next. Those of a user are divided into blocks
+// of Block windows, whose borders a keyed hash of the user moves, so that different users begin theirs at different times. In each
+// block the user counts in the first Most windows with something of theirs, and in no later one.
+//
+// Nobody counts in more than k windows of any period: W consecutive windows touch at most Parts + 1 blocks of one user, for
+// Block ≥ W/Parts, and Most is k/(Parts + 1), rounded down. This holds for every period, whenever it begins.
+//
+// Whether a user counts depends on the schedule, the key and that user's own records. So adding or removing everything that
+// one user ever sent changes the samples of at most k windows of a period, and in each as much as without a cap.
+type CapRule struct {
+	Windows int64 // W, that a period has
+	Block   int64 // windows in a block
+	Most    int64 // of a block in which a user counts
+	every   time.Duration
+}
+
+// Rule returns the rule for the windows of a schedule. The error names the field, its value and what would be right.
+func (c CapSpec) Rule(s Schedule) (CapRule, error) {
+	parts := c.Parts
+	if parts == 0 {
+		parts = defaultParts
+	}
+	if parts < 1 || parts > 1000 {
+		return CapRule{}, fmt.Errorf("max_windows parts=%d; want from 1 to 1000", parts)
+	}
+	if c.Per < s.Size || c.Per > longest {
+		return CapRule{}, fmt.Errorf("max_windows per=%s; want from %s, the size of a window, to %s", c.Per, s.Size, longest)
+	}
+	overlap := int64(s.Size / s.Every)
+	if least := overlap * (parts + 1); c.Count < least || c.Count > 1e9 {
+		return CapRule{}, fmt.Errorf("max_windows count=%d; want at least %d: a user counts in some windows of each of %d blocks, and a moment lies in %d windows",
+			c.Count, least, parts+1, overlap)
+	}
+	r := CapRule{Windows: ceilDiv(int64(c.Per), int64(s.Every)), Most: c.Count / (parts + 1), every: s.Every}
+	// Blocks that divide a day would always begin at the same times of day, so that whoever comes at one hour only would
+	// always be in the first windows of a block, or never.
+	for r.Block = ceilDiv(r.Windows, parts); 24*time.Hour%(time.Duration(r.Block)*s.Every) == 0; r.Block++ {
+	}
+	return r, nil
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+
+// number returns the number of a window.
+func (r CapRule) number(w Window) int64 { return floor(w.Start, r.every) / int64(r.every) }
+
+// block returns the number of a user's block that holds a window.
+func (r CapRule) block(u UserHash, window int64) int64 {
+	shifted := window + int64(u[1]%uint64(r.Block))
+	block := shifted / r.Block
+	if shifted%r.Block < 0 {
+		block-- // Go rounds towards 0
+	}
+	return block
+}
+
+// Cap applies a CapRule to one window after another. It remembers of each user the last window in which they counted and in how many
+// of its block, about 50 bytes for everybody who counted in the last Block windows or a quarter more. It is not safe for
+// concurrent use.
+type Cap struct {
+	rule  CapRule
+	users map[UserHash]turn
+	now   int64 // the number of the window that has begun
+	swept int64 // the window at which users were forgotten
+	begun bool
+}
+
+// turn is how far a user has come in a block.
+type turn struct {
+	last  int64 // window in which the user counted
+	count int32 // windows of its block up to then
+}
+
+// NewCap returns the cap of users of whom nothing is known. It is right after Reach windows.
+func NewCap(rule CapRule) *Cap { return &Cap{rule: rule, users: map[UserHash]turn{}} }
+
+// Rule is the cap's rule.
+func (c *Cap) Rule() CapRule { return c.rule }
+
+// Reach is how many windows before a window decide who counts in it. A new cap that has been through so many decides as one that
+// has been through all.
+func (r CapRule) Reach() int64 { return r.Block - 1 }
+
+// Begin goes on to a window, which must not lie before the one that began last. To begin the same one again changes nothing.
+func (c *Cap) Begin(w Window) error {
+	now := c.rule.number(w)
+	if c.begun && now < c.now {
+		return fmt.Errorf("a window that starts at %s comes after one that starts at %s; want windows in their order", format(w.Start), format(c.now*int64(c.rule.every)))
+	}
+	if !c.begun {
+		c.swept, c.begun = now, true
+	}
+	c.now = now
+	if now-c.swept > c.rule.Block/4 {
+		c.sweep()
+	}
+	return nil
+}
+
+// sweep forgets users whose block is over.
+func (c *Cap) sweep() {
+	for u, t := range c.users {
+		if !c.live(u, t) {
+			delete(c.users, u)
+		}
+	}
+	c.swept = c.now
+}
+
+// live says that the window that has begun is in the block in which the user counted last.
+func (c *Cap) live(u UserHash, t turn) bool {
+	return c.rule.block(u, t.last) == c.rule.block(u, c.now)
+}
+
+// Counts says whether a user who has something in the window that has begun counts in it. It may be asked several times.
+// Nobody must be asked for who has nothing in the window.
+func (c *Cap) Counts(u UserHash) bool {
+	t, known := c.users[u]
+	switch {
+	case !known || !c.live(u, t):
+		t.count = 0
+	case t.last == c.now:
+		return true
+	}
+	if int64(t.count) >= c.rule.Most {
+		return false
+	}
+	c.users[u] = turn{c.now, t.count + 1}
+	return true
+}
+
+// Users is how many users the cap remembers. It is private.
+func (c *Cap) Users() int { return len(c.users) }

@@ -1,0 +1,90 @@
+package windows
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A snapshot of a cap is one zstd frame, whose checksum guards it, of
+//
+//	version             1 byte
+//	W, Block, Most, step from one window to the next
+//	window that has begun
+//	number of users
+//	for every user whose block is not over, ascending by hash
+//	    hash            16 bytes
+//	    windows since the one in which the user counted last, windows of the block in which the user counted
+//
+// Numbers are varints, the window's is zigzag.
+const snapshotVersion = 1
+
+// Snapshot writes down the cap as it is in the window that has begun. It holds hashes of users: personal, as a payload is.
+// A cap that has not begun a window has nothing to write down, and the snapshot of it is empty.
+func (c *Cap) Snapshot() []byte {
+	if !c.begun {
+		return nil
+	}
+	users := slices.SortedFunc(maps.Keys(c.users), func(x, y UserHash) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) })
+	users = slices.DeleteFunc(users, func(u UserHash) bool { return !c.live(u, c.users[u]) })
+	data := make([]byte, 0, 64+20*len(users))
+	data = append(data, snapshotVersion)
+	for _, n := range c.rule.numbers() {
+		data = binary.AppendUvarint(data, n)
+	}
+	data = binary.AppendVarint(data, c.now)
+	data = binary.AppendUvarint(data, uint64(len(users)))
+	for _, u := range users {
+		t := c.users[u]
+		data = binary.BigEndian.AppendUint64(data, u[0])
+		data = binary.BigEndian.AppendUint64(data, u[1])
+		data = binary.AppendUvarint(data, uint64(c.now-t.last))
+		data = binary.AppendUvarint(data, uint64(t.count))
+	}
+	return compress(data)
+}
+
+// numbers are those that a snapshot must agree in.
+func (r CapRule) numbers() [4]uint64 {
+	return [4]uint64{uint64(r.Windows), uint64(r.Block), uint64(r.Most), uint64(r.every)}
+}
+
+// RestoreCap returns the cap of a snapshot, which goes on with the window after the one that had begun, or repeats that. A
+// snapshot that is damaged, or was taken under another rule, is an error: its users would count by the wrong one.
+func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
+	raw, err := decompress(snapshot)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of a cap: %w", err)
+	}
+	r := &reader{rest: raw}
+	if v := r.uint8("version"); r.err == nil && v != snapshotVersion {
+		return nil, fmt.Errorf("snapshot of a cap: version %d; want %d", v, snapshotVersion)
+	}
+	for _, want := range rule.numbers() {
+		if n := r.uvarint("rule"); r.err == nil && n != want {
+			return nil, fmt.Errorf("snapshot of a cap: it was taken under another rule; want one of %d windows in %d, and blocks of %d", rule.Most, rule.Windows, rule.Block)
+		}
+	}
+	c := NewCap(rule)
+	c.now, c.begun = r.varint("window"), true
+	c.swept = c.now
+	n := r.count(18, "users")
+	c.users = make(map[UserHash]turn, n)
+	for range n {
+		u := UserHash{r.uint64("user"), r.uint64("user")}
+		ago, count := r.uvarint("last window"), r.uvarint("windows")
+		if r.err == nil && (ago >= uint64(rule.Block) || count < 1 || count > uint64(rule.Most)) {
+			r.fail("a user counted in %d windows of a block, the last of them %d ago", count, ago)
+		}
+		c.users[u] = turn{c.now - int64(ago), int32(count)}
+	}
+	if r.err == nil && (len(r.rest) > 0 || len(c.users) != n) {
+		r.fail("%d bytes are left after %d users", len(r.rest), len(c.users))
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("snapshot of a cap: %w", r.err)
+	}
+	return c, nil
+}

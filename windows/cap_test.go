@@ -1,0 +1,305 @@
+package windows
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// capSchedule draws small rules, so that blocks begin and end often.
+func drawCap(t *rapid.T) (CapSpec, Schedule, CapRule) {
+	every := time.Duration(rapid.SampledFrom([]int64{1, 60, 3600, 5000}).Draw(t, "every")) * time.Second
+	overlap := rapid.Int64Range(1, 3).Draw(t, "overlap")
+	s := Schedule{Size: time.Duration(overlap) * every, Every: every}
+	c := CapSpec{Per: time.Duration(rapid.Int64Range(overlap, 30).Draw(t, "windows of a period")) * every, Parts: rapid.Int64Range(0, 5).Draw(t, "parts")}
+	parts := c.Parts
+	if parts == 0 {
+		parts = 3
+	}
+	c.Count = overlap*(parts+1) + rapid.Int64Range(0, 9).Draw(t, "more")
+	rule, err := c.Rule(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, s, rule
+}
+
+// capDays draws in which windows, from a first one on, each user has something.
+func drawDays(t *rapid.T) (first int64, days map[UserHash][]bool) {
+	users, windows := rapid.IntRange(1, 6).Draw(t, "users"), rapid.IntRange(1, 120).Draw(t, "windows")
+	busy := rapid.SampledFrom([]int{1, 2, 4, 10}).Draw(t, "busy")
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	days = map[UserHash][]bool{}
+	for range users {
+		day := make([]bool, windows)
+		for i := range day {
+			day[i] = r.IntN(10) < busy
+		}
+		days[UserHash{r.Uint64(), r.Uint64()}] = day
+	}
+	return rapid.Int64Range(-200, 200).Draw(t, "first"), days
+}
+
+// counted goes through windows of which some users have something, in any order of users, and returns when each counts.
+func counted(t *rapid.T, c *Cap, s Schedule, first int64, days map[UserHash][]bool, from, to int) map[UserHash][]int {
+	out := map[UserHash][]int{}
+	for i := from; i < to; i++ {
+		start := (first + int64(i)) * int64(s.Every)
+		for range 1 + i%2 { // some windows are looked at twice
+			if err := c.Begin(Window{start, start + int64(s.Size)}); err != nil {
+				t.Fatal(err)
+			}
+			for u, day := range days {
+				if day[i] && c.Counts(u) && !slices.Contains(out[u], i) {
+					out[u] = append(out[u], i)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// byDefinition says by sets and division when a user counts.
+func byDefinition(rule CapRule, u UserHash, first int64, day []bool) (when []int) {
+	blocks := map[int64]int64{}
+	for i, there := range day {
+		if !there {
+			continue
+		}
+		w := first + int64(i) + 1_000_000*rule.Block // above 0, at the same place in its block
+		block := (w + int64(u[1]%uint64(rule.Block))) / rule.Block
+		if blocks[block] < rule.Most {
+			blocks[block]++
+			when = append(when, i)
+		}
+	}
+	return when
+}
+
+// Nobody counts more than k times in any W consecutive windows, the definition and the cap agree, and who counts depends on
+// nobody else.
+func TestCapAgainstBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, s, rule := drawCap(t)
+		first, days := drawDays(t)
+		windows := 0
+		for _, day := range days {
+			windows = len(day)
+		}
+		all := counted(t, NewCap(rule), s, first, days, 0, windows)
+		for u, day := range days {
+			if want := byDefinition(rule, u, first, day); !slices.Equal(all[u], want) {
+				t.Fatalf("user %x counts in %v, want %v", u, all[u], want)
+			}
+			for from := range windows {
+				n := 0
+				for _, i := range all[u] {
+					if from <= i && int64(i) < int64(from)+rule.Windows {
+						n++
+					}
+				}
+				if int64(n) > spec.Count {
+					t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, rule.Windows, from, spec.Count)
+				}
+			}
+			alone := counted(t, NewCap(rule), s, first, map[UserHash][]bool{u: day}, 0, windows)
+			if !slices.Equal(alone[u], all[u]) {
+				t.Fatalf("alone, user %x counts in %v, in company in %v", u, alone[u], all[u])
+			}
+		}
+	})
+}
+
+// A cap that was stopped at any window decides as one that never was: from a snapshot and the windows since, and from the
+// last Reach windows alone.
+func TestCapAfterRestart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, s, rule := drawCap(t)
+		first, days := drawDays(t)
+		windows := 0
+		for _, day := range days {
+			windows = len(day)
+		}
+		taken := rapid.IntRange(0, windows).Draw(t, "snapshot after")
+		stopped := rapid.IntRange(taken, windows).Draw(t, "stopped after")
+		through := NewCap(rule)
+		counted(t, through, s, first, days, 0, taken)
+		snapshot := through.Snapshot()
+		counted(t, through, s, first, days, taken, stopped)
+		want := counted(t, through, s, first, days, stopped, windows)
+
+		if taken > 0 {
+			restored, err := RestoreCap(rule, snapshot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again := restored.Snapshot(); !bytes.Equal(again, snapshot) {
+				t.Fatal("the snapshot of what was restored is another one")
+			}
+			counted(t, restored, s, first, days, taken, stopped)
+			sameCounts(t, "from a snapshot", counted(t, restored, s, first, days, stopped, windows), want)
+		}
+		rebuilt := NewCap(rule)
+		counted(t, rebuilt, s, first, days, max(0, stopped-int(rule.Reach())), stopped)
+		sameCounts(t, "from the last windows", counted(t, rebuilt, s, first, days, stopped, windows), want)
+	})
+}
+
+func sameCounts(t *rapid.T, how string, got, want map[UserHash][]int) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d users count, want %d", how, len(got), len(want))
+	}
+	for u := range want {
+		if !slices.Equal(got[u], want[u]) {
+			t.Fatalf("%s: user %x counts in %v, want %v", how, u, got[u], want[u])
+		}
+	}
+}
+
+// The rules of the sizes that people choose.
+func TestCapRules(t *testing.T) {
+	for _, c := range []struct {
+		spec         CapSpec
+		size, every  time.Duration
+		block, most  int64
+		windows, day int64
+	}{
+		{CapSpec{Count: 8, Per: 24 * time.Hour}, time.Minute, time.Minute, 481, 2, 1440, 1440}, // 480 minutes divide a day
+		{CapSpec{Count: 8, Per: 24 * time.Hour, Parts: 7}, time.Minute, time.Minute, 206, 1, 1440, 1440},
+		{CapSpec{Count: 11, Per: 24 * time.Hour}, time.Hour, time.Hour, 9, 2, 24, 24}, // 8 hours divide a day
+		{CapSpec{Count: 4, Per: 7 * 24 * time.Hour}, 24 * time.Hour, 24 * time.Hour, 3, 1, 7, 1},
+		{CapSpec{Count: 20, Per: time.Hour}, 5 * time.Minute, time.Minute, 21, 5, 60, 1440}, // overlapping; 20 minutes divide a day
+		{CapSpec{Count: 4, Per: 24 * time.Hour}, 24 * time.Hour, 24 * time.Hour, 2, 1, 1, 1},
+	} {
+		r, err := c.spec.Rule(Schedule{Size: c.size, Every: c.every})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Block != c.block || r.Most != c.most || r.Windows != c.windows {
+			t.Errorf("%+v of %s: %+v; want blocks of %d, %d of each, %d windows", c.spec, c.every, r, c.block, c.most, c.windows)
+		}
+	}
+	day := Schedule{Size: 24 * time.Hour, Every: 24 * time.Hour}
+	for _, c := range []struct {
+		spec CapSpec
+		s    Schedule
+	}{
+		{CapSpec{Count: 3, Per: 24 * time.Hour}, day},
+		{CapSpec{Count: 0, Per: 24 * time.Hour}, day},
+		{CapSpec{Count: 2e9, Per: 24 * time.Hour}, day},
+		{CapSpec{Count: 8, Per: time.Hour}, day},
+		{CapSpec{Count: 8}, day},
+		{CapSpec{Count: 8, Per: 24 * time.Hour, Parts: -1}, day},
+		{CapSpec{Count: 7, Per: time.Hour}, Schedule{Size: 2 * time.Minute, Every: time.Minute}},
+	} {
+		if _, err := c.spec.Rule(c.s); err == nil {
+			t.Errorf("%+v is accepted", c.spec)
+		}
+	}
+}
+
+// A day of minutes of many users, each of whom comes now and then: those who are not in their block any more are forgotten.
+func TestCapForgets(t *testing.T) {
+	rule, err := CapSpec{Count: 8, Per: 24 * time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewCap(rule)
+	r := rand.New(rand.NewPCG(1, 2))
+	const perWindow = 20
+	most := 0
+	for w := range int64(5000) {
+		if err := c.Begin(Window{w * int64(time.Minute), (w + 1) * int64(time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+		for range perWindow {
+			c.Counts(UserHash{r.Uint64(), r.Uint64()})
+		}
+		most = max(most, c.Users())
+	}
+	if limit := perWindow * int(rule.Block) * 5 / 4; most > limit+perWindow {
+		t.Errorf("%d users are remembered, want at most those of a block and a quarter, %d", most, limit)
+	}
+}
+
+func TestCapSnapshotsThatAreWrong(t *testing.T) {
+	s := Schedule{Size: time.Minute, Every: time.Minute}
+	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewCap(rule)
+	if c.Snapshot() != nil {
+		t.Error("a cap that has not begun has a snapshot")
+	}
+	if err := c.Begin(Window{0, int64(time.Minute)}); err != nil {
+		t.Fatal(err)
+	}
+	c.Counts(UserHash{1, 2})
+	c.Counts(UserHash{3, 4})
+	good := c.Snapshot()
+	if _, err := RestoreCap(rule, good); err != nil {
+		t.Fatal(err)
+	}
+	other, err := CapSpec{Count: 12, Per: time.Hour}.Rule(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RestoreCap(other, good); err == nil {
+		t.Error("a snapshot of another rule is restored")
+	}
+	for i := range good {
+		bad := slices.Clone(good)
+		bad[i] ^= 1
+		// Some bits of a frame's header change nothing of what is in it.
+		if got, err := RestoreCap(rule, bad); err == nil && !bytes.Equal(got.Snapshot(), good) {
+			t.Errorf("a snapshot with another bit in byte %d is restored as another one", i)
+		}
+		if _, err := RestoreCap(rule, good[:i]); err == nil {
+			t.Errorf("the first %d bytes of a snapshot are restored", i)
+		}
+	}
+	for _, raw := range [][]byte{nil, {2}, {1}, append([]byte{1}, good...)} {
+		if _, err := RestoreCap(rule, compress(raw)); err == nil {
+			t.Errorf("%x is restored", raw)
+		}
+	}
+	if err := c.Begin(Window{-int64(time.Minute), 0}); err == nil {
+		t.Error("a window begins before the one that has begun")
+	}
+}
+
+func BenchmarkCap(b *testing.B) {
+	rule, err := CapSpec{Count: 8, Per: 24 * time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := NewCap(rule)
+	r := rand.New(rand.NewPCG(1, 2))
+	users := make([]UserHash, 100_000)
+	for i := range users {
+		users[i] = UserHash{r.Uint64(), r.Uint64()}
+	}
+	w := int64(0)
+	b.Run("window of 10,000 users of 100,000", func(b *testing.B) {
+		for b.Loop() {
+			if err := c.Begin(Window{w * int64(time.Minute), (w + 1) * int64(time.Minute)}); err != nil {
+				b.Fatal(err)
+			}
+			for i := range 10_000 {
+				c.Counts(users[(int(w)*7_919+i)%len(users)])
+			}
+			w++
+		}
+	})
+	b.Run("snapshot of 100,000 users", func(b *testing.B) {
+		for b.Loop() {
+			c.Snapshot()
+		}
+	})
+}
