@@ -63,6 +63,9 @@ func BenchmarkDecode(b *testing.B) {
 		{"json/nested", nested, `{"user":{"id":"u-0012345"},"region":"eu","timing":{"total":{"ms":123.4}},"ts":1795161600123}`},
 		{"json/bare", bare, `123.4`},
 		{"csv", csvSpec(), `2026-11-20T08:00:00.12Z,u-0012345,eu,123.4`},
+		{"cloudevents", cloudSpec(), structuredEvent},
+		{"avro", avroSpec(), encoded(b, request(nil))},
+		{"protobuf", protobufSpec(b), aUser + aRegion + aLatency + aTime},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			d := decoder(b, bb.spec)

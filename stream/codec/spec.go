@@ -24,7 +24,7 @@ const (
 type Spec struct {
 	// Format is the name of one of [Formats]. Required.
 	Format string
-	// User is a field, or KeyField. Required. A field is a path with dots (JSON) or a column (CSV).
+	// User is a field, or KeyField. Required. A field is a path with dots, or a column (CSV).
 	User string
 	// Value is a field, or ValueField (JSON). Required.
 	Value string
@@ -36,6 +36,8 @@ type Spec struct {
 	Columns []string
 	// Delimiter separates the columns of CSV. Defaults to a comma.
 	Delimiter rune
+	// Schema is the schema of the records. Required for avro and protobuf.
+	Schema Schema
 	// Groups is the public list. Required if Group is given.
 	Groups []string
 	// MaxFuture is how far an event's time may lie ahead of its record's timestamp; 0: not at all.
@@ -51,6 +53,7 @@ type Format struct {
 	Columnar bool
 	new      func(Spec, rules) (Decoder, error) // of a checked Spec
 	mistake  func(Spec, part) error             // why a record can't hold that field; nil: new says it
+	schema   func(Spec) error                   // why the Spec's schema is none; nil: the format has no schema
 }
 
 // Formats returns the known formats, the default first. A new one is a file and a row here.
@@ -59,18 +62,31 @@ func Formats() []Format {
 		{Name: "json", new: newJSON},
 		{Name: "csv", Columnar: true, new: newCSV},
 		{Name: "cloudevents", new: newCloudEvents, mistake: mistakenEvent},
+		{Name: "avro", new: newAvro, mistake: mistakenAvro, schema: checkAvro},
+		{Name: "protobuf", new: newProtobuf, mistake: mistakenProtobuf, schema: checkProtobuf},
 	}
 }
+
+// Schematic reports whether records of the format have a schema.
+func (f Format) Schematic() bool { return f.schema != nil }
 
 // Columnar reports whether the format's fields are columns.
 func (s Spec) Columnar() bool {
 	return slices.ContainsFunc(Formats(), func(f Format) bool { return f.Name == s.Format && f.Columnar })
 }
 
-// Mistake is a field that records of the format can't hold.
+// Mistake is a field that records of the format can't hold, or a schema that is none: then Part is "schema".
 type Mistake struct {
 	Part, Field string
 	Err         error
+}
+
+// Error says what is wrong; what would be right.
+func (m Mistake) Error() string {
+	if m.Field == "" {
+		return m.Err.Error()
+	}
+	return fmt.Sprintf("%q; %s", m.Field, m.Err)
 }
 
 // Mistakes lists the fields that records of the format can't hold.
@@ -79,11 +95,17 @@ func (s Spec) Mistakes() (all []Mistake) {
 	if i < 0 {
 		return nil
 	}
+	f := Formats()[i]
+	if f.schema != nil {
+		if err := f.schema(s); err != nil {
+			return []Mistake{{Part: "schema", Err: err}}
+		}
+	}
 	for _, p := range s.parts() {
 		if p.field == "" || p.field == p.special && p.role != roleValue {
 			continue
 		}
-		if err := Formats()[i].mistake(s, p); err != nil {
+		if err := f.mistake(s, p); err != nil {
 			all = append(all, Mistake{p.name, p.field, err})
 		}
 	}
@@ -99,7 +121,7 @@ func New(s Spec) (Decoder, error) {
 		return nil, fmt.Errorf("input: %w", err)
 	}
 	if m := s.Mistakes(); len(m) > 0 {
-		return nil, fmt.Errorf("input: %s %q: %w", m[0].Part, m[0].Field, m[0].Err)
+		return nil, fmt.Errorf("input: %s: %w", m[0].Part, m[0])
 	}
 	var known []string
 	for _, f := range Formats() {

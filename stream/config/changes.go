@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -18,11 +19,17 @@ type Change struct {
 	After  string `json:"after"`
 }
 
+// longest is how long a value may be in the text of a change. Schemas are longer.
+const longest = 120
+
 // String is the change in one line, such as "window.size: 15m → 1h".
 func (c Change) String() string {
 	text := func(value string) string {
-		if value == "" {
+		switch n := utf8.RuneCountInString(value); {
+		case n == 0:
 			return "absent"
+		case n > longest:
+			return fmt.Sprintf("%s… (%d characters)", string([]rune(value)[:longest/2]), n)
 		}
 		return value
 	}

@@ -14,11 +14,14 @@ const aTopic = "the name of a topic: 1–249 of the characters a–z, A–Z, 0�
 
 func topicName() kind[string] { return name("topic", aTopic, `^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`, 249) }
 
-// columnar limits a key to formats with columns.
-func columnar() when {
+// columnar limits a key to formats with columns, schematic to those with a schema.
+func columnar() when  { return formatsThat(func(f codec.Format) bool { return f.Columnar }) }
+func schematic() when { return formatsThat(codec.Format.Schematic) }
+
+func formatsThat(have func(codec.Format) bool) when {
 	w := when{key: "format"}
 	for _, f := range codec.Formats() {
-		if f.Columnar {
+		if have(f) {
 			w.is = append(w.is, f.Name)
 		}
 	}
@@ -56,6 +59,9 @@ var inputForm = form{
 		value: into(listOf(name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, most), func(in *Input, v []string) { in.Columns = v })},
 	{name: "delimiter", only: columnar(), fallback: `","`, example: `";"`, meaning: "the character between two columns",
 		value: into(delimiter(), func(in *Input, v rune) { in.Delimiter = v })},
+	{name: "schema", required: true, only: schematic(), example: "{file: checkout.avsc}",
+		meaning: "the schema of the records. It becomes a part of the stream's definition: all processes read with the same one, and a change begins with a new window",
+		value:   into(recordSchema(), func(in *Input, v codec.Schema) { in.Schema = v })},
 	{name: "max_future", fallback: "5m", example: "1m",
 		meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",
 		value:   into(duration(0), func(in *Input, v time.Duration) { in.MaxFuture = v })},
@@ -92,7 +98,7 @@ func delimiter() kind[rune] {
 func (in *Input) check(m mapping) {
 	if mistakes := in.Mistakes(); len(mistakes) > 0 {
 		for _, wrong := range mistakes {
-			m.values[wrong.Part].refuse("%q; %s", wrong.Field, wrong.Err)
+			m.values[wrong.Part].refuse("%s", wrong)
 		}
 		return
 	}

@@ -34,6 +34,20 @@ streams:
     budget: {epsilon: 20, per: forever, delta: 0.001}
     on_exhausted: withhold
     fresh: true
+  - name: typed
+    input: {topic: typed, format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: user_id, value: timing.latency_ms, time: timing.at}
+    bounds: {lower: 0, upper: 1, step: 0.1}
+    window: {size: 1d, grace: 0s}
+    releases: [{name: all, statistic: sum, epsilon: 0.1}]
+    output: {topic: out-typed}
+    budget: {epsilon: 20, per: 1d}
+  - name: inline
+    input: {topic: inline, format: avro, schema: {text: '{"type": "record", "name": "r", "fields": [{"name": "v", "type": "long"}]}'}, user: $key, value: v}
+    bounds: {lower: 0, upper: 1, step: 0.1}
+    window: {size: 1d, grace: 0s}
+    releases: [{name: all, statistic: sum, epsilon: 0.1}]
+    output: {topic: out-inline}
+    budget: {epsilon: 20, per: 1d}
 `
 
 func compiled(t *testing.T, s schema) *jsonschema.Schema {

@@ -1,0 +1,215 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/avro"
+)
+
+// avroLayout reads records whose value is one datum of Avro, in binary and without a header.
+type avroLayout struct {
+	schema *avro.Schema
+	wanted []avroField
+	texts  [numRoles][]byte
+}
+
+type avroField struct {
+	role role
+	path []string
+}
+
+func newAvro(s Spec, r rules) (Decoder, error) {
+	l, err := newAvroLayout(s, s.Schema.Text)
+	return &schemaDecoder{rules: r, layout: l}, err
+}
+
+// newAvroLayout looks for the stream's fields in a schema.
+func newAvroLayout(s Spec, schema string) (*avroLayout, error) {
+	compiled, err := avro.Parse(schema)
+	if err != nil {
+		return nil, fmt.Errorf("no schema of Avro, %w; want the content of an .avsc file", err)
+	}
+	l := &avroLayout{schema: compiled}
+	for _, p := range s.parts() {
+		if p.inValue() {
+			l.wanted = append(l.wanted, avroField{p.role, strings.Split(p.field, ".")})
+		}
+	}
+	return l, nil
+}
+
+func checkAvro(s Spec) error {
+	if s.Schema.Message != "" {
+		return errors.New("avro has no message; remove it")
+	}
+	_, err := newAvroLayout(s, s.Schema.Text)
+	return err
+}
+
+// mistakenAvro says why a field of the schema can't be that part of an event.
+func mistakenAvro(s Spec, p part) error {
+	if p.field == ValueField {
+		return unfit("$value is for json; want a field of the schema")
+	}
+	compiled, err := avro.Parse(s.Schema.Text)
+	if err != nil {
+		return err
+	}
+	at := compiled.Root().ExpandReferences()
+	for name := range strings.SplitSeq(p.field, ".") {
+		within, err := avroRecord(at)
+		if err != nil {
+			return unfit("%s has no fields; want a path into records", err)
+		}
+		if within.Type == "map" {
+			at = within.Values
+			continue
+		}
+		var names []string
+		i := slices.IndexFunc(within.Fields, func(f avro.SchemaField) bool { names = append(names, f.Name); return f.Name == name })
+		if i < 0 {
+			return unfit("the schema has no such field; want one of %s", strings.Join(names, ", "))
+		}
+		at = &within.Fields[i].Type
+	}
+	for _, b := range avroBranches(at) {
+		if !avroTakes(p.role, b) {
+			return unfit("the schema says %s; want %s", avroName(b), avroWants[p.role])
+		}
+	}
+	return nil
+}
+
+// avroBranches are the types that a value may have, null left out.
+func avroBranches(n *avro.SchemaNode) (all []*avro.SchemaNode) {
+	if n.Type != "union" {
+		return []*avro.SchemaNode{n}
+	}
+	for i := range n.Branches {
+		if n.Branches[i].Type != "null" {
+			all = append(all, &n.Branches[i])
+		}
+	}
+	return all
+}
+
+// avroRecord is what the next name of a path leads into: a record or a map, perhaps null.
+func avroRecord(n *avro.SchemaNode) (*avro.SchemaNode, error) {
+	all := avroBranches(n)
+	if len(all) != 1 {
+		return nil, errors.New("a union")
+	}
+	if t := all[0].Type; t != "record" && t != "map" {
+		return nil, errors.New("type " + avroName(all[0]))
+	}
+	return all[0], nil
+}
+
+func avroName(n *avro.SchemaNode) string {
+	if n.LogicalType != "" {
+		return n.LogicalType
+	}
+	return n.Type
+}
+
+var avroWants = [numRoles]string{
+	roleValue: "int, long, float, double or decimal",
+	roleUser:  "string, enum, int or long",
+	roleGroup: "string, enum, int or long",
+	roleTime:  "timestamp-millis, timestamp-micros or timestamp-nanos, or a long, double or string",
+}
+
+// avroTakes says whether a type can be that part of an event. A logical type that Avro does not know counts as none.
+func avroTakes(r role, n *avro.SchemaNode) bool {
+	switch n.LogicalType {
+	case "date", "time-millis", "time-micros", "duration", "local-timestamp-millis", "local-timestamp-micros", "local-timestamp-nanos":
+		return false // no moment in time, and no number that anybody means
+	case "timestamp-millis", "timestamp-micros", "timestamp-nanos":
+		return r == roleTime
+	case "decimal", "big-decimal":
+		return r == roleValue
+	}
+	switch n.Type {
+	case "int", "long":
+		return true
+	case "string":
+		return r != roleValue
+	case "enum":
+		return r == roleUser || r == roleGroup
+	case "double":
+		return r == roleValue || r == roleTime
+	case "float":
+		return r == roleValue
+	}
+	return false
+}
+
+func (l *avroLayout) find(value []byte, f *fields) bool {
+	var datum any
+	if rest, err := l.schema.Decode(value, &datum, avro.AliasInput()); err != nil || len(rest) > 0 {
+		return false
+	}
+	for _, w := range l.wanted {
+		at := datum
+		for _, name := range w.path {
+			within, _ := at.(map[string]any) // nothing if it is no record
+			at = within[name]
+		}
+		f[w.role] = l.field(w.role, at)
+	}
+	return true
+}
+
+// field turns a decoded value into a field. A null counts as missing.
+func (l *avroLayout) field(r role, v any) field {
+	b := l.texts[r][:0]
+	k := number
+	switch v := v.(type) {
+	case nil:
+		return field{}
+	case string:
+		if !utf8.ValidString(v) {
+			return field{kind: other}
+		}
+		k, b = text, append(b, v...)
+	case int32:
+		b = strconv.AppendInt(b, int64(v), 10)
+	case int64:
+		b = strconv.AppendInt(b, v, 10)
+	case float32:
+		k, b = floating(r, b, float64(v), 32)
+	case float64:
+		k, b = floating(r, b, v, 64)
+	case *big.Rat:
+		digits, exact := v.FloatPrec()
+		if r != roleValue || !exact {
+			return field{kind: other}
+		}
+		b = append(b, v.FloatString(digits)...)
+	case time.Time:
+		if r != roleTime {
+			return field{kind: other}
+		}
+		k, b = text, v.UTC().AppendFormat(b, time.RFC3339Nano)
+	default:
+		return field{kind: other}
+	}
+	l.texts[r] = b
+	return field{k, b}
+}
+
+// floating writes a binary fraction in the fewest digits that tell it from its neighbours. It is no name.
+func floating(r role, b []byte, v float64, bits int) (kind, []byte) {
+	if math.IsNaN(v) || math.IsInf(v, 0) || r != roleValue && r != roleTime {
+		return other, b
+	}
+	return number, strconv.AppendFloat(b, v, 'g', -1, bits)
+}

@@ -1,0 +1,129 @@
+package codec_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/avro"
+
+	"github.com/louver/louver/stream/codec"
+)
+
+const avroSchema = `{"type": "record", "name": "Request", "fields": [
+	{"name": "user", "type": {"type": "record", "name": "User", "fields": [{"name": "id", "type": ["null", "string", "long"]}]}},
+	{"name": "region", "type": {"type": "enum", "name": "Region", "symbols": ["eu", "us", "mars"]}},
+	{"name": "latency_ms", "type": ["double", "null", {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 4}]},
+	{"name": "ts", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+	{"name": "tags", "type": {"type": "map", "values": "string"}},
+	{"name": "more", "type": {"type": "array", "items": "null"}}]}`
+
+func avroSpec() codec.Spec {
+	s := jsonSpec()
+	s.Format, s.User, s.Schema = "avro", "user.id", codec.Schema{Text: avroSchema}
+	return s
+}
+
+// request is an event of avroSchema, with some fields replaced.
+func request(change map[string]any) map[string]any {
+	r := map[string]any{"user": map[string]any{"id": "u1"}, "region": "eu", "latency_ms": 12.3, "ts": time.Unix(0, at).UTC(),
+		"tags": map[string]any{"zone": "a"}, "more": []any{nil}}
+	for k, v := range change {
+		r[k] = v
+	}
+	return r
+}
+
+func encoded(t testing.TB, v any) string {
+	t.Helper()
+	b, err := avro.MustParse(avroSchema).Encode(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestAvroGood(t *testing.T) {
+	d := decoder(t, avroSpec())
+	usual := event{"u1", 0, at, 123}
+	id := func(v any) map[string]any { return map[string]any{"user": map[string]any{"id": v}} }
+	for _, c := range []struct {
+		name   string
+		change map[string]any
+		want   event
+	}{
+		{"plain", nil, usual},
+		{"a long as user", id(int64(-42)), event{"-42", 0, at, 123}},
+		{"another group", map[string]any{"region": "us"}, event{"u1", 1, at, 123}},
+		{"decimal", map[string]any{"latency_ms": big.NewRat(123, 10)}, usual},
+		{"below", map[string]any{"latency_ms": -1e300}, event{"u1", 0, at, -1}},
+		{"above", map[string]any{"latency_ms": 1e300}, event{"u1", 0, at, 600001}},
+		{"hardly anything", map[string]any{"latency_ms": 5e-324}, event{"u1", 0, at, 0}},
+		{"microseconds", map[string]any{"ts": time.Unix(0, at+123456000).UTC()}, event{"u1", 0, at + 123456000, 123}},
+		{"1970", map[string]any{"ts": time.Unix(0, 1000).UTC()}, event{"u1", 0, 1000, 123}}, // no guess at the unit
+	} {
+		t.Run(c.name, func(t *testing.T) { check(t, d, nil, encoded(t, request(c.change)), c.want) })
+	}
+	inMap := avroSpec()
+	inMap.Group, inMap.Groups = "tags.zone", []string{"a", "b"}
+	check(t, decoder(t, inMap), nil, encoded(t, request(map[string]any{"tags": map[string]any{"zone": "b"}})), event{"u1", 1, at, 123})
+	keyed := codec.Spec{Format: "avro", Schema: codec.Schema{Text: avroSchema}, User: codec.KeyField, Value: "latency_ms"}
+	check(t, decoder(t, keyed), []byte("k"), encoded(t, request(nil)), event{"k", 0, recordTime, 123})
+}
+
+func TestAvroBad(t *testing.T) {
+	d := decoder(t, avroSpec())
+	good := encoded(t, request(nil))
+	for want, records := range map[codec.Reason][]string{
+		codec.Malformed: {"", "\x00", good[:len(good)-1], good + "\x00", good + good, value("12.3"), "\x00\x00\x00\x00\x07" + good, strings.Repeat("\xff", 1000),
+			good[:len(good)-3] + "\xfe\xff\xff\xff\xff\xff\xff\xff\x7f\x00"}, // an array of 2⁶² nulls
+		codec.BadValue: {encoded(t, request(map[string]any{"latency_ms": nil})), encoded(t, request(map[string]any{"latency_ms": math.NaN()})),
+			encoded(t, request(map[string]any{"latency_ms": math.Inf(1)}))},
+		codec.BadUser:  {encoded(t, request(map[string]any{"user": map[string]any{"id": nil}})), encoded(t, request(map[string]any{"user": map[string]any{"id": ""}}))},
+		codec.BadTime:  {encoded(t, request(map[string]any{"ts": time.Unix(-1, 0)})), encoded(t, request(map[string]any{"ts": time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)}))},
+		codec.BadGroup: {encoded(t, request(map[string]any{"region": "mars"}))},
+		codec.Future:   {encoded(t, request(map[string]any{"ts": time.Unix(0, at).Add(time.Hour)}))},
+	} {
+		for _, record := range records {
+			checkRejected(t, d, nil, record, want)
+			check(t, d, nil, good, event{"u1", 0, at, 123}) // nothing is left behind
+		}
+	}
+	checkRejected(t, d, nil, strings.Replace(good, "u1", "\xff1", 1), codec.BadUser)
+	var e codec.Event
+	if d.Decode(codec.Record{Time: recordTime}, &e) != codec.Malformed {
+		t.Error("a record without a value is taken")
+	}
+	if r := d.Decode(codec.Record{Value: []byte(encoded(t, request(map[string]any{"latency_ms": nil}))), Time: recordTime}, &e); r != codec.BadValue || !d.Missing() {
+		t.Errorf("null: %v, missing %v; want bad_value, missing", r, d.Missing())
+	}
+}
+
+// FuzzAvro: no panic, and a record is malformed exactly if the library leaves anything of it unread.
+func FuzzAvro(f *testing.F) {
+	f.Add([]byte(encoded(f, request(nil))))
+	f.Add([]byte(encoded(f, request(map[string]any{"latency_ms": nil, "tags": map[string]any{"": ""}}))))
+	f.Add([]byte("\x02\x00"))
+	d := decoder(f, avroSpec())
+	schema := avro.MustParse(avroSchema)
+	f.Fuzz(func(t *testing.T, record []byte) {
+		kept := bytes.Clone(record)
+		var e codec.Event
+		r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e)
+		if !bytes.Equal(kept, record) {
+			t.Fatal("Decode changed the record")
+		}
+		var back map[string]any
+		rest, err := schema.Decode(record, &back)
+		if (r == codec.Malformed) != (err != nil || len(rest) > 0) {
+			t.Fatalf("%q: %v, but reading it into a map says %v, and leaves %d bytes", record, r, err, len(rest))
+		}
+		if r == codec.OK && fmt.Sprint(back["user"].(map[string]any)["id"]) != string(e.User) {
+			t.Fatalf("%q: user %q, want that of %v", record, e.User, back)
+		}
+	})
+}

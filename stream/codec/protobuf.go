@@ -1,0 +1,237 @@
+package codec
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// protobufLayout reads records whose value is one message of Protocol Buffers.
+type protobufLayout struct {
+	message *dynamicpb.Message
+	wanted  []protobufField
+	texts   [numRoles][]byte
+}
+
+type protobufField struct {
+	role role
+	path []protoreflect.FieldDescriptor
+}
+
+// unmarshal skips fields that the schema does not know, as newer producers may send them.
+var unmarshal = proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 100}
+
+func newProtobuf(s Spec, r rules) (Decoder, error) {
+	message, err := s.Schema.descriptor()
+	if err != nil {
+		return nil, err
+	}
+	return &schemaDecoder{rules: r, layout: newProtobufLayout(s, message)}, nil
+}
+
+// descriptor finds the message in the set.
+func (s Schema) descriptor() (protoreflect.MessageDescriptor, error) {
+	raw, err := base64.StdEncoding.DecodeString(s.Text)
+	if err != nil {
+		return nil, errors.New("no base64; want a set of file descriptors, or a .proto file")
+	}
+	var set descriptorpb.FileDescriptorSet
+	if err := proto.Unmarshal(raw, &set); err != nil || len(set.File) == 0 {
+		return nil, errors.New("no set of file descriptors; want what protoc --include_imports --descriptor_set_out writes, or a .proto file")
+	}
+	files, err := protodesc.NewFiles(&set)
+	if err != nil {
+		return nil, fmt.Errorf("no whole set of file descriptors (%w); want one that protoc writes with --include_imports", err)
+	}
+	return findMessage(files, s.Message)
+}
+
+// findMessage finds a message by its full name.
+func findMessage(files *protoregistry.Files, name string) (protoreflect.MessageDescriptor, error) {
+	if d, err := files.FindDescriptorByName(protoreflect.FullName(name)); err == nil {
+		if message, ok := d.(protoreflect.MessageDescriptor); ok {
+			return message, nil
+		}
+	}
+	var known []string
+	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		if !strings.HasPrefix(f.Path(), "google/protobuf/") {
+			for i := range f.Messages().Len() {
+				known = append(known, string(f.Messages().Get(i).FullName()))
+			}
+		}
+		return true
+	})
+	slices.Sort(known)
+	want := strings.Join(known[:min(len(known), 10)], ", ")
+	if name == "" {
+		return nil, fmt.Errorf("message is missing; want one such as %s", want)
+	}
+	return nil, fmt.Errorf("no message %q in it; want one such as %s", name, want)
+}
+
+// newProtobufLayout looks for the stream's fields in a message. What it does not find is missing in all records.
+func newProtobufLayout(s Spec, message protoreflect.MessageDescriptor) *protobufLayout {
+	l := &protobufLayout{message: dynamicpb.NewMessage(message)}
+	for _, p := range s.parts() {
+		if !p.inValue() {
+			continue
+		}
+		if path, err := protobufPath(message, p); err == nil {
+			l.wanted = append(l.wanted, protobufField{p.role, path})
+		}
+	}
+	return l
+}
+
+func checkProtobuf(s Spec) error {
+	_, err := s.Schema.descriptor()
+	return err
+}
+
+// mistakenProtobuf says why a field of the message can't be that part of an event.
+func mistakenProtobuf(s Spec, p part) error {
+	if p.field == ValueField {
+		return unfit("$value is for json; want a field of the message")
+	}
+	message, err := s.Schema.descriptor()
+	if err != nil {
+		return err
+	}
+	_, err = protobufPath(message, p)
+	return err
+}
+
+// protobufPath finds the fields on the way to a part of an event.
+func protobufPath(message protoreflect.MessageDescriptor, p part) (path []protoreflect.FieldDescriptor, err error) {
+	for name := range strings.SplitSeq(p.field, ".") {
+		if message == nil {
+			return nil, unfit("%s has no fields; want a path into messages", path[len(path)-1].FullName())
+		}
+		fd := message.Fields().ByName(protoreflect.Name(name))
+		if fd == nil {
+			var names []string
+			for i := range message.Fields().Len() {
+				names = append(names, string(message.Fields().Get(i).Name()))
+			}
+			return nil, unfit("message %s has no such field; want one of %s", message.FullName(), strings.Join(names, ", "))
+		}
+		if fd.IsList() || fd.IsMap() {
+			return nil, unfit("%s is repeated; want a field that occurs once", fd.FullName())
+		}
+		path, message = append(path, fd), fd.Message()
+	}
+	if last := path[len(path)-1]; !protobufTakes(p.role, last) {
+		return nil, unfit("the message says %s; want %s", protobufName(last), protobufWants[p.role])
+	}
+	return path, nil
+}
+
+const timestamp = "google.protobuf.Timestamp"
+
+func protobufName(fd protoreflect.FieldDescriptor) string {
+	if fd.Message() != nil {
+		return string(fd.Message().FullName())
+	}
+	return fd.Kind().String()
+}
+
+var protobufWants = [numRoles]string{
+	roleValue: "a number",
+	roleUser:  "a string, an integer or an enum",
+	roleGroup: "a string, an integer or an enum",
+	roleTime:  timestamp + ", an integer, a double or a string",
+}
+
+func protobufTakes(r role, fd protoreflect.FieldDescriptor) bool {
+	switch fd.Kind() {
+	case protoreflect.BoolKind, protoreflect.BytesKind, protoreflect.GroupKind:
+		return false
+	case protoreflect.MessageKind:
+		return r == roleTime && fd.Message().FullName() == timestamp
+	case protoreflect.StringKind:
+		return r != roleValue
+	case protoreflect.EnumKind:
+		return r == roleUser || r == roleGroup
+	case protoreflect.DoubleKind:
+		return r == roleValue || r == roleTime
+	case protoreflect.FloatKind:
+		return r == roleValue
+	}
+	return true // an integer
+}
+
+func (l *protobufLayout) find(value []byte, f *fields) bool {
+	proto.Reset(l.message)
+	if unmarshal.Unmarshal(value, l.message) != nil {
+		return false
+	}
+	for _, w := range l.wanted {
+		f[w.role] = l.field(w)
+	}
+	return true
+}
+
+// field follows a path to its value. A message that is not set has no fields. A zero that a record cannot tell from
+// nothing is a value, but neither a user, a group nor a time.
+func (l *protobufLayout) field(w protobufField) field {
+	at, last := l.message.ProtoReflect(), len(w.path)-1
+	for _, fd := range w.path[:last] {
+		if !at.Has(fd) {
+			return field{}
+		}
+		at = at.Get(fd).Message()
+	}
+	fd := w.path[last]
+	if !at.Has(fd) && (fd.HasPresence() || w.role != roleValue) {
+		return field{}
+	}
+	b := l.texts[w.role][:0]
+	k := number
+	v := at.Get(fd)
+	switch fd.Kind() {
+	case protoreflect.StringKind:
+		k, b = text, append(b, v.String()...)
+	case protoreflect.EnumKind:
+		if name := fd.Enum().Values().ByNumber(v.Enum()); name != nil {
+			k, b = text, append(b, name.Name()...)
+		} else {
+			b = strconv.AppendInt(b, int64(v.Enum()), 10)
+		}
+	case protoreflect.FloatKind:
+		k, b = floating(w.role, b, v.Float(), 32)
+	case protoreflect.DoubleKind:
+		k, b = floating(w.role, b, v.Float(), 64)
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
+		b = strconv.AppendUint(b, v.Uint(), 10)
+	case protoreflect.MessageKind:
+		k = text
+		b = appendTimestamp(b, v.Message())
+	default:
+		b = strconv.AppendInt(b, v.Int(), 10)
+	}
+	l.texts[w.role] = b
+	return field{k, b}
+}
+
+// appendTimestamp writes a google.protobuf.Timestamp as RFC 3339; what is none as a text that is no time.
+func appendTimestamp(b []byte, m protoreflect.Message) []byte {
+	all := m.Descriptor().Fields()
+	seconds, nanos := m.Get(all.ByNumber(1)).Int(), m.Get(all.ByNumber(2)).Int()
+	const year10000 = 253402300800
+	if nanos < 0 || nanos >= int64(time.Second) || seconds < 0 || seconds >= year10000 {
+		return append(b, "no time"...)
+	}
+	return time.Unix(seconds, nanos).UTC().AppendFormat(b, time.RFC3339Nano)
+}
