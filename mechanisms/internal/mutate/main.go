@@ -54,7 +54,8 @@ func run(ctx context.Context, jobs int, only []string) error {
 	}
 	defer os.RemoveAll(dir)
 
-	if err := sound(ctx, mutations); err != nil {
+	limits, err := sound(ctx, mutations)
+	if err != nil {
 		return err
 	}
 	began, done := time.Now(), 0
@@ -64,7 +65,7 @@ func run(ctx context.Context, jobs int, only []string) error {
 	group.SetLimit(jobs)
 	for i, m := range mutations {
 		group.Go(func() error {
-			results[i] = m.try(ctx, dir, i)
+			results[i] = m.try(ctx, dir, i, limits[m.target()])
 			mu.Lock()
 			defer mu.Unlock()
 			done++

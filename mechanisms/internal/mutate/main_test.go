@@ -56,12 +56,13 @@ func TestChangeIsNoticed(t *testing.T) {
 		if err := m.locate("."); err != nil {
 			t.Fatal(err)
 		}
-		if err := sound(t.Context(), []mutation{m}); err != nil {
+		limits, err := sound(t.Context(), []mutation{m})
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []struct{ to, want string }{{m.To, "caught"}, {m.From, "SURVIVED"}, {"(", "BROKEN"}} {
 			m.To = c.to
-			if got := m.try(t.Context(), t.TempDir(), 0); got.verdict() != c.want {
+			if got := m.try(t.Context(), t.TempDir(), 0, limits[m.target()]); got.verdict() != c.want {
 				t.Errorf("%s, changed to %q: %s; want %s", m.What, c.to, got, c.want)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -27,8 +28,10 @@ type mutation struct {
 	Package, In string
 	// What says what is wrong after the change.
 	What string
-	// From stands exactly once in the package, tests aside, and is replaced by To.
+	// From occurs exactly once in the package, tests aside, and is replaced by To.
 	From, To string
+	// Import, if not empty, is a package that To needs and the file does not import, with a name if it wants one.
+	Import string
 	// Tests is a regular expression of the names of the tests that ought to notice.
 	Tests string
 
@@ -54,7 +57,7 @@ func load(root string) ([]mutation, error) {
 	return all, errors.Join(lost...)
 }
 
-// locate finds the one place where From stands.
+// locate finds the one place of From.
 func (m *mutation) locate(root string) error {
 	files, err := filepath.Glob(filepath.Join(root, m.Package, "*.go"))
 	if err != nil {
@@ -77,14 +80,18 @@ func (m *mutation) locate(root string) error {
 		}
 	}
 	if places != 1 {
-		return fmt.Errorf("mutations.yaml: %s: %s stands %d times in %s; want once", m.What, m.From, places, m.Package)
+		return fmt.Errorf("mutations.yaml: %s: %s occurs %d times in %s; want once", m.What, m.From, places, m.Package)
 	}
 	return nil
 }
 
-// changed is the file with the change.
+// changed returns the file with the change.
 func (m *mutation) changed() []byte {
-	return bytes.Replace(m.source, []byte(m.From), []byte(m.To), 1)
+	changed := bytes.Replace(m.source, []byte(m.From), []byte(m.To), 1)
+	if m.Import != "" {
+		changed = bytes.Replace(changed, []byte("import (\n"), []byte("import (\n\t"+m.Import+"\n"), 1)
+	}
+	return changed
 }
 
 // target is the package whose tests are run.
@@ -113,13 +120,13 @@ func (r result) String() string {
 	return strings.TrimSpace(r.verdict() + " " + strings.Join(r.failed, " "))
 }
 
-// try runs the tests on the changed code.
-func (m *mutation) try(ctx context.Context, dir string, number int) result {
-	failed, err := m.run(ctx, dir, number)
+// try runs the tests on the changed code. A test that takes longer than the limit fails.
+func (m *mutation) try(ctx context.Context, dir string, number int, limit time.Duration) result {
+	failed, err := m.run(ctx, dir, number, limit)
 	return result{failed, err}
 }
 
-func (m *mutation) run(ctx context.Context, dir string, number int) (failed []string, err error) {
+func (m *mutation) run(ctx context.Context, dir string, number int, limit time.Duration) (failed []string, err error) {
 	changed := filepath.Join(dir, fmt.Sprintf("%d.go", number))
 	if err := os.WriteFile(changed, m.changed(), 0o600); err != nil {
 		return nil, err
@@ -136,32 +143,41 @@ func (m *mutation) run(ctx context.Context, dir string, number int) (failed []st
 	if err := os.WriteFile(layer, overlay, 0o600); err != nil {
 		return nil, err
 	}
-	return test(ctx, m.target(), m.Tests, "-overlay", layer)
+	return test(ctx, m.target(), m.Tests, limit, "-overlay", layer)
 }
 
-// sound shows that all tests pass as long as nothing is changed.
-func sound(ctx context.Context, mutations []mutation) error {
+// longest limits the tests of a package that is sound, and shortest is the least limit of tests on changed code. Some
+// changes make the code run for ever, which a test notices by its limit.
+const longest, shortest = 10 * time.Minute, time.Minute
+
+// sound shows that all tests pass as long as nothing is changed. It returns the limit for each package's tests on changed
+// code: several times as long as they take on sound code.
+func sound(ctx context.Context, mutations []mutation) (limits map[string]time.Duration, err error) {
 	tests := map[string][]string{}
+	limits = map[string]time.Duration{}
 	for _, m := range mutations {
 		tests[m.target()] = append(tests[m.target()], m.Tests)
 	}
 	for _, target := range slices.Sorted(maps.Keys(tests)) {
 		slices.Sort(tests[target])
-		failed, err := test(ctx, target, strings.Join(slices.Compact(tests[target]), "|"))
+		began := time.Now()
+		failed, err := test(ctx, target, strings.Join(slices.Compact(tests[target]), "|"), longest)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(failed) > 0 {
-			return fmt.Errorf("%s fails in %s although nothing was changed", strings.Join(failed, ", "), target)
+			return nil, fmt.Errorf("%s fails in %s although nothing was changed", strings.Join(failed, ", "), target)
 		}
+		limits[target] = max(shortest, 4*time.Since(began))
 	}
-	return nil
+	return limits, nil
 }
 
-// test runs some tests of a package and returns those that fail. It is an error if the code does not compile, or if there
+// test runs some tests of a package and returns those that fail. A test that has begun and not ended has failed too: it
+// panicked in another goroutine, or took longer than the limit. It is an error if the code does not compile, or if there
 // is no such test.
-func test(ctx context.Context, target, tests string, options ...string) (failed []string, err error) {
-	args := append([]string{"test", "-json", "-timeout", "10m", "-run", "^(" + tests + ")$"}, options...)
+func test(ctx context.Context, target, tests string, limit time.Duration, options ...string) (failed []string, err error) {
+	args := append([]string{"test", "-json", "-timeout", limit.String(), "-run", "^(" + tests + ")$"}, options...)
 	args = append(args, target)
 	rapid, err := usesRapid(target)
 	if err != nil {
@@ -177,7 +193,8 @@ func test(ctx context.Context, target, tests string, options ...string) (failed 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ran := false
+	begun := map[string]bool{}
+	ended := map[string]bool{}
 	for decoder := json.NewDecoder(&output); ; {
 		var event struct{ Action, Test, Output string }
 		if err := decoder.Decode(&event); err != nil {
@@ -188,15 +205,23 @@ func test(ctx context.Context, target, tests string, options ...string) (failed 
 			complaint.WriteString(event.Output)
 		case event.Test == "" || strings.Contains(event.Test, "/"):
 		case event.Action == "run":
-			ran = true
+			begun[event.Test] = true
 		case event.Action == "fail":
 			failed = append(failed, event.Test)
+			ended[event.Test] = true
+		case event.Action == "pass" || event.Action == "skip":
+			ended[event.Test] = true
+		}
+	}
+	for name := range begun {
+		if !ended[name] {
+			failed = append(failed, name)
 		}
 	}
 	if exit != nil && len(failed) == 0 {
 		return nil, fmt.Errorf("go test %s: %w\n%s", target, exit, complaint.String())
 	}
-	if !ran {
+	if len(begun) == 0 {
 		return nil, fmt.Errorf("%s has no test %s", target, tests)
 	}
 	slices.Sort(failed)
