@@ -1,15 +1,20 @@
 package stream_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/avro"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/txn"
 )
@@ -67,6 +72,45 @@ func TestFormats(t *testing.T) {
 			s.end(t)
 		})
 	}
+}
+
+// schemas is a registry that is out of reach at first.
+type schemas struct{ asked atomic.Int32 }
+
+func (s *schemas) Schema(_ context.Context, id uint32) (codec.Registered, error) {
+	switch {
+	case s.asked.Add(1) < 5:
+		return codec.Registered{}, errors.New("no route to the registry")
+	case id != 258:
+		return codec.Registered{}, codec.ErrNoSchema
+	}
+	return codec.Registered{Format: "avro", Text: avroEvent}, nil
+}
+
+// TestRegistry reads records that name their schemas. While the registry is out of reach the service waits, and then
+// every good record counts.
+func TestRegistry(t *testing.T) {
+	schema := avro.MustParse(avroEvent)
+	w := newWorld(t, kafkatest.Fake(t), 1, strings.Replace(exactly, "user: user,", "format: avro, schema: registry, user: user,", 1))
+	events := history(rand.New(rand.NewPCG(13, 14)), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 300)
+	records := kafkatest.Values("\x00\x00\x00\x00\x07of another schema")
+	for i, e := range events {
+		events[i].Time = e.Time.Truncate(time.Microsecond)
+		value, err := schema.AppendEncode([]byte{0, 0, 0, 1, 2}, map[string]any{"user": e.User, "value": e.Value, "time": events[i].Time, "group": e.Group})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, txn.Record{Value: value})
+	}
+	w.broker.Produce(t, w.input, 0, records...)
+	s := w.start(func(s *stream.Service) { s.Schemas = &schemas{} })
+	for _, r := range w.await(7 * 14) {
+		if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
+			t.Error(err)
+		}
+	}
+	s.expect(t, 1, "louver_events_rejected_total", "malformed")
+	s.end(t)
 }
 
 func mustJSON(t *testing.T, v any) []byte {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/stream/clock"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/episode"
@@ -68,6 +69,8 @@ type Service struct {
 	Metrics         *metrics.Operator
 	// Wall is the machine's clock, for tests. nil means time.Now.
 	Wall func() time.Time
+	// Schemas has the schemas of records that name them; nil: there is no registry.
+	Schemas codec.Registry
 	// Health says whether the service works. If it is nil, the service makes one.
 	Health *health.Monitor
 	Log    *zap.Logger
@@ -191,7 +194,7 @@ func (s *Service) follow(ctx context.Context) error {
 	events.Fetch = client(fetch.Options{MaxBytes: 4 << 20, MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
 	hasher := windows.NewHasher(state.HashKey)
 	if slices.Contains(s.Stages, Ingest) {
-		g := &ingest.Ingest{Env: events, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes() / 2,
+		g := &ingest.Ingest{Env: events, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Schemas: s.Schemas, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes() / 2,
 			Group: s.group(names.IngestGroup(), inputs(editions))}
 		run.Go(func() error { return g.Run(working) })
 	}

@@ -33,11 +33,11 @@ type KafkaSettings struct {
 	KafkaIsolation        string   `envconfig:"LOUVER_KAFKA_ISOLATION" default:"read_committed" group:"kafka" placeholder:"LEVEL" help:"read_committed, or read_uncommitted, which also counts records of transactions that may yet be aborted."`
 }
 
-// RegistrySettings say where schemas are. They are hidden, like others below, because this version refuses them.
+// RegistrySettings say where schemas are.
 type RegistrySettings struct {
-	SchemaRegistryURL          string `envconfig:"LOUVER_SCHEMA_REGISTRY_URL" name:"schema-registry-url" group:"kafka" placeholder:"URL" hidden:"" help:"Schema registry, for avro and protobuf."`
-	SchemaRegistryUsername     string `envconfig:"LOUVER_SCHEMA_REGISTRY_USERNAME" group:"kafka" placeholder:"NAME" hidden:"" help:"User name there."`
-	SchemaRegistryPasswordFile string `envconfig:"LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE" group:"kafka" placeholder:"FILE" hidden:"" help:"File that holds the password there."`
+	SchemaRegistryURL          string `envconfig:"LOUVER_SCHEMA_REGISTRY_URL" name:"schema-registry-url" group:"kafka" placeholder:"URL" help:"Schema registry of streams with schema: registry, for example https://registry:8081."`
+	SchemaRegistryUsername     string `envconfig:"LOUVER_SCHEMA_REGISTRY_USERNAME" group:"kafka" placeholder:"NAME" help:"User name there."`
+	SchemaRegistryPasswordFile string `envconfig:"LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE" group:"kafka" placeholder:"FILE" help:"File that holds the password there. It is read again for each request."`
 }
 
 // AppSettings say which app this is and what it does.

@@ -55,7 +55,7 @@ func newDraft(topic string, s sampled) (draft, error) {
 		note("The records in %s are text, but not JSON. If they are CSV, name the columns.", topic)
 		d.Format = "csv"
 	default:
-		return d, fmt.Errorf("topic %s: the records are neither JSON nor text; want JSON objects, numbers or lines of CSV (Avro and Protobuf are not available yet)", topic)
+		return d, fmt.Errorf("topic %s: the records are neither JSON nor text; want JSON objects, numbers or lines of CSV. For Avro and Protocol Buffers, write the file by hand", topic)
 	}
 	if s.keyed {
 		note("The records have a key; $key reads it.")

@@ -106,13 +106,5 @@ func (s KafkaSettings) password() (string, error) {
 	case s.KafkaSASLPasswordFile == "":
 		return "", fmt.Errorf("LOUVER_KAFKA_SASL_PASSWORD_FILE is not set; %s wants a password", strings.ToUpper(s.KafkaSASLMechanism))
 	}
-	b, err := os.ReadFile(s.KafkaSASLPasswordFile)
-	if err != nil {
-		return "", fmt.Errorf("LOUVER_KAFKA_SASL_PASSWORD_FILE: %w", err)
-	}
-	password := strings.TrimRight(string(b), "\r\n")
-	if password == "" {
-		return "", fmt.Errorf("LOUVER_KAFKA_SASL_PASSWORD_FILE=%q is empty; want a password", s.KafkaSASLPasswordFile)
-	}
-	return password, nil
+	return secretIn("LOUVER_KAFKA_SASL_PASSWORD_FILE", s.KafkaSASLPasswordFile)
 }

@@ -50,6 +50,10 @@ func (c *runCommand) Run(app *App) error {
 	if err != nil {
 		return err
 	}
+	schemas, err := c.registry(file.Streams)
+	if err != nil {
+		return err
+	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
 	conn, err := c.open()
@@ -59,7 +63,7 @@ func (c *runCommand) Run(app *App) error {
 	defer conn.Close()
 	limitMemory(c.BagBytes)
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
-		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, conn: conn, log: app.Log,
+		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, conn: conn, log: app.Log,
 		reach: func(ctx context.Context) error { return c.reach(ctx, conn, app.Log) }}
 	return s.run(ctx)
 }
@@ -78,9 +82,6 @@ func limitMemory(bags int64) {
 
 // notYet refuses settings that this version would ignore.
 func (c *runCommand) notYet() error {
-	if c.SchemaRegistryURL != "" {
-		return fmt.Errorf("LOUVER_SCHEMA_REGISTRY_URL=%q is not available yet; want it unset", c.SchemaRegistryURL)
-	}
 	if c.KafkaIsolation != "read_committed" && c.KafkaIsolation != "read_uncommitted" {
 		return fmt.Errorf("LOUVER_KAFKA_ISOLATION=%q; want read_committed or read_uncommitted", c.KafkaIsolation)
 	}
@@ -107,6 +108,7 @@ type service struct {
 	streams     []*config.Stream
 	revision    int
 	removed     []string
+	schemas     codec.Registry // nil: no stream needs it
 	conn        *kafkaconn.Conn
 	log         *zap.Logger
 	// reach, if not nil, waits for the first answer of Kafka.
@@ -168,7 +170,7 @@ const leastBagBytes = 1 << 20
 
 // engine makes the service from the settings.
 func (s *service) engine(m *metrics.Operator) *stream.Service {
-	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: build().Version, Stages: s.stages, Conn: s.conn, ReadUncommitted: s.uncommitted,
+	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: build().Version, Stages: s.stages, Conn: s.conn, Schemas: s.schemas, ReadUncommitted: s.uncommitted,
 		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes, CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.log, Health: health.New(s.log, s.stages...)}
 }
 

@@ -18,6 +18,7 @@ import (
 type avroLayout struct {
 	schema *avro.Schema
 	wanted []avroField
+	begin  fields // before the wanted fields are looked for
 	texts  [numRoles][]byte
 }
 
@@ -27,30 +28,52 @@ type avroField struct {
 }
 
 func newAvro(s Spec, r rules) (Decoder, error) {
-	l, err := newAvroLayout(s, s.Schema.Text)
-	return &schemaDecoder{rules: r, layout: l}, err
+	if s.Schema.Registry {
+		return newRegistryDecoder(s, r)
+	}
+	schema, err := Registered{Text: s.Schema.Text}.avro()
+	if err != nil {
+		return nil, err
+	}
+	return &schemaDecoder{rules: r, layout: newAvroLayout(s, schema)}, nil
 }
 
-// newAvroLayout looks for the stream's fields in a schema.
-func newAvroLayout(s Spec, schema string) (*avroLayout, error) {
-	compiled, err := avro.Parse(schema)
+// avro compiles a schema and those that it refers to.
+func (r Registered) avro() (*avro.Schema, error) {
+	var all avro.SchemaCache
+	for _, ref := range r.References {
+		if _, err := all.Parse(ref.Text); err != nil {
+			return nil, fmt.Errorf("%s: %w", ref.Name, err)
+		}
+	}
+	schema, err := all.Parse(r.Text)
 	if err != nil {
 		return nil, fmt.Errorf("no schema of Avro, %w; want the content of an .avsc file", err)
 	}
-	l := &avroLayout{schema: compiled}
+	return schema, nil
+}
+
+// newAvroLayout looks for the stream's fields in a schema.
+func newAvroLayout(s Spec, schema *avro.Schema) *avroLayout {
+	l := &avroLayout{schema: schema}
 	for _, p := range s.parts() {
-		if p.inValue() {
-			l.wanted = append(l.wanted, avroField{p.role, strings.Split(p.field, ".")})
+		if !p.inValue() {
+			continue
 		}
+		if err := mistakenIn(schema, p); err != nil {
+			l.begin[p.role] = found(err)
+			continue
+		}
+		l.wanted = append(l.wanted, avroField{p.role, strings.Split(p.field, ".")})
 	}
-	return l, nil
+	return l
 }
 
 func checkAvro(s Spec) error {
 	if s.Schema.Message != "" {
 		return errors.New("avro has no message; remove it")
 	}
-	_, err := newAvroLayout(s, s.Schema.Text)
+	_, err := Registered{Text: s.Schema.Text}.avro()
 	return err
 }
 
@@ -59,11 +82,16 @@ func mistakenAvro(s Spec, p part) error {
 	if p.field == ValueField {
 		return unfit("$value is for json; want a field of the schema")
 	}
-	compiled, err := avro.Parse(s.Schema.Text)
+	schema, err := Registered{Text: s.Schema.Text}.avro()
 	if err != nil {
 		return err
 	}
-	at := compiled.Root().ExpandReferences()
+	return mistakenIn(schema, p)
+}
+
+// mistakenIn says why a field of a schema can't be that part of an event.
+func mistakenIn(schema *avro.Schema, p part) error {
+	at := schema.Root().ExpandReferences()
 	for name := range strings.SplitSeq(p.field, ".") {
 		within, err := avroRecord(at)
 		if err != nil {
@@ -76,7 +104,7 @@ func mistakenAvro(s Spec, p part) error {
 		var names []string
 		i := slices.IndexFunc(within.Fields, func(f avro.SchemaField) bool { names = append(names, f.Name); return f.Name == name })
 		if i < 0 {
-			return unfit("the schema has no such field; want one of %s", strings.Join(names, ", "))
+			return absent("the schema has no such field; want one of %s", strings.Join(names, ", "))
 		}
 		at = &within.Fields[i].Type
 	}
@@ -157,6 +185,7 @@ func (l *avroLayout) find(value []byte, f *fields) bool {
 	if rest, err := l.schema.Decode(value, &datum, avro.AliasInput()); err != nil || len(rest) > 0 {
 		return false
 	}
+	*f = l.begin
 	for _, w := range l.wanted {
 		at := datum
 		for _, name := range w.path {

@@ -27,4 +27,11 @@
 // A record is one CloudEvent 1.0, in the structured or the binary mode of the Kafka binding; both may be in one topic.
 // Fields are named as in the structured mode: an attribute such as time or subject, or a path into the data such as
 // data.user_id. The data must be JSON, and the rules of JSON above apply to it. Batches are malformed.
+//
+// # Avro and Protocol Buffers
+//
+// A record is one datum of a [Schema], and nothing else. With a registry, each record begins with the number of its
+// schema, as Confluent's serializers write it; a [Preparer] gets the schema first. A field that is null, or a message
+// that is not set, is missing. A zero that a message cannot tell from nothing is a value, but no user, group or time.
+// Binary fractions are read as the shortest decimal that stands for them.
 package codec

@@ -21,6 +21,7 @@ import (
 type protobufLayout struct {
 	message *dynamicpb.Message
 	wanted  []protobufField
+	begin   fields // before the wanted fields are looked for
 	texts   [numRoles][]byte
 }
 
@@ -33,6 +34,9 @@ type protobufField struct {
 var unmarshal = proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 100}
 
 func newProtobuf(s Spec, r rules) (Decoder, error) {
+	if s.Schema.Registry {
+		return newRegistryDecoder(s, r)
+	}
 	message, err := s.Schema.descriptor()
 	if err != nil {
 		return nil, err
@@ -81,16 +85,19 @@ func findMessage(files *protoregistry.Files, name string) (protoreflect.MessageD
 	return nil, fmt.Errorf("no message %q in it; want one such as %s", name, want)
 }
 
-// newProtobufLayout looks for the stream's fields in a message. What it does not find is missing in all records.
+// newProtobufLayout looks for the stream's fields in a message.
 func newProtobufLayout(s Spec, message protoreflect.MessageDescriptor) *protobufLayout {
 	l := &protobufLayout{message: dynamicpb.NewMessage(message)}
 	for _, p := range s.parts() {
 		if !p.inValue() {
 			continue
 		}
-		if path, err := protobufPath(message, p); err == nil {
-			l.wanted = append(l.wanted, protobufField{p.role, path})
+		path, err := protobufPath(message, p)
+		if err != nil {
+			l.begin[p.role] = found(err)
+			continue
 		}
+		l.wanted = append(l.wanted, protobufField{p.role, path})
 	}
 	return l
 }
@@ -125,7 +132,7 @@ func protobufPath(message protoreflect.MessageDescriptor, p part) (path []protor
 			for i := range message.Fields().Len() {
 				names = append(names, string(message.Fields().Get(i).Name()))
 			}
-			return nil, unfit("message %s has no such field; want one of %s", message.FullName(), strings.Join(names, ", "))
+			return nil, absent("message %s has no such field; want one of %s", message.FullName(), strings.Join(names, ", "))
 		}
 		if fd.IsList() || fd.IsMap() {
 			return nil, unfit("%s is repeated; want a field that occurs once", fd.FullName())
@@ -177,6 +184,7 @@ func (l *protobufLayout) find(value []byte, f *fields) bool {
 	if unmarshal.Unmarshal(value, l.message) != nil {
 		return false
 	}
+	*f = l.begin
 	for _, w := range l.wanted {
 		f[w.role] = l.field(w)
 	}

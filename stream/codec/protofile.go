@@ -3,6 +3,7 @@ package codec
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"path/filepath"
 
 	"github.com/bufbuild/protocompile"
@@ -14,15 +15,48 @@ import (
 
 // CompileProto reads a .proto file and what it imports, from its folder, into the text of a [Schema].
 func CompileProto(path string) (string, error) {
-	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{filepath.Dir(path)}})}
-	files, err := compiler.Compile(context.Background(), filepath.Base(path))
+	file, err := compileProto(context.Background(), &protocompile.SourceResolver{ImportPaths: []string{filepath.Dir(path)}}, filepath.Base(path))
 	if err != nil {
 		return "", err
 	}
 	set := &descriptorpb.FileDescriptorSet{}
-	addFile(set, map[string]bool{}, files[0])
+	addFile(set, map[string]bool{}, file)
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)
 	return base64.StdEncoding.EncodeToString(raw), err
+}
+
+func compileProto(ctx context.Context, sources *protocompile.SourceResolver, name string) (protoreflect.FileDescriptor, error) {
+	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(sources)}
+	files, err := compiler.Compile(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return files[0], nil
+}
+
+// message compiles a registered schema and finds the message at a place: the index of a message of the file, then that of
+// a message within it, and so on.
+func (r Registered) message(ctx context.Context, place []int) (protoreflect.MessageDescriptor, error) {
+	const self = "registered.proto"
+	texts := map[string]string{}
+	for _, ref := range r.References {
+		texts[ref.Name] = ref.Text
+	}
+	texts[self] = r.Text
+	file, err := compileProto(ctx, &protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(texts)}, self)
+	if err != nil {
+		return nil, err
+	}
+	var message protoreflect.MessageDescriptor
+	within := file.Messages()
+	for _, i := range place {
+		if i >= within.Len() {
+			return nil, fmt.Errorf("no message at %v", place)
+		}
+		message = within.Get(i)
+		within = message.Messages()
+	}
+	return message, nil
 }
 
 // addFile adds a file behind all that it imports.

@@ -1,9 +1,14 @@
 package codec
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Schema says how the records of a format with schemas are laid out.
 type Schema struct {
+	// Registry: each record names its schema by a number, and a registry has it. The rest is empty then.
+	Registry bool
 	// Text is the schema: JSON for avro; for protobuf a set of file descriptors (FileDescriptorSet), in base64.
 	Text string
 	// Message is the full name of the message that a record holds. Required for protobuf.
@@ -33,9 +38,24 @@ func (d *schemaDecoder) Decode(r Record, e *Event) Reason {
 	return d.event(r, &f, e)
 }
 
-// schemaError says that a field of the schema can't be what the stream wants.
-type schemaError struct{ want string }
+// unfitError reports that a field of the schema can't be what the stream wants. It may be absent altogether.
+type unfitError struct {
+	text   string
+	absent bool
+}
 
-func (e schemaError) Error() string { return e.want }
+func (e *unfitError) Error() string { return e.text }
 
-func unfit(format string, args ...any) error { return schemaError{fmt.Sprintf(format, args...)} }
+func unfit(format string, args ...any) error { return &unfitError{text: fmt.Sprintf(format, args...)} }
+
+func absent(format string, args ...any) error {
+	return &unfitError{text: fmt.Sprintf(format, args...), absent: true}
+}
+
+// found is what a layout tells of a field that the schema has not, or has in a type that is no good.
+func found(err error) field {
+	if e := (*unfitError)(nil); errors.As(err, &e) && e.absent {
+		return field{}
+	}
+	return field{kind: other}
+}

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,6 +39,8 @@ type Spec struct {
 	Delimiter rune
 	// Schema is the schema of the records. Required for avro and protobuf.
 	Schema Schema
+	// Registry has the schemas. Required if they are in one.
+	Registry Registry
 	// Groups is the public list. Required if Group is given.
 	Groups []string
 	// MaxFuture is how far an event's time may lie ahead of its record's timestamp; 0: not at all.
@@ -96,6 +99,12 @@ func (s Spec) Mistakes() (all []Mistake) {
 		return nil
 	}
 	f := Formats()[i]
+	if f.schema != nil && s.Schema.Registry { // the fields are known only when records come
+		if s.Value == ValueField {
+			all = append(all, Mistake{"value", s.Value, errors.New("$value is for json; want a field of the schema")})
+		}
+		return all
+	}
 	if f.schema != nil {
 		if err := f.schema(s); err != nil {
 			return []Mistake{{Part: "schema", Err: err}}

@@ -60,7 +60,7 @@ var inputForm = form{
 	{name: "delimiter", only: columnar(), fallback: `","`, example: `";"`, meaning: "the character between two columns",
 		value: into(delimiter(), func(in *Input, v rune) { in.Delimiter = v })},
 	{name: "schema", required: true, only: schematic(), example: "{file: checkout.avsc}",
-		meaning: "the schema of the records. It becomes a part of the stream's definition: all processes read with the same one, and a change begins with a new window",
+		meaning: "the schema of the records. `registry`: each record begins with the number of its schema, as the serializers of Confluent write it, and LOUVER_SCHEMA_REGISTRY_URL names the registry. A schema from a file becomes a part of the stream's definition: all processes read with the same one, and a change begins with a new window",
 		value:   into(recordSchema(), func(in *Input, v codec.Schema) { in.Schema = v })},
 	{name: "max_future", fallback: "5m", example: "1m",
 		meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",

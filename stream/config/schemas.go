@@ -29,10 +29,17 @@ var schemaForm = form{
 
 // recordSchema reads a schema, from its file if need be.
 func recordSchema() kind[codec.Schema] {
+	const want = "registry, or {file: …}"
 	keys := mappingOf[schemaKeys](schemaForm, nil)
-	return kind[codec.Schema]{keys.spec, func(n node) (s codec.Schema, ok bool) {
+	word := oneOf("registry")
+	word.want = want
+	described := spec{name: "registry, or mapping", want: want, keys: schemaForm, schema: schema{"anyOf": []any{word.schema, keys.schema}}}
+	return kind[codec.Schema]{described, func(n node) (s codec.Schema, ok bool) {
+		if text, ok := n.text(); ok && text == "registry" {
+			return codec.Schema{Registry: true}, true
+		}
 		if !n.isMapping() {
-			n.refuse("%s; want {file: …}", n.shown())
+			n.refuse("%s; want %s", n.shown(), want)
 			return s, false
 		}
 		before := n.refused

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/clock"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/group"
 	"github.com/louver/louver/stream/stage"
@@ -38,6 +39,8 @@ type Ingest struct {
 	// Group is the membership of the input topics' consumer group.
 	Group group.Config
 
+	// Schemas has the schemas of records that name them; nil: there is no registry.
+	Schemas codec.Registry
 	// Inputs tells how many partitions of its input a window takes.
 	Inputs *control.Inputs
 

@@ -144,7 +144,7 @@ func (p *partition) open(ctx context.Context) error {
 		if s.Input.Topic != p.at.Topic {
 			continue
 		}
-		r, err := newRoute(e, p.Hasher)
+		r, err := newRoute(e, p.Hasher, p.Schemas)
 		if err != nil {
 			return err
 		}
@@ -279,6 +279,11 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 		for _, r := range l {
 			for r.reached(offset) {
 				if err := p.mark(ctx, r, r.cuts[0].offset); err != nil {
+					return err
+				}
+			}
+			if r.preparer != nil {
+				if err := p.prepare(ctx, r.preparer, rec); err != nil {
 					return err
 				}
 			}

@@ -20,6 +20,7 @@ type route struct {
 	schedule windows.Schedule
 	hasher   *windows.Hasher
 	decoder  codec.Decoder
+	preparer codec.Preparer // the decoder, if it may have to ask somebody before it can decode; else nil
 	event    codec.Event
 
 	bags map[int64]*slot // by the start of their slice
@@ -70,12 +71,15 @@ type verdict struct {
 	clamped  bool // the value lies beyond the bounds
 }
 
-func newRoute(e control.Edition, h *windows.Hasher) (*route, error) {
-	decoder, err := codec.New(e.Stream.Codec())
+func newRoute(e control.Edition, h *windows.Hasher, schemas codec.Registry) (*route, error) {
+	spec := e.Stream.Codec()
+	spec.Registry = schemas
+	decoder, err := codec.New(spec)
 	if err != nil {
 		return nil, err
 	}
-	return &route{stream: e.Stream, edition: e.Number, schedule: e.Schedule, hasher: h, decoder: decoder, bags: map[int64]*slot{},
+	preparer, _ := decoder.(codec.Preparer)
+	return &route{stream: e.Stream, edition: e.Number, schedule: e.Schedule, hasher: h, decoder: decoder, preparer: preparer, bags: map[int64]*slot{},
 		horizon: math.MaxInt64, through: e.Schedule.First().End - int64(e.Schedule.Every)}, nil
 }
 

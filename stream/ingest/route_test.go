@@ -37,7 +37,7 @@ func editionOf(s *config.Stream, start int64) control.Edition {
 
 func testRoute(t testing.TB, s *config.Stream) *route {
 	t.Helper()
-	r, err := newRoute(editionOf(s, 0), windows.NewHasher([16]byte{1}))
+	r, err := newRoute(editionOf(s, 0), windows.NewHasher([16]byte{1}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hasher := windows.NewHasher([16]byte{1})
 		open := func() *route {
-			r, err := newRoute(editionOf(stream, 0), hasher)
+			r, err := newRoute(editionOf(stream, 0), hasher, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 
 func TestBeforeTheStartIsLate(t *testing.T) {
 	s := testStream(t)
-	r, err := newRoute(editionOf(s, 100*second), windows.NewHasher([16]byte{1}))
+	r, err := newRoute(editionOf(s, 100*second), windows.NewHasher([16]byte{1}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

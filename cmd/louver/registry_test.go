@@ -1,0 +1,19 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRegistryMistakes(t *testing.T) {
+	path := file(t, "streams.yaml", strings.Replace(streamsFile, "{topic: checkout.events,", "{topic: checkout.events, format: avro, schema: registry,", 1))
+	run := func(args ...string) outcome {
+		return commandLine(t, "", append([]string{"run", "--streams", path}, args...)...)
+	}
+	run().wants(t, exitInvalid, "louver: LOUVER_SCHEMA_REGISTRY_URL is not set; stream checkout has schema: registry and wants one")
+	for _, address := range []string{"registry:8081", "ftp://registry", "http://me:secret@registry", "http://registry, x"} {
+		run("--schema-registry-url", address).wants(t, exitInvalid, "louver: LOUVER_SCHEMA_REGISTRY_URL: want an address such as https://registry:8081, without a password")
+	}
+	run("--schema-registry-url", "http://registry", "--schema-registry-username", "me").wants(t, exitInvalid, `louver: LOUVER_SCHEMA_REGISTRY_USERNAME="me" and LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE=""; want both or none`)
+	run("--schema-registry-url", "http://registry", "--schema-registry-username", "me", "--schema-registry-password-file", file(t, "empty", "\n")).wants(t, exitInvalid, "louver: LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE=")
+}

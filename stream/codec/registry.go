@@ -1,0 +1,154 @@
+package codec
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Registry has the schemas that records name by a number.
+type Registry interface {
+	// Schema returns a schema, or ErrNoSchema if there is none with that number. After another error the same request may
+	// succeed later.
+	Schema(ctx context.Context, id uint32) (Registered, error)
+}
+
+// ErrNoSchema says that a registry has no schema with a number.
+var ErrNoSchema = errors.New("the registry has no such schema")
+
+// Registered is a schema in a registry.
+type Registered struct {
+	// Format is the name of one of [Formats], or of a format that Louver does not read.
+	Format string
+	// Text is a schema of Avro in JSON, or a .proto file.
+	Text string
+	// References are the schemas that it builds upon, each behind those that it builds upon itself.
+	References []Reference
+}
+
+// Reference is a schema under the name by which others refer to it.
+type Reference struct{ Name, Text string }
+
+// Preparer is a decoder that may have to ask somebody before it can decode a record.
+type Preparer interface {
+	Decoder
+	// Prepare gets what is needed for a record. After an error it should be tried again: Decode would reject the record.
+	Prepare(ctx context.Context, value []byte) error
+}
+
+// registryDecoder reads records that begin with the number of their schema: a zero byte, the number in four bytes, for
+// protobuf the place of the message in its file, and then the datum.
+type registryDecoder struct {
+	rules
+	spec    Spec
+	layouts map[string]known // by what is before the datum
+}
+
+// known is what became of a schema.
+type known struct {
+	layout layout    // nil: the records can't be read
+	until  time.Time // when to ask again; zero: never, because a schema never changes
+}
+
+const (
+	schemaHeader = 5
+	// deepest is how deep a message of protobuf may lie within others.
+	deepest = 16
+	// mostSchemas bounds the memory for schemas. A stream has a few; who makes numbers up gets no more than this.
+	mostSchemas = 1000
+	// askAgain is how soon a number that the registry did not know is asked for again.
+	askAgain = 10 * time.Second
+)
+
+func newRegistryDecoder(s Spec, r rules) (Decoder, error) {
+	if s.Registry == nil {
+		return nil, errors.New("schema: registry, but no registry is known; want its address in LOUVER_SCHEMA_REGISTRY_URL")
+	}
+	return &registryDecoder{rules: r, spec: s, layouts: map[string]known{}}, nil
+}
+
+// header splits a record behind the number of its schema and, for protobuf, the message's place. ok reports whether
+// there is such a header.
+func (d *registryDecoder) header(value []byte) (head, datum []byte, place []int, ok bool) {
+	if len(value) < schemaHeader || value[0] != 0 {
+		return nil, nil, nil, false
+	}
+	n := schemaHeader
+	if d.spec.Format == "protobuf" {
+		count, size := binary.Varint(value[n:])
+		if size <= 0 || count < 0 || count > deepest {
+			return nil, nil, nil, false
+		}
+		n += size
+		var places [deepest]int
+		for i := range count {
+			at, size := binary.Varint(value[n:])
+			if size <= 0 || at < 0 || at > 1<<16 {
+				return nil, nil, nil, false
+			}
+			n += size
+			places[i] = int(at)
+		}
+		place = places[:max(1, count)] // none stands for the first message
+	}
+	return value[:n], value[n:], place, true
+}
+
+// Prepare implements [Preparer].
+func (d *registryDecoder) Prepare(ctx context.Context, value []byte) error {
+	head, _, place, ok := d.header(value)
+	if !ok {
+		return nil
+	}
+	if k, seen := d.layouts[string(head)]; seen && (k.until.IsZero() || time.Now().Before(k.until)) {
+		return nil
+	}
+	if len(d.layouts) >= mostSchemas {
+		clear(d.layouts)
+	}
+	id := binary.BigEndian.Uint32(head[1:])
+	registered, err := d.spec.Registry.Schema(ctx, id)
+	switch {
+	case errors.Is(err, ErrNoSchema):
+		d.layouts[string(head)] = known{until: time.Now().Add(askAgain)}
+		return nil
+	case err != nil:
+		return fmt.Errorf("schema %d: %w", id, err)
+	}
+	l, _ := registered.layout(ctx, d.spec, place) // nil: not a schema of this format
+	d.layouts[string(head)] = known{layout: l}
+	return nil
+}
+
+// layout looks for the stream's fields in a registered schema.
+func (r Registered) layout(ctx context.Context, s Spec, place []int) (layout, error) {
+	if r.Format != s.Format {
+		return nil, fmt.Errorf("a schema of %s", r.Format)
+	}
+	if s.Format == "protobuf" {
+		message, err := r.message(ctx, place)
+		if err != nil {
+			return nil, err
+		}
+		return newProtobufLayout(s, message), nil
+	}
+	schema, err := r.avro()
+	if err != nil {
+		return nil, err
+	}
+	return newAvroLayout(s, schema), nil
+}
+
+func (d *registryDecoder) Decode(r Record, e *Event) Reason {
+	head, datum, _, ok := d.header(r.Value)
+	if !ok {
+		return Malformed
+	}
+	var f fields
+	if l := d.layouts[string(head)].layout; l == nil || !l.find(datum, &f) {
+		return Malformed
+	}
+	return d.event(r, &f, e)
+}

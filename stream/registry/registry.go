@@ -1,0 +1,110 @@
+// Package registry reads schemas from a schema registry that speaks the API of Confluent's.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sr"
+
+	"github.com/louver/louver/stream/codec"
+)
+
+// Config says where the registry is.
+type Config struct {
+	// URLs are its addresses, tried in turn. Required.
+	URLs []string
+	// Username, if not "", is sent with the password that Password returns for each request.
+	Username string
+	Password func() (string, error)
+	// Timeout is how long one request may take. Defaults to 10 seconds.
+	Timeout time.Duration
+}
+
+// Client reads schemas and remembers them: a schema never changes. It is safe for concurrent use.
+type Client struct {
+	client *sr.Client
+	mu     sync.Mutex
+	known  map[uint32]codec.Registered
+}
+
+// mostKnown bounds the memory for schemas.
+const mostKnown = 1000
+
+// New makes a client. It sends nothing yet.
+func New(c Config) (*Client, error) {
+	if c.Timeout == 0 {
+		c.Timeout = 10 * time.Second
+	}
+	options := []sr.ClientOpt{sr.URLs(c.URLs...), sr.HTTPClient(&http.Client{Timeout: c.Timeout}), sr.UserAgent("louver")}
+	if c.Username != "" {
+		options = append(options, sr.PreReq(func(req *http.Request) error {
+			password, err := c.Password()
+			req.SetBasicAuth(c.Username, password)
+			return err
+		}))
+	}
+	client, err := sr.NewClient(options...)
+	return &Client{client: client, known: map[uint32]codec.Registered{}}, err
+}
+
+// Schema implements [codec.Registry].
+func (c *Client) Schema(ctx context.Context, id uint32) (codec.Registered, error) {
+	c.mu.Lock()
+	r, ok := c.known[id]
+	c.mu.Unlock()
+	if ok {
+		return r, nil
+	}
+	s, err := c.client.SchemaByID(ctx, int(id))
+	if err != nil {
+		return r, answer(err)
+	}
+	r = codec.Registered{Format: strings.ToLower(s.Type.String()), Text: s.Schema}
+	if r.References, err = c.references(ctx, s, map[string]bool{}, nil); err != nil {
+		return r, answer(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) >= mostKnown {
+		clear(c.known)
+	}
+	c.known[id] = r
+	return r, nil
+}
+
+// references adds what a schema builds upon, each behind those that it builds upon itself.
+func (c *Client) references(ctx context.Context, s sr.Schema, seen map[string]bool, all []codec.Reference) ([]codec.Reference, error) {
+	for _, ref := range s.References {
+		if seen[ref.Name] {
+			continue
+		}
+		seen[ref.Name] = true
+		found, err := c.client.SchemaByVersion(ctx, ref.Subject, ref.Version)
+		if err != nil {
+			return nil, fmt.Errorf("subject %s, version %d: %w", ref.Subject, ref.Version, err)
+		}
+		if all, err = c.references(ctx, found.Schema, seen, all); err != nil {
+			return nil, err
+		}
+		all = append(all, codec.Reference{Name: ref.Name, Text: found.Schema.Schema})
+	}
+	return all, nil
+}
+
+// answer tells a registry's word that there is no such schema from other errors.
+func answer(err error) error {
+	var told *sr.ResponseError
+	switch {
+	case !errors.As(err, &told):
+		return err
+	case sr.IsNotFoundError(told.ErrorCode):
+		return codec.ErrNoSchema
+	}
+	return fmt.Errorf("the registry answers %d %s to %s", told.StatusCode, http.StatusText(told.StatusCode), told.URL)
+}
