@@ -22,22 +22,28 @@ type Account struct {
 	classes []*class
 	index   map[classKey]*class
 	last    map[string]*class // the class of each stream's last charge
+	held    []*held
 	// took lists the accounts whose charges this one has taken over.
 	took []*Account
 }
 
-type classKey struct{ stream, price string }
+type classKey struct {
+	stream, price string
+	cap           Cap
+}
 
 type class struct {
 	stream string
+	cap    Cap
 	items  []Item
 	unit   sum
 	ends   []int64 // sorted
 }
 
-// Charges are charges of one stream with the same cost.
+// Charges are charges of one stream with the same cost and cap.
 type Charges struct {
 	Stream string
+	Cap    Cap
 	// Items are the costs of each of them, in canonical order.
 	Items []Item
 	// Ends are the ends of their windows, in Unix nanoseconds, sorted. A window that was charged twice appears twice.
@@ -58,19 +64,19 @@ func (a *Account) SetLimit(limit Limit) { a.limit = limit }
 // Add charges the account, whether or not the charge fits.
 func (a *Account) Add(c Charge) {
 	if len(c.Items) > 0 {
-		a.class(c.Stream, c.Items).insert(c.End)
+		a.class(c.Stream, c.Cap, c.Items).insert(c.End)
 	}
 }
 
-// class returns the class of a stream's charges with these items.
-func (a *Account) class(stream string, items []Item) *class {
-	if k := a.last[stream]; k != nil && slices.EqualFunc(k.items, items, Item.equal) {
+// class returns the class of a stream's charges with this cap and these items.
+func (a *Account) class(stream string, cap Cap, items []Item) *class {
+	if k := a.last[stream]; k != nil && k.cap == cap && slices.EqualFunc(k.items, items, Item.equal) {
 		return k // skips formatting the price, which takes most of the time of an Add
 	}
-	key := classKey{stream, price(items)}
+	key := classKey{stream, price(items), cap}
 	k := a.index[key]
 	if k == nil {
-		k = &class{stream: stream, items: items, unit: sumOf(items)}
+		k = &class{stream: stream, cap: cap, items: items, unit: sumOf(items)}
 		a.index[key] = k
 		a.classes = append(a.classes, k)
 	}
@@ -82,23 +88,26 @@ func (a *Account) class(stream string, items []Item) *class {
 // not change the slices.
 func (a *Account) Charges() []Charges {
 	keys := slices.SortedFunc(maps.Keys(a.index), func(x, y classKey) int {
-		return cmp.Or(cmp.Compare(x.stream, y.stream), cmp.Compare(x.price, y.price))
+		return cmp.Or(cmp.Compare(x.stream, y.stream), cmp.Compare(x.price, y.price), compareCaps(x.cap, y.cap))
 	})
 	all := make([]Charges, len(keys))
 	for i, key := range keys {
 		k := a.index[key]
-		all[i] = Charges{k.stream, k.items, k.ends}
+		all[i] = Charges{k.stream, k.cap, k.items, k.ends}
 	}
 	return all
 }
 
-// AddAll charges the account as Add does. It must not have charges of this stream and cost yet. It fails if an item is
-// not a valid cost or the ends are not sorted.
+// AddAll charges the account as Add does. It must not have charges of this stream, cost and cap yet. It fails if an
+// item is not a valid cost, the cap is not valid, or the ends are not sorted.
 func (a *Account) AddAll(c Charges) error {
 	if _, err := Canonical(c.Items); err != nil {
 		return fmt.Errorf("charges of stream %q: %w", c.Stream, err)
 	}
-	k := a.class(c.Stream, c.Items)
+	if err := c.Cap.Check(); err != nil {
+		return fmt.Errorf("charges of stream %q: %w", c.Stream, err)
+	}
+	k := a.class(c.Stream, c.Cap, c.Items)
 	if len(c.Items) == 0 || len(k.ends) > 0 || !slices.IsSorted(c.Ends) {
 		return fmt.Errorf("charges of stream %q: %d items and %d ends, want sorted ends of charges that are listed once", c.Stream, len(c.Items), len(c.Ends))
 	}
@@ -136,29 +145,51 @@ func (a *Account) all() []*class {
 	if len(a.took) == 0 {
 		return a.classes
 	}
-	family := []*Account{a}
 	var classes []*class
+	for _, b := range a.family() {
+		classes = append(classes, b.classes...)
+	}
+	return classes
+}
+
+// allHeld returns what the account and those that it continues hold.
+func (a *Account) allHeld() []*held {
+	if len(a.took) == 0 {
+		return a.held
+	}
+	var all []*held
+	for _, b := range a.family() {
+		all = append(all, b.held...)
+	}
+	return all
+}
+
+// family returns the account and those that it continues, each once.
+func (a *Account) family() []*Account {
+	family := []*Account{a}
 	for i := 0; i < len(family); i++ {
-		classes = append(classes, family[i].classes...)
 		for _, other := range family[i].took {
 			if !slices.Contains(family, other) {
 				family = append(family, other)
 			}
 		}
 	}
-	return classes
+	return family
 }
 
 // Clone returns a copy that can be charged separately. It includes copies of the accounts that this one continues.
 func (a *Account) Clone() *Account {
 	b := NewAccount(a.limit)
 	for key, k := range a.index {
-		c := &class{stream: k.stream, items: k.items, unit: k.unit, ends: slices.Clone(k.ends)}
+		c := &class{stream: k.stream, cap: k.cap, items: k.items, unit: k.unit, ends: slices.Clone(k.ends)}
 		b.index[key] = c
 		b.classes = append(b.classes, c)
 	}
 	for _, k := range a.all()[len(a.classes):] {
-		b.classes = append(b.classes, &class{stream: k.stream, unit: k.unit, ends: slices.Clone(k.ends)})
+		b.classes = append(b.classes, &class{stream: k.stream, cap: k.cap, unit: k.unit, ends: slices.Clone(k.ends)})
+	}
+	for _, h := range a.allHeld() {
+		b.held = append(b.held, &held{h.Held, h.unit})
 	}
 	return b
 }
@@ -188,17 +219,40 @@ func (a *Account) period(at int64, stream string, plus []Charge) sum {
 	return a.between(before(at, int64(a.limit.Per)), at, stream, plus)
 }
 
-// between sums the charges with an end in (from, to].
-func (a *Account) between(from, to int64, stream string, plus []Charge) sum {
+// between sums the charges with an end in (from, to] and what was held in it. It counts the charges in plus and the windows
+// in more as if they were added. Of windows under a cap, only the largest prices count.
+func (a *Account) between(from, to int64, stream string, plus []Charge, more ...batch) sum {
 	var s sum
+	var capped []batch
 	for _, k := range a.all() {
-		if stream == "" || k.stream == stream {
-			s.add(k.unit, int64(k.upTo(to)-k.upTo(from)))
+		if stream != "" && k.stream != stream {
+			continue
+		}
+		i, j := k.upTo(from), k.upTo(to)
+		switch {
+		case k.cap.none():
+			s.add(k.unit, int64(j-i))
+		case i < j:
+			capped = append(capped, batch{k.stream, k.cap, k.unit, int64(j - i), k.ends[i], k.ends[j-1]})
 		}
 	}
 	for _, c := range plus {
 		if from < c.End && c.End <= to && (stream == "" || c.Stream == stream) {
-			s.add(sumOf(c.Items), 1)
+			more = append(more, batch{c.Stream, c.Cap, sumOf(c.Items), 1, c.End, c.End})
+		}
+	}
+	for _, w := range more {
+		switch {
+		case w.cap.none():
+			s.add(w.unit, w.n)
+		case w.n > 0:
+			capped = append(capped, w)
+		}
+	}
+	s.addBatches(capped)
+	for _, h := range a.allHeld() {
+		if h.counts(from, to) && (stream == "" || h.Stream == stream) {
+			s.add(h.unit, 1)
 		}
 	}
 	return s
@@ -209,35 +263,47 @@ func (a *Account) lifetime(stream string, plus []Charge) sum {
 }
 
 // Fits reports whether the limit would still hold, in every period, if c were added. An exact match fits.
-//
-// A period (e − per, e] holds the charge if e lies in [end, end + per); over these e the sum can grow only where
-// another charge comes in, so it is enough to check its own end and the later ends within reach.
 func (a *Account) Fits(c Charge) bool {
 	unit := sumOf(c.Items)
-	if !a.fitsAt(c.End, unit) {
+	spent := func(at int64) sum {
+		s := a.period(at, "", nil)
+		s.add(unit, 1)
+		return s
+	}
+	if !c.Cap.none() { // it may take the place of another one
+		spent = func(at int64) sum { return a.period(at, "", []Charge{c}) }
+	}
+	return a.fitsThrough(c.End, after(c.End, int64(a.limit.Per)), spent)
+}
+
+// fitsThrough reports whether the limit holds in all periods that end from `from` on and before `to`: those that count a new
+// charge, which spent includes.
+//
+// Over these the sum grows only where another charge comes in: a window at its end, a held charge where it begins.
+func (a *Account) fitsThrough(from, to int64, spent func(at int64) sum) bool {
+	fits := func(at int64) bool { return a.limit.within(a.limit.bound(spent(at))) }
+	if !fits(from) {
 		return false
 	}
 	if a.limit.Per == 0 {
 		return true
 	}
-	to := after(c.End, int64(a.limit.Per))
+	for _, h := range a.allHeld() {
+		if from < h.From && h.From < to && !fits(h.From) {
+			return false
+		}
+	}
 	for _, k := range a.all() {
-		for _, end := range k.ends[k.upTo(c.End):] {
+		for _, end := range k.ends[k.upTo(from):] {
 			if end >= to {
 				break
 			}
-			if !a.fitsAt(end, unit) {
+			if !fits(end) {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-func (a *Account) fitsAt(at int64, unit sum) bool {
-	s := a.period(at, "", nil)
-	s.add(unit, 1)
-	return a.limit.within(a.limit.bound(s))
 }
 
 // Spent bounds the spending that counts at a moment, in Unix nanoseconds: the charges with an end in (at − per, at], or
@@ -266,11 +332,27 @@ const MostWindows = 1 << 53
 // returned meanwhile: the rest of the budget divided by the price.
 func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
 	spent, unit := a.period(at, "", plus), sumOf(items)
-	fits := func(n int64) bool {
+	return a.mostThatFit(func(n int64) sum {
 		s := spent
 		s.add(unit, n)
-		return a.limit.within(a.limit.bound(s))
+		return s
+	})
+}
+
+// WindowsLeftUnder is WindowsLeft for windows of a stream under a cap. Once the largest prices are paid, further windows cost
+// nothing.
+func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int64, plus ...Charge) int64 {
+	from, to := int64(math.MinInt64), int64(math.MaxInt64)
+	if a.limit.Per != 0 {
+		from, to = before(at, int64(a.limit.Per)), at
 	}
+	unit := sumOf(items)
+	return a.mostThatFit(func(n int64) sum { return a.between(from, to, "", plus, batch{stream, cap, unit, n, at, at}) })
+}
+
+// mostThatFit returns the greatest n whose spending the limit admits, at most MostWindows.
+func (a *Account) mostThatFit(spent func(n int64) sum) int64 {
+	fits := func(n int64) bool { return a.limit.within(a.limit.bound(spent(n))) }
 	high := int64(1)
 	for fits(high) {
 		if high *= 2; high > MostWindows {
@@ -295,7 +377,7 @@ type Return struct {
 }
 
 // Returns lists, by time, what a rolling budget gets back after a moment if nothing else is charged. A charge returns
-// when its window's end is one period old. Stream "" means all streams.
+// when its window's end is one period old, or the end of what held it. Stream "" means all streams.
 func (a *Account) Returns(at int64, stream string) []Return {
 	if a.limit.Per == 0 {
 		return nil
@@ -305,6 +387,11 @@ func (a *Account) Returns(at int64, stream string) []Return {
 	for _, k := range a.all() {
 		if stream == "" || k.stream == stream {
 			ends = append(ends, k.ends[k.upTo(before(at, per)):k.upTo(at)]...)
+		}
+	}
+	for _, h := range a.allHeld() {
+		if h.counts(before(at, per), at) && h.To <= at && (stream == "" || h.Stream == stream) {
+			ends = append(ends, h.To)
 		}
 	}
 	slices.Sort(ends)

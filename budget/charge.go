@@ -33,6 +33,8 @@ type Charge struct {
 	Start, End int64
 	// Epsilon and Delta are the plain sums over Items. If Items holds a ZCDP cost, Epsilon is only nominal.
 	Epsilon, Delta decimal.Decimal
+	// Cap limits the windows in which a user counts. The zero value is no limit.
+	Cap Cap
 	// Items are the costs in canonical order, with equal costs merged. If empty, the window charges nothing.
 	Items []Item
 }

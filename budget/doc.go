@@ -10,6 +10,9 @@
 // of several valid sums counts: a day of minutes at ε = 0.1 then costs 11 instead of 144 (see [Limit.Compose]). Neither
 // the charges nor the decision whether they fit depend on data, so the sums need no correction for adaptive budgets.
 //
+// Two things cost less than their windows: under a [Cap] nobody counts in all windows, so that the largest prices count
+// only, and a [Held] charge is paid once for a stretch of time, as by an alarm that looks at every window until it fires.
+//
 // Sources: Bun & Steinke 2016 (zCDP); Canonne, Kamath & Steinke 2020 (its conversion to ε and δ); Dong, Durfee &
 // Rogers 2020 and Cesar & Rogers 2021 (bounded range).
 package budget

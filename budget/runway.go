@@ -15,8 +15,20 @@ type Schedule struct {
 	Size, Every time.Duration
 	// End of the last window, in Unix nanoseconds, or 0 if the schedule is endless.
 	End int64
+	// Cap limits the windows in which a user counts. The zero value is no limit.
+	Cap Cap
 	// Items are a window's costs.
 	Items []Item
+}
+
+// charge returns that of the window with this end.
+func (s Schedule) charge(end int64) Charge {
+	return Charge{Stream: s.Stream, End: end, Cap: s.Cap, Items: s.Items}
+}
+
+// windows returns the first n windows.
+func (s Schedule) windows(n int64) batch {
+	return batch{s.Stream, s.Cap, sumOf(s.Items), n, s.first(), s.first() + (n-1)*int64(s.Every)}
 }
 
 func (s Schedule) first() int64 { return after(s.Start, int64(s.Size)) }
@@ -86,6 +98,9 @@ func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
 			bounded = false
 			continue
 		}
+		if !p.Cap.none() {
+			n = min(n, p.Cap.most(0, (n-1)*int64(p.Every)))
+		}
 		s.add(sumOf(p.Items), n)
 	}
 	return s, bounded
@@ -93,19 +108,23 @@ func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
 
 // runwayForever finds the first unpaid window by bisection, because the charges up to a moment only grow.
 func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
-	spent := a.lifetime("", nil)
-	units := make([]sum, len(schedules))
 	endless := false
-	for i, p := range schedules {
-		units[i] = sumOf(p.Items)
+	for _, p := range schedules {
 		endless = endless || p.End == 0 && len(p.Items) > 0
 	}
-	fits := func(at int64) bool {
-		s := spent
+	counts := make([]int64, len(schedules))
+	pays := func() bool { // the first so many windows of each
+		windows := make([]batch, len(schedules))
 		for i, p := range schedules {
-			s.add(units[i], p.count(at))
+			windows[i] = p.windows(counts[i])
 		}
-		return a.limit.within(a.limit.bound(s))
+		return a.limit.within(a.limit.bound(a.between(math.MinInt64, math.MaxInt64, "", nil, windows...)))
+	}
+	fits := func(at int64) bool {
+		for i, p := range schedules {
+			counts[i] = p.count(at)
+		}
+		return pays()
 	}
 	if fits(math.MaxInt64) {
 		// The budget lasts longer than 64-bit time, but an endless schedule ends unpaid all the same.
@@ -127,14 +146,14 @@ func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
 	}
 	r.ExhaustedAt, r.Windows = high, total(schedules, high-1)
 	for i, p := range schedules {
-		spent.add(units[i], p.count(high-1))
+		counts[i] = p.count(high - 1)
 	}
 	for i, p := range schedules {
-		if p.count(high) == p.count(high-1) {
+		if p.count(high) == counts[i] {
 			continue
 		}
-		spent.add(units[i], 1)
-		if !a.limit.within(a.limit.bound(spent)) {
+		counts[i]++
+		if !pays() {
 			return
 		}
 		r.Windows++
@@ -158,6 +177,14 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 			free = max(free, after(k.ends[n-1], per))
 		}
 	}
+	holding := sum{} // what is held for good; fullestFits must be able to pay it as well
+	for _, h := range a.allHeld() {
+		if h.To == Open {
+			holding.add(h.unit, 1)
+		} else {
+			free = max(free, after(h.To, per))
+		}
+	}
 	steadyAt := free // from here on, every stream has filled a period, so everything repeats after `repeat`
 	repeat := int64(1)
 	for _, p := range schedules {
@@ -165,7 +192,9 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 		repeat = leastCommonMultiple(repeat, int64(p.Every)) // a stream that ends repeats until its end, and costs less afterwards
 	}
 	lastNews := after(steadyAt, repeat)
-	fullestFits := a.limit.within(r.Worst)
+	worst, _ := a.fullest(schedules)
+	worst.add(holding, 1)
+	fullestFits := a.limit.within(a.limit.bound(worst))
 	copied := a.Clone()
 	next := make([]int64, len(schedules)) // each stream's next window
 	for range farthestWindows {
@@ -174,7 +203,7 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 			break
 		}
 		next[i]++
-		c := Charge{Stream: schedules[i].Stream, End: end, Items: schedules[i].Items}
+		c := schedules[i].charge(end)
 		if !copied.Fits(c) {
 			r.ExhaustedAt = end
 			return
@@ -196,7 +225,7 @@ func (a *Account) Paid(schedules []Schedule) (paid []int64, exact bool) {
 			return paid, true
 		}
 		next[i]++
-		if c := (Charge{Stream: schedules[i].Stream, End: end, Items: schedules[i].Items}); copied.Fits(c) {
+		if c := schedules[i].charge(end); copied.Fits(c) {
 			copied.Add(c)
 			paid[i]++
 		}

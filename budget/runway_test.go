@@ -22,7 +22,7 @@ func bruteRunway(a *Account, schedules []Schedule, horizon int64) Runway {
 	slices.SortStableFunc(all, func(x, y window) int { return cmp.Compare(x.end, y.end) })
 	copied := a.Clone()
 	for n, w := range all {
-		c := Charge{Stream: schedules[w.stream].Stream, End: w.end, Items: schedules[w.stream].Items}
+		c := schedules[w.stream].charge(w.end)
 		if !copied.Fits(c) {
 			return Runway{Windows: int64(n), ExhaustedAt: w.end}
 		}
@@ -48,6 +48,7 @@ func TestRunwayAgainstBruteForce(t *testing.T) {
 				Start:  rapid.Int64Range(-5, 10).Draw(t, "start"),
 				Size:   time.Duration(rapid.Int64Range(1, 6).Draw(t, "size")),
 				Every:  time.Duration(rapid.Int64Range(1, 6).Draw(t, "every")),
+				Cap:    anyCap().Draw(t, "cap"),
 				Items:  []Item{anyItem().Draw(t, "item")},
 			}
 			if rapid.Bool().Draw(t, "ends") {
@@ -71,7 +72,7 @@ func TestRunwayAgainstBruteForce(t *testing.T) {
 		alone := NewAccount(limit)
 		for _, p := range schedules {
 			for k := range p.count(300) {
-				alone.Add(Charge{Stream: p.Stream, End: p.first() + k*int64(p.Every), Items: p.Items})
+				alone.Add(p.charge(p.first() + k*int64(p.Every)))
 			}
 		}
 		for at := int64(0); at <= 300; at++ {

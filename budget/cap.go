@@ -1,0 +1,116 @@
+package budget
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+)
+
+// Cap says that nobody counts in more than Count of the windows that are charged under it in any half-open period of length
+// Per. So no more of them cost one person anything, and a sum takes the largest prices only. The zero value is no cap.
+type Cap struct {
+	Count int64
+	Per   time.Duration
+	// Era tells choices of users apart that do not know of each other, such as those of two definitions of a stream. What
+	// they cost adds up.
+	Era int64
+}
+
+func (c Cap) none() bool { return c == Cap{} }
+
+// Check returns an error for a cap that is none and not the zero value either.
+func (c Cap) Check() error {
+	switch {
+	case c.none():
+		return nil
+	case c.Count < 1 || c.Count > MostWindows:
+		return fmt.Errorf("cap of %d windows, want at least 1", c.Count)
+	case c.Per <= 0:
+		return fmt.Errorf("cap of windows per %s, want a positive duration", c.Per)
+	case c.Era < 0:
+		return errors.New("cap of an era before the first")
+	}
+	return nil
+}
+
+func compareCaps(x, y Cap) int {
+	return cmp.Or(cmp.Compare(x.Era, y.Era), cmp.Compare(x.Count, y.Count), cmp.Compare(x.Per, y.Per))
+}
+
+// batch is some windows of one stream and cap that cost the same.
+type batch struct {
+	stream      string
+	cap         Cap
+	unit        sum
+	n           int64
+	first, last int64 // ends of the first and of the last of them, if there are any
+}
+
+// most bounds in how many windows one person counts whose ends lie from first to last.
+//
+// They lie in the (last−first)/Per + 1 half-open periods that end at last, and one is a period behind the other.
+func (c Cap) most(first, last int64) int64 {
+	periods := int64((uint64(last)-uint64(first))/uint64(c.Per)) + 1
+	if periods <= 0 || c.Count > MostWindows/periods {
+		return MostWindows
+	}
+	return c.Count * periods
+}
+
+// largest bounds what windows of one stream and cap cost a person: in each figure of a sum the largest prices, as many as
+// windows in which the person may count. Which of them are the largest may differ from figure to figure; so where the
+// prices are not in one order, it bounds more than any person can lose.
+func largest(windows []batch) sum {
+	var total sum
+	n, first, last := int64(0), windows[0].first, windows[0].last
+	for _, w := range windows {
+		n, first, last = n+w.n, min(first, w.first), max(last, w.last)
+	}
+	most := windows[0].cap.most(first, last)
+	if n <= most {
+		for _, w := range windows {
+			total.add(w.unit, w.n)
+		}
+		return total
+	}
+	for _, figure := range sumFigures {
+		slices.SortStableFunc(windows, func(x, y batch) int { return figure(&y.unit).Cmp(*figure(&x.unit)) })
+		left, to := most, figure(&total)
+		for _, w := range windows {
+			take := min(left, w.n)
+			if left -= take; take > 0 {
+				*to = to.Add(figure(&w.unit).Mul(decimal.NewFromInt(take)))
+			}
+		}
+	}
+	return total
+}
+
+// sumFigures are the figures of a sum.
+var sumFigures = [...]func(s *sum) *decimal.Decimal{
+	func(s *sum) *decimal.Decimal { return &s.pure },
+	func(s *sum) *decimal.Decimal { return &s.pureRho },
+	func(s *sum) *decimal.Decimal { return &s.rho },
+	func(s *sum) *decimal.Decimal { return &s.approximate },
+	func(s *sum) *decimal.Decimal { return &s.delta },
+}
+
+// addBatches adds windows of any streams and caps to a sum.
+func (s *sum) addBatches(all []batch) {
+	for len(all) > 0 {
+		// Those of the stream and cap of the first come first.
+		n := 1
+		for i := 1; i < len(all); i++ {
+			if all[i].stream == all[0].stream && all[i].cap == all[0].cap {
+				all[i], all[n] = all[n], all[i]
+				n++
+			}
+		}
+		s.add(largest(all[:n]), 1)
+		all = all[n:]
+	}
+}
