@@ -91,7 +91,7 @@ streams:
       - {name: users, statistic: count, epsilon: 1}
     min_users: {count: 50, release: users}
     output: {topic: out}
-    budget: {epsilon: 50, delta: 0.00001, per: 24h}
+    budget: {epsilon: 75, delta: 0.00001, per: 24h} # for several windows, the later ones under learnt measures
     on_exhausted: withhold
 `
 
