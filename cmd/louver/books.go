@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -172,11 +171,4 @@ func entries(ctx context.Context, r *outputs.Reader, app string, f func(outputs.
 		return classed(err)
 	}
 	return classed(r.All(ctx, []string{topic}, f))
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

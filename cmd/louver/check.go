@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/louver/louver/stream/config"
@@ -89,19 +88,4 @@ func (c *checkCommand) onCluster(app *App, file *config.File, warn func(string),
 		return classed(err)
 	}
 	return preview(agreedOn(conn, app, c.AppID))
-}
-
-// refuse prints what is wrong with streams files.
-func refuse(app *App, err error, asJSON bool) error {
-	lines := strings.Split(err.Error(), "\n")
-	if asJSON {
-		if err := writeJSON(app.Out, map[string][]string{"errors": lines}); err != nil {
-			return err
-		}
-	} else {
-		for _, line := range lines {
-			_, _ = fmt.Fprintln(app.Err, line)
-		}
-	}
-	return reported()
 }

@@ -35,37 +35,6 @@ them are sent before the first window closes, so none is late. Times in which no
 A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.`
 }
 
-// scene is the subject of a demo: where its events come from, and what may be said about them.
-type scene interface {
-	// streams returns the streams of the demo. Their windows have a fixed start.
-	streams(ctx context.Context, say func(status string)) ([]*config.Stream, error)
-	// begin sends the events that must be in the topics before the stages start, because these close every due window
-	// at once.
-	begin(ctx context.Context, conn *kafkaconn.Conn, say func(status string)) error
-	// feed sends the later events. It returns when ctx ends or there are no more.
-	feed(ctx context.Context) error
-	// tell adds what the scene knows to a window's figures.
-	tell(p *picture)
-	// known returns what the API tells beyond the figures, or nil for nothing.
-	known() func() any
-	// text returns what the screen says besides the figures.
-	text() sceneText
-}
-
-// display shows a demo's figures. It is safe for concurrent use.
-type display interface {
-	// say shows what happens before the first figures.
-	say(status string)
-	// show takes the figures of the next window.
-	show(p picture)
-	// listening tells the addresses at which the service answers.
-	listening(addresses []string)
-	// over says that there will be no more windows.
-	over()
-	// run returns when ctx ends or the viewer has seen enough.
-	run(ctx context.Context) error
-}
-
 // demoApp names the internal topics of a demo, which live as long as it does.
 const demoApp = "demo"
 
@@ -163,9 +132,6 @@ const inputRetention = 10 * time.Minute
 func forgetful() kfake.Opt {
 	return kfake.BrokerConfigs(map[string]string{"log.cleaner.backoff.ms": "60000", "log.segment.bytes": "1048576"})
 }
-
-// inputPartitions is more than one, as usual in Kafka.
-const inputPartitions = 3
 
 // createInputs makes the input topics.
 func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.Stream) error {

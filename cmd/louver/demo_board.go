@@ -11,20 +11,6 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// picture holds all figures of one window, and what else is known about it.
-type picture struct {
-	stream     *config.Stream
-	start, end time.Time
-	// records are in the order of the streams file.
-	records []outputs.Record
-	// lost is the most ε that one person can have lost, in all windows so far.
-	lost decimal.Decimal
-	// count is the number of windows so far.
-	count int
-	// sim is what is known about simulated events; nil if they are real.
-	sim *simulated
-}
-
 // board collects figures into windows, and shows complete windows in order. It is safe for concurrent use.
 type board struct {
 	show func(picture)

@@ -11,32 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/txn"
-	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/simulate"
 	"github.com/louver/louver/windows"
 )
-
-// simulated holds what is known about a window of simulated events.
-type simulated struct {
-	figures  map[string]decimal.Decimal // by "group/release"
-	incident string                     // the region that is slow in a part of it; "" if none
-	robin    bool                       // Robin called
-	torn     bool                       // the process was delayed and did not send all events
-}
-
-// truth returns the figure without noise, suitably rounded.
-func (s *simulated) truth(r outputs.Record) string {
-	d, ok := s.figures[r.Group+"/"+r.Release]
-	if !ok {
-		return ""
-	}
-	return d.Round(1).String()
-}
 
 // simulation is the scene of the simulated service.
 type simulation struct {

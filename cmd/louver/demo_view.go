@@ -17,22 +17,6 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// sceneText holds what the screen says besides the figures.
-type sceneText struct {
-	title  string
-	remark string // below the title
-	// news returns a line below the figures; an alarm has a colour.
-	news func(p picture, now time.Time) (line string, alarm bool)
-	// guess asks whether Robin called.
-	guess bool
-	// pace is how long a window stays; 0 means until the next is out.
-	pace time.Duration
-	// windows is how many there will be; 0 means no end.
-	windows int
-	// layout is how window times are written.
-	layout string
-}
-
 // view is the content of the screen, drawn by String.
 type view struct {
 	width, height int

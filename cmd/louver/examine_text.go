@@ -105,13 +105,3 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 	}
 	fmt.Fprintln(w)
 }
-
-// loss says what a user loses.
-func loss(epsilon, delta figure) string { return "ε " + figures(epsilon, delta) }
-
-func figures(epsilon, delta figure) string {
-	if delta.IsZero() {
-		return epsilon.String()
-	}
-	return fmt.Sprintf("%s, δ %s", epsilon, delta)
-}

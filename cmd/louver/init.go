@@ -38,7 +38,7 @@ var draftTemplate = template.Must(template.New("init").Parse(draftText))
 func (c *initCommand) Run(app *App) error {
 	d := emptyDraft()
 	if c.Topic != "" {
-		sample, err := c.sample(app)
+		sample, err := c.sample(app, c.Topic)
 		if err != nil {
 			return err
 		}

@@ -20,31 +20,31 @@ const (
 	samplePartitions = 8
 )
 
-// sample reads a few of the newest records of the topic.
-func (c *initCommand) sample(app *App) (sampled, error) {
+// sample reads a few of the newest records of a topic.
+func (k KafkaSettings) sample(app *App, topic string) (sampled, error) {
 	s := sampled{keyed: true}
-	conn, err := c.connect(app.Context, app)
+	conn, err := k.connect(app.Context, app)
 	if err != nil {
 		return s, err
 	}
 	defer conn.Close()
-	partitions, err := partitionsOf(app.Context, conn, c.Topic)
+	partitions, err := partitionsOf(app.Context, conn, topic)
 	if err != nil {
 		return s, err
 	}
 	// Uncommitted records have the same form, and a hung transaction does not matter.
 	client := fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID, ReadUncommitted: true})
-	starts, err := client.Starts(app.Context, c.Topic, partitions)
+	starts, err := client.Starts(app.Context, topic, partitions)
 	if err != nil {
 		return s, classed(err)
 	}
-	ends, err := client.Ends(app.Context, c.Topic, partitions)
+	ends, err := client.Ends(app.Context, topic, partitions)
 	if err != nil {
 		return s, classed(err)
 	}
 	for _, p := range partitions {
 		from := max(starts[p], ends[p]-sampleSize)
-		_, err := client.ReadAll(app.Context, c.Topic, p, from, func(r *fetch.Record) error {
+		_, err := client.ReadAll(app.Context, topic, p, from, func(r *fetch.Record) error {
 			if r.Offset < ends[p] && r.Value != nil {
 				s.values = append(s.values, bytes.Clone(r.Value))
 				s.keyed = s.keyed && len(r.Key) > 0
@@ -52,7 +52,7 @@ func (c *initCommand) sample(app *App) (sampled, error) {
 			return nil
 		})
 		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) { // just deleted: other records will do
-			return s, classed(fmt.Errorf("topic %s: %w", c.Topic, err))
+			return s, classed(fmt.Errorf("topic %s: %w", topic, err))
 		}
 	}
 	s.keyed = s.keyed && len(s.values) > 0

@@ -11,13 +11,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize/english"
-	"go.uber.org/zap"
 
 	"github.com/louver/louver/mechanisms"
 )
@@ -48,24 +45,6 @@ type commands struct {
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
 	Completion  completionCommand  `cmd:"" help:"Print the completion script of a shell."`
 	Help        helpCommand        `cmd:"" help:"Explain a command."`
-}
-
-// App is the environment of a command.
-type App struct {
-	// Context ends when the command has to stop; see [App.UntilSignal].
-	Context  context.Context
-	In       io.Reader
-	Out, Err io.Writer
-	// Log goes to Err.
-	Log *zap.Logger
-}
-
-// UntilSignal returns the context of a service, which SIGINT and SIGTERM end. The second signal kills the process.
-// Commands that end by themselves ignore signals.
-func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(a.Context, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
 }
 
 const description = `Louver turns a Kafka topic of personal numbers into a Kafka topic of private statistics.

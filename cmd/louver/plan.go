@@ -3,10 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/louver/louver/mechanisms"
@@ -24,16 +21,9 @@ type planCommand struct {
 	Epsilon   *number `group:"privacy" placeholder:"E" help:"ε of each window. Absent: the ε that --error needs."`
 	MaxGroups int     `default:"1" group:"privacy" placeholder:"N" help:"In how many groups of a window one user counts."`
 
-	Users        int64         `group:"Forecast:" placeholder:"N" help:"Users expected in a window and group. Absent: as many as --error needs, or the file's expected_users."`
-	Error        string        `group:"Forecast:" placeholder:"X" help:"Error that you accept: a share of the users such as 2%, or a number. Means and sums take it in the values' unit, and so do quantiles with a --shape. All others take a number of users."`
-	Shape        string        `group:"Forecast:" placeholder:"SHAPE" help:"Public guess of the values: lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform."`
-	Spread       *number       `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation, instead of a shape. They are taken as normal, around the middle of the bounds."`
-	CountEpsilon *number       `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released too."`
-	Every        time.Duration `default:"1h" group:"Forecast:" placeholder:"D" help:"Time from one window to the next."`
+	forecastFlags
 
 	JSON bool `name:"json" help:"Print JSON."`
-
-	found *plannedNeeds // what was computed from the wanted error
 }
 
 // Help is the long help.
@@ -178,69 +168,4 @@ func (c *planCommand) described() (*config.Stream, error) {
 	}
 	s.Releases = []config.Release{{Name: string(q.Statistic), Query: q, Mechanism: m}}
 	return s, nil
-}
-
-// unsolved says why an error cannot be reached.
-func (c *planCommand) unsolved(err error, users int64) error {
-	switch {
-	case errors.Is(err, forecast.ErrUnknown) && users == 0:
-		return fmt.Errorf("--error %s: %w without the number of users; want --users or --epsilon as well", c.Error, err)
-	case errors.Is(err, forecast.ErrUnknown):
-		return fmt.Errorf("--error %s: %w; want --shape or --spread as well", c.Error, err)
-	}
-	return fmt.Errorf("--error %s: %w; want a greater error", c.Error, err)
-}
-
-// wanted reads --error for a release.
-func (c *planCommand) wanted(q mechanisms.Query) (forecast.Wanted, error) {
-	text, isShare := strings.CutSuffix(strings.TrimSpace(c.Error), "%")
-	size, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || !(size > 0) || math.IsInf(size, 0) {
-		return forecast.Wanted{}, fmt.Errorf("--error %q; want a number greater than 0, or a percentage such as 2%%", c.Error)
-	}
-	w := forecast.Wanted{Size: size}
-	family := q.Statistic.Family()
-	if family == mechanisms.OfAmounts || family == mechanisms.OfRanks && (c.Shape != "" || c.Spread != nil) {
-		w.In = forecast.Value
-	}
-	if isShare {
-		w = forecast.Wanted{Size: size / 100, In: forecast.Share}
-	}
-	return w, nil
-}
-
-// public returns what is known about a window and group of a stream.
-func (c *planCommand) public(s *config.Stream, grid *mechanisms.Grid) (forecast.Public, error) {
-	public := publicOf(s)
-	if c.Users > 0 {
-		public.Users = c.Users
-	}
-	if c.CountEpsilon != nil {
-		public.CountEpsilon = c.CountEpsilon.InexactFloat64()
-	}
-	shape := c.Shape
-	if c.Spread != nil {
-		middle := grid.Lower().Add(grid.Upper()).Div(decimalOf(2))
-		shape = fmt.Sprintf("normal:%s,%s", middle, c.Spread)
-	}
-	if shape == "" {
-		return public, nil
-	}
-	var err error
-	if public.Shape, err = forecast.ParseShape(shape, grid); err != nil {
-		return public, fmt.Errorf("--shape: %w", err)
-	}
-	return public, nil
-}
-
-// publicOf returns what a stream's configuration says about a window and group.
-func publicOf(s *config.Stream) forecast.Public {
-	public := forecast.Public{Users: s.ExpectedUsers}
-	for _, r := range s.Releases {
-		if r.Query.CountsUsers() {
-			public.CountEpsilon = r.Query.Epsilon.InexactFloat64()
-			break
-		}
-	}
-	return public
 }

@@ -2,14 +2,31 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 )
+
+// forecastFlags are what is wanted, and known in public.
+type forecastFlags struct {
+	Users        int64         `group:"Forecast:" placeholder:"N" help:"Users expected in a window and group. Absent: as many as --error needs, or the file's expected_users."`
+	Error        string        `group:"Forecast:" placeholder:"X" help:"Error that you accept: a share of the users such as 2%, or a number. Means and sums take it in the values' unit, and so do quantiles with a --shape. All others take a number of users."`
+	Shape        string        `group:"Forecast:" placeholder:"SHAPE" help:"Public guess of the values: lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform."`
+	Spread       *number       `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation, instead of a shape. They are taken as normal, around the middle of the bounds."`
+	CountEpsilon *number       `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released too."`
+	Every        time.Duration `default:"1h" group:"Forecast:" placeholder:"D" help:"Time from one window to the next."`
+
+	found *plannedNeeds // what was computed from the wanted error
+}
 
 // plannedStream is the plan of a stream.
 type plannedStream struct {
@@ -56,7 +73,7 @@ type plannedNeeds struct {
 var rareDelta = decimal.New(1, -6)
 
 // plan forecasts a stream.
-func (c *planCommand) plan(s *config.Stream) (*plannedStream, error) {
+func (c *forecastFlags) plan(s *config.Stream) (*plannedStream, error) {
 	public, err := c.public(s, s.Grid)
 	if err != nil {
 		return nil, err
@@ -102,7 +119,7 @@ func asLoss(sum budget.Spending, windows int64) *plannedLoss {
 	return &plannedLoss{Windows: windows, Epsilon: figure{sum.Epsilon}, Delta: figure{sum.Delta}, Belief: budget.Spending{Epsilon: sum.Epsilon}.Guess()}
 }
 
-func (c *planCommand) planRelease(r config.Release, public forecast.Public) (plannedRelease, error) {
+func (c *forecastFlags) planRelease(r config.Release, public forecast.Public) (plannedRelease, error) {
 	promise := r.Mechanism.Promise()
 	p := plannedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: figure{promise.Epsilon}, Delta: figure{promise.Delta}}
 	figures, err := forecast.Of(r.Query, r.Mechanism, public)
@@ -119,7 +136,7 @@ func (c *planCommand) planRelease(r config.Release, public forecast.Public) (pla
 }
 
 // needs finds what the wanted error needs. It leaves out what is unknown or out of reach.
-func (c *planCommand) needs(r config.Release, public forecast.Public) (*plannedNeeds, error) {
+func (c *forecastFlags) needs(r config.Release, public forecast.Public) (*plannedNeeds, error) {
 	wanted, err := c.wanted(r.Query)
 	if err != nil {
 		return nil, err
@@ -148,4 +165,55 @@ func (c *planCommand) needs(r config.Release, public forecast.Public) (*plannedN
 	return n, nil
 }
 
-func decimalOf(n int64) decimal.Decimal { return decimal.NewFromInt(n) }
+// wanted reads --error for a release.
+func (c *forecastFlags) wanted(q mechanisms.Query) (forecast.Wanted, error) {
+	text, isShare := strings.CutSuffix(strings.TrimSpace(c.Error), "%")
+	size, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !(size > 0) || math.IsInf(size, 0) {
+		return forecast.Wanted{}, fmt.Errorf("--error %q; want a number greater than 0, or a percentage such as 2%%", c.Error)
+	}
+	w := forecast.Wanted{Size: size}
+	family := q.Statistic.Family()
+	if family == mechanisms.OfAmounts || family == mechanisms.OfRanks && (c.Shape != "" || c.Spread != nil) {
+		w.In = forecast.Value
+	}
+	if isShare {
+		w = forecast.Wanted{Size: size / 100, In: forecast.Share}
+	}
+	return w, nil
+}
+
+// public returns what is known about a window and group of a stream.
+func (c *forecastFlags) public(s *config.Stream, grid *mechanisms.Grid) (forecast.Public, error) {
+	public := publicOf(s)
+	if c.Users > 0 {
+		public.Users = c.Users
+	}
+	if c.CountEpsilon != nil {
+		public.CountEpsilon = c.CountEpsilon.InexactFloat64()
+	}
+	shape := c.Shape
+	if c.Spread != nil {
+		middle := grid.Lower().Add(grid.Upper()).Div(decimalOf(2))
+		shape = fmt.Sprintf("normal:%s,%s", middle, c.Spread)
+	}
+	if shape == "" {
+		return public, nil
+	}
+	var err error
+	if public.Shape, err = forecast.ParseShape(shape, grid); err != nil {
+		return public, fmt.Errorf("--shape: %w", err)
+	}
+	return public, nil
+}
+
+// unsolved says why an error cannot be reached.
+func (c *forecastFlags) unsolved(err error, users int64) error {
+	switch {
+	case errors.Is(err, forecast.ErrUnknown) && users == 0:
+		return fmt.Errorf("--error %s: %w without the number of users; want --users or --epsilon as well", c.Error, err)
+	case errors.Is(err, forecast.ErrUnknown):
+		return fmt.Errorf("--error %s: %w; want --shape or --spread as well", c.Error, err)
+	}
+	return fmt.Errorf("--error %s: %w; want a greater error", c.Error, err)
+}

@@ -2,14 +2,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -118,67 +114,4 @@ func (r plannedRelease) needsText(users int64) string {
 		return fmt.Sprintf("%s: an error of %s is out of reach, or cannot be forecast.", r.Release, r.Needs.Error)
 	}
 	return fmt.Sprintf("%s: an error of %s needs %s.", r.Release, r.Needs.Error, strings.Join(ways, ", or "))
-}
-
-// errorText says how far off a value may be for any data.
-func errorText(mechanism string, f forecast.Figure, unit string) string {
-	switch {
-	case f.CountError != nil:
-		return "± " + plural(*f.CountError, "user")
-	case f.Lead != nil:
-		return "none if it leads by " + plural(*f.Lead, "user")
-	case f.ValueError != nil:
-		return "± " + valueText(f.ValueError, unit)
-	case chooses(mechanism) && f.Mechanism == "":
-		return "depends on the number of users"
-	case f.RankError == nil:
-		return "depends on the data: see plan --shape"
-	case f.Low != nil && f.High != nil:
-		return fmt.Sprintf("p%.3g–p%.3g (± %s)", *f.Low*100, *f.High*100, withUnit(fmt.Sprintf("%.4g", *f.RankError), "ranks"))
-	}
-	return "± " + withUnit(fmt.Sprintf("%.4g", *f.RankError), "ranks")
-}
-
-// mechanismText names the mechanism. If the draw chooses one, it names the likely choice or, if that is unknown, all of
-// them.
-func mechanismText(mechanism string, f forecast.Figure) string {
-	return strings.ReplaceAll(cmp.Or(f.Mechanism, mechanism), "/", " or ")
-}
-
-// chooses reports whether a mechanism's name consists of two, of which each draw chooses one.
-func chooses(mechanism string) bool { return strings.Contains(mechanism, "/") }
-
-// qualityText is the quality to expect.
-func qualityText(f forecast.Figure) string {
-	if f.Quality == "" {
-		return "unknown"
-	}
-	return string(f.Quality)
-}
-
-func valueText(x *float64, unit string) string {
-	if x == nil {
-		return ""
-	}
-	return strings.TrimSpace(short(*x) + " " + unit)
-}
-
-// short writes a number with at least three significant digits and no exponent.
-func short(x float64) string {
-	digits := max(0, 2-int(math.Floor(math.Log10(max(math.Abs(x), 1e-9)))))
-	text := strconv.FormatFloat(x, 'f', digits, 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	return text
-}
-
-// certainty writes a probability with enough digits to distinguish it from 100 %.
-func certainty(p float64) string {
-	for digits := 1; digits <= 6; digits++ {
-		if text := strconv.FormatFloat(100*p, 'f', digits, 64); !strings.HasPrefix(text, "100") {
-			return text + " %"
-		}
-	}
-	return "practically 100 %"
 }

@@ -20,10 +20,7 @@ type releaseCommand struct {
 	Epsilon number  `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what it costs each user."`
 	Repeat  int     `default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
 
-	Value string `group:"input" placeholder:"COLUMN" help:"Column of the values, in a CSV file with a header."`
-	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users. Absent: each row is another user."`
-	delimiterFlag
-	Contribution string `default:"last" enum:"first,last,min,max,random" group:"input" placeholder:"NAME" help:"Which value of a user counts: first, last (by row), min, max or random."`
+	valueFlags
 
 	JSON bool `name:"json" help:"Print one JSON object for each draw."`
 }

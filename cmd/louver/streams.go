@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,11 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/kafka/kafkaconn"
-	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // streamsCommand prints the definitions that the app has agreed on.
@@ -105,50 +100,6 @@ func orEmpty[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-// agreement is the app's control topic. A missing topic counts as empty.
-type agreement struct {
-	control.Kafka
-	conn *kafkaconn.Conn
-}
-
-func agreedOn(conn *kafkaconn.Conn, app *App, id string) agreement {
-	return agreement{control.Kafka{Fetch: reader(conn, app.Log).Fetch, Names: topics.Names{App: id}}, conn}
-}
-
-// Read implements [control.Records].
-func (a agreement) Read(ctx context.Context, f func(key, value []byte) error) error {
-	if there, err := a.has(ctx, a.Names.Control()); err != nil || !there {
-		return err
-	}
-	return a.Kafka.Read(ctx, f)
-}
-
-// noStreams is the error of an app that has agreed on nothing.
-func (a agreement) noStreams() error {
-	return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not describe it; check LOUVER_APP_ID, or run louver first", a.Names.App, a.Names.Control()))
-}
-
-// has reports whether a topic exists.
-func (a agreement) has(ctx context.Context, topic string) (bool, error) {
-	_, err := topics.Counts(ctx, a.conn.Client, []topics.Topic{{Name: topic}})
-	if errors.Is(err, topics.ErrMissing) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// foresee says what a file would change. It reads the ledger only if the file moves streams to other budgets.
-func (a agreement) foresee(ctx context.Context, file *config.File) (control.Preview, error) {
-	wanted := control.Wanted{Streams: file.Streams, Revision: file.Revision, Removed: file.Removed}
-	p, err := control.Foresee(ctx, a, wanted, func(ctx context.Context, budget string) ([]control.Payment, error) {
-		if there, err := a.has(ctx, a.Names.Ledger()); err != nil || !there {
-			return nil, err
-		}
-		return stream.Payments(ctx, a.Fetch, a.Names, budget)
-	}, time.Now())
-	return p, classed(err)
 }
 
 // printHistory writes the definitions as a table, and below it what each of them has changed.

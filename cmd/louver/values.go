@@ -14,8 +14,16 @@ import (
 	"github.com/louver/louver/windows"
 )
 
+// valueFlags say where the values and users of a file are.
+type valueFlags struct {
+	Value string `group:"input" placeholder:"COLUMN" help:"Column of the values, in a CSV file with a header."`
+	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users. Absent: each row is another user."`
+	delimiterFlag
+	Contribution string `default:"last" enum:"first,last,min,max,random" group:"input" placeholder:"NAME" help:"Which value of a user counts: first, last (by row), min, max or random."`
+}
+
 // read makes a sample from a file, with one value for each user. Its errors do not repeat values, which are personal.
-func (c *releaseCommand) read(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
+func (c *valueFlags) read(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
 	text, err := replay.Text(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -52,7 +60,7 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 }
 
 // readCSV reads rows; a row's number stands for its time.
-func (c *releaseCommand) readCSV(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
+func (c *valueFlags) readCSV(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
 	rows := csv.NewReader(in)
 	rows.TrimLeadingSpace = true
 	var err error

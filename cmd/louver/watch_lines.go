@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
@@ -91,34 +89,10 @@ func figureColumns(r outputs.Record) string {
 	return fmt.Sprintf("%s  %s  %s", text.Pad(value, 14, ' '), text.Pad(off, 16, ' '), text.Pad(quality, 6, ' '))
 }
 
-// bound writes what is known about the value's error.
-func bound(r outputs.Record) string {
-	switch {
-	case r.Value == nil:
-		return ""
-	case r.PLow != nil && r.PHigh != nil:
-		return fmt.Sprintf("p%s–p%s", percent(*r.PLow), percent(*r.PHigh))
-	case r.RankError95 != nil:
-		return "± " + withUnit(r.RankError95.String(), "ranks")
-	case r.Error95 != nil:
-		return "± " + r.Error95.String()
-	}
-	return ""
-}
-
 // spending writes the ε that counts against the budget's limit.
 func spending(r outputs.Record) string {
 	if r.BudgetSpent == nil {
 		return "ε unbounded of " + r.BudgetLimit.String()
 	}
 	return "ε " + r.BudgetSpent.String() + " of " + r.BudgetLimit.String()
-}
-
-// percent writes a probability in percent, as for percentiles.
-func percent(p json.Number) string {
-	d, err := decimal.NewFromString(p.String())
-	if err != nil {
-		return p.String()
-	}
-	return d.Shift(2).Round(1).String()
 }

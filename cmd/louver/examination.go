@@ -1,0 +1,76 @@
+package main
+
+import (
+	"time"
+
+	"github.com/louver/louver/stream/kafka/topics"
+)
+
+// examination holds what check finds about streams files, from public figures only.
+type examination struct {
+	Streams  []examinedStream `json:"streams"`
+	Budgets  []examinedBudget `json:"budgets"`
+	Topics   []topics.Topic   `json:"topics"`
+	Rights   []topics.Right   `json:"rights"`
+	Warnings []string         `json:"warnings"`
+	// Preview is what the files would change; nil if the cluster was not asked.
+	Preview *foreseen `json:"preview,omitempty"`
+}
+
+type examinedStream struct {
+	Stream    string `json:"stream"`
+	Unit      string `json:"unit"`
+	Where     string `json:"where"`
+	Size      string `json:"size"`
+	Every     string `json:"every"`
+	Grace     string `json:"grace"`
+	Groups    int    `json:"groups"`
+	MaxGroups int    `json:"max_groups"`
+	Budget    string `json:"budget"`
+	// Users is how many users are expected in a window and group; 0 if unknown.
+	Users int64 `json:"expected_users"`
+	// Epsilon and Delta are what one user can lose in one window.
+	Epsilon figure `json:"epsilon_per_window"`
+	Delta   figure `json:"delta_per_window"`
+	// Overlap is the greatest number of windows that hold one event. EventEpsilon and EventDelta are what these cost
+	// its user together.
+	Overlap      int64             `json:"windows_per_event"`
+	EventEpsilon figure            `json:"epsilon_per_event"`
+	EventDelta   figure            `json:"delta_per_event"`
+	Releases     []examinedRelease `json:"releases"`
+	// Backlog are windows of the past; nil if there are none.
+	Backlog *examinedBacklog `json:"backlog"`
+}
+
+type examinedRelease struct {
+	Release   string `json:"release"`
+	Statistic string `json:"statistic"`
+	Mechanism string `json:"mechanism"`
+	Epsilon   figure `json:"epsilon"`
+	Delta     figure `json:"delta"`
+	// Charge is ε times the number of groups that a user may be in.
+	Charge figure          `json:"epsilon_per_window"`
+	Values []examinedValue `json:"values"`
+}
+
+type examinedBudget struct {
+	Budget  string   `json:"budget"`
+	Where   string   `json:"where"`
+	Epsilon figure   `json:"epsilon_limit"`
+	Delta   figure   `json:"delta_limit"`
+	Per     string   `json:"per"`
+	Streams []string `json:"streams"`
+	// Pays says that every window of the streams' schedules is paid. If not, Windows of them are, and the next one ends
+	// at ExhaustedAt.
+	Pays        bool       `json:"pays"`
+	Windows     int64      `json:"windows"`
+	Lasts       string     `json:"lasts"`
+	ExhaustedAt *time.Time `json:"exhausted_at"`
+	// Wanted is what the schedules would cost in a period without a limit; nil if that is endless.
+	Wanted *figure `json:"epsilon_wanted"`
+	// Touched is the greatest number of windows of the streams that overlap a stretch of time as long as the period.
+	// StretchEpsilon and StretchDelta are what these cost a user together. They are nil if there is no period.
+	Touched        *int64  `json:"windows_per_stretch"`
+	StretchEpsilon *figure `json:"epsilon_per_stretch"`
+	StretchDelta   *figure `json:"delta_per_stretch"`
+}

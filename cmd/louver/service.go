@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/health"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// service is the stages with their HTTP addresses.
+type service struct {
+	AppSettings
+	TopicSettings
+	HTTPSettings
+	MetricsSettings
+	ServiceSettings
+	stages      []string
+	uncommitted bool
+	streams     []*config.Stream
+	revision    int
+	removed     []string
+	schemas     codec.Registry // nil: no stream needs it
+	conn        *kafkaconn.Conn
+	log         *zap.Logger
+	// reach, if not nil, waits for the first answer of Kafka.
+	reach func(context.Context) error
+	// anyPort takes a free port if the wanted one is in use.
+	anyPort bool
+	// since is the window end from which figures are followed. Zero means those that the public metrics show.
+	since time.Time
+	// released and listening, if not nil, are called with every published figure, and with the HTTP addresses.
+	released  func(outputs.Record)
+	listening func(addresses []string)
+	// demo, if not nil, tells what only a demo knows.
+	demo func() any
+}
+
+// run works until ctx ends and then for at most the shutdown timeout. It listens before it connects and until all work
+// has ended, so that the probes always answer.
+func (s *service) run(ctx context.Context) error {
+	if s.BagBytes < leastBagBytes {
+		return fmt.Errorf("LOUVER_BAG_BYTES=%d; want at least %d (1 MiB)", s.BagBytes, leastBagBytes)
+	}
+	if s.CheckpointEvery < 1 {
+		return fmt.Errorf("LOUVER_CHECKPOINT_EVERY=%d; want at least 1", s.CheckpointEvery)
+	}
+	operators := prometheus.NewRegistry()
+	shown := newPublished(outputTopics(s.streams), s.streams)
+	shown.released, shown.demo = s.released, s.demo
+	engine := s.engine(operatorMetrics(operators, s.streams))
+	public, err := s.HTTPSettings.server(shown, engine.Health.Report)
+	if err != nil {
+		return err
+	}
+	servers := slices.Concat(public, s.MetricsSettings.server(operators, engine.Health.Report))
+	addresses, serving, err := serve(s.anyPort, servers...)
+	if err != nil {
+		return err
+	}
+	if s.listening != nil {
+		s.listening(addresses)
+	}
+	s.log.Info("louver starts", zap.String("version", build().Version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
+		zap.Strings("http", addresses))
+	done := make(chan error, 1)
+	go func() { done <- s.work(ctx, engine, shown, serving) }()
+	select {
+	case err = <-done:
+	case <-overdue(ctx, s.ShutdownTimeout):
+		return fmt.Errorf("not stopped within LOUVER_SHUTDOWN_TIMEOUT=%s", s.ShutdownTimeout)
+	}
+	if err == nil || ctx.Err() != nil {
+		s.log.Info("louver has stopped")
+		return nil
+	}
+	return err
+}
+
+// leastBagBytes prevents parts so small that writing them would dominate.
+const leastBagBytes = 1 << 20
+
+// engine makes the service from the settings.
+func (s *service) engine(m *metrics.Operator) *stream.Service {
+	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: build().Version, Stages: s.stages, Conn: s.conn, Schemas: s.schemas, ReadUncommitted: s.uncommitted,
+		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes, CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.log, Health: health.New(s.log, s.stages...)}
+}
+
+// work serves, connects, and runs the stages until ctx ends.
+func (s *service) work(ctx context.Context, engine *stream.Service, shown *published, serving func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	listening, silence := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return serving(listening) })
+	group.Go(func() error {
+		defer silence()
+		engine.Health.Waiting("connecting to Kafka at " + strings.Join(s.conn.Brokers, ","))
+		if s.reach != nil {
+			if err := s.reach(ctx); err != nil {
+				return err
+			}
+		}
+		working, ctx := errgroup.WithContext(ctx)
+		working.Go(func() error { return classed(engine.Run(ctx)) })
+		working.Go(func() error {
+			return shown.follow(ctx, readerTelling(s.conn, shown.store.Retrying(engine.Health.Retrying)), s.since)
+		})
+		working.Go(func() error {
+			err := restore(ctx, readerTelling(s.conn, engine.Health.Retrying), s.AppID, s.streams, shown.gauges)
+			if err != nil && ctx.Err() == nil {
+				s.log.Warn("the ledger cannot be read: the public metrics show only what is published from now on", zap.Error(err))
+			}
+			return nil
+		})
+		return working.Wait()
+	})
+	return group.Wait()
+}
+
+// overdue is closed when the timeout has passed after ctx ended.
+func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
+	late := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(timeout, func() { close(late) }) })
+	return late
+}
+
+// outputTopics are the streams' output topics, each once.
+func outputTopics(streams []*config.Stream) []string {
+	var names []string
+	for _, s := range streams {
+		names = append(names, s.Output)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// operatorMetrics registers the operators' metrics.
+func operatorMetrics(r prometheus.Registerer, streams []*config.Stream) *metrics.Operator {
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge())
+	return metrics.New(r, described(streams), reasons())
+}
+
+// described returns what the metrics must know about the streams.
+func described(streams []*config.Stream) []metrics.Stream {
+	var all []metrics.Stream
+	for _, s := range streams {
+		m := metrics.Stream{Name: s.Name, Topic: s.Input.Topic}
+		for _, r := range s.Releases {
+			m.Statistics = append(m.Statistics, string(r.Query.Statistic))
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func reasons() []string {
+	var names []string
+	for _, r := range codec.Reasons() {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+func versionGauge() prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "Always 1. The label gives the version."}, []string{"version"})
+	g.WithLabelValues(build().Version).Set(1)
+	return g
+}
