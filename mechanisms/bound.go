@@ -41,3 +41,9 @@ func numbered(numbers []int64, bounds []Bound) []Value {
 	}
 	return values
 }
+
+// Value is one value of a draw: a whole number on the scale of [Query.Scale], and how far it may be off.
+type Value struct {
+	Number int64
+	Bound
+}

@@ -205,7 +205,7 @@ func TestFlipOfTheRest(t *testing.T) {
 			k := m.scratch.take(random)
 			defer m.scratch.put(k)
 			v := &k.survey
-			v.first(m.walk(s), m.rate, measure)
+			v.first(m.along(m, s), m.rate, measure)
 			x := v.flip(&k.source)
 			if measure.below(x) < v.seen.from || measure.below(x) >= v.seen.from+v.seen.mass {
 				won++

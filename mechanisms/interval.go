@@ -102,3 +102,14 @@ func (m *ranks) shifted(by float64) *ranks {
 	moved.utility = u
 	return &moved
 }
+
+func newMargin(q *Query) (Mechanism, error) {
+	if q.Interval != nil {
+		return newInterval(q)
+	}
+	m, err := q.margin(1)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}

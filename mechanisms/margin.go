@@ -43,17 +43,6 @@ func tilt(p, q int64) (a, b int64) {
 	return 1, 1
 }
 
-func newMargin(q *Query) (Mechanism, error) {
-	if q.Interval != nil {
-		return newInterval(q)
-	}
-	m, err := q.margin(1)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
 // margin returns the mechanism that spends ε/share.
 func (q *Query) margin(share int64) (*ranks, error) {
 	var u margin

@@ -71,12 +71,6 @@ type Draw struct {
 	Clip []int64
 }
 
-// Value is one value of a draw: a whole number on the scale of [Query.Scale], and how far it may be off.
-type Value struct {
-	Number int64
-	Bound
-}
-
 // Mechanism is a checked query. It is immutable and safe for concurrent use.
 type Mechanism interface {
 	// Name is the mechanism's name as in the configuration, such as "margin"; two with a stroke between them where a draw

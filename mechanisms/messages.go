@@ -2,7 +2,7 @@ package mechanisms
 
 import (
 	"math"
-	"slices"
+	"math/bits"
 
 	"github.com/louver/louver/mechanisms/exact"
 )
@@ -116,9 +116,6 @@ func (x *messages) widen(depth float64) {
 	}
 	x.memory = x.memory[:0]
 }
-
-// resized returns a slice of n elements, whatever is in them.
-func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // complete says that no tuple lies outside.
 func (x *messages) complete() bool {
@@ -344,3 +341,9 @@ func floorDiv(a, b int64) int64 {
 	}
 	return q
 }
+
+// factor is a part of one over the probability of a proposal.
+type factor struct{ num, den uint64 }
+
+// pickScale is what the largest of n weights counts as.
+func pickScale(n int) float64 { return math.Ldexp(1, min(40, 61-bits.Len(uint(n)))) }

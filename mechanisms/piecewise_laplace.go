@@ -36,7 +36,7 @@ func newPiecewiseLaplace(q *Query) (Mechanism, error) {
 	edit := float64(max(m.p, m.q-m.p)) / float64(m.q)
 	m.left = 2 * edit / epsilon
 	m.right, m.rounding = m.left, edit
-	m.steps = steps
+	m.along = func(m *ranks, s *Sample) walk { return newRamp(m, s, steps) }
 	m.measure, m.fixed = Uniform(q.Grid), true
 	return m, nil
 }
@@ -56,8 +56,8 @@ type ramp struct {
 	right, begun   bool
 }
 
-func newRamp(m *ranks, s *Sample) *ramp {
-	w := &ramp{tour: *newTour(m, s), rate: m.rate, steps: m.steps, step: m.steps}
+func newRamp(m *ranks, s *Sample, steps int64) *ramp {
+	w := &ramp{tour: *newTour(m, s), rate: m.rate, steps: steps, step: steps}
 	lo, hi, level := w.tour.next()
 	w.k, w.l, w.r = level, lo, hi-1
 	w.reach()

@@ -55,7 +55,7 @@ func rampLevels(g *Grid, u duff, s *Sample) []float64 {
 func (m *ranks) rampLaw(s *Sample, f float64) []float64 {
 	phi := rampLevels(m.grid, m.utility.(duff), s)
 	for x := range phi {
-		phi[x] = math.Exp(-f * m.rate.Float() * float64(m.steps) * phi[x])
+		phi[x] = math.Exp(-f * m.rate.Float() * float64(m.along(m, s).(*ramp).steps) * phi[x])
 	}
 	return dptest.Normalise(phi)
 }
@@ -89,13 +89,13 @@ func TestRamp(t *testing.T) {
 				dptest.Samples(points, users, func(h []int64) {
 					s := sampleOf(g, h)
 					name := fmt.Sprint("ramp ", p, epsilon, h)
-					checkWalk(t, name, g, newRamp(m, s))
-					halfway := newRamp(m, s)
+					checkWalk(t, name, g, m.along(m, s).(*ramp))
+					halfway := m.along(m, s).(*ramp)
 					halfway.next()
 					if s.n > 0 { // else that was all
 						halfway.next()
 					}
-					for _, w := range []*ramp{newRamp(m, s), halfway} {
+					for _, w := range []*ramp{m.along(m, s).(*ramp), halfway} {
 						for x, phi := range rampLevels(g, m.utility.(duff), s) {
 							k, far, width, step := w.find(int64(x))
 							if got := float64(k) + float64(far)/float64(width); math.Abs(got-phi) > 1e-12 {

@@ -36,7 +36,8 @@ type ranks struct {
 	// What one e-folding of the weight is worth, in ranks to the left and to the right of the quantile.
 	left, right float64
 	rounding    float64 // ranks that the level may leave out
-	steps       int64   // more than 0: of a level of [ramp]
+	// along is the way over the pieces of the grid.
+	along func(m *ranks, s *Sample) walk
 }
 
 // ranks returns the exponential mechanism for a median or quantile. of returns the utility for p/q and the divisor d
@@ -64,6 +65,7 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 		rate:    q.rate(divisor),
 		measure: q.measure(finest),
 		choose:  (*survey).exponential,
+		along:   func(m *ranks, s *Sample) walk { return newTour(m, s) },
 		odds:    1,
 		scratch: &scratches{},
 		left:    folding,
@@ -104,15 +106,8 @@ func (m *ranks) measureOf(s *Sample, public Public) (*Measure, error) {
 }
 
 func (m *ranks) draw(s *Sample, measure *Measure, k *scratch) int64 {
-	k.survey.outward(m.walk(s), m.rate, measure)
+	k.survey.outward(m.along(m, s), m.rate, measure)
 	return m.choose(&k.survey, &k.source)
-}
-
-func (m *ranks) walk(s *Sample) walk {
-	if m.steps > 0 {
-		return newRamp(m, s)
-	}
-	return newTour(m, s)
 }
 
 // bound says how far a draw may be from the quantile T, whatever the data. Points that are t e-foldings worse than T

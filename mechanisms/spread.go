@@ -104,3 +104,6 @@ func (m *Measure) refine() (fine *Measure, digits int) {
 	}
 	return newMeasure(bounds, m.weight), digits
 }
+
+// resized returns a slice of n elements, whatever is in them.
+func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }

@@ -4,14 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"math/bits"
 	"slices"
 
 	"github.com/louver/louver/mechanisms/exact"
 )
-
-// factor is a part of one over the probability of a proposal.
-type factor struct{ num, den uint64 }
 
 // draw returns places o_1 ≤ … ≤ o_m. They are overwritten by the next draw, and are worth nothing if there is an error.
 func (x *messages) draw(source *exact.Source) []int64 {
@@ -131,9 +127,6 @@ func (x *messages) pick(logs []float64, source *exact.Source) (i int, chance, to
 	}
 	return i, chance, total
 }
-
-// pickScale is what the largest of n weights counts as.
-func pickScale(n int) float64 { return math.Ldexp(1, min(40, 61-bits.Len(uint(n)))) }
 
 // keep returns true with probability ratio·e^{−2κ·level}/A. A is so large that this is at most e^{−slack}, up to the
 // roundings of these few lines. If it is not, no more is drawn: the law would be another one.

@@ -1,0 +1,64 @@
+package mechanisms
+
+import "slices"
+
+// New checks a query and returns its mechanism. What is wrong with the query is an [Error].
+func New(q Query) (Mechanism, error) {
+	r, ok := q.Statistic.find()
+	if !ok {
+		return nil, wrong("statistic", quoted(string(q.Statistic)), "%s", oneOf(Statistics()))
+	}
+	if q.Grid == nil {
+		return nil, wrong("bounds", "missing", "lower, upper and step")
+	}
+	chosen := r.offers[0]
+	switch at := slices.IndexFunc(r.offers, func(o offer) bool {
+		return q.Mechanism != "" && (o.name == q.Mechanism || o.former == q.Mechanism)
+	}); {
+	case at >= 0:
+		chosen = r.offers[at]
+	case q.Mechanism != "":
+		return nil, wrong("mechanism", quoted(q.Mechanism), "one of those for statistic %s: %s", q.Statistic, oneOf(Available(q.Statistic)))
+	case q.Statistic == Median || q.Statistic == Quantile:
+		chosen = q.byDefault()
+	case q.Clip == "none":
+		chosen = r.offers[max(0, slices.IndexFunc(r.offers, func(o offer) bool { return !clips(o.name) }))]
+	}
+	if err := q.check(r, chosen); err != nil {
+		return nil, err
+	}
+	return chosen.build(&q)
+}
+
+// check looks at the parameters that several mechanisms share and refuses those that the statistic or the chosen mechanism
+// does not take.
+func (q *Query) check(r row, chosen offer) error {
+	if _, _, err := positive(q.Epsilon); err != nil {
+		return err
+	}
+	everybody := []string{"p", "trim", "clip", "above", "below"} // of the mechanisms, if the statistic takes it
+	for _, p := range Parameters() {
+		switch {
+		case !p.given(q):
+		case len(p.Statistics) > 0 && !slices.Contains(r.takes, p.Name):
+			return wrong(p.Name, p.text(q), "none: statistic %s has no such parameter", q.Statistic)
+		case !slices.Contains(everybody, p.Name) && !slices.Contains(chosen.takes, p.Name):
+			return wrong(p.Name, p.text(q), "none: mechanism %s has no such parameter", chosen.name)
+		}
+	}
+	switch {
+	case q.ReplaceOne && !slices.Contains(chosen.takes, "replace_one"):
+		return wrong("replace_one", true, "false: mechanism %s has no such parameter", chosen.name)
+	case q.Calibration != "" && q.Calibration != "published":
+		return wrong("calibration", quoted(q.Calibration), "tight or published")
+	case q.Clip != "" && q.Clip != "none":
+		return wrong("clip", quoted(q.Clip), "none, or nothing for an interval that the mechanism finds")
+	case q.Clip == "none" && clips(chosen.name):
+		return wrong("clip", "none", "another mechanism than %s, which finds an interval", chosen.name)
+	case !slices.Contains([]string{"", "tapered", "cells", "uniform", "adaptive"}, q.Prior):
+		return wrong("prior", quoted(q.Prior), "adaptive, tapered, cells or uniform")
+	case q.ExpectedUsers < 0 || q.ExpectedUsers > maxUsers:
+		return wrong("expected_users", q.ExpectedUsers, "a whole number from 1 to %d", maxUsers)
+	}
+	return nil
+}
