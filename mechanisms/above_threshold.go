@@ -9,25 +9,27 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// aboveThreshold goes through the borders of public cells ([Cells]), which are geometric away from 0, and stops at the
-// first x that seems to have αn users below it:
+// aboveThreshold visits the borders of public cells ([Cells]), which are geometric away from 0. It stops at the first x
+// that seems to have αn users below it:
 //
 //	#(y < x) − αn + ν_x ≥ ρ,  ν_x ~ Exp(rate ε/2) for each x,  ρ ~ Exp(rate ε/(2·max(α, 1−α))) once.
 //
-// It begins at the end of the grid that is further from the quantile, for α < ½ in the mirror. In a tail with few users,
-// below some 20/ε, the exponential mechanism is lost in the wide empty range beyond; this one stops where the users do.
+// It begins at the end of the grid that is further from the quantile (for α < ½ everything is mirrored). In a tail with
+// few users, below about 20/ε, the exponential mechanism gets lost in the wide empty range beyond them. This mechanism
+// stops where the users end.
 //
-// Privacy: ε-DP. Let f_x = #(y < x) − αn, α ≥ ½. A stop at x needs f + ν < ρ at all points before and f_x + ν_x ≥ ρ;
-// on a neighbouring sample it is had by raising ρ and ν_x, to each value of which belongs one no more likely than e^{cost}:
-//   - a user at y more, x ≤ y: all f fall by α; ν_x is raised by α. Costs ε_ν·α.
-//   - a user at y more, x > y: some f rise by 1−α, f_x with them; ρ is raised by 1−α. Costs ε_ρ·(1−α).
-//   - a user at y less, x ≤ y: all f rise by α; ρ is raised by α. Costs ε_ρ·α.
-//   - a user at y less, x > y: some f rise by α and f_x falls by 1−α; ρ is raised by α, ν_x by 1. Costs ε_ρ·α + ε_ν.
+// Privacy: ε-DP. Let f_x = #(y < x) − αn, α ≥ ½. A stop at x needs f + ν < ρ at all points before and f_x + ν_x ≥ ρ. On
+// a neighbouring sample, raising ρ and ν_x gives the same stop. The raised values are less likely by at most the factor
+// e^{cost}:
+//   - one more user at y, x ≤ y: all f fall by α; ν_x is raised by α. Costs ε_ν·α.
+//   - one more user at y, x > y: some f rise by 1−α, f_x with them; ρ is raised by 1−α. Costs ε_ρ·(1−α).
+//   - one user at y less, x ≤ y: all f rise by α; ρ is raised by α. Costs ε_ρ·α.
+//   - one user at y less, x > y: some f rise by α and f_x falls by 1−α; ρ is raised by α, ν_x by 1. Costs ε_ρ·α + ε_ν.
 //
-// The last is the most: ε/2 + ε/2. It is approached only where there are many points, none of which stops.
+// The last cost is the greatest: ε/2 + ε/2. It is approached only if there are many points and none of them stops.
 //
-// There is no bound of its error in ranks: however many users there are, all of them may lie between two borders, and the
-// one that it stops at has all of them below it.
+// There is no bound on its error in ranks: all users, however many, may lie between two borders. The border at which it
+// stops then has all of them below it.
 //
 // Source: Durfee (2023), unbounded quantiles, here with a public grid that ends. A constant added to ρ would be public
 // too; in trials on long tails 0 was as good as any.
@@ -81,7 +83,7 @@ func (m *aboveThreshold) end() int64 {
 	return m.last
 }
 
-// endsAtZero says that the value 0 lies where the way ends, or beyond.
+// endsAtZero reports whether the value 0 is at the end of the way, or beyond it.
 func (m *aboveThreshold) endsAtZero(g *Grid) bool { return g.anchor == m.end() }
 
 // candidate returns the i-th point on the way and how many users have been passed before it.

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// Filter learns, from what has been published, where the next quantile of a stream probably lies. Its [Measure] is
-// the base measure of the next draw: earlier releases make the next one better and cost nothing.
+// Filter learns from published values where the next quantile of a stream probably lies. Its [Measure] is the base
+// measure of the next draw: earlier releases make the next one better and cost nothing.
 //
 // Privacy: a draw under the measure v has P(x) ∝ v(x)·e^{−κD(x)}. For given earlier outputs v is the same on all
-// samples and cancels from the ratio for neighbours but for the normaliser, as with every public measure: ε-DP,
-// ε-bounded-range. A sequence of releases is an adaptive composition of such draws. This holds only while the filter is
-// fed with nothing but published figures: no exact counts, no unpublished draws.
+// samples. In the ratio for neighbours it cancels except in the normaliser, as with every public measure: ε-DP,
+// ε-bounded-range. A sequence of releases is an adaptive composition of such draws. This holds only if the filter is
+// fed with published figures alone: no exact counts, no unpublished draws.
 //
-// The state is a probability of each cell to hold the quantile, at first that of [Tapered]. It is a Bayesian filter in
-// whole numbers: the same function of what it is fed on every machine, so that it can be computed again from a record of
-// the releases. Feed it in the order of the record: for each window Measure and Update, if there was a release, and then
-// Predict. It is not safe for concurrent use.
+// The state is each cell's probability to hold the quantile, at first that of [Tapered]. It is a Bayesian filter in
+// whole numbers: the same input leads to the same state on every machine, so the state can be recomputed from a record
+// of the releases. Feed it in the order of the record: for each window call Measure and Update, if there was a release,
+// and then Predict. It is not safe for concurrent use.
 type Filter struct {
 	p, q        int64
 	epsilon     *big.Rat
 	left, right *evidence // of one user, on either side
 	expected    int64     // users
 	bounds      []int64
-	flat        []uint64 // what is believed of each cell before anything is published, sums to about 2^32
+	flat        []uint64 // the belief in each cell before anything is published, sums to about 2^32
 	jump        []uint64 // weight of a move by k cells
 	deviation   []uint64 // deviation[k+C−1] = |F(k)−α| in Q32, for a release k cells right of the quantile
 	posterior   []uint64 // of the last window, sums to about 2^32
@@ -34,7 +34,7 @@ type Filter struct {
 	moved       []uint64 // working memory of Predict
 }
 
-// Adaptive says that the query's draws depend on a base measure and that it asks for the adaptive one.
+// Adaptive reports whether the query's draws depend on a base measure and it asks for the adaptive one.
 func (q Query) Adaptive() bool {
 	switch q.Mechanism {
 	case "", "margin", "duff":
@@ -67,7 +67,7 @@ func NewFilter(q Query) (*Filter, error) {
 	switch u := r.utility.(type) {
 	case margin:
 		left, right = big.NewRat(u.a*u.q, u.span()), big.NewRat(u.b*u.q, u.span())
-	case tail: // as where it is short of users, since elsewhere a release says enough in any case
+	case tail: // as with few users, because with many a release says enough anyway
 		left, right = big.NewRat(2*u.q, u.divisor()), big.NewRat(4*u.q, u.divisor())
 		if 2*u.p < u.q {
 			left, right = right, left
@@ -88,7 +88,7 @@ func newFilter(bounds []int64, flat []uint64, p, q int64) *Filter {
 	for k := range f.jump {
 		f.jump[k] = max(1, (1<<30)/uint64(1+2*k*k))
 	}
-	// The data are taken for logistic around the quantile, with a scale of 3.5 cells: F = p/(p + (q−p)e^{−k/3.5}).
+	// The data are assumed to be logistic around the quantile, with a scale of 3.5 cells: F = p/(p + (q−p)e^{−k/3.5}).
 	near, far := uint64(p), uint64(q-p)
 	level := mulDiv(near, one, near+far)
 	odds := one
@@ -107,7 +107,7 @@ func newFilter(bounds []int64, flat []uint64, p, q int64) *Filter {
 func (f *Filter) cells() int { return len(f.bounds) - 1 }
 
 // Predict moves on by one window: the quantile moves by k cells with a weight of 1/(1+2k²), and jumps anywhere with
-// probability 1/128. The base measure gives 1/16 to what was believed at first, which bounds what a wrong belief can cost.
+// probability 1/128. The base measure gives 1/16 to the initial belief, which bounds the cost of a wrong belief.
 func (f *Filter) Predict() {
 	moved := f.moved
 	clear(moved)
@@ -126,13 +126,13 @@ func (f *Filter) Predict() {
 // Measure returns the base measure of the next draw.
 func (f *Filter) Measure() *Measure { return cellMeasure(f.bounds, f.mass, finest) }
 
-// Update takes account of a value x that was drawn under Measure and published. users is the noisy count published for
-// the same window, nil if there is none.
+// Update learns from a published value x that was drawn under Measure. users is the noisy count published for the same
+// window, or nil if there is none.
 func (f *Filter) Update(x int64, users *NoisyCount) {
 	f.update(x, f.certainty(users, f.left), f.certainty(users, f.right))
 }
 
-// evidence is what half a user weighs on one side, ε·rank/2 in Q16, as num/den.
+// evidence is the weight of half a user on one side, ε·rank/2 in Q16, as num/den.
 type evidence struct {
 	num, den, twice *big.Int // twice is 2·den
 	quotient, rest  big.Int  // working memory
@@ -154,9 +154,9 @@ func (e *evidence) of(halves int64) uint64 {
 	return 1 << 30
 }
 
-// certainty returns what one side's evidence weighs. Only half of the users that are known of count: being sure of too
-// little costs little, of too much a lot. A tilted margin has a rank of its own on either side; in trials on latencies
-// that was neither better nor worse, within chance, than one for both.
+// certainty returns the weight of one side's evidence. Only half of the known users count: too little certainty costs
+// little, too much costs a lot. A tilted margin has a different rank on each side. In trials on latencies this was
+// neither better nor worse, within chance, than one rank for both.
 func (f *Filter) certainty(users *NoisyCount, e *evidence) uint64 {
 	if users != nil {
 		return e.of(min(max(0, users.Value), 1<<61))
@@ -169,7 +169,7 @@ func (f *Filter) certainty(users *NoisyCount, e *evidence) uint64 {
 }
 
 // update multiplies the state by the likelihood of x. A release from a peaked measure is weak evidence for the peak:
-// the likelihood is divided by what the measure gave to all values together.
+// the likelihood is divided by the measure's total for all values.
 func (f *Filter) update(x int64, left, right uint64) {
 	c := f.cells()
 	for k, d := range f.deviation {
@@ -192,17 +192,17 @@ func (f *Filter) update(x int64, left, right uint64) {
 	normalise(f.posterior)
 }
 
-// Smoothed is what the releases up to the last one say together: the value itself where it is credible, else a better
+// Smoothed is an estimate from all releases up to the last one: the value itself if it is credible, else a better
 // guess. It is post-processing and costs nothing.
 type Smoothed struct {
 	Value int64
-	// Low and High enclose the quantile with about 90 % probability; only where Band is true.
+	// Low and High enclose the quantile with about 90 % probability. They are valid only if Band is true.
 	Low, High int64
 	Band      bool
 }
 
-// Smoothed returns the smoothed value of the release x of the last Update, nil where it would not be reliable: in a
-// tail of which the released value knows little. users is the noisy count given to Update.
+// Smoothed returns the smoothed value of the release x of the last Update. It is nil if it would not be reliable: in a
+// tail about which the released value says little. users is the noisy count given to Update.
 func (f *Filter) Smoothed(x int64, users *NoisyCount) *Smoothed {
 	if 4*min(f.p, f.q-f.p) < f.q && !f.informative(users) {
 		return nil
@@ -221,7 +221,7 @@ func (f *Filter) Smoothed(x int64, users *NoisyCount) *Smoothed {
 	return s
 }
 
-// informative says that ε·n·min(α, 1−α) is at least 10.
+// informative reports whether ε·n·min(α, 1−α) is at least 10.
 func (f *Filter) informative(users *NoisyCount) bool {
 	if users == nil {
 		return false

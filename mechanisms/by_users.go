@@ -8,17 +8,17 @@ import (
 	"github.com/louver/louver/budget/privacy"
 )
 
-// The default of a median or quantile depends on what is public:
+// The default of a median or quantile depends on public figures:
 //   - with a tilt or a paid interval it is margin with a fixed tilt;
 //   - with the adaptive measure, and where the budget sums up ρ (zCDP), it is the exponential mechanism by margin 1:1, and
 //     in a tail by the utility tail: it is bounded-range and costs a quarter of what the others cost there;
-//   - else it is permute-and-flip by the same utilities, or, in a tail with few users, above_threshold ([byUsers]). That
-//     one goes towards the tail from the other end of the grid, and stops early where it knows little. So it is no choice
-//     where that end is the one that is far from 0, as for the lower tail of values from 0 to 60000.
+//   - else it is permute-and-flip by the same utilities, or, in a tail with few users, above_threshold ([byUsers]).
+//     above_threshold goes towards the tail from the other end of the grid, and stops early if it knows little. So it
+//     is a bad choice if that end is far from 0, as for the lower tail of values from 0 to 60000.
 //
 // The study in the folder experiments says how far each choice is from the best mechanism.
 
-// byDefault returns the mechanism of a quantile that none is asked for by name.
+// byDefault returns the mechanism of a quantile for which the query names none.
 func (q *Query) byDefault() offer {
 	switch {
 	case q.Tilt != [2]int64{} || q.Interval != nil:
@@ -61,9 +61,9 @@ func (m *ranks) foldTail() {
 	}
 }
 
-// byUsers draws a quantile in a tail by permute-and-flip or, where too few users lie in the tail, by above_threshold. How
-// many there are is known by the noisy count that is released for the same window; without one, a part of ε pays for
-// asking ([fewUsers]). Draw.Mechanism says which one it was, and is part of what is released.
+// byUsers draws a quantile in a tail by permute-and-flip or, if too few users are in the tail, by above_threshold. The
+// noisy count released for the same window says how many users there are. Without such a count, a part of ε pays for a
+// noisy bit ([fewUsers]). Draw.Mechanism says which mechanism it was, and is part of the release.
 //
 // Privacy: ε-DP. A released count is public, and both mechanisms are ε-DP. Without one it is an adaptive composition of
 // the bit, which costs share·ε, and a mechanism that is (1 − share)·ε-DP and that the bit chooses.
@@ -75,7 +75,7 @@ type byUsers struct {
 	scratch *scratches
 }
 
-// pair is what there is to choose from.
+// pair holds the two mechanisms to choose from.
 type pair struct {
 	flip      *ranks
 	threshold *aboveThreshold

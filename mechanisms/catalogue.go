@@ -6,7 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Family says what the error of a statistic is counted in.
+// Family says in what the error of a statistic is counted.
 type Family uint8
 
 // The families.
@@ -21,17 +21,17 @@ const (
 	OfUsers
 )
 
-// row is all that the catalogue knows of one statistic.
+// row is the catalogue's entry for one statistic.
 type row struct {
 	statistic Statistic
 	family    Family
 	takes     []string // the names of the parameters that not every statistic has
 	offers    []offer  // the mechanisms that serve it, the default first
-	// truth lists, for each value of a draw, the exact values that are right, ascending. It is for samples of one user at least.
+	// truth lists the exact right values for each value of a draw, ascending. The sample must have at least one user.
 	truth func(q *Query, s *Sample) [][]decimal.Decimal
-	// width is by how much the statistic of n users can vary where 0 is among its values, and 0 elsewhere. nil: it is 0.
+	// width is how much the statistic of n users can vary if 0 is among its values, else 0. nil means 0.
 	width func(g *Grid, n float64) float64
-	// unit is that of the statistic of values that have a unit; nil: the same.
+	// unit returns the unit of the statistic for a unit of the values. nil means the same unit.
 	unit func(unit string) string
 }
 
@@ -102,13 +102,13 @@ func Statistics() (all []Statistic) {
 	return all
 }
 
-// Family is what the errors of a statistic are counted in.
+// Family returns in what the errors of a statistic are counted.
 func (s Statistic) Family() Family {
 	r, _ := s.find()
 	return r.family
 }
 
-// Unit is the unit of a statistic of values in a unit, such as "users" for counts.
+// Unit returns the unit of a statistic of values in a unit, such as "users" for counts.
 func (s Statistic) Unit(of string) string {
 	r, _ := s.find()
 	switch {
@@ -120,7 +120,7 @@ func (s Statistic) Unit(of string) string {
 	return of
 }
 
-// Each is what each value of a draw is: a quantile, for [Quantiles]; else the statistic itself.
+// Each returns the statistic of a single value of a draw: a quantile for [Quantiles], else the statistic itself.
 func (s Statistic) Each() Statistic {
 	if s == Quantiles {
 		return Quantile
@@ -139,9 +139,9 @@ func Available(s Statistic) []string {
 	return names
 }
 
-// Truth returns the exact values that are right for each value of a draw, ascending: two where a quantile lies between two
-// users' values, several where several values are the mode, none where nobody is there. They are private: this is for
-// simulations and studies.
+// Truth returns the exact right values for each value of a draw, ascending: two if a quantile lies between two users'
+// values, several if there are several modes, none if there are no users. They are private: this is for simulations and
+// studies.
 func (q Query) Truth(s *Sample) [][]decimal.Decimal {
 	r, ok := q.Statistic.find()
 	if !ok || s.n == 0 && r.family != OfUsers {

@@ -8,14 +8,13 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// clipping finds from the data, privately, an interval that values are cut to before they are added up. The noise of a
-// sum grows with the interval's width, so that a narrow one that few users lie outside of is worth a part of ε. There are
-// two steps:
+// clipping privately finds an interval, and values are cut to it before they are added up. The noise of a sum grows
+// with the interval's width, so a narrow interval with few users outside is worth a part of ε. There are two steps:
 //
 // Information. I = ε·n says how many users there are for one unit of noise. It comes from a count N0 that was released
-// for the same window with ε₀ ≥ ε/16, less one unit of its noise: I = ε·N0 − ε/ε₀; or from the users expected:
-// I = ε·E/2; or, where neither is known, from a count of its own with ε₀ = ε/16 and discrete Laplace noise. I sets two
-// numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; and s = ⌊I/14⌋, but 5 at least and 54 at most.
+// for the same window with ε₀ ≥ ε/16, less one unit of its noise: I = ε·N0 − ε/ε₀; or from the expected users: I =
+// ε·E/2; or, if neither is known, from a count of its own with ε₀ = ε/16 and discrete Laplace noise. I sets two numbers
+// only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; and s = ⌊I/14⌋, but 5 at least and 54 at most.
 //
 // Interval. Of all intervals [l, h] between the borders of public cells (see [cellBounds]), one is drawn with
 //
@@ -25,11 +24,11 @@ import (
 // ε_t·Out is about 4/α. The power must not outweigh the users, 4·ln(N/w0) ≲ ¾·θ·I: hence w0.
 //
 // Privacy. The count has sensitivity 1. A user at y multiplies the weights of the intervals without y by e^{−ε_t} and
-// leaves the others alone, so that each weight and their sum change by a factor in [e^{−ε_t}, 1] and every probability
-// by one in e^{±ε_t}: there is no factor ½, and the draw is ε_t-bounded-range. The public factor depends on I alone.
-// θ, s, l and h depend on the data through what was drawn before and in no other way, so that ε adds up by adaptive
-// composition: ε/16 + ε_t + ε_m = ε, or ε_t + ε_m = ε without a count of its own. For zCDP the parts add up to
-// (ε/16)²/2 + ε_t²/8 + ε_m²/2 at most, which is 0.24 ε².
+// does not change the others. So each weight and their sum change by a factor in [e^{−ε_t}, 1], and every probability
+// by a factor in e^{±ε_t}: there is no factor ½, and the draw is ε_t-bounded-range. The public factor depends on I
+// alone. θ, s, l and h depend on the data only through earlier draws, so ε adds up by adaptive composition: ε/16 + ε_t
+// + ε_m = ε, or ε_t + ε_m = ε without a count of its own. For zCDP the parts add up to (ε/16)²/2 + ε_t²/8 + ε_m²/2 at
+// most, which is 0.24 ε².
 //
 // Source: the exponential mechanism of McSherry & Talwar (2007); bounded range: Dong, Durfee, Rogers (2020).
 type clipping struct {
@@ -42,23 +41,23 @@ type clipping struct {
 	shares   [2][2]share // by [a count of its own is paid][I is 64 or more]
 }
 
-// share is how ε is divided between the interval and the sums.
+// share says how ε is divided between the interval and the sums.
 type share struct {
 	interval exact.Rate // ε_t
 	sums     noise      // with ε_m
 	rho      float64
 }
 
-// plan is what the information says: how the rest is divided, and s.
+// plan holds what follows from the information: how the rest is divided, and s.
 type plan struct {
 	share
 	halvings    uint
 	information *big.Rat
 	own         int  // 1 if a count of its own is paid
-	expected    bool // the information is half of that of the users expected
+	expected    bool // the information is half of that of the expected users
 }
 
-// known is the information as a float64.
+// known returns the information as a float64.
 func (p plan) known() float64 {
 	x, _ := p.information.Float64()
 	return x
@@ -128,7 +127,7 @@ func (q *Query) clipping(own noise, unit int64) *clipping {
 		epsilon: q.Epsilon.Rat(), expected: q.ExpectedUsers, own: own, unit: big.NewRat(unit, 1)}
 }
 
-// dearest is the ρ of the dearest way to draw.
+// dearest returns the ρ of the dearest way to draw.
 func (c *clipping) dearest() float64 {
 	most := 0.0
 	for own := range c.shares {
@@ -189,7 +188,7 @@ func (c *clipping) errors(error95 float64, users *NoisyCount) []Bound {
 	return []Bound{b}
 }
 
-// released is the information in a count that was released, nil if there is none that is as good as one of its own.
+// released returns the information in a released count, or nil if there is none as good as a count of its own.
 func (c *clipping) released(users *NoisyCount) *big.Rat {
 	if users == nil {
 		return nil
@@ -244,8 +243,8 @@ func (c *clipping) law(s *Sample, p plan) *intervals {
 	return x
 }
 
-// likely returns a weight e^{−ε_t·k}, and 0 for one so small that it does not matter: the interval of all points has a
-// weight of 2^−216 at least, which is 10^−65. Products of others are no subnormal numbers, which take long.
+// likely returns a weight e^{−ε_t·k}, or 0 if it is too small to matter: the interval of all points has a weight of at
+// least 2^−216, which is 10^−65. Then products of weights are never subnormal numbers, which are slow.
 func likely(w float64) float64 {
 	if w < 1e-110 {
 		return 0
@@ -259,7 +258,7 @@ func (x *intervals) size() int { return len(x.borders) * (len(x.borders) - 1) / 
 // weightSlack is the relative error of a weight: that of two exponentials and ten roundings of 2^−53.
 const weightSlack = 2*exact.WeightError + 0x1p-49
 
-// weights appends all of them, from the lowest border on.
+// weights appends the weights of all intervals, from the lowest border on.
 func (x *intervals) weights(all []float64) []float64 {
 	all = slices.Grow(all, x.size())
 	for i, left := range x.left {

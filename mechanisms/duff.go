@@ -1,8 +1,8 @@
 package mechanisms
 
-// duff is the distance of a quantile: the fewest users to add or remove until X(⌈αn⌉), α = p/q, is x. With
-// L, E, G users less than, at and more than x, U = pG − (q−p)(L+E) says how much x is too small and
-// W = (q−p)L − p(E+G) how much it is too large, and e = [E = 0] that somebody has to be at x at all.
+// duff is the distance of a quantile: the fewest users to add or remove until X(⌈αn⌉), α = p/q, is x. With L, E, G
+// users less than, at and more than x, U = pG − (q−p)(L+E) says how much x is too small and W = (q−p)L − p(E+G) how
+// much it is too large, and e = [E = 0] that there must be a user at x at all.
 //
 // Privacy: a distance in single edits changes by at most 1 between neighbours, on both sides of 0, so e^{−ε·d/2} is
 // ε-DP and ε-bounded-range. Without users the quantile is not defined: all distances are 1, which is no more than 1 off

@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/mechanisms/smooth"
 )
 
-// Error says which parameter of a query or grid is wrong: its name as in streams files, its value and what would be right.
+// Error says which parameter of a query or grid is wrong: its name as in streams files, its value, and what is wanted.
 type Error = smooth.Error
 
 // wrong makes an [Error].

@@ -6,8 +6,8 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// fewUsers asks a sample, with a little ε, for one bit: whether so few users lie in the tail p/q that above_threshold is
-// the better mechanism,
+// fewUsers spends a little ε on one bit: whether so few users are in the tail p/q that above_threshold is the better
+// mechanism,
 //
 //	n + Z ≤ limit,  limit = ⌈8q/(min(p, q−p)·ε)⌉,  P(Z = z) ∝ e^{−share·ε·|z|}.
 //
@@ -17,7 +17,7 @@ import (
 // Privacy: share·ε-DP. The number of users changes by 1 between neighbours, and the law of Z by a factor within e^{±share·ε}
 // for each step; the bit is post-processing. It may be published.
 //
-// The bit is wrong in the vicinity of the limit only, where both mechanisms do about as well.
+// The bit is wrong only near the limit, where both mechanisms are about equally good.
 //
 // Source: Ghosh, Roughgarden, Sundararajan (2009) for the noise; the limit and the shares are from the study in the folder
 // experiments.

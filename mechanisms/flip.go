@@ -32,9 +32,9 @@ import "github.com/louver/louver/budget/privacy"
 //
 // Source: McKenna & Sheldon (2020), and Ding, Kifer et al. (2021) for the race; the range in place of twice the
 // sensitivity and the measure are derived here. At equal ε it is never worse than the exponential mechanism, and
-// noticeably better where much is known.
+// noticeably better if there is much information.
 
-// newFlip returns permute-and-flip as it is asked for by name: by the margin 1:1, with all points alike.
+// newFlip returns permute-and-flip by name: with the margin 1:1 and equal weights for all points.
 func newFlip(q *Query) (Mechanism, error) {
 	m, err := q.flip(symmetric)
 	if err != nil {
@@ -44,7 +44,7 @@ func newFlip(q *Query) (Mechanism, error) {
 	return m, nil
 }
 
-// symmetric is the margin 1:1 and its R.
+// symmetric returns the margin 1:1 and its R.
 func symmetric(p, q int64) (rankUtility, int64) {
 	return margin{p: p, q: q, a: 1, b: 1}, 2 * max(p, q-p)
 }

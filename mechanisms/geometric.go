@@ -37,12 +37,12 @@ func newGeometric(q *Query) (Mechanism, error) {
 	return &geometric{header{"geometric", privacy.NewPure(q.Epsilon)}, num, den, of, float64(CountError95(q.Epsilon.InexactFloat64()))}, nil
 }
 
-// newCounting returns how many users of a sample the query counts.
+// newCounting returns a function that counts the users of a sample whom the query counts.
 func newCounting(q *Query) (of func(s *Sample) int64, err error) {
 	if q.Statistic == Outside {
 		return func(s *Sample) int64 { return s.outside }, nil
 	}
-	// Strictly above and strictly below, among what a value can be on the grid: an index more than first and less than end.
+	// Strictly above and strictly below, in indices: greater than first and less than end.
 	g := q.Grid
 	first, end := int64(-1), g.last+1
 	if q.Above != nil {
@@ -81,7 +81,7 @@ func (g *Grid) floor(name string, d decimal.Decimal) (int64, error) {
 	return steps.IntPart(), nil
 }
 
-// Counts says that the values are numbers of users.
+// Counts reports whether the values are numbers of users.
 func (m *geometric) Counts() bool { return true }
 
 func (m *geometric) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {

@@ -88,10 +88,10 @@ func (g *Grid) Step() decimal.Decimal { return g.step }
 // Last returns N, the index of the upper bound.
 func (g *Grid) Last() int64 { return g.last }
 
-// Anchor returns the index of the point nearest to the value 0: an end of the grid if 0 lies beyond it.
+// Anchor returns the index of the point nearest to the value 0: an end of the grid if 0 is beyond it.
 func (g *Grid) Anchor() int64 { return g.anchor }
 
-// nearest rounds a number of units to the index of the nearest point, ties upward, beyond the bounds too.
+// nearest rounds a number of units to the index of the nearest point, ties upward, even beyond the bounds.
 func (g *Grid) nearest(units int64) int64 {
 	q, r := (units-g.lo+g.width/2)/g.width, (units-g.lo+g.width/2)%g.width
 	if r < 0 {
@@ -102,9 +102,9 @@ func (g *Grid) nearest(units int64) int64 {
 
 var errNotNumber = errors.New("not a number in JSON's notation")
 
-// Parse returns the index of the grid point nearest to a number, ties upward; −1 for a number below the lower bound
-// and N+1 for one above the upper bound. The text is a number of JSON's grammar and is taken exactly, however many
-// digits it has. The error does not repeat the text, which is personal. Parse does not allocate.
+// Parse returns the index of the grid point nearest to a number, ties upward; −1 for a number below the lower bound and
+// N+1 for one above the upper bound. The text is a number in JSON's grammar and is read exactly, with any number of
+// digits. The error does not repeat the text, because it is personal. Parse does not allocate.
 func (g *Grid) Parse(number []byte) (int64, error) {
 	i := 0
 	negative := len(number) > 0 && number[0] == '-'
@@ -208,5 +208,5 @@ func (g *Grid) Index(v float64) (int64, error) {
 // Value returns the exact value of point i.
 func (g *Grid) Value(i int64) decimal.Decimal { return g.decimalOf(g.lo + i*g.width) }
 
-// decimalOf is a number of units.
+// decimalOf returns a number of units as a decimal.
 func (g *Grid) decimalOf(units int64) decimal.Decimal { return decimal.New(units, int32(-g.digits)) }

@@ -9,10 +9,10 @@ import (
 	"github.com/louver/louver/budget/privacy"
 )
 
-// interval is a quantile with an interval of values around it, which is paid for: half of ε goes to the quantile, a
-// quarter each to a value for the rank αn − s and one for αn + s. The shifts s are such that, whatever the data, each
-// of the two lies on its side of the quantile with probability 1 − (1−level)/2; both are from public figures. They are
-// least where all points are alike, so that the two are drawn under the uniform measure.
+// interval is a quantile with a paid interval of values around it. Half of ε goes to the quantile, and a quarter each
+// to a value for the rank αn − s and one for αn + s. The shifts s are chosen from public figures so that for any data
+// each end is on its side of the quantile with probability 1 − (1−level)/2. They are least if all points have equal
+// weight, so the ends are drawn under the uniform measure.
 //
 // Privacy: ε-DP, the sum of three margins (basic composition); their ρ add up.
 type interval struct {
@@ -68,8 +68,8 @@ func (m *interval) Errors(public Public) []Bound { return m.estimate.Errors(publ
 // padding is how many users padded puts at either end: more than any sample and shift together.
 const padding = 1 << 29
 
-// padded returns the sample with padding users more at both ends of the grid. They are the same on all samples, so that
-// neighbours stay neighbours, and give a target beyond the smallest or largest value a place: the end of the grid.
+// padded returns the sample with padding more users at each end of the grid. They are the same on all samples, so
+// neighbours stay neighbours. They give a target beyond the smallest or largest value a place: the end of the grid.
 func (s *Sample) padded(g *Grid) *Sample {
 	p := &Sample{n: s.n + 2*padding, values: make([]int64, 0, len(s.values)+2), upTo: make([]int64, 0, len(s.values)+2)}
 	if len(s.values) == 0 || s.values[0] > 0 {
@@ -86,8 +86,8 @@ func (s *Sample) padded(g *Grid) *Sample {
 	return p
 }
 
-// shifted returns the mechanism for a target that many ranks further right, rounded outward, on padded samples. More
-// than 2^28 ranks are beyond every sample.
+// shifted returns the mechanism for a target by ranks further right, rounded outward, on padded samples. More than 2^28
+// ranks are beyond every sample.
 func (m *ranks) shifted(by float64) *ranks {
 	by = min(max(by, -maxUsers), maxUsers)
 	shift := int64(math.Ceil(math.Abs(by) * float64(m.q)))

@@ -19,19 +19,19 @@ import (
 //
 //	P(o) ∝ Π_j μ(o_j) · e^{−(ε/2Δ)·Σ_j |n_j − w_j·N|}.
 //
-// Every user is first spread at random over the step of the grid that the value stands for ([spread]). That gives users of
-// equal values an order, without which values that many share could not be told apart from those beside them.
+// Every user is first spread at random over the step of the grid that the value stands for ([spread]). That gives users
+// of equal values an order. Without it, values that many users share could not be told apart from their neighbours.
 //
 // Privacy: ε-DP, and ρ-zCDP with the ρ of an ε-bounded range. Let the users' places be given. With N = n, the exact number
 // of users, one more user raises one n_j by 1 and all w_j·n by w_j, so that the sum changes by at most
 // (1−w_j) + Σ_{i≠j} w_i = 2(1−w_j) ≤ Δ = 2(1−w_min). Where a noisy count of the window has been released, N is that count,
 // which is a constant here: Δ = 1, which is better. So for given places this is an exponential mechanism of ε-bounded range.
 //
-// With places at random the law is a mixture, and a mixture of laws of bounded range need not have one itself. But a Rényi
-// divergence is quasi-convex: that of two mixtures with the same weights is at most the largest of their parts (van Erven
-// & Harremoës 2014, Theorem 13). Each user is placed independently. So let the parts be the places of the users whom both
-// samples have, and of the one more: each pair of parts has a divergence of at most αρ, and hence so do the mixtures. For
-// α → ∞ the same argument gives ε.
+// With places at random the law is a mixture, and a mixture of laws of bounded range need not have one itself. But a
+// Rényi divergence is quasi-convex: that of two mixtures with the same weights is at most the largest of their parts
+// (van Erven & Harremoës 2014, Theorem 13). Each user is placed independently. So let the parts be the places of the
+// users in both samples, and of the additional one. Each pair of parts has a divergence of at most αρ, and hence so do
+// the mixtures. For α → ∞ the same argument gives ε.
 //
 // The base measure of a tuple is that of m independent draws from μ put in order; an adaptive one is read as tapered. The
 // rate κ = ε/(2Δq) of a level is cut to 1000/q, q the common denominator of the p_j: a rank more is then less likely by
@@ -67,12 +67,12 @@ func newJoint(q *Query) (Mechanism, error) {
 	return m, m.affordable(q)
 }
 
-// mostMemory is how many bytes the messages of one draw may take, as far as public figures tell.
+// mostMemory is how many bytes the messages of one draw may take, by public figures.
 const mostMemory = 1 << 30
 
-// affordable refuses an ε that is too small for so many quantiles: the messages would have a place for nearly every user.
-// The bound is that of [messages.begin] where no two users share a place. Users who do may widen the windows further, up to
-// 48 bytes for each quantile and user.
+// affordable refuses an ε that is too small for this many quantiles, because the messages would cover nearly every
+// user. The bound is that of [messages.begin] if no two users share a place. Users who do may widen the windows
+// further, up to 48 bytes for each quantile and user.
 func (m *joint) affordable(q *Query) error {
 	count := float64(len(m.p))
 	depth := 40 + count*math.Log(float64(m.fine.total())/float64(m.fine.lightest)) + (outermost+2)*math.Ln2

@@ -30,16 +30,16 @@ import "math/big"
 // Derived here.
 type tail struct{ p, q, few int64 }
 
-// isTail says that a quantile lies in a tail, where D₂'s change is in range.
+// isTail reports whether a quantile is in a tail, where D₂'s change is in range.
 func isTail(p, q int64) bool { return 4*max(p, q-p) > 3*q }
 
-// newTail returns the utility for an exact ε. few is the number of users from which on the weights 1:1 are the better
-// ones, 30/ε of them beyond the quantile, in the study of the folder experiments.
+// newTail returns the utility for an exact ε. few is the number of users from which on the weights 1:1 are better: 30/ε
+// of them beyond the quantile, by the study in the folder experiments.
 func newTail(p, q int64, epsilon *big.Rat) tail {
 	return tail{p, q, min(1e8, usersFor(30, p, q, epsilon))}
 }
 
-// usersFor returns how many users it takes for ε·n·min(α, 1−α) to be at least that, at most 2^62.
+// usersFor returns how many users make ε·n·min(α, 1−α) at least information, at most 2^62.
 func usersFor(information, p, q int64, epsilon *big.Rat) int64 {
 	n := big.NewRat(information, 1)
 	n.Mul(n, big.NewRat(q, min(p, q-p))).Quo(n, epsilon)
@@ -61,5 +61,5 @@ func (u tail) level(below, equal, above int64) int64 {
 	return min(3*max(inner, outer), 2*max(inner, 2*outer)+max(u.p, u.q-u.p)*(n-u.few))
 }
 
-// divisor is R.
+// divisor returns R.
 func (u tail) divisor() int64 { return 6 * max(u.p, u.q-u.p) }

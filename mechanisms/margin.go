@@ -26,13 +26,13 @@ func (u margin) level(below, equal, above int64) int64 {
 	return max(u.a*(pn-u.q*(below+equal)), u.b*(u.q*below-pn))
 }
 
-// span is R.
+// span returns R.
 func (u margin) span() int64 {
 	return max(u.a*u.p, u.b*(u.q-u.p)) + max(u.b*u.p, u.a*(u.q-u.p))
 }
 
-// tilt returns the side weights for p/q. A tail has few users on its outer side: weighing that side more costs the
-// inner side, which has many.
+// tilt returns the side weights for p/q. A tail has few users on its outer side, so that side weighs more, at the cost
+// of the inner side, which has many.
 func tilt(p, q int64) (a, b int64) {
 	switch {
 	case 4*p > 3*q:

@@ -16,7 +16,7 @@ import (
 //	A = Σ(x' − l), B = Σ(h − x'), ã = A + Z₁, b̃ = B + Z₂, P(Z=z) ∝ e^{−|z|·ε_m/W},
 //	the mean is l + W·a/(a + b) for a = max(ã, 0) and b = max(b̃, 0), and the middle of l and h if both are 0.
 //
-// Where a count N0 was released for the same window with ε₀ ≥ ε_m, one sum from the middle is better:
+// If a count N0 was released for the same window with ε₀ ≥ ε_m, one sum from the middle is better:
 //
 //	S = Σ(2x' − l − h), S̃ = S + Z, and the mean is (l + h)/2 + S̃/(2·max(1, N0)), cut to [l, h].
 //
@@ -36,7 +36,7 @@ type clippedMean struct {
 	scratch *scratches
 }
 
-// wholeMean is twoSums on the whole grid: better than clippedMean where the bounds are the data's own range.
+// wholeMean is twoSums on the whole grid. It is better than clippedMean if the data fill the bounds.
 type wholeMean struct {
 	header
 	twoSums
@@ -107,8 +107,8 @@ func (m *wholeMean) Draw(s *Sample, public Public, random io.Reader) (Draw, erro
 // Errors depend on the sums drawn.
 func (m *wholeMean) Errors(Public) []Bound { return []Bound{noiseBound(math.Inf(1))} }
 
-// MeanError95 bounds the error of a mean by two_sums among n users, whatever the data, with probability 95 %, in the unit of
-// the grid. count is the count released beside, or one like it; nil: none.
+// MeanError95 bounds the error of a mean by two_sums of n users, for any data, with probability 95 %, in the unit of
+// the grid. count is the count released for the same window, or a similar one; nil if there is none.
 //
 // Two sums of n·W in all are off by z in all, which moves the quotient by z/(n·W − z) at most. One sum from the middle, of
 // n·W at most, off by z and divided by 2N0 in the place of 2n, is off by (z + W·c)/(2(n − c)), c = |N0 − n|.
@@ -134,14 +134,14 @@ func (q Query) MeanError95(n int64, count *NoisyCount) float64 {
 	return min(share, 1) * q.Grid.upper.Sub(q.Grid.lower).InexactFloat64()
 }
 
-// scale is a thousand times finer than the grid.
+// scale returns a scale a thousand times finer than the grid.
 func (m *twoSums) scale() Scale { return m.grid.scale(m.parts) }
 
 // mean draws the mean of the values cut to l..h, with a bound of its noise.
 func (m *twoSums) mean(s *Sample, l, h int64, z noise, users *NoisyCount, source *exact.Source) Draw {
 	value, off := l*m.parts, int64(0)
 	switch {
-	case l == h: // no noise is needed
+	case l == h: // needs no noise
 	case users != nil && users.Epsilon >= z.rate():
 		value, off = m.counted(s, l, h, z, users, source)
 	default:
@@ -188,8 +188,8 @@ func leastShare(width int64, noisy, rest *big.Int, off [2]*big.Int) int64 {
 	return portion(width, sum, all.Add(all, off[1])).Int64()
 }
 
-// counted draws one sum and divides it by a count that was released. Each of the two noises is beyond its reach with
-// probability 2.5 % at most; within, the true quotient is furthest off at an end of what they allow.
+// counted draws one sum and divides it by a released count. Each of the two noises exceeds its reach with probability
+// at most 2.5 %. Within their reaches, the true quotient is furthest off at an end of the possible range.
 func (m *twoSums) counted(s *Sample, l, h int64, z noise, users *NoisyCount, source *exact.Source) (value, error95 int64) {
 	width := uint64(h - l)
 	a, b := s.distances(l, h)
@@ -207,7 +207,7 @@ func (m *twoSums) quotient(l, h int64, sum, offSum *big.Int, users int64, offUse
 	}
 	many := new(big.Int).Add(count, offUsers)
 	least, most := new(big.Int).Sub(sum, offSum), new(big.Int).Add(sum, offSum)
-	// What is negative is furthest from 0 if there are few users.
+	// A negative sum is furthest from 0 if there are few users.
 	leastCount, mostCount := many, few
 	if least.Sign() < 0 {
 		leastCount = few
@@ -230,7 +230,7 @@ func (s *Sample) distances(l, h int64) (fromLow, fromHigh *big.Int) {
 	var low wide
 	first, last := s.position(l), s.position(h)
 	before := s.before(first)
-	if bits.Len64(uint64(h-l))+bits.Len64(uint64(s.n)) <= 64 { // no sum needs more
+	if bits.Len64(uint64(h-l))+bits.Len64(uint64(s.n)) <= 64 { // no sum needs more than 64 bits
 		sum := uint64(0)
 		for j, upTo := range s.upTo[first:last] {
 			sum += uint64(s.values[first+j]-l) * uint64(upTo-before)

@@ -12,9 +12,9 @@ import (
 // users to add and remove, at least one of them added, until the mean is x.
 //
 // Privacy: what k edits can reach from a sample, k+1 can reach from its neighbours, and the other way round; so the
-// distance changes by at most 1 and e^{−ε·d/2} is ε-DP and ε-bounded-range. Edits without an addition are left out (not
-// even the mean itself is at distance 0), for the last user cannot be removed: with them the distance would not be
-// that smooth. Without users every point is one addition away.
+// distance changes by at most 1 and e^{−ε·d/2} is ε-DP and ε-bounded-range. Edits without an addition do not count (not
+// even the mean itself is at distance 0), because the last user cannot be removed: if they counted, the distance could
+// change by more. Without users every point is one addition away.
 type meanDuff struct {
 	header
 	grid    *Grid
@@ -61,7 +61,7 @@ func newMeanWalk(g *Grid, s *Sample) *meanWalk {
 	return w
 }
 
-// widen goes on to the next k.
+// widen moves on to the next k.
 func (w *meanWalk) widen() {
 	w.edits++
 	w.from = w.low.least(w.users, w.edits)
@@ -77,7 +77,7 @@ func (w *meanWalk) next() (lo, hi, level int64) {
 		return w.lo, w.hi, w.edits
 	}
 	if w.floor() > w.edits {
-		w.widen() // one at a time: what is beyond may not matter any more
+		w.widen() // one at a time: more may not be needed
 	}
 	if w.from < w.lo {
 		lo, hi, w.lo = w.from, w.lo, w.from

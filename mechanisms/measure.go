@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Measure is a public base measure on a grid: how much each point is favoured before any data are seen. An exponential
-// mechanism may be multiplied by any of them and keeps its ε exactly, since the weight of a point is the same on all
-// samples. Points come in cells of neighbours of one whole weight, so that masses are exact integers. It is immutable
+// Measure is a public base measure on a grid: how much each point is favoured before any data is seen. An exponential
+// mechanism may be multiplied by any measure and keeps its ε exactly, because the weight of a point is the same on all
+// samples. Neighbouring points with the same whole weight form a cell, so masses are exact integers. It is immutable
 // and safe for concurrent use.
 type Measure struct {
 	bounds []int64  // cell j holds the points bounds[j] ≤ x < bounds[j+1]
@@ -17,12 +17,12 @@ type Measure struct {
 
 	heaviest, lightest uint64 // the extreme weights
 
-	// What lies to the left of a point and what lies to its right weighs at most left and right times as much as the point.
-	// The two shares of these add up to at most both for any one point.
+	// The points left of a point weigh at most left times as much as the point, and those right of it at most right
+	// times. Together they weigh at most both times as much as any one point.
 	left, right, both float64
 }
 
-// Uniform returns the measure in which all points of the grid are alike.
+// Uniform returns the measure that gives all points of the grid the same weight.
 func Uniform(g *Grid) *Measure {
 	return newMeasure([]int64{0, g.last + 1}, []uint64{1})
 }
@@ -34,7 +34,7 @@ func Cells(g *Grid) *Measure {
 	return cellMeasure(bounds, evenMass(bounds), finest)
 }
 
-// cells are those of all measures.
+// cells returns the cells of all measures.
 func (g *Grid) cells() []int64 { return cellBounds(g.last+1, g.anchor, 16, 32) }
 
 // evenMass returns the same mass for all cells, in Q32.
@@ -46,7 +46,7 @@ func evenMass(bounds []int64) []uint64 {
 	return mass
 }
 
-// one is the mass of all cells together, about: cell masses are numbers in Q32.
+// one is about the mass of all cells together: cell masses are numbers in Q32.
 const one uint64 = 1 << 32
 
 // cellBounds returns the cells of a grid of the given number of points, as the positions where they begin and the end
@@ -151,8 +151,8 @@ func (m *Measure) cellOf(u uint64) int {
 	return lo
 }
 
-// surprise returns ln(V/(η·v)) for the total mass V and the least weight v of a point: whatever the data, the points
-// worse than the best by that many e-foldings of an exponential mechanism have probability at most η in all.
+// surprise returns ln(V/(η·v)) for the total mass V and the least weight v of a point. For any data, the points that
+// are worse than the best by that many e-foldings of an exponential mechanism have probability at most η in all.
 func (m *Measure) surprise(eta float64) float64 {
 	return math.Log(float64(m.total()) / float64(m.lightest) / eta)
 }

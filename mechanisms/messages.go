@@ -7,16 +7,16 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// messages draws from the law of [joint] by dynamic programming over c_j, how many users lie left of o_j.
+// messages draws from the law of [joint] by dynamic programming over c_j, the number of users left of o_j.
 //
 // Since Σ_j (n_j − w_j·N) = n − N, the sum of absolute values is |n − N| more than twice the sum of the parts of one
 // sign; so the weight of a tuple is e^{−2κ·level} with the whole number
 //
 //	level = Σ_j max(0, −σ(q·n_j − w_j·q·N)),  σ the sign of n − N.
 //
-// Tuples with some c_j far from where it belongs weigh next to nothing even if all of them were on the best level that
-// such tuples can have; the messages leave them out. Messages are logarithms in float64 and only propose: a tuple
-// drawn from them is kept with the probability that makes up for their errors, so that the law is exact.
+// Tuples with some c_j far from where it belongs weigh next to nothing, even if all of them were on the best level that
+// they can have. The messages leave them out. Messages are logarithms in float64 and only propose: a tuple drawn from
+// them is kept with the probability that makes up for their errors, so that the law is exact.
 //
 // Proof. Let W(o) be the true weight of a tuple o, S the sum of the messages (over tuples within the windows) and
 // A = S·e^{slack}. A try takes, with probability ∝ A, a tuple within the windows with the probability Q(o) with which
@@ -37,7 +37,7 @@ type messages struct {
 	limit  int64 // tuples not within the windows have a higher level
 	slack  float64
 	logA   float64
-	err    error // a probability was more than 1, which cannot be
+	err    error // a probability was more than 1, which must not happen
 	// Working memory.
 	memory  []float64
 	sums    []uint64
@@ -117,7 +117,7 @@ func (x *messages) widen(depth float64) {
 	x.memory = x.memory[:0]
 }
 
-// complete says that no tuple lies outside.
+// complete reports whether no tuple is outside.
 func (x *messages) complete() bool {
 	for _, w := range x.window {
 		if w.lo > 0 || w.hi < x.n {

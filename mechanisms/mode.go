@@ -9,8 +9,8 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// mode is the exponential mechanism for the value that most users hold, P(x) ∝ e^{ε·n_x} over the whole grid, for n_x
-// users at x.
+// mode is the exponential mechanism for the most frequent value, P(x) ∝ e^{ε·n_x} over the whole grid, for n_x users at
+// x.
 //
 // Privacy: ε-DP and ε-bounded-range without the usual factor ½. One more user raises one weight by the factor e^ε and
 // lowers none, so that the normaliser grows by a factor in [1, e^ε] too and every probability changes by one in
@@ -22,7 +22,7 @@ type mode struct {
 	measure *Measure
 	choose  chooser
 	scratch *scratches
-	surplus float64 // how much fewer users than the best a value may have before all such values together are negligible
+	surplus float64 // how many users behind the best a value is when all such values together are negligible
 }
 
 func newMode(q *Query) (Mechanism, error) {
@@ -63,7 +63,7 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 		}
 		before = upTo
 	}
-	if len(v.runs) == 0 { // nobody is there
+	if len(v.runs) == 0 { // no users
 		v.see(run{mass: v.rest, heaviest: 1})
 	}
 	return Draw{Values: single(m.choose(v, &k.source), unbounded())}, k.source.Err()

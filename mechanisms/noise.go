@@ -7,10 +7,10 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// noise is added to whole numbers. Its scale is the sensitivity of what it is added to, at least 1.
+// noise is added to whole numbers. Its scale is their sensitivity, at least 1.
 type noise interface {
 	draw(source *exact.Source, sensitivity uint64) *big.Int
-	// rate is the ε of the noise, for Gaussian noise √(2ρ): that of the count whose noise is like it.
+	// rate returns the ε of the noise. For Gaussian noise it is √(2ρ), the ε of a count with similar noise.
 	rate() float64
 	// reach bounds |Z| with probability 1 − eta.
 	reach(sensitivity uint64, eta float64) *big.Int

@@ -22,7 +22,7 @@ const (
 // Span limits a number: it is greater than Over, at least Least and less than Under; "" is no limit.
 type Span struct{ Over, Least, Under string }
 
-// Holds says that a number is within the limits.
+// Holds reports whether a number is within the limits.
 func (s Span) Holds(d decimal.Decimal) bool {
 	beyond := func(limit string, sign int) bool {
 		return limit != "" && d.Cmp(decimal.RequireFromString(limit)) == sign
@@ -41,20 +41,20 @@ func (s Span) Want() string {
 	return strings.TrimSpace("a number " + strings.Join(rules, " and "))
 }
 
-// Parameter is something that a query may say beside what it asks for and for which ε. It is the only place that knows the
-// parameter: configuration files, flags and their documents follow.
+// Parameter is a further setting of a query, besides its statistic and its ε. Nothing else declares parameters:
+// configuration files, flags and their documents follow.
 type Parameter struct {
 	Name string
-	// Statistics take it. Without any, it is for the mechanisms that take it, whatever the statistic.
+	// Statistics take it. If empty, it belongs to mechanisms, for any statistic.
 	Statistics []Statistic
-	// Required: the statistics that take it must have it.
+	// Required says that the statistics that take it must have it.
 	Required bool
 	Form     Form
 	Span     Span     // of its numbers
-	Words    []string // that it may be
-	// Default is what holds without it, as one would write it, or Absent says it in words.
+	Words    []string // its possible values
+	// Default is the default, as written in a file. If it is "", Absent says what happens without the parameter.
 	Default, Absent string
-	// Example is a value as one would write it.
+	// Example is a sample value, as written in a file.
 	Example string
 	// Meaning begins in lower case and has no full stop at its end. Names and values are in backquotes.
 	Meaning string
@@ -160,7 +160,7 @@ func Parameters() []Parameter {
 	return list
 }
 
-// Takes says that a statistic has the parameter.
+// Takes reports whether a statistic has the parameter.
 func (p Parameter) Takes(s Statistic) bool {
 	return len(p.Statistics) == 0 || slices.Contains(p.Statistics, s)
 }

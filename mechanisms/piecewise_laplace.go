@@ -41,8 +41,8 @@ func newPiecewiseLaplace(q *Query) (Mechanism, error) {
 	return m, nil
 }
 
-// ramp visits the points by φ, rounded down to a multiple of 1/steps: that is its level. What is lost is made up for by
-// a coin, see keep.
+// ramp visits the points by φ, rounded down to a multiple of 1/steps: that is its level. A coin makes up for the
+// rounding: see keep.
 type ramp struct {
 	tour  tour
 	start *ramp // as it was at first

@@ -5,7 +5,7 @@ import "math"
 // Quality says in one word whether a released value can be relied on.
 type Quality string
 
-// The qualities. The empty one says that nothing public bounds the error.
+// The qualities. The empty one means that nothing public bounds the error.
 const (
 	Useful Quality = "useful"
 	Rough  Quality = "rough"
@@ -16,21 +16,21 @@ const (
 // unit of the grid. users is the count released for the same window and group; nil: none, and then ExpectedUsers takes
 // its place. Only public figures enter, so that the quality may be published and costs nothing.
 //
-//   - Where the released count is within its own noise, ± Error95, the window may hold nobody: every value is Noise.
+//   - If the released count is within its own noise, ± Error95, the window may be empty: every value is Noise.
 //   - A median or quantile p whose value lies between the percentiles l and h with 95 % confidence: Useful if the odds
 //     x/(1−x) of both l and h are within a factor of 3 of those of p, Noise if neither's are within a factor of 9, else
 //     Rough. Useful are 25–75 % for p50, 75–96.4 % for p90, 97.1–99.7 % for p99. Noise begins at 10–90 % for p50, below
 //     50 % for p90 and below 91.7 % for p99, where the upper end is 100 % too. The bound holds whatever the data; the
 //     typical error is about a tenth of it.
-//   - All else goes by an error and what it is compared with: Useful up to a tenth of that, Noise from the whole of it
-//     on, else Rough. The error of a count is compared with the count, or with a tenth of the users if that is more and
-//     the count is of some of them only (above, below, outside). The error of a mean is compared with its distance from
-//     0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds; that of a sum likewise, with a
-//     tenth of what all users together have there.
-//   - A mean or sum whose values were cut to an interval that the mechanism found: Noise where ε·n is less than 12, which is
-//     too little to find one, and Rough at best up to 40.
-//   - A mode is Noise where [Lead95] is as many as all users: none could be found among so few. Otherwise its error, like
-//     that of every other mechanism, depends on the data: it has no quality.
+//   - Everything else is judged by an error and a reference: Useful up to a tenth of the reference, Noise from the
+//     whole reference on, else Rough. The error of a count is compared with the count, or with a tenth of the users if
+//     that is more and the count is of some of them only (above, below, outside). The error of a mean is compared with
+//     its distance from 0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds; that of a
+//     sum likewise, with a tenth of what all users together have there.
+//   - A mean or sum whose values were cut to an interval that the mechanism found: Noise if ε·n is below 12, which is
+//     too little to find an interval, and at best Rough up to 40.
+//   - A mode is Noise if [Lead95] is at least the number of users: with so few, no mode could be found. Otherwise its
+//     error, like that of every other mechanism, depends on the data, and it has no quality.
 func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 	n := float64(q.ExpectedUsers)
 	if users != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// Query is one release as it is asked for. Numbers are exact decimals: the law that is drawn is that of their text.
+// Query is a request for one release. Numbers are exact decimals, and the law follows them exactly.
 type Query struct {
 	Statistic Statistic
 	// P is the probability of a quantile, in (0, 1); several, ascending, for [Quantiles]; absent otherwise.
 	P []decimal.Decimal
 	// Trim is the fraction cut from each end by [TrimmedMean], in [0, ½).
 	Trim decimal.Decimal
-	// Above and Below restrict [Count] to values strictly above and strictly below; nil: no restriction.
+	// Above and Below restrict [Count] to values strictly above and strictly below them. nil means no restriction.
 	Above, Below *decimal.Decimal
 	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. That of a median or quantile
 	// depends on the other fields: with Tilt or Interval it is margin; with ZCDP or the "adaptive" Prior it is a margin
@@ -36,18 +36,18 @@ type Query struct {
 	Gamma decimal.Decimal
 	// Clip is "none" for a mean or sum of all values as they are, within the bounds; "": the mechanism may find narrower ones.
 	Clip string
-	// Interval is the level in (0, 1) of a paid value interval; nil: none.
+	// Interval is the level in (0, 1) of a paid value interval, or nil for none.
 	Interval *decimal.Decimal
 	// Prior is the base measure: "tapered", "cells", "uniform" or "adaptive"; "" is "tapered".
 	Prior string
-	// ExpectedUsers is a public forecast of the users in a window and group; 0: unknown.
+	// ExpectedUsers is a public forecast of the users in a window and group, or 0 if unknown.
 	ExpectedUsers int64
 	// ZCDP says that the budget sums up what is charged in ρ (zero-concentrated differential privacy), as one with a δ
 	// does. Bounded-range mechanisms are cheaper there.
 	ZCDP bool
 	Grid *Grid
-	// ReplaceOne makes the number of users public: neighbours differ in one user's value. It serves to repeat what papers
-	// did; rank and smooth_* take it. The service never uses it.
+	// ReplaceOne makes the number of users public: neighbours differ in one user's value. It serves to reproduce
+	// results from papers. rank and smooth_* take it. The service never uses it.
 	ReplaceOne bool
 }
 
@@ -59,7 +59,7 @@ func (q Query) Probabilities() []decimal.Decimal {
 	return q.P
 }
 
-// CountsUsers says that the query is for the number of all users, which other releases of the window may use.
+// CountsUsers reports whether the query is for the number of all users, which other releases of the window may use.
 func (q Query) CountsUsers() bool { return q.Statistic == Count && q.Above == nil && q.Below == nil }
 
 // positive returns an ε > 0 as num/den in lowest terms, each at most 10^18.
@@ -91,7 +91,7 @@ func fraction(d decimal.Decimal) (p, q int64, err error) {
 }
 
 // measure returns the base measure that the query names, with some binary digits for the points of a cell. An adaptive
-// one begins with the tapered one.
+// measure begins as the tapered one.
 func (q *Query) measure(digits int) *Measure {
 	bounds := q.Grid.cells()
 	switch q.Prior {
@@ -112,8 +112,8 @@ func (q *Query) rate(divisor int64) exact.Rate {
 type offer struct {
 	name   string
 	build  func(q *Query) (Mechanism, error)
-	takes  []string // the names of the parameters that it has and not every mechanism
-	former string   // a name that it had, which is still understood
+	takes  []string // the names of the parameters that not every mechanism has
+	former string   // an earlier name, which still works
 }
 
 // Clips says that a mechanism looks for an interval to cut values to.
@@ -121,7 +121,7 @@ func Clips(m Mechanism) bool { return clips(m.Name()) }
 
 func clips(mechanism string) bool { return strings.HasPrefix(mechanism, "clipped") }
 
-// header is what all mechanisms have in common.
+// header holds the common fields of all mechanisms.
 type header struct {
 	name    string
 	promise privacy.Promise
@@ -134,8 +134,8 @@ func (h header) Counts() bool             { return false }
 // Errors is for a mechanism whose errors all depend on the data.
 func (h header) Errors(Public) []Bound { return []Bound{unbounded()} }
 
-// maxUsers is the largest sample: below it, the utilities fit into 62 bits. Whoever expects more is refused by [New], from
-// that public figure. A draw from a larger sample fails, which tells that it is larger: nothing else can be done with it.
+// maxUsers is the largest sample: below it, the utilities fit into 62 bits. [New] refuses a query that expects more
+// users. A draw from a larger sample fails. That reveals that the sample is larger, but nothing else can be done.
 const maxUsers = 1 << 28
 
 func (s *Sample) check() error {

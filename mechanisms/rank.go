@@ -1,10 +1,10 @@
 package mechanisms
 
-// rank is the rank utility ⌈max(0, U, W)/max(p, q−p)⌉ with the U and W of [duff]: how many edits the ranks alone ask
-// for, without the one that puts somebody at x.
+// rank is the rank utility ⌈max(0, U, W)/max(p, q−p)⌉ with the U and W of [duff]: how many edits the ranks alone
+// require, without the one that puts a user at x.
 //
 // Privacy: one more user changes U and W by at most max(p, q−p), hence the utility by at most 1: ε-DP and
-// ε-bounded-range at the weight ε/2. It is 0 at the quantile, but also at points beside it that nobody holds: on heaps
+// ε-bounded-range at the weight ε/2. It is 0 at the quantile, but also at neighbouring points without users: on heaps
 // of equal values its error has a floor, up to 30 times that of duff.
 type rank struct{ p, q int64 }
 

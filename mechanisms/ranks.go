@@ -28,7 +28,7 @@ type ranks struct {
 	utility   rankUtility
 	rate      exact.Rate // κ
 	measure   *Measure
-	fixed     bool // no other measure may take its place
+	fixed     bool // no other measure may replace it
 	choose    chooser
 	odds      float64 // a point is drawn instead of the quantile with at most that times the ratio of their weights
 	scratch   *scratches
@@ -128,7 +128,7 @@ func (m *ranks) bound(measure *Measure, users *NoisyCount) Bound {
 	return b
 }
 
-// countRisk is the part of the 5 % that is spent on the noisy count.
+// countRisk is the part of the 5 % that the noisy count takes.
 const countRisk = 0.01
 
 // percentiles returns the shares of users between which a value lies that is at most left ranks below and right ranks
@@ -163,8 +163,8 @@ type tour struct {
 	down, up ahead
 }
 
-// ahead is the levels of the next piece in one direction and of the one after that: a data point and a gap, of which
-// neither kind gets better further out.
+// ahead holds the levels of the next two pieces in one direction: a data point and a gap. Neither kind gets better
+// further out.
 type ahead struct{ next, then int64 }
 
 // floor returns a level that no piece ahead is better than.

@@ -8,8 +8,8 @@ import (
 // Point is a grid index and how many users hold it. Index −1 is a value below the grid, N+1 one above.
 type Point struct{ Index, Count int64 }
 
-// Sample is the multiset of one window's values, one value a user, ready to be drawn from. Values beyond the grid count
-// at its ends, and apart from that for [Outside]. It is immutable and safe for concurrent use.
+// Sample is the multiset of one window's values, with one value for each user. Values beyond the grid count at its
+// ends, and also for [Outside]. It is immutable and safe for concurrent use.
 type Sample struct {
 	values  []int64 // distinct indices in 0..N, ascending
 	upTo    []int64 // upTo[j] users hold values[:j+1]
@@ -18,8 +18,8 @@ type Sample struct {
 	outside int64
 }
 
-// NewSample builds a sample of points, which may be of any type that is like [Point], and copies them. Points that hold
-// nobody are dropped; those out of order or repeated are put right.
+// NewSample builds a sample of points, which may be of any type that is like [Point], and copies them. It drops points
+// without users, sorts the others and merges repeated ones.
 func NewSample[P ~struct{ Index, Count int64 }](g *Grid, points []P) *Sample {
 	if !slices.IsSortedFunc(points, byIndex) {
 		points = slices.Clone(points)
@@ -34,7 +34,7 @@ func NewSample[P ~struct{ Index, Count int64 }](g *Grid, points []P) *Sample {
 		if p.Index < 0 || p.Index > g.last {
 			s.outside += min(p.Count, 1<<40)
 		}
-		s.n += min(p.Count, 1<<40) // more than any mechanism takes, and no sum of them overflows
+		s.n += min(p.Count, 1<<40) // more than any mechanism accepts, and their sums do not overflow
 		value := min(max(p.Index, 0), g.last)
 		if last := len(s.values) - 1; last >= 0 && s.values[last] == value {
 			s.upTo[last] = s.n

@@ -2,7 +2,7 @@ package mechanisms
 
 import "github.com/shopspring/decimal"
 
-// Scale says what the numbers of a [Draw] stand for: the number i is the value origin + i·step. It is immutable.
+// Scale says what the numbers of a [Draw] mean: the number i is the value origin + i·step. It is immutable.
 type Scale struct{ origin, step decimal.Decimal }
 
 // Decimal returns the value of i, exact.
@@ -37,7 +37,7 @@ func (q *Query) ClipScale(m Mechanism) Scale {
 	return q.Scale(m)
 }
 
-// scale is that of the grid's points with parts steps in the place of one.
+// scale returns the scale of the grid's points, with each step divided into parts.
 func (g *Grid) scale(parts int64) Scale {
 	digits := int32(0)
 	for n := parts; n > 1; n /= 10 {

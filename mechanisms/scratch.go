@@ -18,8 +18,8 @@ type scratch struct {
 	upTo     []int64
 }
 
-// scratches keeps a mechanism's working memory for later draws, since most of what a draw would allocate is memory of the
-// same kind and size. The zero value is ready for use; it is safe for concurrent use.
+// scratches keeps a mechanism's working memory for later draws, because draws allocate mostly memory of the same kind
+// and size. The zero value is ready for use; it is safe for concurrent use.
 type scratches struct{ pool sync.Pool }
 
 // take returns working memory with the random bits of a reader.
@@ -32,7 +32,7 @@ func (d *scratches) take(random io.Reader) *scratch {
 	return k
 }
 
-// put takes working memory back. It keeps neither the reader nor anything of the sample.
+// put takes working memory back. It keeps neither the reader nor any part of the sample.
 func (d *scratches) put(k *scratch) {
 	k.source.Reset(nil)
 	k.survey.levels, k.survey.walk, k.survey.thinned, k.survey.unseen = nil, nil, nil, nil

@@ -11,14 +11,14 @@ import (
 )
 
 // clippedSum is the default for sums: it finds a magnitude c privately, cuts all values to −c … c, and adds discrete
-// Laplace noise of the scale c to their sum. Information and shares of ε are as [clipping] says; in the place of its
-// interval, c is drawn among the distances from 0 of the borders of public cells, with
+// Laplace noise of the scale c to their sum. Information and shares of ε are as [clipping] says; instead of an
+// interval, c is drawn from the distances between 0 and the borders of public cells, with
 //
 //	P(c) ∝ (c + 1 + w0)^−4 · e^{−ε_t·#(|v| > c)},   w0 = ⌊max|v|/2^s⌋,
 //	S̃ = Σ v' + Z, v' the value v cut to −c … c, P(Z=z) ∝ e^{−|z|·ε_m/c}.
 //
-// wholeSum does without the first step, c = max|v|. What cannot be is cut: a sum of bounds that are not negative is not
-// less than 0. Values and sums are whole multiples of the greatest number that divides both the step and the lower
+// wholeSum does without the first step, c = max|v|. Impossible sums are cut: if the bounds are not negative, the sum is
+// not below 0. Values and sums are whole multiples of the greatest number that divides both the step and the lower
 // bound, so that a sum is no grid point and needs no rounding.
 //
 // Privacy: ε-DP. A user of the value v multiplies the weights of the c < |v| by e^{−ε_t} and leaves the others alone: the
@@ -118,7 +118,7 @@ func (m *sums) scale() Scale { return Scale{step: m.grid.decimalOf(m.unit)} }
 // value is that of a grid point, in units.
 func (m *sums) value(i int64) int64 { return (m.grid.lo + i*m.grid.width) / m.unit }
 
-// largest is max|v|.
+// largest returns max|v|.
 func (m *sums) largest() int64 { return m.magnitudes[len(m.magnitudes)-1] }
 
 // sum draws the noisy sum of the values cut to −c … c.

@@ -21,20 +21,21 @@ type levels interface {
 	level(x int64) int64
 }
 
-// thinning is a walk whose levels are too good. A point drawn by its level is kept with a probability of its own.
+// thinning is a walk with levels that are too good. A point that is drawn by its level is kept only with some
+// probability.
 type thinning interface {
 	keep(x int64, source *exact.Source) bool
 }
 
-// never is the level of what does not exist.
+// never is the level of points that do not exist.
 const never = math.MaxInt64
 
-// survey is what a draw has to know of the points: the best level, runs that have been seen, and of the rest how much
-// it weighs, a level that none of it is better than, and how to draw from it.
+// survey holds what a draw has to know about the points: the best level, the runs that have been seen and, about the
+// rest, its weight, a level that none of it surpasses, and how to draw from it.
 //
-// A utility is surveyed until the rest would weigh little even if all of it were on the floor. That takes
-// about (1/κ)·ln(total mass) levels instead of all. How far the survey went makes no difference to the law that is
-// drawn: see try. The zero value is ready for begin; its memory is used again.
+// A utility is surveyed until the rest would weigh little even if all of it were on the floor. That takes about
+// (1/κ)·ln(total mass) levels instead of all. How far the survey goes makes no difference to the law: see try. The zero
+// value is ready for begin; its memory is used again.
 type survey struct {
 	levels
 	thinned thinning // nil: all points are kept
@@ -59,7 +60,8 @@ type run struct {
 	peak       float64 // what that point weighs, about: heaviest·e^{−κ·(level−best)}
 }
 
-// seen is what a walk has seen of a measure: the points lo ≤ x < hi, in the cells from left to right, and their masses.
+// seen is the part of a measure that a walk has seen: the points lo ≤ x < hi, in the cells from left to right, and
+// their masses.
 type seen struct {
 	measure     *Measure
 	lo, hi      int64
@@ -67,8 +69,8 @@ type seen struct {
 	from, mass  uint64
 }
 
-// negligible is how much the rest may weigh beside what has been seen. It is about the chance of another try: less would
-// mean more levels to look at, which cost more than a few tries.
+// negligible is how much the rest may weigh relative to what has been seen. It is about the chance of another try. A
+// smaller value would mean more levels to visit, which costs more than a few tries.
 const negligible = 0x1p-3
 
 // begin forgets all that was surveyed before.
@@ -230,7 +232,7 @@ func (v *survey) peak(weight uint64, level int64) float64 {
 	return float64(weight) * v.wheel.Weight(level)
 }
 
-// heavier says whether the heaviest point of a run weighs more than that of another.
+// heavier reports whether the heaviest point of a run weighs more than that of another.
 func (v *survey) heavier(r, other run) bool {
 	return r.peak > other.peak*(1-0x1p-30) && v.rate.Heavier(r.candidate(), other.candidate())
 }

@@ -9,10 +9,9 @@ import "math/bits"
 //
 // where offset is 1/64 of the grid if 0 lies inside it, else 1.
 //
-// A draw that knows next to nothing of the data lands where the measure is. Under [Cells] the few cells at the far end
-// of a wide grid make up most of its mean error. Under Tapered every octave of distance adds alike to it. The price is
-// paid by data in the upper part of the range, as the study in the folder experiments shows. On grids of a few points
-// it is the same as Cells.
+// A draw with almost no information follows the measure. Under [Cells] the few cells at the far end of a wide grid make
+// up most of its mean error. Under Tapered every octave of distance contributes equally. Data in the upper part of the
+// range pay the price, as the study in the folder experiments shows. On grids of a few points it is the same as Cells.
 //
 // Privacy: it is a function of the public grid. See [Measure].
 func Tapered(g *Grid) *Measure {

@@ -13,15 +13,15 @@ import (
 	"github.com/louver/louver/mechanisms/smooth"
 )
 
-// clippedTrimmed draws a trimmed mean by smooth_power. Where few users are trimmed, it first finds an interval [l, h]
-// privately, with a third of what the count left of ε (see [clipping]), cuts the values to it, and gives smooth_power l
-// and h as its bounds and the other two thirds. The smooth sensitivity looks at what a few users could change: where
-// the trimmed ones are fewer, it sees the ends of the bounds, which may be far away. Few are ε·τ·n < 30, where ε·n comes
-// from the count released, from all of the users expected, or from a count of its own, as [clipping] says.
+// clippedTrimmed draws a trimmed mean by smooth_power. If few users are trimmed, it first finds an interval [l, h]
+// privately, with a third of the ε that the count left (see [clipping]). It cuts the values to the interval, and gives
+// smooth_power l and h as its bounds and the other two thirds. The smooth sensitivity depends on what a few users could
+// change: if fewer are trimmed, it sees the ends of the bounds, which may be far away. Few are ε·τ·n < 30, where ε·n
+// comes from the count released, from all of the users expected, or from a count of its own, as [clipping] says.
 //
 // Privacy: ε-DP. Given l and h, the second draw is one of smooth_power on values in known bounds; cutting values to
-// them takes neighbours to neighbours. What is done depends on I, l and h, which are drawn before, and otherwise not on
-// the data: ε adds up by adaptive composition, to ε/16 + ε_t + 2·ε_t or, without the interval, ε/16 + (15/16)·ε.
+// them takes neighbours to neighbours. The procedure depends on the data only through I, l and h, which are drawn
+// before: ε adds up by adaptive composition, to ε/16 + ε_t + 2·ε_t or, without the interval, ε/16 + (15/16)·ε.
 type clippedTrimmed struct {
 	header
 	*clipping
@@ -32,7 +32,7 @@ type clippedTrimmed struct {
 	scratch *scratches
 }
 
-// trimmedDraws are smooth_power with what is left of ε after a count of its own or none.
+// trimmedDraws are smooth_power with the rest of ε, after a count of its own or without one.
 type trimmedDraws struct{ whole, rest *smooth.Mechanism }
 
 // fewTrimmed is the ε·τ·n from which the interval costs more than it gains. In a study of 324 settings (13 inputs, τ from
@@ -60,7 +60,7 @@ func newClippedTrimmed(q *Query) (Mechanism, error) {
 		if d.rest, err = q.smoothPower(rest); err != nil {
 			return nil, err
 		}
-		for sure := range c.shares[own] { // the interval has what is left, exactly
+		for sure := range c.shares[own] { // the interval gets the exact rest
 			c.shares[own][sure].interval = exact.NewRate(left.Sub(rest).Rat())
 		}
 	}
@@ -103,7 +103,7 @@ func (m *clippedTrimmed) Errors(public Public) []Bound {
 	return []Bound{unbounded()}
 }
 
-// trimsFew says that an interval is worth its ε.
+// trimsFew reports whether an interval is worth its ε.
 func (m *clippedTrimmed) trimsFew(p plan) bool {
 	trimmed := new(big.Rat).Mul(p.information, m.trim)
 	if p.expected {

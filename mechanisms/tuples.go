@@ -114,7 +114,7 @@ func (x *messages) pick(logs []float64, source *exact.Source) (i int, chance, to
 	top := slices.Max(logs)
 	x.sums = x.sums[:0]
 	for _, l := range logs {
-		if !math.IsInf(l, -1) { // what is possible at all must be possible here
+		if !math.IsInf(l, -1) { // every possible choice must remain possible
 			total += uint64(math.Exp(l-top)*scale) + 1
 		}
 		x.sums = append(x.sums, total)

@@ -32,9 +32,9 @@ const (
 // all. So the law of the noisy ones changes by a factor in e^{±ε_m}. Without noise for l = h: every user adds 0 then. All
 // else is post-processing. [clipping] says why ε_m and what the interval costs are ε together.
 //
-// There is no bound of the error from public figures, and nothing is said of what was cut: far values make up more of a
-// variance than of a mean. With t for the mean's place in [l, h], the noise of the variance is about W²/(ε_m·n) for
-// t near ½, and less near the ends.
+// No public figure bounds the error, or the effect of the cut: far values make up more of a variance than of a mean.
+// With t for the mean's place in [l, h], the noise of the variance is about W²/(ε_m·n) for t near ½, and less near the
+// ends.
 //
 // Derived here: [clippedMean]'s two sums are the same with W = (W−a) + a. Both are the Bernstein polynomials of a/W, which
 // are not negative and add up to 1.
