@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,26 +23,65 @@ type Condition struct {
 	UsersBelow *int64
 }
 
-// String writes the condition as a configuration has it: "above 2000, more_than 0.01".
+// String writes the condition as a configuration has it: "above: 2000, more_than: 0.01".
 func (c Condition) String() string {
 	var parts []string
-	number := func(name string, d *decimal.Decimal) {
-		if d != nil {
-			parts = append(parts, name+" "+shown(*d))
+	for _, f := range c.fields() {
+		switch {
+		case f.number != nil && *f.number != nil:
+			parts = append(parts, f.name+": "+shown(**f.number))
+		case f.whole != nil && *f.whole != nil:
+			parts = append(parts, f.name+": "+strconv.FormatInt(**f.whole, 10))
 		}
 	}
-	whole := func(name string, n *int64) {
-		if n != nil {
-			parts = append(parts, name+" "+strconv.FormatInt(*n, 10))
-		}
-	}
-	number("above", c.Above)
-	number("below", c.Below)
-	number("more_than", c.MoreThan)
-	number("less_than", c.LessThan)
-	whole("users", c.Users)
-	whole("users_below", c.UsersBelow)
 	return strings.Join(parts, ", ")
+}
+
+// conditionField is a field of a Condition with its name in a configuration: a number or a whole one.
+type conditionField struct {
+	name   string
+	number **decimal.Decimal
+	whole  **int64
+}
+
+func (c *Condition) fields() []conditionField {
+	return []conditionField{{"above", &c.Above, nil}, {"below", &c.Below, nil}, {"more_than", &c.MoreThan, nil}, {"less_than", &c.LessThan, nil},
+		{"users", nil, &c.Users}, {"users_below", nil, &c.UsersBelow}}
+}
+
+// ParseCondition reads what [Condition.String] writes, and the same in braces. [NewWatch] checks whether it makes sense. The error
+// is an [Error].
+func ParseCondition(text string) (c Condition, err error) {
+	inner := strings.TrimSpace(text)
+	if strings.HasPrefix(inner, "{") && strings.HasSuffix(inner, "}") {
+		inner = inner[1 : len(inner)-1]
+	}
+	fields := c.fields()
+	for part := range strings.SplitSeq(inner, ",") {
+		name, value, _ := strings.Cut(part, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		i := slices.IndexFunc(fields, func(f conditionField) bool { return f.name == name })
+		if i < 0 {
+			return c, wrong("condition", quoted(text), "such as above: 2000, more_than: 0.01, of above, below, more_than, less_than, users and users_below")
+		}
+		switch f := fields[i]; {
+		case f.number != nil && *f.number != nil || f.whole != nil && *f.whole != nil:
+			return c, wrong(name, quoted(value), "it once")
+		case f.number != nil:
+			d, err := decimal.NewFromString(value)
+			if err != nil || d.Exponent() > 100 || d.Exponent() < -100 || len(value) > 100 {
+				return c, wrong(name, quoted(value), "a number")
+			}
+			*f.number = &d
+		default:
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return c, wrong(name, quoted(value), "a whole number of users")
+			}
+			*f.whole = &n
+		}
+	}
+	return c, nil
 }
 
 // test is a condition in whole numbers: φ is hit for the users that it counts and miss for the others, in units of 1/den

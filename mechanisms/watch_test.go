@@ -117,6 +117,27 @@ func TestWatchMistakes(t *testing.T) {
 	}
 }
 
+// A condition is read as it is written.
+func TestParseCondition(t *testing.T) {
+	for _, c := range kinds() {
+		got, err := ParseCondition(c.String())
+		if err != nil || got.String() != c.String() {
+			t.Errorf("%s is read as %s (%v)", c, got, err)
+		}
+	}
+	if c, err := ParseCondition(" {above: -2.5 ,users:7} "); err != nil || c.String() != "above: -2.5, users: 7" {
+		t.Errorf("read as %s (%v)", c, err)
+	}
+	for text, parameter := range map[string]string{"": "condition", "{}": "condition", "above": "above", "above: x": "above", "above: 1, above: 2": "above",
+		"users: 1.5": "users", "under: 3": "condition", "above: 1e999999": "above", "users_below: -": "users_below"} {
+		_, err := ParseCondition(text)
+		var wrong *Error
+		if !errors.As(err, &wrong) || wrong.Parameter != parameter {
+			t.Errorf("%q: %v, want an error about %s", text, err, parameter)
+		}
+	}
+}
+
 // An instance that is written down and read again is the same one, and its text is nobody else's.
 func TestWatchResumes(t *testing.T) {
 	g := smallGrid(t, 2)

@@ -74,6 +74,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 			{Key: "what", Title: "What to draw:"},
 			{Key: "privacy", Title: "Bounds and privacy (no defaults where it matters):"},
 			{Key: "input", Title: "Input:"},
+			{Key: "watch", Title: "Watch:"},
 			{Key: "kafka", Title: "Kafka:"},
 			{Key: "http", Title: "HTTP:"},
 			{Key: "log", Title: "Log:"},

@@ -22,7 +22,9 @@ type releaseCommand struct {
 
 	valueFlags
 
-	JSON bool `name:"json" help:"Print one JSON object for each draw."`
+	watchFlags
+
+	JSON bool `name:"json" help:"Print one JSON object for each draw, or for each window of --watch."`
 }
 
 // Help is the long help.
@@ -39,12 +41,21 @@ a line each, such as p99=812.
 
 Each draw costs every user in the data ε. Draws add up, and this command keeps no account of them.
 
+With --watch it goes through the windows of a time instead, and says when an alarm would have fired. Each time that it is armed
+costs ε, however many windows it looks at. So figures and alarms can be tried on yesterday's file:
+
+  louver release --watch "above: 2000, more_than: 0.01" --user id --value ms --time ts --lower 0 --upper 60000 --step 1 \
+    --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z --window 1m --hold 15m --at-most 3 --epsilon 1 requests.csv
+
 If the input has no users at all, a line on standard error says so. That line is not private: it is for the file's owner.
 Publish standard output only.`
 }
 
 // Run reads, draws and prints.
 func (c *releaseCommand) Run(app *App) error {
+	if c.Watch != "" {
+		return c.watch(app)
+	}
 	query, err := c.asked()
 	if err != nil {
 		return usageError(err)
@@ -79,6 +90,8 @@ func (c *releaseCommand) asked() (mechanisms.Query, error) {
 		return q, err
 	case c.Repeat < 1:
 		return q, fmt.Errorf("--repeat %d; want at least 1", c.Repeat)
+	case c.misplaced() != "":
+		return q, fmt.Errorf("%s without --watch; want --watch with what to watch for, such as --watch \"users_below: 500\"", c.misplaced())
 	case c.User != "" && c.Value == "":
 		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)
 	}

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/replay"
+	"github.com/louver/louver/windows"
+)
+
+// watchFlags say what to watch for, and when.
+type watchFlags struct {
+	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Watch for a condition in one window after another, such as \"above: 2000, more_than: 0.01\". ε is paid once, until it fires."`
+	Time        string        `group:"watch" placeholder:"COLUMN" help:"Column of the time."`
+	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z. It is public: never take it from the data."`
+	To          string        `group:"watch" placeholder:"TIME" help:"End of the last window."`
+	Window      time.Duration `default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
+	FalseAlarms number        `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
+	Per         time.Duration `default:"720h" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
+	Hold        time.Duration `group:"watch" placeholder:"D" help:"How long after firing it is armed again, which costs ε again."`
+	AtMost      int           `default:"1" group:"watch" placeholder:"N" help:"How many times it is armed at most. This is what a user can lose: N times ε."`
+}
+
+// misplaced returns a flag that was given and has no meaning without --watch, or "".
+func (f watchFlags) misplaced() string {
+	for _, g := range []struct{ flag, value string }{{"--time", f.Time}, {"--from", f.From}, {"--to", f.To}} {
+		if g.value != "" {
+			return g.flag
+		}
+	}
+	return ""
+}
+
+// watch replays a file against a watch.
+func (c *releaseCommand) watch(app *App) error {
+	w, schedule, err := c.watching()
+	if err != nil {
+		return usageError(err)
+	}
+	if n, most := c.ExpectedUsers, w.Most(c.ExpectedUsers); n > 0 && most < w.Excess95() {
+		_, _ = fmt.Fprintf(app.Err, "louver: of %s at most %s can be %s, and the watch sees %s: want more users or a larger ε\n",
+			plural(n, "user"), tenths(most), c.amiss(), tenths(w.Excess95()))
+	}
+	name, in := "stdin", app.In
+	if c.File != "" && c.File != "-" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return fmt.Errorf("%w; want a CSV file with a header, or JSON lines", err)
+		}
+		defer func() { _ = file.Close() }()
+		name, in = c.File, file
+	}
+	samples, err := c.windowed(app.Context, name, in, schedule)
+	if err != nil {
+		return fileError(err)
+	}
+	if len(samples) == 0 {
+		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not publish it)\n", name, c.From, c.To)
+	}
+	return c.follow(app.Out, w, schedule, samples)
+}
+
+// watching checks the flags.
+func (c *releaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error) {
+	var s windows.Schedule
+	for _, f := range []struct{ flag, value, want string }{
+		{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"}, {"--time", c.Time, "the column of the times"},
+		{"--from", c.From, "the start of the first window"}, {"--to", c.To, "the end of the last window"},
+	} {
+		if f.value == "" {
+			return nil, s, fmt.Errorf("--watch without %s; want %s", f.flag, f.want)
+		}
+	}
+	if c.Statistic != string(mechanisms.Median) || c.Mechanism != "" || c.Repeat != 1 {
+		return nil, s, fmt.Errorf("--watch with --statistic, --mechanism or --repeat; want it without them")
+	}
+	for _, p := range mechanisms.Parameters() {
+		if _, given := c.given(p); given {
+			return nil, s, fmt.Errorf("--watch with --%s; want it within the condition, or not at all", flagOf(p.Name))
+		}
+	}
+	if c.AtMost < 1 || c.Hold < 0 || c.Per < c.Window {
+		return nil, s, fmt.Errorf("--at-most %d, --hold %s, --per %s; want at least 1, at least 0s, and at least the length of a window", c.AtMost, c.Hold, c.Per)
+	}
+	s.Size, s.Every = c.Window, c.Window
+	for _, f := range []struct {
+		flag, value string
+		to          *int64
+	}{{"--from", c.From, &s.Start}, {"--to", c.To, &s.End}} {
+		at, err := time.Parse(time.RFC3339, f.value)
+		if err != nil || at.Year() < 1970 || at.Year() > 2261 {
+			return nil, s, fmt.Errorf("%s %s; want a time such as 2026-11-20T08:00:00Z", f.flag, f.value)
+		}
+		*f.to = at.UnixNano()
+	}
+	if err := s.Validate(); err != nil {
+		return nil, s, err
+	}
+	condition, err := mechanisms.ParseCondition(c.Watch)
+	if err != nil {
+		return nil, s, inCondition(err)
+	}
+	grid, err := c.grid(mechanisms.Query{})
+	if err != nil {
+		return nil, s, err
+	}
+	w, err := mechanisms.NewWatch(mechanisms.WatchQuery{Conditions: []mechanisms.Condition{condition}, Epsilon: c.Epsilon.Decimal,
+		FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Window) + 1, Grid: grid})
+	return w, s, inCondition(err)
+}
+
+// inCondition says of an error about a part of the condition that it is about --watch.
+func inCondition(err error) error {
+	var wrong *mechanisms.Error
+	switch {
+	case !errors.As(err, &wrong), wrong.Parameter == "epsilon", wrong.Parameter == "false_alarms":
+		return err
+	case wrong.Parameter == "condition":
+		return fmt.Errorf("--watch %s; want %s", wrong.Value, wrong.Want)
+	}
+	return fmt.Errorf("--watch: %s %s; want %s", wrong.Parameter, wrong.Value, wrong.Want)
+}
+
+// amiss says what users are whom the watch looks for.
+func (c *releaseCommand) amiss() string {
+	if strings.Contains(c.Watch, "less_than") || strings.Contains(c.Watch, "users_below") {
+		return "too few"
+	}
+	return "too many"
+}
+
+// windowed reads a file into samples by the start of their window. There is none of a window without users.
+func (c *releaseCommand) windowed(ctx context.Context, name string, in io.Reader, s windows.Schedule) (map[int64]*mechanisms.Sample, error) {
+	columns := replay.Columns{User: c.User, Value: c.Value, Time: c.Time}
+	options := replay.Options{}
+	var err error
+	if options.Delimiter, err = c.rune(); err != nil {
+		return nil, err
+	}
+	grid, err := c.grid(mechanisms.Query{})
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: config.DefaultMaxFuture, Grid: grid})
+	if err != nil {
+		return nil, err
+	}
+	file, err := replay.New(name, in, columns, options)
+	if err != nil {
+		return nil, err
+	}
+	var key [16]byte
+	if _, err := rand.Read(key[:]); err != nil {
+		return nil, err
+	}
+	hasher, bags := windows.NewHasher(key), map[int64]*windows.Bag{}
+	for record, err := range file.Records(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		var e codec.Event
+		if reason := decoder.Decode(codec.Record{Value: record.Value, Time: record.Time.UnixNano()}, &e); reason != codec.OK {
+			return nil, fmt.Errorf("%s:%d: column %s", name, record.Line, meaning(reason, columns))
+		}
+		for w := range s.Containing(e.Time) {
+			bag := bags[w.Start]
+			if bag == nil {
+				bag = windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution), Window: w, Hasher: hasher})
+				bags[w.Start] = bag
+			}
+			bag.Add(hasher.User(e.User), 0, e.Time, e.Value)
+		}
+	}
+	samples := make(map[int64]*mechanisms.Sample, len(bags))
+	for start, bag := range bags {
+		samples[start] = mechanisms.NewSample(grid, bag.Sample(0))
+	}
+	return samples, nil
+}
+
+// follow looks at one window after another, arms the watch again where that is allowed, and prints what it says.
+func (c *releaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Schedule, samples map[int64]*mechanisms.Sample) error {
+	nobody := mechanisms.NewSample[mechanisms.Point](nil, nil)
+	var (
+		armed    *mechanisms.Armed
+		instance int
+		fired    int64 // end of the window in which the last instance did
+		over     bool
+		err      error
+	)
+	for at, more := s.First(), true; more; at, more = s.Next(at) {
+		again := instance == 0 || instance < c.AtMost && at.Start >= fired+int64(c.Hold)
+		if (armed == nil || armed.Fired()) && again {
+			if armed, err = w.Arm(rand.Reader); err != nil {
+				return err
+			}
+			instance++
+			if err := c.say(out, at.Start, "armed, %d of %d, for ε %s; sees %s %s with 95 %%", instance, c.AtMost, w.Promise().Epsilon,
+				withUnit(tenths(w.Excess95()), "users"), c.amiss()); err != nil {
+				return err
+			}
+		}
+		record := watchedWindow{Start: stamp(at.Start), End: stamp(at.End), Statistic: "watch", Status: "ok", Instance: instance,
+			Epsilon: json.Number(w.Promise().Epsilon.String()), Excess: w.Excess95()}
+		value := 0
+		switch {
+		case armed.Fired() && at.Start < fired+int64(c.Hold):
+			value = 1
+		case armed.Fired():
+			record.Status, record.Reason = "withheld", new("budget_exhausted")
+			if !over {
+				if err := c.say(out, at.Start, "over: it was armed %s", times(c.AtMost)); err != nil {
+					return err
+				}
+			}
+			over = true
+		default:
+			sample := samples[at.Start]
+			if sample == nil {
+				sample = nobody
+			}
+			group, err := armed.Look([]*mechanisms.Sample{sample}, rand.Reader)
+			if err != nil {
+				return err
+			}
+			if group >= 0 {
+				value, fired = 1, at.End
+				if err := c.say(out, at.End, "fires"); err != nil {
+					return err
+				}
+			}
+		}
+		if armed.Fired() && record.Reason == nil {
+			record.Since = new(stamp(fired))
+		}
+		if record.Reason == nil {
+			record.Value = &value
+		}
+		if c.JSON {
+			if err := json.NewEncoder(out).Encode(record); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// watchedWindow is what a watch says of a window, in JSON.
+type watchedWindow struct {
+	Start     string      `json:"window_start"`
+	End       string      `json:"window_end"`
+	Statistic string      `json:"statistic"`
+	Value     *int        `json:"value"`
+	Status    string      `json:"status"`
+	Reason    *string     `json:"reason"`
+	Since     *string     `json:"since"`
+	Instance  int         `json:"instance"`
+	Epsilon   json.Number `json:"epsilon"`
+	Excess    float64     `json:"excess_95"`
+}
+
+// say writes a line with its time, unless there is JSON.
+func (c *releaseCommand) say(out io.Writer, at int64, format string, args ...any) error {
+	if c.JSON {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, stamp(at)+" "+format+"\n", args...)
+	return err
+}
+
+func stamp(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339) }
+
+// tenths writes a number with at most one digit after the point.
+func tenths(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") }
+
+// times says how often: once, 2 times.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return plural(n, "time")
+}

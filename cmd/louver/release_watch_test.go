@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// hour is an hour of minutes from eight o'clock: so many users a minute, of whom some are slow in some minutes. Each comes
+// twice a minute, and once on the day before.
+func hour(users int, slow func(minute int) int) string {
+	var b strings.Builder
+	b.WriteString("ts,who,ms\n")
+	for minute := range 60 {
+		for u := range users {
+			ms := 100
+			if u < slow(minute) {
+				ms = 5000
+			}
+			fmt.Fprintf(&b, "2026-11-20T08:%02d:30Z,u%d,1\n2026-11-20T08:%02d:40Z,u%d,%d\n2026-11-19T08:%02d:40Z,u%d,9999\n", minute, u, minute, u, ms, minute, u)
+		}
+	}
+	return b.String()
+}
+
+func watchHour(more ...string) []string {
+	return append([]string{"release", "--user", "who", "--value", "ms", "--time", "ts", "--lower", "0", "--upper", "10000", "--step", "1",
+		"--from", "2026-11-20T08:00:00Z", "--to", "2026-11-20T09:00:00Z", "--epsilon", "2000"}, more...)
+}
+
+// With an ε as large as this the watch does what its condition says. It holds for ten minutes, is armed again twice, and
+// then it is over.
+func TestReleaseWatch(t *testing.T) {
+	text := hour(50, func(minute int) int {
+		if minute >= 10 && minute < 25 || minute >= 40 {
+			return 6
+		}
+		return 5
+	})
+	got := commandLine(t, text, watchHour("--watch", "above: 2000, more_than: 0.1", "--hold", "10m", "--at-most", "3")...)
+	want := `2026-11-20T08:00:00Z armed, 1 of 3, for ε 2000; sees 0.1 users too many with 95 %
+2026-11-20T08:11:00Z fires
+2026-11-20T08:21:00Z armed, 2 of 3, for ε 2000; sees 0.1 users too many with 95 %
+2026-11-20T08:22:00Z fires
+2026-11-20T08:32:00Z armed, 3 of 3, for ε 2000; sees 0.1 users too many with 95 %
+2026-11-20T08:41:00Z fires
+2026-11-20T08:51:00Z over: it was armed 3 times
+`
+	if got != (outcome{out: want}) {
+		t.Errorf("%d, %q, and\n%s\nwant\n%s", got.code, got.err, got.out, want)
+	}
+}
+
+func TestReleaseWatchJSON(t *testing.T) {
+	text := hour(3, func(minute int) int { return minute / 30 })
+	got := commandLine(t, text, watchHour("--watch", "above: 2000, users: 0", "--hold", "20m", "--json")...)
+	lines := strings.Split(strings.TrimSpace(got.out), "\n")
+	if got.code != 0 || got.err != "" || len(lines) != 60 {
+		t.Fatalf("%d, %q, %d lines", got.code, got.err, len(lines))
+	}
+	for minute, line := range lines {
+		var w watchedWindow
+		if err := json.Unmarshal([]byte(line), &w); err != nil {
+			t.Fatal(err)
+		}
+		value, since, reason := "<nil>", "<nil>", "<nil>"
+		if w.Value != nil {
+			value = fmt.Sprint(*w.Value)
+		}
+		if w.Since != nil {
+			since = *w.Since
+		}
+		if w.Reason != nil {
+			reason = *w.Reason
+		}
+		want := "0 <nil> ok <nil>"
+		switch {
+		case minute >= 51:
+			want = "<nil> <nil> withheld budget_exhausted"
+		case minute >= 30:
+			want = "1 2026-11-20T08:31:00Z ok <nil>"
+		}
+		if got := strings.Join([]string{value, since, w.Status, reason}, " "); got != want || w.Start != fmt.Sprintf("2026-11-20T08:%02d:00Z", minute) {
+			t.Errorf("%s: %s, want %s", w.Start, got, want)
+		}
+	}
+}
+
+// A window without anybody has nobody in it, and is looked at like any other.
+func TestReleaseWatchOfNobody(t *testing.T) {
+	got := commandLine(t, "ts,who,ms\n2026-11-19T08:00:00Z,u,1\n", watchHour("--watch", "users_below: 1")...)
+	if got.code != 0 || !strings.Contains(got.out, "2026-11-20T08:01:00Z fires\n") || !strings.HasPrefix(got.err, "louver: stdin holds no users from 2026-11-20T08:00:00Z to 2026-11-20T09:00:00Z") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReleaseWatchMistakes(t *testing.T) {
+	text := "ts,who,ms\n2026-11-20T08:00:00Z,u,1\n2026-11-20T08:00:00Z,u,x\n"
+	watch := []string{"--watch", "above: 2000, more_than: 0.1"}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{watchHour("--watch", "above: 2000"), exitUsage, `louver: --watch "above: 2000"; want above or below with one of`},
+		{watchHour("--watch", "over: 2000"), exitUsage, `louver: --watch "over: 2000"; want such as above: 2000, more_than: 0.01`},
+		{watchHour("--watch", "above: 20000, more_than: 0.1"), exitUsage, "louver: --watch: above 20000; want a number within the bounds, 0 to 10000"},
+		{watchHour("--watch", "above: 2000, more_than: 2"), exitUsage, "louver: --watch: more_than 2; want a share"},
+		{watchHour(append(watch, "--false-alarms", "1")...), exitUsage, "louver: --false-alarms 1; want a probability"},
+		{watchHour(append(watch, "--statistic", "mode")...), exitUsage, "louver: --watch with --statistic"},
+		{watchHour(append(watch, "--above", "3")...), exitUsage, "louver: --watch with --above; want it within the condition"},
+		{watchHour(append(watch, "--repeat", "2")...), exitUsage, "louver: --watch with --statistic, --mechanism or --repeat"},
+		{watchHour(append(watch, "--at-most", "0")...), exitUsage, "louver: --at-most 0, "},
+		{watchHour(append(watch, "--window", "7m")...), exitUsage, "louver: window start=2026-11-20T08:00:00Z must be a multiple of every=7m0s"},
+		{watchHour(append(watch, "--from", "eight")...), exitUsage, "louver: --from eight; want a time such as"},
+		{watchHour(append(watch, "--user", "")...), exitUsage, "louver: --watch without --user; want the column of the users"},
+		{watchHour(), exitUsage, "louver: --time without --watch; want --watch"},
+		{watchHour(watch...), exitInvalid, "louver: stdin:3: column ms is missing or not a number"},
+		{watchHour(append(watch, "--time", "when")...), exitInvalid, `louver: stdin:1: --time "when" is not in the header`},
+		{watchHour(append(watch, "/nowhere")...), exitInvalid, "louver: open /nowhere"},
+	} {
+		commandLine(t, text, c.args...).wants(t, c.code, c.want)
+	}
+}
+
+// What no window can show is said before: of ten users at most nine can be too many.
+func TestReleaseWatchSaysWhatItCannotSee(t *testing.T) {
+	args := watchHour("--watch", "above: 2000, more_than: 0.1", "--expected-users", "10", "--epsilon", "1")
+	got := commandLine(t, hour(10, func(int) int { return 0 }), args...)
+	if got.code != 0 || !strings.HasPrefix(got.err, "louver: of 10 users at most 9 can be too many, and the watch sees ") {
+		t.Errorf("%+v", got)
+	}
+}
