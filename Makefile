@@ -24,6 +24,7 @@ build: ## bin/louver
 test: ## every test; many of them mostly wait, so more run at a time than there are cores
 	$(GO) vet ./...
 	$(GO) test -timeout $(TEST_TIMEOUT) -parallel 6 ./...
+	cd deploy/helm && $(GO) test ./... # a module of its own: the program does not depend on Helm
 
 # Faults that `make chaos` does to a running service, drawn by the seed. `make test` does a dozen.
 CHAOS_FAULTS ?= 500
