@@ -219,6 +219,43 @@ func TestFlipOfTheRest(t *testing.T) {
 	}
 }
 
+// The heaviest point may be one that the survey would leave out: the base measure favours a point far from the median so
+// much that it outweighs every other, while everything left out weighs little beside the whole. A draw that took another
+// point for the heaviest would give it about 4 % less.
+func TestFlipFindsTheHeaviestPoint(t *testing.T) {
+	const points, favoured = 160, 131
+	g := smallGrid(t, points)
+	users, bounds, weight := make([]int64, points), make([]int64, points+1), make([]uint64, points)
+	for x := range points {
+		users[x], bounds[x+1], weight[x] = 1, int64(x)+1, 1000
+	}
+	weight[favoured] *= 5000
+	s, measure := sampleOf(g, users), newMeasure(bounds, weight)
+	q := Query{Statistic: Median, Epsilon: dec("0.16"), Grid: g}
+	m, err := q.flip(symmetric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := m.scratch.take(rand.NewChaCha8([32]byte{6}))
+	v := &k.survey
+	v.outward(m.along(m, s), m.rate, measure)
+	if favoured < v.seen.hi || v.peak(weight[favoured], v.level(favoured)) < 1.3*v.runs[0].peak {
+		t.Fatal("the survey finds the favoured point by itself, or it is not the heaviest")
+	}
+	const draws = 300_000
+	found := 0
+	for range draws {
+		if m.draw(s, measure, k) == favoured {
+			found++
+		}
+	}
+	p := m.law(s, 1, measure)[favoured]
+	// Five standard deviations: a false alarm has a probability below 10⁻⁶.
+	if off := math.Abs(float64(found)-draws*p) / math.Sqrt(draws*p*(1-p)); off > 5 {
+		t.Errorf("the favoured point came %d times, %.1f standard deviations from %.0f", found, off, draws*p)
+	}
+}
+
 // The bound of the error is one for permute-and-flip too, and for the least favourable data next to no larger than needed.
 func TestFlipErrorIsTight(t *testing.T) {
 	const points = 400
