@@ -95,9 +95,7 @@ func (m *geometric) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 func (m *geometric) Errors(Public) []Bound { return []Bound{noiseBound(m.error95)} }
 
 // CountError95 is the least t ≥ 0 with P(|Z| > t) = 2a^(t+1)/(1+a) ≤ 5 %, a = e^−ε, for the noise Z of a count.
-func CountError95(epsilon float64) int64 {
-	return int64(math.Ceil(max(0, math.Log(0.025*(1+math.Exp(-epsilon)))/-epsilon-1)))
-}
+func CountError95(epsilon float64) int64 { return int64(math.Ceil(laplaceReach(epsilon, 0.025))) }
 
 // cut returns x, but at least low and at most high.
 func cut(x *big.Int, low, high int64) int64 {

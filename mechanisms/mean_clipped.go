@@ -8,6 +8,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
 // clippedMean is the default for means: it finds an interval [l, h] privately (see [clipping]), cuts the values to it, and
@@ -227,7 +228,7 @@ func (m *twoSums) quotient(l, h int64, sum, offSum *big.Int, users int64, offUse
 
 // distances returns the sums of x' − l and of h − x' over all users, x' being their values cut to l..h.
 func (s *Sample) distances(l, h int64) (fromLow, fromHigh *big.Int) {
-	var low wide
+	var low uint128.Int
 	first, last := s.position(l), s.position(h)
 	before := s.before(first)
 	if bits.Len64(uint64(h-l))+bits.Len64(uint64(s.n)) <= 64 { // no sum needs more than 64 bits
@@ -236,23 +237,17 @@ func (s *Sample) distances(l, h int64) (fromLow, fromHigh *big.Int) {
 			sum += uint64(s.values[first+j]-l) * uint64(upTo-before)
 			before = upTo
 		}
-		low.lo = sum
+		low = uint128.Of(sum)
 	} else {
 		for j, upTo := range s.upTo[first:last] {
-			low.add(uint64(s.values[first+j]-l), uint64(upTo-before))
+			low.Add(uint64(s.values[first+j]-l), uint64(upTo-before))
 			before = upTo
 		}
 	}
-	low.add(uint64(h-l), uint64(s.n-before))
-	fromLow = low.big()
-	fromHigh = product(uint64(s.n), uint64(h-l)).big()
+	low.Add(uint64(h-l), uint64(s.n-before))
+	fromLow = low.Big()
+	fromHigh = uint128.Product(uint64(s.n), uint64(h-l)).Big()
 	return fromLow, fromHigh.Sub(fromHigh, fromLow)
-}
-
-// big returns the number as a [big.Int].
-func (w wide) big() *big.Int {
-	x := new(big.Int).SetUint64(w.hi)
-	return x.Lsh(x, 64).Add(x, new(big.Int).SetUint64(w.lo))
 }
 
 func positivePart(x *big.Int) *big.Int {

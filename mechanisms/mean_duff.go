@@ -2,10 +2,10 @@ package mechanisms
 
 import (
 	"io"
-	"math/bits"
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
 // meanDuff is the exponential mechanism for the mean with the utility of Gillenwater & Muñoz Medina (2020): the fewest
@@ -53,8 +53,8 @@ func newMeanWalk(g *Grid, s *Sample) *meanWalk {
 	w.low = extreme{sample: s, top: len(s.values) - 1}
 	w.high = extreme{sample: s, top: 0, mirrored: true, last: g.last}
 	for j, v := range s.values {
-		w.low.sum.add(uint64(v), uint64(s.count(j)))
-		w.high.sum.add(uint64(g.last-v), uint64(s.count(j)))
+		w.low.sum.Add(uint64(v), uint64(s.count(j)))
+		w.high.sum.Add(uint64(g.last-v), uint64(s.count(j)))
 	}
 	start := *w
 	w.start = &start
@@ -112,10 +112,10 @@ type extreme struct {
 	sample   *Sample
 	mirrored bool
 	last     int64
-	sum      wide  // of the values kept
-	removed  int64 // i
-	top      int   // the distinct value to be removed next
-	taken    int64 // users removed of it
+	sum      uint128.Int // of the values kept
+	removed  int64       // i
+	top      int         // the distinct value to be removed next
+	taken    int64       // users removed of it
 }
 
 // least returns the least grid point of J_k.
@@ -125,10 +125,10 @@ func (e *extreme) least(users, edits int64) int64 {
 		if e.mirrored {
 			value = e.last - value
 		}
-		if twice := e.sum.plus(e.sum); !twice.less(product(uint64(value), uint64(users+edits-2*e.removed))) {
+		if twice := e.sum.Plus(e.sum); !twice.Less(uint128.Product(uint64(value), uint64(users+edits-2*e.removed))) {
 			break
 		}
-		e.sum = e.sum.minus(uint64(value))
+		e.sum = e.sum.Minus(uint128.Of(uint64(value)))
 		e.removed++
 		if e.taken++; e.taken == e.sample.count(e.top) {
 			e.taken = 0
@@ -139,36 +139,5 @@ func (e *extreme) least(users, edits int64) int64 {
 			}
 		}
 	}
-	return e.sum.ceilDiv(uint64(users + edits - 2*e.removed))
-}
-
-// wide is a whole number of 128 bits: sums of 2^28 indices of 53 bits need 81.
-type wide struct{ hi, lo uint64 }
-
-func product(a, b uint64) wide {
-	hi, lo := bits.Mul64(a, b)
-	return wide{hi, lo}
-}
-
-func (w wide) plus(v wide) wide {
-	lo, carry := bits.Add64(w.lo, v.lo, 0)
-	return wide{w.hi + v.hi + carry, lo}
-}
-
-func (w *wide) add(a, b uint64) { *w = w.plus(product(a, b)) }
-
-func (w wide) minus(v uint64) wide {
-	lo, borrow := bits.Sub64(w.lo, v, 0)
-	return wide{w.hi - borrow, lo}
-}
-
-func (w wide) less(v wide) bool { return w.hi < v.hi || w.hi == v.hi && w.lo < v.lo }
-
-// ceilDiv returns ⌈w/d⌉, which must fit.
-func (w wide) ceilDiv(d uint64) int64 {
-	quotient, rest := bits.Div64(w.hi, w.lo, d)
-	if rest > 0 {
-		quotient++
-	}
-	return int64(quotient)
+	return e.sum.CeilDiv(uint64(users + edits - 2*e.removed))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
 // meanLaplace divides a noisy sum by a noisy count, each with half of ε and discrete Laplace noise; the quotient is
@@ -38,11 +39,11 @@ func (m *meanLaplace) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) 
 		return Draw{}, err
 	}
 	source := exact.NewSource(random)
-	var all wide // of the values; less n times the middle it is the sum of the distances
+	var all uint128.Int // of the values; less n times the middle it is the sum of the distances
 	for j, v := range s.values {
-		all.add(uint64(v), uint64(s.count(j)))
+		all.Add(uint64(v), uint64(s.count(j)))
 	}
-	sum := all.big()
+	sum := all.Big()
 	sum.Sub(sum, new(big.Int).Mul(big.NewInt(m.middle), big.NewInt(s.n)))
 	x := m.quotient(sum, s.n, source.DiscreteLaplace(m.num, m.den, m.reach), source.DiscreteLaplace(m.num, m.den, 1))
 	return Draw{Values: single(x, unbounded())}, source.Err()

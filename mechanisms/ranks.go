@@ -142,17 +142,11 @@ func percentiles(alpha, left, right, fewest float64) (low, high float64) {
 
 // fewest is a number of users that the true one is at least, but for a probability of countRisk.
 func (c *NoisyCount) fewest() float64 {
-	// Discrete Laplace noise is k or more with probability e^{−εk}/(1+e^{−ε}), for k ≥ 1.
-	k := math.Ceil(-math.Log(countRisk*(1+math.Exp(-c.Epsilon))) / c.Epsilon)
-	return float64(c.Value) - max(1, k) + 1
+	return float64(c.Value) - math.Ceil(laplaceReach(c.Epsilon, countRisk))
 }
 
 // off bounds the distance of a noisy count from the true one, but for a probability of countRisk.
-func (c *NoisyCount) off() float64 {
-	// |noise| ≥ k with probability 2e^{−εk}/(1+e^{−ε}), for k ≥ 1.
-	k := math.Ceil(-math.Log(countRisk*(1+math.Exp(-c.Epsilon))/2) / c.Epsilon)
-	return max(1, k) - 1
-}
+func (c *NoisyCount) off() float64 { return math.Ceil(laplaceReach(c.Epsilon, countRisk/2)) }
 
 // tour walks over the pieces of the grid: piece 2j is the gap before the j-th distinct value and 2j+1 is that value.
 type tour struct {

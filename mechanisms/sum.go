@@ -8,6 +8,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
 // clippedSum is the default for sums: it finds a magnitude c privately, cuts all values to −c … c, and adds discrete
@@ -123,17 +124,17 @@ func (m *sums) largest() int64 { return m.magnitudes[len(m.magnitudes)-1] }
 
 // sum draws the noisy sum of the values cut to −c … c.
 func (m *sums) sum(s *Sample, c int64, z noise, source *exact.Source) Draw {
-	var above, below wide
+	var above, below uint128.Int
 	for j, x := range s.values {
 		v := min(max(m.value(x), -c), c)
 		if v >= 0 {
-			above.add(uint64(v), uint64(s.count(j)))
+			above.Add(uint64(v), uint64(s.count(j)))
 		} else {
-			below.add(uint64(-v), uint64(s.count(j)))
+			below.Add(uint64(-v), uint64(s.count(j)))
 		}
 	}
-	sum := above.big()
-	sum.Sub(sum, below.big())
+	sum := above.Big()
+	sum.Sub(sum, below.Big())
 	if c > 0 {
 		sum.Add(sum, z.draw(source, uint64(c)))
 	}

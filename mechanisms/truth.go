@@ -4,6 +4,8 @@ import (
 	"math/big"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
 // trueQuantiles are those of X(⌈pn⌉) and X(⌊pn⌋+1), which differ where a whole number pn of users lies below.
@@ -38,12 +40,12 @@ func trueModes(q *Query, s *Sample) [][]decimal.Decimal {
 // trueMean leaves out ⌊τn⌋ users at each end.
 func trueMean(q *Query, s *Sample) [][]decimal.Decimal {
 	cut := q.Trim.Mul(decimal.NewFromInt(s.n)).IntPart()
-	var sum wide
+	var sum uint128.Int
 	for j, v := range s.values {
 		from, to := max(s.before(j), cut), min(s.upTo[j], s.n-cut) // the ranks that are left
-		sum.add(uint64(v), uint64(max(0, to-from)))
+		sum.Add(uint64(v), uint64(max(0, to-from)))
 	}
-	steps := decimal.NewFromBigInt(sum.big(), 0).DivRound(decimal.NewFromInt(s.n-2*cut), 20)
+	steps := decimal.NewFromBigInt(sum.Big(), 0).DivRound(decimal.NewFromInt(s.n-2*cut), 20)
 	return [][]decimal.Decimal{{q.Grid.lower.Add(q.Grid.step.Mul(steps))}}
 }
 

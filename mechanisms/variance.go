@@ -9,6 +9,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
 // The variance of the users' values, Σ(x − mean)²/n, and its square root.
@@ -172,19 +173,19 @@ func (x *threeSums) clipScale() Scale { return x.grid.scale(1) }
 // cut to l..h.
 func (s *Sample) bernstein(l, h int64) [3]*big.Int {
 	width := uint64(h - l)
-	var first, second wide // Σa and Σa²
+	var first, second uint128.Int // Σa and Σa²
 	from, to := s.position(l), s.position(h)
 	for j := from; j < to; j++ {
 		a, users := uint64(s.values[j]-l), uint64(s.count(j))
-		first.add(a, users)
-		second.add(a*a, users)
+		first.Add(a, users)
+		second.Add(a*a, users)
 	}
-	first.add(width, uint64(s.n-s.before(to)))
-	second.add(width*width, uint64(s.n-s.before(to)))
-	s2 := second.big()
-	cross := new(big.Int).Mul(first.big(), new(big.Int).SetUint64(width)) // Σ a·W
+	first.Add(width, uint64(s.n-s.before(to)))
+	second.Add(width*width, uint64(s.n-s.before(to)))
+	s2 := second.Big()
+	cross := new(big.Int).Mul(first.Big(), new(big.Int).SetUint64(width)) // Σ a·W
 	s1 := new(big.Int).Sub(cross, s2)
-	s0 := product(uint64(s.n), width*width).big()
+	s0 := uint128.Product(uint64(s.n), width*width).Big()
 	s0.Sub(s0, cross).Sub(s0, s1)
 	return [3]*big.Int{s0, s1.Lsh(s1, 1), s2}
 }

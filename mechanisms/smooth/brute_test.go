@@ -172,7 +172,7 @@ func compareWithBruteForce(t *testing.T, u *universe, s statistic, most int, pla
 		}
 		x := ranksOf(h)
 		num, den := s.value(x)
-		if got := num.float() / float64(den); math.Abs(got-plain(h)) > 1e-12 {
+		if got := num.Float() / float64(den); math.Abs(got-plain(h)) > 1e-12 {
 			t.Fatalf("%v: the statistic is %v, want %v", h, got, plain(h))
 		}
 		for _, beta := range []float64{1e-3, 0.02, 0.125, 0.4, 1, 3, 50} {

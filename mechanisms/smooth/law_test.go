@@ -16,7 +16,7 @@ func law(m *Mechanism, d density) dptest.Law {
 	return func(h []int64) []float64 {
 		r := m.prepare(ranksOf(h))
 		num, den := m.statistic.value(ranksOf(h))
-		centre := num.float() / float64(den)
+		centre := num.Float() / float64(den)
 		scale := r.scale.near().hi / m.nearAlpha.hi
 		above := func(x float64) float64 { // P(T + (g/α)Z > x) for x > T
 			return d.survival((x - centre) / scale)

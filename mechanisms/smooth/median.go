@@ -8,7 +8,7 @@ func (median) value(x *ranks) (num wide, den int64) {
 	if x.n == 0 {
 		return wideOf(x.last), 2
 	}
-	return wideOf(x.at((x.n + 1) / 2)).plus(wideOf(x.at(x.n/2 + 1))), 2
+	return wideOf(x.at((x.n + 1) / 2)).Plus(wideOf(x.at(x.n/2 + 1))), 2
 }
 
 func (median) smooth(x *ranks, l *largest) {
@@ -27,7 +27,7 @@ func (s medianEdits) whole() region { return region{hi: axes{s.n - 1, 0, 0}} }
 func (s medianEdits) at(p axes, report func(term)) {
 	k := p[0]
 	gap := func(low, high int64) {
-		report(term{k, wideOf(s.ranks.at(high)).minus(wideOf(s.ranks.at(low))), 2})
+		report(term{k, wideOf(s.ranks.at(high)).Minus(wideOf(s.ranks.at(low))), 2})
 	}
 	if left := s.n - k; left%2 == 0 {
 		gap(left/2, left/2+k+1)

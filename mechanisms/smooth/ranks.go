@@ -3,6 +3,8 @@ package smooth
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
 // ranks answers X(r), the r-th smallest value, and X(1) + … + X(r), for every whole r: what lies below rank 1 is the
@@ -28,11 +30,11 @@ func newRanks(values, upTo []int64, last int64) *ranks {
 			before = ends[j]
 		}
 		if bits.Len64(uint64(last))+bits.Len64(uint64(before-x.n)) <= 64 { // nothing has overflowed
-			x.total, x.n = x.total.plus(wide{0, sum}), before
+			x.total, x.n = x.total.Plus(uint128.Of(sum)), before
 			continue
 		}
 		for j, v := range block {
-			x.total, x.n = x.total.plus(times(v, ends[j]-x.n)), ends[j]
+			x.total, x.n = x.total.Plus(times(v, ends[j]-x.n)), ends[j]
 		}
 	}
 	return x
@@ -69,14 +71,14 @@ func (x *ranks) sum(r int64) wide {
 		return wide{}
 	}
 	if r > x.n {
-		return x.total.plus(times(r-x.n, x.last))
+		return x.total.Plus(times(r-x.n, x.last))
 	}
 	j := x.find(r)
 	sum := x.sums[j/blockSize]
 	for i := j - j%blockSize; i < j; i++ {
-		sum = sum.plus(times(x.values[i], x.upTo[i]-x.before(i)))
+		sum = sum.Plus(times(x.values[i], x.upTo[i]-x.before(i)))
 	}
-	return sum.plus(times(x.values[j], r-x.before(j)))
+	return sum.Plus(times(x.values[j], r-x.before(j)))
 }
 
 // order is a view of the values: as they are, or with both ends of the grid swapped.
@@ -95,12 +97,12 @@ func (o order) at(r int64) int64 {
 // sum returns X(from) + … + X(to).
 func (o order) sum(from, to int64) wide {
 	if !o.mirrored {
-		return o.ranks.sum(to).minus(o.ranks.sum(from - 1))
+		return o.ranks.sum(to).Minus(o.ranks.sum(from - 1))
 	}
 	// Ranks below 1 hold 0 here too; the others hold last − value.
 	from = max(from, 1)
 	if to < from {
 		return wide{}
 	}
-	return times(to-from+1, o.last).minus(o.ranks.sum(o.n + 1 - from).minus(o.ranks.sum(o.n - to)))
+	return times(to-from+1, o.last).Minus(o.ranks.sum(o.n + 1 - from).Minus(o.ranks.sum(o.n - to)))
 }

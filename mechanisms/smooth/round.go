@@ -3,7 +3,6 @@ package smooth
 import (
 	"math"
 	"math/big"
-	"math/bits"
 
 	"github.com/louver/louver/mechanisms/exact"
 )
@@ -21,8 +20,8 @@ type release struct {
 type centre struct{ whole, rest, den int64 }
 
 func newCentre(num wide, den int64) centre {
-	num = num.plus(num).plus(wideOf(den))
-	whole, rest := bits.Div64(num.hi, num.lo, 2*uint64(den)) // num/den is on the grid and so below 2^63
+	num = num.Plus(num).Plus(wideOf(den))
+	whole, rest := num.QuoRem(2 * uint64(den)) // num/den is on the grid and so below 2^63
 	return centre{int64(whole), int64(rest), 2 * den}
 }
 

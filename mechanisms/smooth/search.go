@@ -37,7 +37,7 @@ func (t term) covers(other term) bool { return t.k <= other.k && !other.more(t) 
 
 // more says that t has the larger local sensitivity.
 func (t term) more(other term) bool {
-	a, b := t.num.scaled(other.den), other.num.scaled(t.den)
+	a, b := t.num.Times(uint64(other.den)), other.num.Times(uint64(t.den))
 	return slices.Compare(a[:], b[:]) > 0
 }
 
@@ -57,7 +57,7 @@ func newLargest(beta float64) largest {
 // errors below 2^−50 in all; four times that is allowed.
 func (l *largest) log(t term) span {
 	decay := l.beta * float64(t.k)
-	v := math.Log(t.num.float()/float64(t.den)) - decay
+	v := math.Log(t.num.Float()/float64(t.den)) - decay
 	slack := 0x1p-48 * (1 + math.Abs(v) + 2*decay)
 	return span{v - slack, v + slack}
 }
@@ -140,7 +140,7 @@ func (l *largest) long(beta *big.Rat, prec uint) exact.Interval {
 	for i, t := range l.terms {
 		x := new(big.Rat).SetInt64(t.k)
 		e := exact.FromRat(x.Mul(x, beta), prec).Neg().Exp()
-		e = e.Mul(exact.FromRat(new(big.Rat).SetFrac(t.num.big(), big.NewInt(t.den)), prec))
+		e = e.Mul(exact.FromRat(new(big.Rat).SetFrac(t.num.Big(), big.NewInt(t.den)), prec))
 		if i == 0 {
 			g = e
 			continue

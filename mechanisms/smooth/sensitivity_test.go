@@ -50,7 +50,7 @@ func TestEachLocalSensitivity(t *testing.T) {
 			got := make([]float64, 7)
 			note := func(t term) {
 				if t.k < int64(len(got)) {
-					got[t.k] = max(got[t.k], t.num.float()/float64(t.den))
+					got[t.k] = max(got[t.k], t.num.Float()/float64(t.den))
 				}
 			}
 			empty := newLargest(0)
@@ -90,7 +90,7 @@ func TestSmoothness(t *testing.T) {
 			for i, h := range u.samples {
 				x := ranksOf(h)
 				num, den := s.value(x)
-				value[i] = num.float() / float64(den)
+				value[i] = num.Float() / float64(den)
 				l := newLargest(beta)
 				s.smooth(x, &l)
 				g[i] = l.near().hi
@@ -227,7 +227,7 @@ func TestRanks(t *testing.T) {
 				}
 				var sum wide
 				for to := from; to <= int64(n)+5; to++ {
-					sum = sum.plus(wideOf(at(to)))
+					sum = sum.Plus(wideOf(at(to)))
 					if got := o.sum(from, to); got != sum {
 						t.Fatalf("n = %d, %v: sum from %d to %d = %v, want %v", n, o.mirrored, from, to, got, sum)
 					}

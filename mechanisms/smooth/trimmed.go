@@ -75,7 +75,7 @@ func (s trimmedEdits) at(p axes, report func(term)) {
 // report gives the change of the mean of width values from rank from on, when that of rank top joins them.
 func (s trimmedEdits) report(k, width, top, from int64, report func(term)) {
 	sum := s.sum(from, from+width-1)
-	report(term{k, times(width, s.order.at(top)).minus(sum), width * (width + 1)})
+	report(term{k, times(width, s.order.at(top)).Minus(sum), width * (width + 1)})
 }
 
 // bound relies on m and n' − m rising with n', M falling by one at most.
@@ -88,7 +88,7 @@ func (s trimmedEdits) bound(r region) term {
 	from := m - r.hi[2] + 1
 	to := max(from, r.lo[0]-m-1-r.hi[2])
 	width := to - from + 1
-	gap := times(width, s.order.at(s.n-m+1+r.hi[1])).minus(s.sum(from, to))
+	gap := times(width, s.order.at(s.n-m+1+r.hi[1])).Minus(s.sum(from, to))
 	return term{k, gap, width * (max(1, r.lo[0]-2*m-2) + 1)}
 }
 

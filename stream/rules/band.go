@@ -40,7 +40,7 @@ func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 	if r.Mechanism.Counts() {
 		e := q.Epsilon.InexactFloat64()
 		t := float64(mechanisms.CountError95(e))
-		return band{math.Exp(-e*(t+1)) / (1 + math.Exp(-e)), exactly, t, "the noise of a count with ε " + epsilon}, true
+		return band{mechanisms.LaplaceTail(e, t), exactly, t, "the noise of a count with ε " + epsilon}, true
 	}
 	if q.Interval != nil {
 		eta := (1 - q.Interval.InexactFloat64()) / 2
