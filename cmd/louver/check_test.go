@@ -46,6 +46,7 @@ func TestCheckText(t *testing.T) {
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users                 │ useful",
 		"  5000 users expected in a window and group\n",
 		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule needs ε 13.44\n" +
+			"  one person loses at most ε 13.44 in any 24 h, counting the windows that end in it\n" +
 			"  what one user does in any 24h falls into up to 97 windows, costing at most ε 13.58\n  lasts for ever\n",
 		"checkout.events", "louver.ledger", "│ transactional-id │ louver.…         │ Write ",
 	} {

@@ -68,6 +68,9 @@ type examinedBudget struct {
 	ExhaustedAt *time.Time `json:"exhausted_at"`
 	// Wanted is what the schedules would cost in a period without a limit; nil if that is endless.
 	Wanted *figure `json:"epsilon_wanted"`
+	// DayEpsilon and DayDelta are what the windows that end in any 24 hours cost one person at most.
+	DayEpsilon figure `json:"epsilon_per_day"`
+	DayDelta   figure `json:"delta_per_day"`
 	// Touched is the greatest number of windows of the streams that overlap a stretch of time as long as the period.
 	// StretchEpsilon and StretchDelta are what these cost a user together. They are nil if there is no period.
 	Touched        *int64  `json:"windows_per_stretch"`

@@ -76,6 +76,8 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 		touched, lost := b.Stretch(streams)
 		x.Touched, x.StretchEpsilon, x.StretchDelta = &touched, &figure{lost.Epsilon}, &figure{lost.Delta}
 	}
+	day := file.InAnyDay(b, now)
+	x.DayEpsilon, x.DayDelta = figure{day.Epsilon}, figure{day.Delta}
 	runway := file.Runway(b, now)
 	x.Pays, x.Windows = runway.Pays, runway.Windows
 	if !runway.Worst.Unbounded {

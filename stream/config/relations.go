@@ -96,6 +96,11 @@ func (f *File) Runway(b *Budget, now time.Time) budget.Runway {
 	return budget.NewAccount(b.Limit).Runway(f.schedules(b, now))
 }
 
+// InAnyDay bounds what a budget's windows that end in any 24 hours cost one person.
+func (f *File) InAnyDay(b *Budget, now time.Time) budget.Spending {
+	return b.Most(24*time.Hour, f.schedules(b, now))
+}
+
 func (f *File) schedules(b *Budget, now time.Time) (all []budget.Schedule) {
 	for _, s := range f.StreamsOf(b) {
 		w := s.Window

@@ -1,0 +1,26 @@
+package budget
+
+import (
+	"time"
+
+	"github.com/shopspring/decimal"
+)
+
+// Most bounds what the windows that end in any half-open stretch of time of length d cost one person, by the schedules and by
+// the limit, which withholds what it cannot pay.
+func (l Limit) Most(d time.Duration, schedules []Schedule) Spending {
+	stretch := Limit{Epsilon: l.Epsilon, Delta: l.Delta, Per: d}
+	s, _ := NewAccount(stretch).fullest(schedules)
+	planned := stretch.bound(s)
+	// A stretch is covered by so many periods, each of which costs at most the limit.
+	periods := int64(1)
+	if l.Per != 0 {
+		periods = int64((d-1)/l.Per) + 1
+	}
+	n := decimal.NewFromInt(periods)
+	paid := Spending{Epsilon: l.Epsilon.Mul(n), Delta: l.Delta.Mul(n)}
+	if planned.Unbounded || paid.Epsilon.LessThan(planned.Epsilon) {
+		return paid
+	}
+	return planned
+}

@@ -1,0 +1,76 @@
+package budget
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Schedules that are decided window by window under any limit: no stretch costs more than Most says, and where nothing is
+// withheld and prices are pure, some stretch costs it.
+func TestMostAgainstBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := anyLimit().Draw(t, "limit")
+		d := time.Duration(rapid.Int64Range(1, 30).Draw(t, "stretch"))
+		var schedules []Schedule
+		for i := range rapid.IntRange(1, 3).Draw(t, "streams") {
+			schedules = append(schedules, Schedule{
+				Stream: string(rune('a' + i)),
+				Size:   time.Duration(rapid.Int64Range(1, 6).Draw(t, "size")),
+				Every:  time.Duration(rapid.Int64Range(1, 6).Draw(t, "every")),
+				Cap:    anyCap().Draw(t, "cap"),
+				Items:  []Item{anyItem().Draw(t, "item")},
+			})
+		}
+		most, capped := limit.Most(d, schedules), false
+		for _, p := range schedules {
+			capped = capped || !p.Cap.none()
+		}
+		paid, withheld, next := NewAccount(limit), false, make([]int64, len(schedules))
+		for {
+			i, end := earliest(schedules, next)
+			if end > 150 {
+				break
+			}
+			next[i]++
+			if c := schedules[i].charge(end); paid.Fits(c) {
+				paid.Add(c)
+			} else {
+				withheld = true
+			}
+		}
+		stretch, worst := paid.Clone(), dec("0")
+		stretch.SetLimit(Limit{Epsilon: limit.Epsilon, Delta: limit.Delta, Per: d})
+		for at := int64(0); at <= 150; at++ {
+			s := stretch.Spent(at)
+			// What a cap costs is bounded once for each period of the limit, and once for the whole stretch. The sum of the
+			// first can be the smaller one.
+			if !(capped && withheld) && !most.Unbounded && s.Epsilon.Cmp(most.Epsilon) > 0 {
+				t.Fatalf("the stretch that ends at %d costs %s, want at most %s", at, s.Epsilon, most.Epsilon)
+			}
+			if s.Epsilon.Cmp(worst) > 0 {
+				worst = s.Epsilon
+			}
+		}
+		// One stream meets its fullest stretch; several may never meet theirs together.
+		if len(schedules) == 1 && !withheld && !worst.Equal(most.Epsilon) {
+			t.Fatalf("the worst stretch costs %s, want %s", worst, most.Epsilon)
+		}
+	})
+}
+
+func TestMostInADay(t *testing.T) {
+	quarter := Schedule{Stream: "s", Size: 15 * time.Minute, Every: 15 * time.Minute, Items: []Item{pure("0.05", 1)}}
+	for _, c := range []struct {
+		limit, per, want string
+	}{{"33.6", "168h", "4.8"}, {"2", "168h", "2"}, {"2", "forever", "2"}, {"0.1", "1h", "2.4"}, {"1", "1h", "4.8"}} {
+		per, err := ParsePer(c.per)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (Limit{Epsilon: dec(c.limit), Per: per}).Most(24*time.Hour, []Schedule{quarter}); !got.Epsilon.Equal(dec(c.want)) {
+			t.Errorf("ε %s per %s: %s in a day, want %s", c.limit, c.per, got.Epsilon, c.want)
+		}
+	}
+}
