@@ -2,12 +2,12 @@ package budget
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/windows/period"
 )
 
 // Limit is what a budget may spend on one user.
@@ -48,14 +48,7 @@ func FormatPer(per time.Duration) string {
 	if per == 0 {
 		return forever
 	}
-	s := per.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return period.Hours(per)
 }
 
 // ParsePer reads a period that FormatPer wrote: a positive duration, or "forever", which is 0.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"time"
+
+	"github.com/louver/louver/windows/period"
 )
 
 const (
@@ -30,7 +32,17 @@ type Schedule struct {
 // Window is the half-open interval [Start, End) of event time, in Unix nanoseconds.
 type Window struct{ Start, End int64 }
 
-// Validate returns an error that names the field, its value and the rule that it breaks.
+// Error says which field of a [Schedule] is wrong, by its name in streams files, and what would be right.
+type Error struct{ Field, Problem string }
+
+func (e *Error) Error() string { return "window " + e.Field + ": " + e.Problem }
+
+// wrong makes an [Error].
+func wrong(field, problem string, args ...any) error {
+	return &Error{field, fmt.Sprintf(problem, args...)}
+}
+
+// Validate checks the rules of schedules. What it returns is an [Error] or nil.
 func (s Schedule) Validate() error {
 	for _, d := range []struct {
 		name  string
@@ -38,37 +50,39 @@ func (s Schedule) Validate() error {
 		least time.Duration
 	}{{"size", s.Size, time.Second}, {"every", s.Every, time.Second}, {"grace", s.Grace, 0}} {
 		if d.value < d.least || d.value > longest {
-			return fmt.Errorf("window %s=%s must be between %s and %s", d.name, d.value, d.least, longest)
+			return wrong(d.name, "%s; want from %s to %s", period.Text(d.value), period.Text(d.least), period.Text(longest))
 		}
 		if d.value%time.Second != 0 {
-			return fmt.Errorf("window %s=%s must be whole seconds", d.name, d.value)
+			return wrong(d.name, "%s; want whole seconds", period.Text(d.value))
 		}
 	}
-	if s.Every > s.Size {
-		return fmt.Errorf("window every=%s must not exceed size=%s: events between windows would be lost", s.Every, s.Size)
-	}
-	if s.Size%s.Every != 0 {
-		return fmt.Errorf("window size=%s must be a multiple of every=%s", s.Size, s.Every)
-	}
-	if s.Start < -horizon || s.Start > horizon-int64(s.Size) {
-		return fmt.Errorf("window start=%s must be between %s and %s", format(s.Start), format(-horizon), format(horizon-int64(s.Size)))
-	}
-	if floor(s.Start, s.Every) != s.Start {
-		return fmt.Errorf("window start=%s must be a multiple of every=%s since 1970, such as %s",
-			format(s.Start), s.Every, format(NextBoundary(s.Start, s.Every)))
-	}
-	if s.End == 0 {
+	size, every := period.Text(s.Size), period.Text(s.Every)
+	switch first := s.Start + int64(s.Size); {
+	case s.Every > s.Size:
+		return wrong("every", "%s is longer than size, which is %s: events between windows would be lost; want at most %s", every, size, size)
+	case s.Size%s.Every != 0:
+		below := s.Size / s.Every * s.Every
+		return wrong("size", "%s is not a multiple of every, which is %s; want %s or %s", size, every, period.Text(below), period.Text(below+s.Every))
+	case s.Start < -horizon || s.Start > horizon-int64(s.Size):
+		return wrong("start", "%s; want from %s to %s", format(s.Start), format(-horizon), format(horizon-int64(s.Size)))
+	case floor(s.Start, s.Every) != s.Start:
+		return wrong("start", "%s is not a multiple of every (%s) since 1970; want %s", format(s.Start), every, around(s.Start, s.Every))
+	case s.End == 0:
 		return nil
-	}
-	if s.End > horizon || s.End < s.Start+int64(s.Size) {
-		return fmt.Errorf("window end=%s must be between %s, the end of the first window, and %s",
-			format(s.End), format(s.Start+int64(s.Size)), format(horizon))
-	}
-	if floor(s.End, s.Every) != s.End {
-		return fmt.Errorf("window end=%s must be a multiple of every=%s since 1970, such as %s",
-			format(s.End), s.Every, format(floor(s.End, s.Every)))
+	case s.End > horizon:
+		return wrong("end", "%s; want %s at the latest", format(s.End), format(horizon))
+	case floor(s.End, s.Every) != s.End:
+		return wrong("end", "%s is not a multiple of every (%s) since 1970; want %s", format(s.End), every, around(s.End, s.Every))
+	case s.End < first:
+		return wrong("end", "%s is before the end of the first window; want %s or later", format(s.End), format(first))
 	}
 	return nil
+}
+
+// around lists the multiples of every next to t, which is none.
+func around(t int64, every time.Duration) string {
+	below := floor(t, every)
+	return format(below) + " or " + format(below+int64(every))
 }
 
 // Due returns the first moment at which w may be closed: its end plus the grace, in Unix nanoseconds.

@@ -194,22 +194,22 @@ func TestValidate(t *testing.T) {
 			}
 		}
 	}
-	f(func(s *Schedule) { s.Size = 0 }, "size=0s", "between 1s and")
-	f(func(s *Schedule) { s.Size = -time.Second }, "size=-1s")
-	f(func(s *Schedule) { s.Size = 11 * longest }, "size=966240h", "and 87840h")
-	f(func(s *Schedule) { s.Size = 1500 * time.Millisecond }, "size=1.5s", "whole seconds")
-	f(func(s *Schedule) { s.Every = 0 }, "every=0s")
-	f(func(s *Schedule) { s.Every = 1500 * time.Millisecond }, "every=1.5s", "whole seconds")
-	f(func(s *Schedule) { s.Every = 20 * time.Minute }, "every=20m0s", "size=10m0s")
-	f(func(s *Schedule) { s.Every = 4 * time.Minute }, "size=10m0s", "multiple of every=4m0s")
-	f(func(s *Schedule) { s.Grace = -time.Second }, "grace=-1s", "between 0s")
-	f(func(s *Schedule) { s.Grace = time.Millisecond }, "grace=1ms", "whole seconds")
-	f(func(s *Schedule) { s.Start = 301e9 }, "start=1970-01-01T00:05:01Z", "every=5m0s", "1970-01-01T00:10:00Z")
-	f(func(s *Schedule) { s.Start = math.MinInt64 }, "start=1677-09-21", "between")
-	f(func(s *Schedule) { s.Start = math.MaxInt64 }, "start=2262-04-11", "between")
-	f(func(s *Schedule) { s.End = 600e9 }, "end=1970-01-01T00:10:00Z", "1970-01-01T00:15:00Z, the end of the first window")
-	f(func(s *Schedule) { s.End = 1000e9 }, "end=1970-01-01T00:16:40Z", "such as 1970-01-01T00:15:00Z")
-	f(func(s *Schedule) { s.End = math.MaxInt64 }, "end=2262-04-11", "between")
+	f(func(s *Schedule) { s.Size = 0 }, "size: 0s; want from 1s to 3660d")
+	f(func(s *Schedule) { s.Size = -time.Second }, "size: -1s; want from 1s to")
+	f(func(s *Schedule) { s.Size = 11 * longest }, "size: 40260d; want from 1s to 3660d")
+	f(func(s *Schedule) { s.Size = 1500 * time.Millisecond }, "size: 1.5s; want whole seconds")
+	f(func(s *Schedule) { s.Every = 0 }, "every: 0s; want from 1s to")
+	f(func(s *Schedule) { s.Every = 1500 * time.Millisecond }, "every: 1.5s; want whole seconds")
+	f(func(s *Schedule) { s.Every = 20 * time.Minute }, "every: 20m is longer than size, which is 10m", "want at most 10m")
+	f(func(s *Schedule) { s.Every = 4 * time.Minute }, "size: 10m is not a multiple of every, which is 4m; want 8m or 12m")
+	f(func(s *Schedule) { s.Grace = -time.Second }, "grace: -1s; want from 0s to")
+	f(func(s *Schedule) { s.Grace = time.Millisecond }, "grace: 1ms; want whole seconds")
+	f(func(s *Schedule) { s.Start = 301e9 }, "start: 1970-01-01T00:05:01Z is not a multiple of every (5m)", "want 1970-01-01T00:05:00Z or 1970-01-01T00:10:00Z")
+	f(func(s *Schedule) { s.Start = math.MinInt64 }, "start: 1677-09-21", "want from 1823-11-12")
+	f(func(s *Schedule) { s.Start = math.MaxInt64 }, "start: 2262-04-11", "to 2116-02-20")
+	f(func(s *Schedule) { s.End = 600e9 }, "end: 1970-01-01T00:10:00Z is before the end of the first window; want 1970-01-01T00:15:00Z or later")
+	f(func(s *Schedule) { s.End = 1000e9 }, "end: 1970-01-01T00:16:40Z is not a multiple of every (5m)", "want 1970-01-01T00:15:00Z or 1970-01-01T00:20:00Z")
+	f(func(s *Schedule) { s.End = math.MaxInt64 }, "end: 2262-04-11", "want 2116-02-20")
 }
 
 func TestContainingDoesNotAllocate(t *testing.T) {

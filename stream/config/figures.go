@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/windows/period"
 )
 
 // Numbers, durations and times as people write them, and what they probably mean by other spellings.
@@ -139,16 +141,4 @@ func parseInstant(text string) (int64, error) {
 func clock(t int64) string { return time.Unix(0, t).UTC().Format(time.RFC3339) }
 
 // Duration writes a duration as streams files do: 15m instead of 15m0s, 7d instead of 168h0m0s.
-func Duration(d time.Duration) string {
-	if day := 24 * time.Hour; d >= 2*day && d%day == 0 {
-		return fmt.Sprintf("%dd", d/day)
-	}
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
+func Duration(d time.Duration) string { return period.Text(d) }

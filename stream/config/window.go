@@ -1,7 +1,7 @@
 package config
 
 import (
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/louver/louver/windows"
@@ -38,29 +38,13 @@ func window() kind[Window] {
 	})
 }
 
-// check checks that the keys fit together.
+// check places what is wrong with the schedule at its key. The start is 0 if it is now.
 func (w *Window) check(m mapping) {
-	_, ends := m.values["end"]
-	switch {
-	case w.Every > w.Size:
-		m.values["every"].refuse("%s is longer than size, which is %s: events between windows would be lost; want at most %[2]s", Duration(w.Every), Duration(w.Size))
-		return
-	case w.Size%w.Every != 0:
-		m.values["size"].refuse("%s is not a multiple of every, which is %s; want %s", Duration(w.Size), Duration(w.Every), multiples(w.Size, w.Every))
-		return
-	case !w.StartNow && w.Start%int64(w.Every) != 0:
-		m.values["start"].refuse("%s is not a multiple of every (%s) since 1970; want %s", clock(w.Start), Duration(w.Every), around(w.Start, w.Every))
-		return
-	case ends && w.End%int64(w.Every) != 0:
-		m.values["end"].refuse("%s is not a multiple of every (%s) since 1970; want %s", clock(w.End), Duration(w.Every), around(w.End, w.Every))
-		return
-	case ends && w.End < w.Start+int64(w.Size): // Start is 0 if it is now
-		m.values["end"].refuse("%s is before the end of the first window; want %s or later", clock(w.End), clock(w.Start+int64(w.Size)))
-		return
-	}
-	schedule := windows.Schedule{Size: w.Size, Every: w.Every, Grace: w.Grace, Start: w.Start, End: w.End}
-	if err := schedule.Validate(); err != nil {
-		m.refuseErr(err)
+	err := (*windows.Error)(nil)
+	if _, ends := m.values["end"]; ends && w.End == 0 { // which means no end to a schedule
+		m.values["end"].refuse("%s is too early; want the end of a window", clock(w.End))
+	} else if errors.As(w.Schedule(w.Start).Validate(), &err) {
+		m.values[err.Field].refuse("%s", err.Problem)
 	}
 }
 
@@ -75,18 +59,6 @@ func (w Window) FirstStart(now time.Time) int64 {
 		return windows.NextBoundary(now.UnixNano(), w.Every)
 	}
 	return w.Start
-}
-
-// multiples lists the multiples of step next to d.
-func multiples(d, step time.Duration) string {
-	below := d / step * step
-	return fmt.Sprintf("%s or %s", Duration(below), Duration(below+step))
-}
-
-// around lists the boundaries next to t.
-func around(t int64, every time.Duration) string {
-	above := windows.NextBoundary(t, every)
-	return fmt.Sprintf("%s or %s", clock(above-int64(every)), clock(above))
 }
 
 // Overlapping returns the greatest number of windows that can overlap a stretch of time. A stretch of 0 is one moment.
