@@ -265,3 +265,30 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 		}
 	})
 }
+
+// TestWorkersComeBeforeTheStart has two workers one after the other that find a partition of different lengths before the
+// first window begins. The records between them belong to no window, so nothing is missing.
+func TestWorkersComeBeforeTheStart(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		yaml, start := liveOf(10*time.Second, 2*time.Second, 1)
+		w := newWorld(t, b, 1, strings.Replace(yaml, "time: time}", "time: time, max_future: 1s}", 1))
+		names := topics.Names{App: w.app}
+		first := w.start(only(stream.Ingest))
+		kafkatest.Await(t, "the first worker's mark", func() bool { return w.records(names.Partials()) > 0 })
+		first.end(t)
+		w.sendUsers(start.Add(-time.Minute), "early", 3)
+		select { // until the start has come: from then on a worker begins behind these three
+		case <-time.After(time.Until(start)):
+		case <-t.Context().Done():
+		}
+		w.sendUsers(start, "in", 5)
+		s := w.start()
+		for _, r := range w.await(1) {
+			if r.Incomplete || shown(r) != "5" {
+				t.Errorf("%s counts %s users, incomplete %v; want 5, complete", r.ID, shown(r), r.Incomplete)
+			}
+		}
+		s.end(t)
+	})
+}

@@ -184,6 +184,7 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 		{name: "a window between others is missing", plan: func(s *story) { s.entries = slices.Delete(s.entries, 3, 4) }, want: verdict{missing: 1}},
 		{name: "a window was drawn and not recorded", plan: func(s *story) { s.entries, s.aborted = s.entries[:4], s.entries[4:] }, want: verdict{missing: 1}},
 		{name: "a figure is not published", logs: func(e *evidence) { e.outputs = e.outputs[1:] }, want: verdict{missing: 1}},
+		{name: "a figure after the end is not published", plan: func(s *story) { s.to = storyStart }, logs: func(e *evidence) { e.outputs = e.outputs[1:] }},
 		{name: "a figure is published in an aborted transaction only", logs: func(e *evidence) { e.outputs[0].aborted = true }, want: verdict{missing: 1}},
 		{name: "a window is withheld that could be paid", plan: func(s *story) {
 			e := s.first()

@@ -139,6 +139,7 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	begin := before.Offset
 	p.base, p.reported, p.id, p.former = before.Base, before.Read, before.TopicID, before.Former
+	fresh := map[*route]int64{} // routes without progress, and the offset from which on none of their records is missing
 	for _, e := range p.Editions {
 		s := e.Stream
 		if s.Input.Topic != p.at.Topic {
@@ -154,12 +155,12 @@ func (p *partition) open(ctx context.Context) error {
 			r.resume(sp)
 			continue
 		}
-		// The records of the first window have timestamps of at least its start minus max_future.
-		first, err := p.Fetch.OffsetAt(ctx, p.at.Topic, p.at.Number, (r.schedule.Start-int64(s.Input.MaxFuture))/int64(time.Millisecond))
+		first, oldest, err := p.first(ctx, r)
 		if err != nil {
 			return err
 		}
 		r.from = first + p.base
+		fresh[r] = oldest + p.base
 		r.through = max(r.through, p.spared(r))
 		if !known || first < begin {
 			begin, known = first, true
@@ -172,8 +173,12 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	now := time.Now()
 	p.flushAt, p.askAt = now.Add(flushEvery), now.Add(askEvery)
-	for _, r := range p.routes {
-		if err := p.mark(ctx, r, r.from); err != nil { // repeats what is cut already
+	for _, r := range p.routes { // the first mark says which windows are cut, and which records hold none of a fresh route's events
+		begin := r.from
+		if oldest, ok := fresh[r]; ok {
+			r.from = oldest
+		}
+		if err := p.mark(ctx, r, begin); err != nil {
 			return err
 		}
 	}
@@ -181,6 +186,19 @@ func (p *partition) open(ctx context.Context) error {
 	p.progressed()
 	p.Health.Opened(p.at)
 	return p.send(ctx)
+}
+
+// first returns the offset of the first record that a route without progress reads, and the offset of the oldest record
+// that exists, if that is lower. The records of the first window have timestamps of at least its start minus max_future.
+// All records below the first have earlier ones. While the start lies ahead, the first is the partition's end, so another
+// worker may find a later one.
+func (p *partition) first(ctx context.Context, r *route) (first, oldest int64, err error) {
+	first, err = p.Fetch.OffsetAt(ctx, p.at.Topic, p.at.Number, (r.schedule.Start-int64(r.stream.Input.MaxFuture))/int64(time.Millisecond))
+	if err != nil {
+		return 0, 0, err
+	}
+	starts, err := p.Fetch.Starts(ctx, p.at.Topic, []int{p.at.Number})
+	return first, min(first, starts[p.at.Number]), err
 }
 
 // progressed reports the oldest window of each stream that is not cut.
