@@ -20,6 +20,7 @@ import (
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/login"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
@@ -84,6 +85,7 @@ func (s KafkaSettings) connectError(err error) error {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var record tls.RecordHeaderError
+	var credentials *login.Error
 	why := ""
 	switch {
 	case errors.Is(err, kafkaconn.ErrSpeaksTLS):
@@ -94,10 +96,12 @@ func (s KafkaSettings) connectError(err error) error {
 		why = "the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"
 	case errors.As(err, &host):
 		why = fmt.Sprintf("the broker's certificate is for another name (%v); want LOUVER_KAFKA_TLS_SERVER_NAME, or that name in LOUVER_KAFKA_BROKERS", host)
+	case errors.As(err, &credentials):
+		return fmt.Errorf("%w; check the LOUVER_KAFKA_SASL settings", credentials)
 	case errors.Is(err, kafka.SASLAuthenticationFailed):
 		why = fmt.Sprintf("the broker refuses the user %q (%s); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM", s.KafkaSASLUsername, s.KafkaSASLMechanism)
 	case errors.Is(err, kafka.UnsupportedSASLMechanism):
-		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want one that it offers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.KafkaSASLMechanism)
+		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want one that it offers: %s", s.KafkaSASLMechanism, saslMechanisms)
 	case errors.Is(err, kafka.IllegalSASLState), errors.Is(err, kafka.SecurityDisabled):
 		why = "the port takes no credentials; want LOUVER_KAFKA_SASL_MECHANISM unset, or a port with SASL"
 	case kafkaconn.Refused(err):

@@ -19,18 +19,21 @@ import (
 
 // KafkaSettings say how to reach the cluster. See [KafkaSettings.Config].
 type KafkaSettings struct {
-	KafkaBrokers          []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT" help:"Brokers to contact first."`
-	KafkaTLS              bool     `envconfig:"LOUVER_KAFKA_TLS" name:"kafka-tls" group:"kafka" negatable:"" help:"Encrypt the connection with TLS."`
-	KafkaTLSCAFile        string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"CA certificates for the brokers, in PEM. Absent: the system's."`
-	KafkaTLSCertFile      string   `envconfig:"LOUVER_KAFKA_TLS_CERT_FILE" name:"kafka-tls-cert-file" group:"kafka" placeholder:"FILE" help:"Client certificate, in PEM, for brokers that ask for one."`
-	KafkaTLSKeyFile       string   `envconfig:"LOUVER_KAFKA_TLS_KEY_FILE" name:"kafka-tls-key-file" group:"kafka" placeholder:"FILE" help:"Private key of that certificate, in PEM."`
-	KafkaTLSServerName    string   `envconfig:"LOUVER_KAFKA_TLS_SERVER_NAME" name:"kafka-tls-server-name" group:"kafka" placeholder:"NAME" help:"Host name in the brokers' certificates. Absent: the name of the broker's host."`
-	KafkaSASLMechanism    string   `envconfig:"LOUVER_KAFKA_SASL_MECHANISM" name:"kafka-sasl-mechanism" group:"kafka" placeholder:"NAME" help:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. Absent: none."`
-	KafkaSASLUsername     string   `envconfig:"LOUVER_KAFKA_SASL_USERNAME" name:"kafka-sasl-username" group:"kafka" placeholder:"NAME" help:"User name."`
-	KafkaSASLPassword     string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD" kong:"-"` // other users can read a command line
-	KafkaSASLPasswordFile string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD_FILE" name:"kafka-sasl-password-file" group:"kafka" placeholder:"FILE" help:"File with the password. Or set LOUVER_KAFKA_SASL_PASSWORD to the password itself."`
-	KafkaClientID         string   `envconfig:"LOUVER_KAFKA_CLIENT_ID" name:"kafka-client-id" default:"louver" group:"kafka" placeholder:"NAME" help:"Name that brokers see in quotas and logs."`
-	KafkaIsolation        string   `envconfig:"LOUVER_KAFKA_ISOLATION" default:"read_committed" group:"kafka" placeholder:"LEVEL" help:"read_committed, or read_uncommitted, which also counts records of transactions that may yet be aborted."`
+	KafkaBrokers             []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT" help:"Brokers to contact first."`
+	KafkaTLS                 bool     `envconfig:"LOUVER_KAFKA_TLS" name:"kafka-tls" group:"kafka" negatable:"" help:"Encrypt the connection with TLS."`
+	KafkaTLSCAFile           string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"CA certificates for the brokers, in PEM. Absent: the system's."`
+	KafkaTLSCertFile         string   `envconfig:"LOUVER_KAFKA_TLS_CERT_FILE" name:"kafka-tls-cert-file" group:"kafka" placeholder:"FILE" help:"Client certificate, in PEM, for brokers that ask for one. It is read again when it changes."`
+	KafkaTLSKeyFile          string   `envconfig:"LOUVER_KAFKA_TLS_KEY_FILE" name:"kafka-tls-key-file" group:"kafka" placeholder:"FILE" help:"Private key of that certificate, in PEM."`
+	KafkaTLSServerName       string   `envconfig:"LOUVER_KAFKA_TLS_SERVER_NAME" name:"kafka-tls-server-name" group:"kafka" placeholder:"NAME" help:"Host name in the brokers' certificates. Absent: the name of the broker's host."`
+	KafkaSASLMechanism       string   `envconfig:"LOUVER_KAFKA_SASL_MECHANISM" name:"kafka-sasl-mechanism" group:"kafka" placeholder:"NAME" help:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM. Absent: none."`
+	KafkaSASLUsername        string   `envconfig:"LOUVER_KAFKA_SASL_USERNAME" name:"kafka-sasl-username" group:"kafka" placeholder:"NAME" help:"User name. With OAUTHBEARER: the client's id."`
+	KafkaSASLPassword        string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD" kong:"-"` // other users can read a command line
+	KafkaSASLPasswordFile    string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD_FILE" name:"kafka-sasl-password-file" group:"kafka" placeholder:"FILE" help:"File with the password; with OAUTHBEARER: the client's secret. It is read again for each connection. Or set LOUVER_KAFKA_SASL_PASSWORD to the password itself."`
+	KafkaSASLOAuthTokenURL   string   `envconfig:"LOUVER_KAFKA_SASL_OAUTH_TOKEN_URL" name:"kafka-sasl-oauth-token-url" group:"kafka" placeholder:"URL" help:"Where OAUTHBEARER gets its tokens: the token endpoint of an OAuth 2 server."`
+	KafkaSASLOAuthScopes     []string `envconfig:"LOUVER_KAFKA_SASL_OAUTH_SCOPES" name:"kafka-sasl-oauth-scopes" group:"kafka" placeholder:"SCOPE" help:"Scopes to ask for."`
+	KafkaSASLOAuthExtensions []string `envconfig:"LOUVER_KAFKA_SASL_OAUTH_EXTENSIONS" name:"kafka-sasl-oauth-extensions" group:"kafka" placeholder:"NAME=VALUE" help:"SASL extensions that the broker wants, for example logicalCluster=lkc-1."`
+	KafkaClientID            string   `envconfig:"LOUVER_KAFKA_CLIENT_ID" name:"kafka-client-id" default:"louver" group:"kafka" placeholder:"NAME" help:"Name that brokers see in quotas and logs."`
+	KafkaIsolation           string   `envconfig:"LOUVER_KAFKA_ISOLATION" default:"read_committed" group:"kafka" placeholder:"LEVEL" help:"read_committed, or read_uncommitted, which also counts records of transactions that may yet be aborted."`
 }
 
 // RegistrySettings say where schemas are.

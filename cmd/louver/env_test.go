@@ -16,7 +16,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
-	"github.com/segmentio/kafka-go/sasl/plain"
 
 	"github.com/louver/louver/stream"
 )
@@ -67,7 +66,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 	variables := map[string]string{
 		"KAFKA_BROKERS": "a:1,b:2", "KAFKA_TLS": "true", "KAFKA_TLS_CA_FILE": "ca", "KAFKA_TLS_CERT_FILE": "cert", "KAFKA_TLS_KEY_FILE": "key",
 		"KAFKA_TLS_SERVER_NAME": "srv", "KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SASL_USERNAME": "me", "KAFKA_SASL_PASSWORD": "pw",
-		"KAFKA_SASL_PASSWORD_FILE": "pwf", "KAFKA_CLIENT_ID": "id", "KAFKA_ISOLATION": "read_uncommitted",
+		"KAFKA_SASL_PASSWORD_FILE": "pwf", "KAFKA_SASL_OAUTH_TOKEN_URL": "http://t", "KAFKA_SASL_OAUTH_SCOPES": "a,b", "KAFKA_SASL_OAUTH_EXTENSIONS": "x=y", "KAFKA_CLIENT_ID": "id", "KAFKA_ISOLATION": "read_uncommitted",
 		"SCHEMA_REGISTRY_URL": "http://r", "SCHEMA_REGISTRY_USERNAME": "ru", "SCHEMA_REGISTRY_PASSWORD_FILE": "rp",
 		"APP_ID": "app", "STREAMS": "s.yaml", "TOPICS_CREATE": "false", "TOPICS_REPLICATION": "3", "HTTP_ADDR": ":1", "METRICS_ADDR": ":2",
 		"HTTP_BASE_PATH": "/x", "HTTP_CORS_ORIGINS": "https://a,https://b", "HTTP_WEB_CONFIG_FILE": "h", "METRICS_WEB_CONFIG_FILE": "m", "DEBUG_ENDPOINTS": "true",
@@ -77,7 +76,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 		t.Setenv("LOUVER_"+name, value)
 	}
 	want := Environment{
-		KafkaSettings{[]string{"a:1", "b:2"}, true, "ca", "cert", "key", "srv", "PLAIN", "me", "pw", "pwf", "id", "read_uncommitted"},
+		KafkaSettings{[]string{"a:1", "b:2"}, true, "ca", "cert", "key", "srv", "PLAIN", "me", "pw", "pwf", "http://t", []string{"a", "b"}, []string{"x=y"}, "id", "read_uncommitted"},
 		RegistrySettings{"http://r", "ru", "rp"}, AppSettings{"app", "s.yaml"}, TopicSettings{false, 3},
 		HTTPSettings{":1", "/x", []string{"https://a", "https://b"}, "h"}, MetricsSettings{":2", "m", true}, LogSettings{"debug", "json"}, ServiceSettings{3 * time.Second, 5_000_000, 50},
 	}
@@ -149,6 +148,10 @@ func TestLogFormats(t *testing.T) {
 }
 
 func TestSASL(t *testing.T) {
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CONFIG_FILE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", t.TempDir())
 	password := file(t, "password", "from a file\n")
 	for _, c := range []struct {
 		settings KafkaSettings
@@ -158,10 +161,17 @@ func TestSASL(t *testing.T) {
 		{KafkaSettings{KafkaSASLMechanism: "plain", KafkaSASLUsername: "me", KafkaSASLPasswordFile: password}, "PLAIN"},
 		{KafkaSettings{KafkaSASLMechanism: "SCRAM-SHA-256", KafkaSASLUsername: "me", KafkaSASLPassword: "x"}, "SCRAM-SHA-256"},
 		{KafkaSettings{KafkaSASLMechanism: "SCRAM-SHA-512", KafkaSASLUsername: "me", KafkaSASLPassword: "x"}, "SCRAM-SHA-512"},
-		{KafkaSettings{KafkaSASLMechanism: "OAUTHBEARER"}, `LOUVER_KAFKA_SASL_MECHANISM="OAUTHBEARER" is not available yet; want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512`},
-		{KafkaSettings{KafkaSASLMechanism: "AWS_MSK_IAM"}, `LOUVER_KAFKA_SASL_MECHANISM="AWS_MSK_IAM" is not available yet; want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512`},
-		{KafkaSettings{KafkaSASLMechanism: "GSSAPI"}, `LOUVER_KAFKA_SASL_MECHANISM="GSSAPI"; want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512`},
-		{KafkaSettings{KafkaSASLUsername: "me"}, `LOUVER_KAFKA_SASL_USERNAME="me" without LOUVER_KAFKA_SASL_MECHANISM; want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512`},
+		{KafkaSettings{KafkaSASLMechanism: "OAUTHBEARER"}, `LOUVER_KAFKA_SASL_USERNAME is not set; OAUTHBEARER wants one`},
+		{KafkaSettings{KafkaSASLMechanism: "OAUTHBEARER", KafkaSASLUsername: "me", KafkaSASLPassword: "x"}, `LOUVER_KAFKA_SASL_OAUTH_TOKEN_URL=""; want the address where OAUTHBEARER gets its tokens, such as https://login.example.com/oauth2/token`},
+		{KafkaSettings{KafkaSASLMechanism: "OAUTHBEARER", KafkaSASLUsername: "me", KafkaSASLPassword: "x", KafkaSASLOAuthTokenURL: "https://t/token"}, "OAUTHBEARER"},
+		{KafkaSettings{KafkaSASLMechanism: "OAUTHBEARER", KafkaSASLUsername: "me", KafkaSASLPassword: "x", KafkaSASLOAuthTokenURL: "https://t", KafkaSASLOAuthExtensions: []string{"x"}},
+			`LOUVER_KAFKA_SASL_OAUTH_EXTENSIONS: "x"; want name=value`},
+		{KafkaSettings{KafkaSASLMechanism: "OAUTHBEARER", KafkaSASLUsername: "me", KafkaSASLPassword: "x", KafkaSASLOAuthTokenURL: "https://t", KafkaSASLOAuthExtensions: []string{"auth=x"}},
+			`LOUVER_KAFKA_SASL_OAUTH_EXTENSIONS: extension "auth"; want letters for its name, and text for its value`},
+		{KafkaSettings{KafkaSASLMechanism: "AWS_MSK_IAM"}, `LOUVER_KAFKA_TLS is off; AWS_MSK_IAM wants LOUVER_KAFKA_TLS=true`},
+		{KafkaSettings{KafkaSASLMechanism: "AWS_MSK_IAM", KafkaTLS: true}, `LOUVER_KAFKA_SASL_MECHANISM=AWS_MSK_IAM: AWS_REGION is not set; AWS_MSK_IAM wants the region of the cluster, such as eu-central-1`},
+		{KafkaSettings{KafkaSASLMechanism: "GSSAPI"}, `LOUVER_KAFKA_SASL_MECHANISM="GSSAPI"; want PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM`},
+		{KafkaSettings{KafkaSASLUsername: "me"}, `LOUVER_KAFKA_SASL_USERNAME="me" without LOUVER_KAFKA_SASL_MECHANISM; want PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM`},
 		{KafkaSettings{KafkaSASLMechanism: "PLAIN"}, `LOUVER_KAFKA_SASL_USERNAME is not set; PLAIN wants one`},
 		{KafkaSettings{KafkaSASLMechanism: "PLAIN", KafkaSASLUsername: "me"}, `LOUVER_KAFKA_SASL_PASSWORD_FILE is not set; PLAIN wants a password`},
 		{KafkaSettings{KafkaSASLMechanism: "PLAIN", KafkaSASLUsername: "me", KafkaSASLPassword: "x", KafkaSASLPasswordFile: password}, `LOUVER_KAFKA_SASL_PASSWORD and LOUVER_KAFKA_SASL_PASSWORD_FILE are both set; want one of them`},
@@ -179,8 +189,10 @@ func TestSASL(t *testing.T) {
 		if got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
-		if p, ok := config.SASL.(plain.Mechanism); ok && p.Password != "from a file" {
-			t.Errorf("password %q", p.Password)
+		if got == "PLAIN" {
+			if _, sent, err := config.SASL.Start(t.Context()); err != nil || string(sent) != "\x00me\x00from a file" {
+				t.Errorf("sends %q, %v", sent, err)
+			}
 		}
 	}
 }
@@ -192,7 +204,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.TLS == nil || c.TLS.RootCAs == nil || len(c.TLS.Certificates) != 1 || c.TLS.ServerName != "kafka" || c.TLS.InsecureSkipVerify {
+	if c.TLS == nil || c.TLS.RootCAs == nil || c.TLS.GetClientCertificate == nil || c.TLS.ServerName != "kafka" || c.TLS.InsecureSkipVerify {
 		t.Errorf("%+v", c.TLS)
 	}
 	if c, err := (KafkaSettings{KafkaIsolation: "read_uncommitted"}).Config(); err != nil || c.TLS != nil {

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 
 	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/login"
 )
 
 // Config turns the settings into a connection's configuration. Its errors name the wrong variable.
@@ -57,33 +61,55 @@ func (s KafkaSettings) tls() (*tls.Config, error) {
 		return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q and LOUVER_KAFKA_TLS_KEY_FILE=%q; want both or none", s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
 	}
 	if s.KafkaTLSCertFile != "" {
-		pair, err := tls.LoadX509KeyPair(s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
+		certificate, err := login.NewCertificate(s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q: %w", s.KafkaTLSCertFile, err)
 		}
-		c.Certificates = []tls.Certificate{pair}
+		c.GetClientCertificate = certificate.Get
 	}
 	return c, nil
 }
 
+// saslMechanisms are those that LOUVER_KAFKA_SASL_MECHANISM names.
+const saslMechanisms = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM"
+
 func (s KafkaSettings) sasl() (sasl.Mechanism, error) {
-	mechanism := strings.ToUpper(s.KafkaSASLMechanism)
-	if mechanism == "" {
+	name := strings.ToUpper(s.KafkaSASLMechanism)
+	switch name {
+	case "":
 		if s.KafkaSASLUsername != "" {
-			return nil, fmt.Errorf("LOUVER_KAFKA_SASL_USERNAME=%q without LOUVER_KAFKA_SASL_MECHANISM; want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.KafkaSASLUsername)
+			return nil, fmt.Errorf("LOUVER_KAFKA_SASL_USERNAME=%q without LOUVER_KAFKA_SASL_MECHANISM; want %s", s.KafkaSASLUsername, saslMechanisms)
 		}
 		return nil, nil
-	}
-	switch mechanism {
-	case "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512":
-	case "OAUTHBEARER", "AWS_MSK_IAM":
-		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_MECHANISM=%q is not available yet; want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.KafkaSASLMechanism)
+	case "AWS_MSK_IAM":
+		if !s.KafkaTLS {
+			return nil, errors.New("LOUVER_KAFKA_TLS is off; AWS_MSK_IAM wants LOUVER_KAFKA_TLS=true")
+		}
+		m, err := login.AWS(context.Background())
+		if err != nil {
+			return nil, fmt.Errorf("LOUVER_KAFKA_SASL_MECHANISM=%s: %w", name, err)
+		}
+		return m, nil
+	case "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER":
 	default:
-		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_MECHANISM=%q; want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.KafkaSASLMechanism)
+		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_MECHANISM=%q; want %s", s.KafkaSASLMechanism, saslMechanisms)
 	}
 	if s.KafkaSASLUsername == "" {
-		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_USERNAME is not set; %s wants one", mechanism)
+		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_USERNAME is not set; %s wants one", name)
 	}
+	if _, err := s.password(); err != nil {
+		return nil, err
+	}
+	if name == "OAUTHBEARER" {
+		return s.oauth()
+	}
+	m := login.Fresh{Mechanism: name, Make: func() (sasl.Mechanism, error) { return s.withPassword(name) }}
+	_, err := m.Make()
+	return m, err
+}
+
+// withPassword makes a mechanism with the password of the moment.
+func (s KafkaSettings) withPassword(mechanism string) (sasl.Mechanism, error) {
 	password, err := s.password()
 	if err != nil {
 		return nil, err
@@ -95,6 +121,26 @@ func (s KafkaSettings) sasl() (sasl.Mechanism, error) {
 		return scram.Mechanism(scram.SHA512, s.KafkaSASLUsername, password)
 	}
 	return plain.Mechanism{Username: s.KafkaSASLUsername, Password: password}, nil
+}
+
+// oauth is OAUTHBEARER: the user name is the client's id, and the password its secret.
+func (s KafkaSettings) oauth() (sasl.Mechanism, error) {
+	if u, err := url.Parse(s.KafkaSASLOAuthTokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
+		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_OAUTH_TOKEN_URL=%q; want the address where OAUTHBEARER gets its tokens, such as https://login.example.com/oauth2/token", s.KafkaSASLOAuthTokenURL)
+	}
+	o := login.OAuth{TokenURL: s.KafkaSASLOAuthTokenURL, ClientID: s.KafkaSASLUsername, Secret: s.password, Scopes: s.KafkaSASLOAuthScopes, Extensions: map[string]string{}}
+	for _, e := range s.KafkaSASLOAuthExtensions {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok {
+			return nil, fmt.Errorf("LOUVER_KAFKA_SASL_OAUTH_EXTENSIONS: %q; want name=value", e)
+		}
+		o.Extensions[name] = value
+	}
+	m, err := o.Mechanism()
+	if err != nil {
+		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_OAUTH_EXTENSIONS: %w", err)
+	}
+	return m, nil
 }
 
 func (s KafkaSettings) password() (string, error) {

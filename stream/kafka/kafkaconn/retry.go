@@ -97,6 +97,10 @@ func Refused(err error) bool {
 	if errors.Is(err, ErrSpeaksTLS) || errors.Is(err, ErrSpeaksPlain) {
 		return true
 	}
+	var credentials interface{ Refused() bool } // of a server that gives out tokens
+	if errors.As(err, &credentials) && credentials.Refused() {
+		return true
+	}
 	for _, code := range []kafka.Error{kafka.SASLAuthenticationFailed, kafka.UnsupportedSASLMechanism,
 		kafka.IllegalSASLState, kafka.SecurityDisabled} {
 		if errors.Is(err, code) {

@@ -13,7 +13,8 @@ import (
 const admin = "admin"
 
 // Guarded is an Apache Kafka for this test alone. Clients log in by SASL PLAIN and may do only what they have been
-// granted. Conn belongs to a user who may do everything; the others may do nothing yet. A user's password is its name.
+// granted. Conn belongs to a user who may do everything; the others may do nothing yet. A user's password is its name. The
+// broker also takes OAUTHBEARER, with unsigned tokens.
 func Guarded(t testing.TB, users ...string) *Broker {
 	t.Helper()
 	s := &server{id: 1, libs: jars(t), dir: t.TempDir(), users: append([]string{admin}, users...)}
@@ -37,10 +38,11 @@ func (s *server) guard(config []byte) []byte {
 	config = bytes.ReplaceAll(config, []byte("listeners=PLAINTEXT:"), []byte("listeners=SASL_PLAINTEXT:"))
 	config = bytes.ReplaceAll(config, []byte("PLAINTEXT:PLAINTEXT"), []byte("SASL_PLAINTEXT:SASL_PLAINTEXT"))
 	config = fmt.Appendf(config, `security.inter.broker.protocol=SASL_PLAINTEXT
-sasl.enabled.mechanisms=PLAIN
+sasl.enabled.mechanisms=PLAIN,OAUTHBEARER
 sasl.mechanism.inter.broker.protocol=PLAIN
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:%[1]s;User:ANONYMOUS
+listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="%[1]s";
 listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="%[1]s" password="%[1]s"`, admin)
 	for _, user := range s.users {
 		config = fmt.Appendf(config, ` user_%[1]s="%[1]s"`, user)
