@@ -53,3 +53,38 @@ func ExampleWatch() {
 	// costs ε 1 once; sees 27 users too many at once, 19 times in 20
 	// fires in minute 40
 }
+
+// A median that is drawn anew only when it has changed: the last value is asked of every window, for ε once until it does not
+// hold any more.
+func ExampleNewChangeWatch() {
+	grid, err := mechanisms.NewGrid(dec("0"), dec("1000"), dec("1"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	watch, err := mechanisms.NewChangeWatch(mechanisms.ChangeQuery{P: dec("0.5"), Tolerance: dec("0.05"), Epsilon: dec("1"), FalseAlarms: dec("0.0001"), Windows: 1440})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	armed, err := watch.Arm(rand.Reader)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	const last = 120 // the median that was published
+	for hour, now := range []int64{120, 120, 120, 180} {
+		window := mechanisms.NewSample(grid, []mechanisms.Point{{Index: now - 20, Count: 5000}, {Index: now, Count: 1}, {Index: now + 20, Count: 5000}})
+		group, err := armed.LookFrom([]*mechanisms.Sample{window}, []int64{last}, rand.Reader)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("hour", hour, "changed:", group == 0)
+	}
+	// Output:
+	// hour 0 changed: false
+	// hour 1 changed: false
+	// hour 2 changed: false
+	// hour 3 changed: true
+}

@@ -64,6 +64,7 @@ type Watch struct {
 	plan        watchPlan
 	comparisons float64 // that the false alarms are shared among
 	falseAlarms float64
+	follows     bool // its conditions compare with the last values
 }
 
 // watchPlan is what may be chosen of a watch without a change of its ε: how ε is divided, and how far beyond the target to fire.
@@ -79,23 +80,13 @@ const shares = 100
 
 // NewWatch checks a query and chooses the margin and the split of ε. The error is an [Error].
 func NewWatch(q WatchQuery) (*Watch, error) {
-	if _, _, err := positive(q.Epsilon); err != nil {
-		return nil, err
-	}
-	if q.FalseAlarms.Sign() <= 0 || q.FalseAlarms.Cmp(decimal.NewFromInt(1)) >= 0 {
-		return nil, wrong("false_alarms", shown(q.FalseAlarms), "a probability greater than 0 and less than 1")
-	}
-	if q.Windows < 1 {
-		return nil, wrong("windows", q.Windows, "at least 1 window in the time that false_alarms is for")
-	}
-	if q.Groups < 0 {
-		return nil, wrong("groups", q.Groups, "at least 1 group")
-	}
 	if len(q.Conditions) == 0 {
 		return nil, wrong("conditions", "(none)", "what to watch for, such as above: 2000, more_than: 0.01")
 	}
-	w := &Watch{epsilon: q.Epsilon.Rat(), promise: privacy.NewPure(q.Epsilon), den: 1, falseAlarms: q.FalseAlarms.InexactFloat64(),
-		comparisons: float64(q.Windows) * float64(max(q.Groups, 1)) * float64(len(q.Conditions))}
+	w, err := newWatch("epsilon", q, len(q.Conditions))
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range q.Conditions {
 		t, err := c.test(q.Grid)
 		if err != nil {
@@ -110,6 +101,32 @@ func NewWatch(q WatchQuery) (*Watch, error) {
 		w.tests[i].refine(w.den)
 	}
 	return w, w.choose()
+}
+
+// newWatch checks what all watches have in common. It has no tests yet.
+func newWatch(epsilon string, q WatchQuery, tests int) (*Watch, error) {
+	if _, _, err := positive(q.Epsilon); err != nil {
+		return nil, renamed(err, epsilon)
+	}
+	if q.FalseAlarms.Sign() <= 0 || q.FalseAlarms.Cmp(decimal.NewFromInt(1)) >= 0 {
+		return nil, wrong("false_alarms", shown(q.FalseAlarms), "a probability greater than 0 and less than 1")
+	}
+	if q.Windows < 1 {
+		return nil, wrong("windows", q.Windows, "at least 1 window in the time that false_alarms is for")
+	}
+	if q.Groups < 0 {
+		return nil, wrong("groups", q.Groups, "at least 1 group")
+	}
+	return &Watch{epsilon: q.Epsilon.Rat(), promise: privacy.NewPure(q.Epsilon), den: 1, falseAlarms: q.FalseAlarms.InexactFloat64(),
+		comparisons: float64(q.Windows) * float64(max(q.Groups, 1)) * float64(tests)}, nil
+}
+
+// renamed is an [Error] about a parameter that has another name here.
+func renamed(err error, parameter string) error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return &Error{Parameter: parameter, Value: e.Value, Want: e.Want}
+	}
+	return err
 }
 
 // span is ε divided by the unit of the rates when share parts of them are ρ's: see Watch. It is in units and shares.
@@ -163,6 +180,14 @@ var errFired = errors.New("the watch has fired: arm it again, which costs ε aga
 //
 // A window is looked at once. Whoever repeats it, after a crash for example, has to be sure that nobody saw the first outcome.
 func (a *Armed) Look(groups []*Sample, random io.Reader) (group int, err error) {
+	if a.watch.follows {
+		return -1, errors.New("a watch for a change needs the last values: ask LookFrom")
+	}
+	return a.look(groups, make([]int64, len(groups)), random)
+}
+
+// look looks at the groups; last holds what the conditions compare with, if they compare with anything.
+func (a *Armed) look(groups []*Sample, last []int64, random io.Reader) (group int, err error) {
 	if a.fired {
 		return -1, errFired
 	}
@@ -172,7 +197,7 @@ func (a *Armed) Look(groups []*Sample, random io.Reader) (group int, err error) 
 		}
 	}
 	source := exact.NewSource(random)
-	group = a.first(groups, source)
+	group = a.first(groups, last, source)
 	if err := source.Err(); err != nil {
 		return -1, err
 	}
@@ -181,10 +206,10 @@ func (a *Armed) Look(groups []*Sample, random io.Reader) (group int, err error) 
 }
 
 // first returns the first group in which a condition fires, or −1.
-func (a *Armed) first(groups []*Sample, source *exact.Source) int {
+func (a *Armed) first(groups []*Sample, last []int64, source *exact.Source) int {
 	for g, s := range groups {
 		for _, t := range a.watch.tests {
-			if source.ExpCoinOf(a.plan.nu, a.short(t.level(s)-t.target)) {
+			if source.ExpCoinOf(a.plan.nu, a.short(t.level(s, last[g])-t.target)) {
 				return g
 			}
 		}

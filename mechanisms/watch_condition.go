@@ -87,17 +87,17 @@ func ParseCondition(text string) (c Condition, err error) {
 // test is a condition in whole numbers: φ is hit for the users that it counts and miss for the others, in units of 1/den
 // of a user. It is false where Σφ ≤ target.
 type test struct {
-	counted           func(s *Sample) int64 // nil: nobody
+	counted           func(s *Sample, last int64) int64 // nil: nobody
 	hit, miss, target int64
 	den               int64
 }
 
-// level is q = Σφ of a group.
-func (t test) level(s *Sample) int64 {
+// level is q = Σφ of a group whose last value is the index last.
+func (t test) level(s *Sample, last int64) int64 {
 	if t.counted == nil {
 		return s.n * t.miss
 	}
-	n := t.counted(s)
+	n := t.counted(s, last)
 	return n*t.hit + (s.n-n)*t.miss
 }
 
@@ -129,10 +129,11 @@ func (c Condition) test(g *Grid) (test, error) {
 	if g == nil {
 		return test{}, wrong("grid", "(none)", "the grid of the values")
 	}
-	counted, err := newCounting(&Query{Statistic: Count, Above: c.Above, Below: c.Below, Grid: g})
+	beyond, err := newCounting(&Query{Statistic: Count, Above: c.Above, Below: c.Below, Grid: g})
 	if err != nil {
 		return test{}, err
 	}
+	counted := func(s *Sample, _ int64) int64 { return beyond(s) }
 	switch {
 	case c.MoreThan != nil:
 		num, den, err := shareOf("more_than", *c.MoreThan)

@@ -37,7 +37,7 @@ func TestWatchMargins(t *testing.T) {
 func TestWatchExcessIsTheLeast(t *testing.T) {
 	g := smallGrid(t, 2)
 	for name, c := range kinds() {
-		w := newWatch(t, g, "1.5", c)
+		w := watchOf(t, g, "1.5", c)
 		if len(w.tests) != 1 {
 			t.Fatal(name)
 		}
@@ -139,7 +139,7 @@ func TestWatchFalseAlarmsTossed(t *testing.T) {
 func TestWatchMost(t *testing.T) {
 	g := smallGrid(t, 2)
 	for name, want := range map[string]float64{"above, more_than": 75, "above, less_than": 25, "above, users": 98, "users_below": 2} {
-		w := newWatch(t, g, "1", kinds()[name])
+		w := watchOf(t, g, "1", kinds()[name])
 		if got := w.Most(100); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: at most %v of 100 users, want %v", name, got, want)
 		}

@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -35,46 +36,62 @@ func (w *Watch) law(beyond []int64) []float64 {
 }
 
 // lookedAt returns what an instance compares in some windows of some groups, until it fires.
-func (w *Watch) lookedAt(windows [][]*Sample) (beyond []int64) {
+func (w *Watch) lookedAt(windows [][]*Sample) []int64 { return w.lookedFrom(0, windows) }
+
+// lookedFrom is lookedAt with a last value.
+func (w *Watch) lookedFrom(last int64, windows [][]*Sample) (beyond []int64) {
 	for _, groups := range windows {
 		for _, s := range groups {
 			for _, t := range w.tests {
-				beyond = append(beyond, t.level(s)-t.target)
+				beyond = append(beyond, t.level(s, last)-t.target)
 			}
 		}
 	}
 	return beyond
 }
 
-// worstLoss goes through all that up to so many users can send to each of some groups, of one or more windows, of two values
-// each, and through all that one user more can send to them. It returns the largest |ln(P(outcome)/P'(outcome))|.
+// worstLoss is worstLossFrom without last values.
 func (w *Watch) worstLoss(g *Grid, cells, users int) float64 {
-	var samples []*Sample // all samples of one group
-	var more [3][]int     // the sample that one becomes if a user more is absent, holds 0, or holds 1
-	at := map[[2]int64]int{}
-	dptest.Samples(2, users+1, func(h []int64) {
-		at[[2]int64{h[0], h[1]}] = len(samples)
+	return w.worstLossFrom(make([]int64, cells), g, cells, users)
+}
+
+// worstLossFrom goes through all that up to so many users can send to each of some groups, of one or more windows, of the grid's
+// values, and through all that one user more can send to them. It returns the largest |ln(P(outcome)/P'(outcome))|.
+func (w *Watch) worstLossFrom(last []int64, g *Grid, cells, users int) float64 {
+	points := int(g.last) + 1
+	var samples []*Sample           // all samples of one group
+	more := make([][]int, points+1) // the sample that one becomes if a user more is absent, or holds each point
+	at := map[string]int{}
+	dptest.Samples(points, users+1, func(h []int64) {
+		at[fmt.Sprint(h)] = len(samples)
 		samples = append(samples, sampleOf(g, h))
 	})
 	for i := range more {
 		more[i] = make([]int, len(samples))
 	}
 	var small []int
-	dptest.Samples(2, users, func(h []int64) {
-		i := at[[2]int64{h[0], h[1]}]
-		small = append(small, i)
-		more[0][i], more[1][i], more[2][i] = i, at[[2]int64{h[0] + 1, h[1]}], at[[2]int64{h[0], h[1] + 1}]
+	dptest.Samples(points, users, func(h []int64) {
+		i := at[fmt.Sprint(h)]
+		small, more[0][i] = append(small, i), i
+		for p := range h {
+			h[p]++
+			more[p+1][i] = at[fmt.Sprint(h)]
+			h[p]--
+		}
 	})
-	compared := make([][]int64, len(samples))
-	for i, s := range samples {
-		compared[i] = w.lookedAt([][]*Sample{{s}})
+	compared := make([][][]int64, cells)
+	for c := range compared {
+		compared[c] = make([][]int64, len(samples))
+		for i, s := range samples {
+			compared[c][i] = w.lookedFrom(last[c], [][]*Sample{{s}})
+		}
 	}
 	laws := map[[8]int64][]float64{} // by what is compared
 	law := func(choice []int) []float64 {
 		var key [8]int64
 		beyond := key[:0]
-		for _, s := range choice {
-			beyond = append(beyond, compared[s]...)
+		for c, s := range choice {
+			beyond = append(beyond, compared[c][s]...)
 		}
 		p, ok := laws[key]
 		if !ok {
@@ -90,7 +107,7 @@ func (w *Watch) worstLoss(g *Grid, cells, users int) float64 {
 			without[i] = small[c[i]]
 		}
 		p := law(without)
-		each(make([]int, cells), 3, func(user []int) {
+		each(make([]int, cells), points+1, func(user []int) {
 			for i := range user {
 				with[i] = more[user[i]][without[i]]
 			}
@@ -137,7 +154,7 @@ func kinds() map[string]Condition {
 	}
 }
 
-func newWatch(t testing.TB, g *Grid, epsilon string, conditions ...Condition) *Watch {
+func watchOf(t testing.TB, g *Grid, epsilon string, conditions ...Condition) *Watch {
 	t.Helper()
 	w, err := NewWatch(WatchQuery{Conditions: conditions, Epsilon: dec(epsilon), FalseAlarms: dec("0.5"), Windows: 1, Grid: g})
 	if err != nil {
@@ -153,7 +170,7 @@ func TestWatchPrivacy(t *testing.T) {
 	for name, c := range kinds() {
 		for _, share := range []int64{0, 20, 80} {
 			const epsilon = 1.5
-			w, doubled := newWatch(t, g, "1.5", c), newWatch(t, g, "3", c)
+			w, doubled := watchOf(t, g, "1.5", c), watchOf(t, g, "3", c)
 			if share > 0 { // else the one that is chosen
 				margin := w.plan.margin
 				w.plan, doubled.plan = w.divide(share), doubled.divide(share)
@@ -198,7 +215,7 @@ func TestWatchPrivacyOfGroupsAndConditions(t *testing.T) {
 		{3, 3, 0.7, []Condition{k["below, less_than"], k["above, users"]}},
 	} {
 		for _, share := range []int64{0, 80} { // 0: the one that is chosen
-			w := newWatch(t, g, "1.5", c.conditions...)
+			w := watchOf(t, g, "1.5", c.conditions...)
 			if share > 0 {
 				margin := w.plan.margin
 				w.plan = w.divide(share)
@@ -217,7 +234,7 @@ func TestWatchPrivacyOfGroupsAndConditions(t *testing.T) {
 // The negative control: with a fresh ρ in every window, windows that stay silent add up.
 func TestWatchWithFreshRhoLosesMore(t *testing.T) {
 	g := smallGrid(t, 2)
-	w := newWatch(t, g, "1.5", kinds()["above, more_than"])
+	w := watchOf(t, g, "1.5", kinds()["above, more_than"])
 	const epsilon = 1.5
 	before := w.lookedAt([][]*Sample{{sampleOf(g, []int64{0, 3})}})[0]
 	after := w.lookedAt([][]*Sample{{sampleOf(g, []int64{0, 4})}})[0]
@@ -249,7 +266,7 @@ func TestWatchSampler(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{40})
 	g := smallGrid(t, 2)
 	for name, c := range kinds() {
-		w := newWatch(t, g, "1.5", c)
+		w := watchOf(t, g, "1.5", c)
 		var windows [][]*Sample
 		for _, h := range [][2][]int64{{{3, 0}, {2, 1}}, {{0, 1}, {2, 2}}, {{1, 3}, {4, 0}}} {
 			windows = append(windows, []*Sample{sampleOf(g, h[0]), sampleOf(g, h[1])})

@@ -141,13 +141,13 @@ func TestParseCondition(t *testing.T) {
 // An instance that is written down and read again is the same one, and its text is nobody else's.
 func TestWatchResumes(t *testing.T) {
 	g := smallGrid(t, 2)
-	w := newWatch(t, g, "0.7", kinds()["above, more_than"])
+	w := watchOf(t, g, "0.7", kinds()["above, more_than"])
 	a := arm(t, w)
 	text, err := a.MarshalText()
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := newWatch(t, g, "0.7", kinds()["above, more_than"])
+	later := watchOf(t, g, "0.7", kinds()["above, more_than"])
 	later.plan = later.divide(7) // as another machine might choose
 	b, err := later.Resume(text)
 	if err != nil {
@@ -156,7 +156,7 @@ func TestWatchResumes(t *testing.T) {
 	if b.rho.Cmp(a.rho) != 0 || b.plan.margin != a.plan.margin || b.plan.share != a.plan.share || b.plan.nu.Float() != a.plan.nu.Float() {
 		t.Errorf("%s is read as another instance", text)
 	}
-	for _, other := range []*Watch{newWatch(t, g, "0.8", kinds()["above, more_than"]), newWatch(t, g, "0.7", kinds()["users_below"])} {
+	for _, other := range []*Watch{watchOf(t, g, "0.8", kinds()["above, more_than"]), watchOf(t, g, "0.7", kinds()["users_below"])} {
 		if _, err := other.Resume(text); err == nil {
 			t.Error("another watch takes over the instance")
 		}
@@ -174,7 +174,7 @@ func TestWatchResumes(t *testing.T) {
 
 // ρ is a secret: no way of printing an instance shows it.
 func TestWatchPrintsNothing(t *testing.T) {
-	a := arm(t, newWatch(t, smallGrid(t, 2), "0.000123", kinds()["users_below"]))
+	a := arm(t, watchOf(t, smallGrid(t, 2), "0.000123", kinds()["users_below"]))
 	secret := a.rho.String()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 		if text := fmt.Sprintf(verb, a); len(secret) > 2 && strings.Contains(text, secret) || text != "armed watch" {
@@ -186,7 +186,7 @@ func TestWatchPrintsNothing(t *testing.T) {
 // Without random bits nothing is decided, and the same window can be looked at again.
 func TestWatchWithoutRandom(t *testing.T) {
 	g := smallGrid(t, 2)
-	w := newWatch(t, g, "1", kinds()["users_below"])
+	w := watchOf(t, g, "1", kinds()["users_below"])
 	broken := errors.New("broken")
 	if _, err := w.Arm(iotest.ErrReader(broken)); !errors.Is(err, broken) {
 		t.Errorf("arming without random bits: %v", err)
