@@ -177,7 +177,7 @@ func TestDemoFileMistakes(t *testing.T) {
 		{exitUsage, `louver: --user "who" without --csv`, []string{"--user", "who"}},
 		{exitUsage, "louver: --window 1.5s; want whole seconds", []string{"--csv", people, "--user", "who", "--value", "what", "--time", "when", "--window", "1.5s"}},
 		{exitInvalid, "louver: " + people + ":2: what is missing or not a number such as 12 or -3.5, and no other line can be used either", []string{"--csv", people, "--user", "who", "--value", "what", "--time", "when"}},
-		{exitInvalid, "louver: " + people + `:1: --time "day" is not in the header; want one of who, what, when`, []string{"--csv", people, "--user", "who", "--value", "what", "--time", "day"}},
+		{exitInvalid, "louver: " + people + `:1: time "day" is not in the header; want one of who, what, when`, []string{"--csv", people, "--user", "who", "--value", "what", "--time", "day"}},
 		{exitInvalid, "louver: open none.csv: no such file", []string{"--csv", "none.csv", "--user", "who", "--value", "what", "--time", "when"}},
 	} {
 		commandLine(t, "", append([]string{"demo"}, c.args...)...).wants(t, c.code, c.want)

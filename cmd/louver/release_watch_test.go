@@ -117,7 +117,7 @@ func TestReleaseWatchMistakes(t *testing.T) {
 		{watchHour(append(watch, "--user", "")...), exitUsage, "louver: --watch without --user; want the column of the users"},
 		{watchHour(), exitUsage, "louver: --time without --watch; want --watch"},
 		{watchHour(watch...), exitInvalid, "louver: stdin:3: column ms is missing or not a number"},
-		{watchHour(append(watch, "--time", "when")...), exitInvalid, `louver: stdin:1: --time "when" is not in the header`},
+		{watchHour(append(watch, "--time", "when")...), exitInvalid, `louver: stdin:1: time "when" is not in the header`},
 		{watchHour(append(watch, "/nowhere")...), exitInvalid, "louver: open /nowhere"},
 	} {
 		commandLine(t, text, c.args...).wants(t, c.code, c.want)

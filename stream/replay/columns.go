@@ -25,10 +25,10 @@ const (
 	numParts
 )
 
-// named is a part with its name in the file and the flag for that name.
+// named is a part with its key in streams files and its name in this file.
 type named struct {
 	part
-	flag, name string
+	key, name string
 }
 
 func (c Columns) parts() [numParts]named {
@@ -43,18 +43,18 @@ func (c Columns) check() error {
 		case p.name == "" && p.part == partGroup:
 			continue
 		case p.name == "":
-			return fmt.Errorf("--%s is missing; want a column, or a field of JSON lines", p.flag)
+			return fmt.Errorf("%s is missing; want a column, or a field of JSON lines", p.key)
 		case strings.HasPrefix(p.name, "$"):
-			return fmt.Errorf("--%s %q: names that begin with $ have a special meaning in a streams file; rename the column", p.flag, p.name)
+			return fmt.Errorf("%s %q: names that begin with $ have a special meaning in a streams file; rename the column", p.key, p.name)
 		case slices.Contains(strings.Split(p.name, "."), ""):
-			return fmt.Errorf("--%s %q: a dot leads into an object and needs a name on both sides; rename the column", p.flag, p.name)
+			return fmt.Errorf("%s %q: a dot leads into an object and needs a name on both sides; rename the column", p.key, p.name)
 		}
 		for _, q := range parts[:i] {
 			if p.name == q.name {
-				return fmt.Errorf("--%s and --%s are both %q; want a column for each", q.flag, p.flag, p.name)
+				return fmt.Errorf("%s and %s are both %q; want a column for each", q.key, p.key, p.name)
 			}
 			if strings.HasPrefix(p.name, q.name+".") || strings.HasPrefix(q.name, p.name+".") {
-				return fmt.Errorf("--%s %q and --%s %q: a dot leads into an object, and one of them would have to be inside the other; rename a column", q.flag, q.name, p.flag, p.name)
+				return fmt.Errorf("%s %q and %s %q: a dot leads into an object, and one of them would have to be inside the other; rename a column", q.key, q.name, p.key, p.name)
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func (c Columns) Input(topic string) string {
 	fmt.Fprintf(&b, "topic: %s\nformat: json\n", YAML(topic))
 	for _, p := range c.parts() {
 		if p.name != "" {
-			fmt.Fprintf(&b, "%s: %s\n", p.flag, YAML(p.name))
+			fmt.Fprintf(&b, "%s: %s\n", p.key, YAML(p.name))
 		}
 	}
 	return b.String()

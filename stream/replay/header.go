@@ -34,25 +34,25 @@ func ReadHeader(from *csv.Reader) (Header, error) {
 	return h, nil
 }
 
-// Find returns the index of the column that a flag names.
-func (h Header) Find(flag, name string) (int, error) {
+// Find returns the index of the column that holds a part of an event: key says which, such as user.
+func (h Header) Find(key, name string) (int, error) {
 	at := slices.Index(h.names, name)
 	switch {
 	case at >= 0 && slices.Contains(h.names[at+1:], name):
-		return 0, fmt.Errorf("1: --%s %q occurs twice in the header; rename one of the columns", flag, name)
+		return 0, fmt.Errorf("1: %s %q occurs twice in the header; rename one of the columns", key, name)
 	case at >= 0:
 		return at, nil
 	case len(h.names) == 1:
 		for _, other := range ",;\t|" {
 			if other != h.delimiter && strings.ContainsRune(h.names[0], other) {
-				return 0, fmt.Errorf("1: --%s %q is not in the header, which has one column if %q separates them; want --delimiter %q", flag, name, h.delimiter, other)
+				return 0, fmt.Errorf("1: %s %q is not in the header, which has one column if %q separates them; want delimiter %q", key, name, h.delimiter, other)
 			}
 		}
 	}
 	if h.data() {
-		return 0, fmt.Errorf("1: --%s %q is not in the first line, which looks like data; want a header: the names of the columns", flag, name)
+		return 0, fmt.Errorf("1: %s %q is not in the first line, which looks like data; want a header: the names of the columns", key, name)
 	}
-	return 0, fmt.Errorf("1: --%s %q is not in the header; want one of %s", flag, name, some(h.names))
+	return 0, fmt.Errorf("1: %s %q is not in the header; want one of %s", key, name, some(h.names))
 }
 
 // data reports whether the header looks like an event, because it has a number or a time. Then its content must not be

@@ -64,7 +64,7 @@ func (l *lines) next() (row, error) {
 	return row{}, io.EOF
 }
 
-// begin checks that the first event has the fields that the flags name. If it lacks one, the name is probably wrong,
+// begin checks that the first event has the fields that are named. If it lacks one, the name is probably wrong,
 // and a stream would reject every event.
 func (l *lines) begin(v *fastjson.Value, text []byte) error {
 	l.begun = true
@@ -77,7 +77,7 @@ func (l *lines) begin(v *fastjson.Value, text []byte) error {
 			for _, f := range shape.Of(text) {
 				names = append(names, f.Path)
 			}
-			return fmt.Errorf("%d: --%s %q is not in the first event; want one of %s", l.line, p.flag, p.name, some(names))
+			return fmt.Errorf("%d: %s %q is not in the first event; want one of %s", l.line, p.key, p.name, some(names))
 		}
 	}
 	return nil

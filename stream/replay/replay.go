@@ -96,7 +96,7 @@ func Open(path string, columns Columns, options Options) (*File, error) {
 // New reads events from any source, which errors call name.
 func New(name string, in io.Reader, columns Columns, options Options) (*File, error) {
 	if s := options.Speed; s < 0 || math.IsNaN(s) || math.IsInf(s, 0) {
-		return nil, fmt.Errorf("--speed %v; want a number greater than 0, or 0 for as fast as possible", s)
+		return nil, fmt.Errorf("speed %v; want a number greater than 0, or 0 for as fast as possible", s)
 	}
 	if err := columns.check(); err != nil {
 		return nil, err

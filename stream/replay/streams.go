@@ -11,7 +11,7 @@ import (
 )
 
 // Demo says which streams file `louver demo --csv` runs on. Bounds are public choices and must not be taken from the
-// file. Here the flags set them.
+// file. The person who runs the demo sets them.
 type Demo struct {
 	// Columns are the columns of the file. Required.
 	Columns Columns

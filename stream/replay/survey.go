@@ -97,7 +97,7 @@ func NewSurvey(ctx context.Context, f *File, window time.Duration, columns Colum
 			s.Ungrouped++
 		}
 		if len(groups) > maxGroups {
-			return nil, fmt.Errorf("%s:%d: --group %q has more than %d different values; want a column with fewer", f.name, r.line, columns.Group, maxGroups)
+			return nil, fmt.Errorf("%s:%d: group %q has more than %d different values; want a column with fewer", f.name, r.line, columns.Group, maxGroups)
 		}
 		calendar.add(record.Time)
 	}
@@ -109,12 +109,12 @@ func (s *Survey) finish(name string, columns Columns, groups map[string]bool, c 
 		return fmt.Errorf("%s: the file has no events; want at least one below the header", name)
 	}
 	if s.Groups = slices.Sorted(maps.Keys(groups)); columns.Group != "" && len(s.Groups) == 0 {
-		return fmt.Errorf("%s: --group %q is empty on every line; want another column, or none", name, columns.Group)
+		return fmt.Errorf("%s: group %q is empty on every line; want another column, or none", name, columns.Group)
 	}
 	p := c.choose()
 	switch {
 	case p == nil:
-		return fmt.Errorf("--window %s makes more than %d windows of %s; want longer ones", window, mostWindows, name)
+		return fmt.Errorf("windows of %s: more than %d of them in %s; want longer ones", window, mostWindows, name)
 	case len(p.windows) == 0:
 		return fmt.Errorf("%s: no event lies in a window that has ended; want events from the past", name)
 	}

@@ -120,14 +120,14 @@ func TestSurveyGroups(t *testing.T) {
 	for i := range 102 {
 		many.WriteString("u,1,1," + strings.Repeat("x", i+1) + "\n")
 	}
-	if _, err := survey(t, many.String(), grouped, 0); err == nil || !strings.Contains(err.Error(), "f.csv:102: --group \"g\" has more than 100") {
+	if _, err := survey(t, many.String(), grouped, 0); err == nil || !strings.Contains(err.Error(), "f.csv:102: group \"g\" has more than 100") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestSurveyErrors(t *testing.T) {
 	long := every(2000, time.Second, time.Unix(0, 0).UTC())
-	if _, err := survey(t, "u,v,t,g\na,1,1,\n", replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, 0); err == nil || !strings.HasPrefix(err.Error(), `f.csv: --group "g" is empty`) {
+	if _, err := survey(t, "u,v,t,g\na,1,1,\n", replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, 0); err == nil || !strings.HasPrefix(err.Error(), `f.csv: group "g" is empty`) {
 		t.Errorf("got %v", err)
 	}
 	for _, c := range []struct {
@@ -137,7 +137,7 @@ func TestSurveyErrors(t *testing.T) {
 	}{
 		{"u,v,t\n", 0, "f.csv: the file has no events; want at least one below the header"},
 		{"u,v,t\na,1,x\n", 0, "f.csv:2: the time is missing"},
-		{at(long...), time.Second, "--window 1s makes more than 1000 windows of f.csv; want longer ones"},
+		{at(long...), time.Second, "windows of 1s: more than 1000 of them in f.csv; want longer ones"},
 	} {
 		if _, err := survey(t, c.text, timed, c.window); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)

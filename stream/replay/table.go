@@ -32,7 +32,7 @@ func newTable(in io.Reader, columns Columns, delimiter rune) (*table, error) {
 		if p.name == "" {
 			continue
 		}
-		if t.columns[p.part], err = header.Find(p.flag, p.name); err != nil {
+		if t.columns[p.part], err = header.Find(p.key, p.name); err != nil {
 			return nil, err
 		}
 	}
