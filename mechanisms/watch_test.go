@@ -192,9 +192,9 @@ func TestWatchWithoutRandom(t *testing.T) {
 		t.Errorf("arming without random bits: %v", err)
 	}
 	a := arm(t, w)
-	empty := []*Sample{sampleOf(g, []int64{0, 0})}
+	full := []*Sample{sampleOf(g, []int64{5, 5})} // far from firing, so that a coin is needed
 	for range 100 {
-		if _, err := a.Look(empty, iotest.ErrReader(broken)); !errors.Is(err, broken) || a.Fired() {
+		if _, err := a.Look(full, iotest.ErrReader(broken)); !errors.Is(err, broken) || a.Fired() {
 			t.Fatalf("looking without random bits: %v, fired %t", err, a.Fired())
 		}
 	}
