@@ -18,7 +18,8 @@ type topicsCommand struct {
 	File              string `arg:"" optional:"" help:"The same as --streams."`
 	TopicsReplication int    `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of topics that Louver creates; -1: the broker's default."`
 	Create            bool   `help:"Create missing topics and check all of them. Say which were created, which existed and which are yours to create."`
-	Format            string `enum:"table,acls" default:"table" placeholder:"FORMAT" help:"table, or acls: the arguments of kafka-acls.sh, one line for each right."`
+	Format            string `enum:"table,acls,strimzi" default:"table" placeholder:"FORMAT" help:"table; acls: the arguments of kafka-acls.sh, one line for each right; strimzi: KafkaTopic and KafkaUser resources for Kubernetes."`
+	Cluster           string `default:"kafka" placeholder:"NAME" help:"Name of the Kafka resource that Strimzi runs, for --format strimzi."`
 	JSON              bool   `name:"json" help:"Print JSON."`
 }
 
@@ -67,6 +68,8 @@ func (c *topicsCommand) print(app *App, plan []topics.Topic, states map[string]t
 			}
 		}
 		return nil
+	case c.Format == "strimzi":
+		return c.printStrimzi(app.Out, plan, rights)
 	case c.JSON:
 		listed := make([]listedTopic, len(plan))
 		for i, t := range plan {

@@ -102,6 +102,19 @@ const maxMessage = "max.message.bytes"
 // a few bytes more by default.
 const leastMaxMessage = 1 << 20
 
+// Settings are those that [Create] gives a topic with so many replicas; −1: it is not known how many.
+func Settings(t Topic, replicas int) map[string]string {
+	all := entries(t)
+	if t.internal() {
+		all = append(all, insync(replicas)...)
+	}
+	settings := map[string]string{}
+	for _, e := range all {
+		settings[e.ConfigName] = e.ConfigValue
+	}
+	return settings
+}
+
 func entries(t Topic) []kafka.ConfigEntry {
 	var e []kafka.ConfigEntry
 	if t.Cleanup != "" {
