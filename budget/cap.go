@@ -28,9 +28,9 @@ func (c Cap) Check() error {
 	case c.none():
 		return nil
 	case c.Count < 1 || c.Count > MostWindows:
-		return fmt.Errorf("cap of %d windows, want at least 1", c.Count)
+		return fmt.Errorf("cap of %d windows; want at least 1", c.Count)
 	case c.Per <= 0:
-		return fmt.Errorf("cap of windows per %s, want a positive duration", c.Per)
+		return fmt.Errorf("cap of windows per %s; want a positive duration", c.Per)
 	case c.Era < 0:
 		return errors.New("cap of an era before the first")
 	}

@@ -20,7 +20,7 @@ type Item struct {
 
 func (i Item) check() error {
 	if i.Times < 1 {
-		return fmt.Errorf("a cost charged %d times, want at least once", i.Times)
+		return fmt.Errorf("a cost charged %d times; want at least once", i.Times)
 	}
 	return i.Check()
 }
@@ -43,7 +43,7 @@ type Charge struct {
 // does not have.
 func NewCharge(stream, budget string, start, end int64, items []Item) (Charge, error) {
 	if end <= start {
-		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d, not after its start at %d", stream, end, start)
+		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d; want an end after its start at %d", stream, end, start)
 	}
 	c := Charge{Stream: stream, Budget: budget, Start: start, End: end}
 	var err error

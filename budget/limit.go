@@ -24,11 +24,11 @@ type Limit struct {
 func (l Limit) Check() error {
 	switch {
 	case l.Epsilon.Sign() <= 0:
-		return fmt.Errorf("epsilon %s of a budget, want more than 0", l.Epsilon)
+		return fmt.Errorf("budget epsilon %s; want more than 0", l.Epsilon)
 	case l.Delta.Sign() < 0 || l.Delta.Cmp(decimal.NewFromInt(1)) >= 0:
-		return fmt.Errorf("delta %s of a budget, want it in [0, 1)", l.Delta)
+		return fmt.Errorf("budget delta %s; want at least 0 and less than 1", l.Delta)
 	case l.Per < 0:
-		return fmt.Errorf("period %s of a budget, want a positive duration or forever", l.Per)
+		return fmt.Errorf("budget period %s; want a positive duration or forever", l.Per)
 	}
 	if err := privacy.CheckDigits("epsilon", l.Epsilon); err != nil {
 		return err
@@ -58,7 +58,7 @@ func ParsePer(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("period %q, want a positive duration such as 24h, or forever", s)
+		return 0, fmt.Errorf("period %q; want a positive duration such as 24h, or forever", s)
 	}
 	return d, nil
 }

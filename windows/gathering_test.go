@@ -245,7 +245,7 @@ func TestMessagesRefuseImpossibleFields(t *testing.T) {
 	f(Part{Origin: o, Slice: Window{5, 5}}.Messages(1000)[0], "not before its end")
 	old, _ := testMessages()
 	old[0] = 1
-	f(old, "reads version 3")
+	f(old, "want version 3")
 }
 
 // FuzzMessages: any bytes, also with a right checksum, are an error or a message, never a panic.

@@ -84,7 +84,7 @@ func (m *Merger) Add(data []byte, slice Window) error {
 		return err
 	}
 	if p.policy != m.spec.Policy {
-		return fmt.Errorf("payload was sealed with contribution policy %q, not %q", p.policy, m.spec.Policy)
+		return fmt.Errorf("payload has contribution policy %q; want %q", p.policy, m.spec.Policy)
 	}
 	for _, g := range p.groups {
 		group, known := m.groups[g.name]

@@ -145,7 +145,7 @@ func decode(data []byte) (*chunk, *Mark, error) {
 		return nil, nil, fmt.Errorf("message has %d bytes; its header alone has %d", len(data), messageHeader)
 	}
 	if data[0] != messageVersion || data[1] > kindMark || data[2] != 0 || data[3] != 0 {
-		return nil, nil, fmt.Errorf("message begins with %x; this program reads version %d", data[:4], messageVersion)
+		return nil, nil, fmt.Errorf("message begins with %x; want version %d", data[:4], messageVersion)
 	}
 	if binary.BigEndian.Uint32(data[4:]) != checksum(data) {
 		return nil, nil, errors.New("message does not match its checksum")

@@ -127,7 +127,7 @@ func decodePayload(data []byte, start int64) (payload, error) {
 	}
 	r := &reader{rest: raw}
 	if v := r.uint8("version"); r.err == nil && v != payloadVersion {
-		return payload{}, fmt.Errorf("payload has version %d, this program reads %d", v, payloadVersion)
+		return payload{}, fmt.Errorf("payload has version %d; want %d", v, payloadVersion)
 	}
 	kind, policy := r.uint8("kind"), r.uint8("policy")
 	if kind != 0 || int(policy) >= len(policies) {

@@ -109,7 +109,7 @@ func TestMergerRefuses(t *testing.T) {
 	}
 	other := testSpec
 	other.Policy = First
-	f(testBag(other).Seal(), `policy "first", not "last"`)
+	f(testBag(other).Seal(), `policy "first"; want "last"`)
 	f(nil, "empty")
 	f([]byte("nonsense"), "payload of 8 bytes")
 

@@ -50,7 +50,7 @@ func (k *Kind) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown kind of charge %q, want one of %q", text, kindNames)
+	return fmt.Errorf("kind of charge %q; want one of %q", text, kindNames)
 }
 
 // Promise bounds what one draw reveals about one user. It holds all figures of the bound, so callers need not derive
@@ -100,7 +100,7 @@ const mostDigits = 50
 // CheckDigits refuses numbers that are too long to calculate with.
 func CheckDigits(name string, d decimal.Decimal) error {
 	if e := d.Exponent(); e > mostDigits || e < -mostDigits || d.NumDigits() > mostDigits {
-		return fmt.Errorf("%s has %d digits and a decimal exponent of %d, want both within %d", name, d.NumDigits(), e, mostDigits)
+		return fmt.Errorf("%s has %d digits and a decimal exponent of %d; want both within %d", name, d.NumDigits(), e, mostDigits)
 	}
 	return nil
 }
@@ -115,17 +115,17 @@ func (p Promise) Check() error {
 	case int(p.Kind) >= len(kindNames):
 		return fmt.Errorf("unknown %s of charge", p.Kind)
 	case p.Epsilon.Sign() <= 0:
-		return fmt.Errorf("epsilon %s, want more than 0", p.Epsilon)
+		return fmt.Errorf("epsilon %s; want more than 0", p.Epsilon)
 	case p.Kind == Approximate && (p.Delta.Sign() <= 0 || p.Delta.Cmp(one) >= 0):
-		return fmt.Errorf("delta %s of an approximate cost, want it in (0, 1)", p.Delta)
+		return fmt.Errorf("delta %s of an approximate cost; want more than 0 and less than 1", p.Delta)
 	case p.Kind != Approximate && !p.Delta.IsZero():
-		return fmt.Errorf("delta %s of a %s cost, want 0", p.Delta, p.Kind)
+		return fmt.Errorf("delta %s of a %s cost; want 0", p.Delta, p.Kind)
 	case p.Kind == Approximate && !p.Rho.IsZero():
-		return fmt.Errorf("rho %s of an approximate cost, want 0", p.Rho)
+		return fmt.Errorf("rho %s of an approximate cost; want 0", p.Rho)
 	case p.Kind == ZCDP && p.Rho.Sign() <= 0:
-		return fmt.Errorf("rho %s of a zcdp cost, want more than 0", p.Rho)
+		return fmt.Errorf("rho %s of a zcdp cost; want more than 0", p.Rho)
 	case (p.Kind == Pure || p.Kind == BoundedRange) && (p.Rho.Sign() <= 0 || p.Rho.Cmp(halfSquare(p.Epsilon)) > 0):
-		return fmt.Errorf("rho %s of a %s cost, want more than 0 and at most epsilon²/2 = %s", p.Rho, p.Kind, halfSquare(p.Epsilon))
+		return fmt.Errorf("rho %s of a %s cost; want more than 0 and at most epsilon²/2 = %s", p.Rho, p.Kind, halfSquare(p.Epsilon))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{"no epsilon", NewPure(dec("0")), "epsilon 0"},
 		{"pure with delta", Promise{Kind: Pure, Epsilon: dec("1"), Delta: dec("0.1"), Rho: dec("0.5")}, "delta 0.1 of a pure cost"},
-		{"pure with too large a rho", Promise{Kind: Pure, Epsilon: dec("1"), Rho: dec("0.51")}, "rho 0.51 of a pure cost, want more than 0 and at most epsilon²/2 = 0.5"},
+		{"pure with too large a rho", Promise{Kind: Pure, Epsilon: dec("1"), Rho: dec("0.51")}, "rho 0.51 of a pure cost; want more than 0 and at most epsilon²/2 = 0.5"},
 		{"pure with a rho below 0", Promise{Kind: Pure, Epsilon: dec("1"), Rho: dec("-0.1")}, "rho -0.1 of a pure cost"},
 		{"pure without rho", Promise{Kind: Pure, Epsilon: dec("1")}, "rho 0 of a pure cost"},
 		{"bounded range without rho", Promise{Kind: BoundedRange, Epsilon: dec("1")}, "rho 0 of a bounded_range cost"},

@@ -18,7 +18,7 @@ type brokerCommand struct {
 func (c *brokerCommand) Run(app *App) error {
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return usageError(fmt.Errorf("--listen=%s: want host:port, such as 127.0.0.1:9092", c.Listen))
+		return usageError(fmt.Errorf("--listen=%s; want host:port, such as 127.0.0.1:9092", c.Listen))
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {

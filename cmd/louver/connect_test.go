@@ -52,8 +52,8 @@ func TestKafkaMistakes(t *testing.T) {
 			"louver: brokers " + encrypted + ": the broker's certificate is for another name ("},
 		{"wrong password", secured, user, exitBroker,
 			"louver: brokers " + secured + `: the broker refuses the user "me" (PLAIN); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM`},
-		{"no port", "kafka", nil, exitInvalid, `louver: LOUVER_KAFKA_BROKERS: broker address "kafka": want host:port, such as kafka:9092`},
-		{"no broker", "", nil, exitInvalid, "louver: LOUVER_KAFKA_BROKERS: no broker address is given: want at least one host:port"},
+		{"no port", "kafka", nil, exitInvalid, `louver: LOUVER_KAFKA_BROKERS: broker address "kafka"; want host:port, such as kafka:9092`},
+		{"no broker", "", nil, exitInvalid, "louver: LOUVER_KAFKA_BROKERS: no broker address is given; want at least one host:port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("LOUVER_KAFKA_BROKERS", c.brokers)

@@ -157,7 +157,7 @@ func TestSchemaCommand(t *testing.T) {
 		}
 	}
 	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, exitUsage, "louver: --format markdown: there is no reference of openapi; want json")
-	commandLine(t, "", "schema", "avro").wants(t, exitUsage, `louver: <streams|release|openapi|asyncapi> must be one of "streams","release","openapi","asyncapi" but got "avro"`)
+	commandLine(t, "", "schema", "avro").wants(t, exitUsage, "louver: <streams|release|openapi|asyncapi> avro; want streams, release, openapi or asyncapi")
 }
 
 func TestExitCodesAreInHelp(t *testing.T) {

@@ -124,5 +124,9 @@ func lineError(err error) error {
 	if argument, found := strings.CutPrefix(err.Error(), "expected "); found && command != nil {
 		return fmt.Errorf("%s is missing; louver help %s explains it", strings.Trim(argument, `"`), command.Name)
 	}
+	if what, rest, found := strings.Cut(err.Error(), " must be one of "); found {
+		words, got, _ := strings.Cut(strings.ReplaceAll(rest, `"`, ""), " but got ")
+		return fmt.Errorf("%s %s; want %s", what, got, english.WordSeries(strings.Split(words, ","), "or"))
+	}
 	return err
 }

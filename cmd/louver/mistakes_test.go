@@ -72,9 +72,9 @@ func TestMistakes(t *testing.T) {
 		{"a time to start from that is none", replay(csv, append(columns, "--from", "today")...), exitUsage, "--from=today; want now, or a time such as 2026-11-20T08:00:00Z"},
 		{"a negative speed", replay(csv, append(columns, "--speed", "-1")...), exitInvalid, "speed -1; want a number greater than 0, or 0 for as fast as possible"},
 
-		{"a decimal comma", release(numbers), exitInvalid, numbers + ":2: not a number such as 12 or -3.5; want numbers, or --value COLUMN for CSV"},
-		{"CSV where numbers are wanted", release(csv), exitInvalid, csv + ":1: not a number such as 12 or -3.5; want numbers, or --value COLUMN for CSV"},
-		{"a column of texts", release("--value", "section", csv), exitInvalid, csv + ":2: column section is not a number such as 12 or -3.5"},
+		{"a decimal comma", release(numbers), exitInvalid, numbers + ":2: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV"},
+		{"CSV where numbers are wanted", release(csv), exitInvalid, csv + ":1: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV"},
+		{"a column of texts", release("--value", "section", csv), exitInvalid, csv + ":2: column section: not a number; want one such as 12 or -3.5"},
 		{"a missing column", release("--value", "ms", csv), exitInvalid, csv + `:1: value "ms" is not in the header; want one of time, client, section, bytes`},
 		{"a directory of values", release(dir), exitInvalid, dir + ": this is a directory; want a file"},
 		{"no bounds", []string{"release", "--epsilon", "1", csv}, exitUsage, "--lower, --upper, --step missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 (only a plain count needs none)"},

@@ -44,7 +44,7 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 		for field := range strings.FieldsSeq(lines.Text()) {
 			i, err := grid.Parse([]byte(field))
 			if err != nil {
-				return nil, fmt.Errorf("%s:%d: not a number such as 12 or -3.5; want numbers, or --value COLUMN for CSV", name, line)
+				return nil, fmt.Errorf("%s:%d: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV", name, line)
 			}
 			users[i]++
 		}
@@ -99,7 +99,7 @@ func (c *valueFlags) readCSV(name string, in io.Reader, grid *mechanisms.Grid) (
 		line, _ := rows.FieldPos(value)
 		i, err := grid.Parse([]byte(strings.TrimSpace(row[value])))
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: column %s is not a number such as 12 or -3.5", name, line, c.Value)
+			return nil, fmt.Errorf("%s:%d: column %s: not a number; want one such as 12 or -3.5", name, line, c.Value)
 		}
 		id := fmt.Sprint(number)
 		if user >= 0 {

@@ -154,7 +154,7 @@ func readVertebral(path string) (map[string][][]float64, error) {
 			continue
 		}
 		if len(row) != 7 {
-			return nil, fmt.Errorf("%s: row %d has %d columns, want six measurements and the class", path, i+1, len(row))
+			return nil, fmt.Errorf("%s: row %d has %d columns; want six measurements and the class", path, i+1, len(row))
 		}
 		var values []float64
 		for _, cell := range row[:6] {
@@ -167,7 +167,7 @@ func readVertebral(path string) (map[string][][]float64, error) {
 		groups[row[6]] = append(groups[row[6]], values)
 	}
 	if len(groups["Normal"]) == 0 || len(groups["Abnormal"]) == 0 {
-		return nil, fmt.Errorf("%s: want rows of the classes Normal and Abnormal", path)
+		return nil, fmt.Errorf("%s: no rows of a class; want rows of the classes Normal and Abnormal", path)
 	}
 	return groups, nil
 }

@@ -68,7 +68,7 @@ func run(arguments []string) error {
 		return err
 	}
 	if *only != "" && !slices.Contains(names(), *only) {
-		return fmt.Errorf("-only %q: want one of %s", *only, strings.Join(names(), ", "))
+		return fmt.Errorf("-only %q; want one of %s", *only, strings.Join(names(), ", "))
 	}
 	if err := os.MkdirAll(*out, 0o755); err != nil {
 		return err

@@ -51,11 +51,11 @@ func ParseShape(text string, grid *mechanisms.Grid) (*Shape, error) {
 	case name == "lognormal" && a > 0 && b > 0:
 		s.quantile = distuv.LogNormal{Mu: math.Log(a), Sigma: b}.Quantile
 	case name == "uniform":
-		return nil, fmt.Errorf("shape %q: want LOW less than HIGH", text)
+		return nil, fmt.Errorf("shape %q; want LOW less than HIGH", text)
 	case name == "normal":
-		return nil, fmt.Errorf("shape %q: want SD greater than 0", text)
+		return nil, fmt.Errorf("shape %q; want SD greater than 0", text)
 	case name == "lognormal":
-		return nil, fmt.Errorf("shape %q: want MEDIAN and SIGMA greater than 0", text)
+		return nil, fmt.Errorf("shape %q; want MEDIAN and SIGMA greater than 0", text)
 	default:
 		return nil, fmt.Errorf("shape %q; want lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform", text)
 	}

@@ -192,15 +192,15 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	_, err := Selection{Sensitivity: 1}.Exponential([]int64{1}, random)
-	f("epsilon 0 must be greater than 0", err)
+	f("epsilon 0; want more than 0", err)
 	_, err = Selection{Epsilon: one}.PermuteAndFlip([]int64{1}, random)
-	f("sensitivity 0 must be from 1", err)
+	f("sensitivity 0; want from 1", err)
 	_, err = Selection{Epsilon: one, Sensitivity: 1}.Exponential(nil, random)
 	f("at least one candidate", err)
 	_, err = Selection{Epsilon: one, Sensitivity: 1}.Exponential([]int64{math.MaxInt64}, random)
 	f("scores must lie between", err)
 	_, err = Selection{Sensitivity: 1}.NoisyMaxGumbel([]int64{1}, random)
-	f("epsilon 0 must be greater than 0", err)
+	f("epsilon 0; want more than 0", err)
 	_, err = Selection{Epsilon: one, Sensitivity: 1}.NoisyMaxExponential(nil, random)
 	f("at least one candidate", err)
 	broken := errors.New("broken")
@@ -210,11 +210,11 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	_, err = DiscreteLaplace(0, 0, one, random)
-	f("sensitivity 0 must be at least 1", err)
+	f("sensitivity 0; want at least 1", err)
 	_, err = DiscreteLaplace(0, 11, dec("0.00000000000000000001"), random)
 	f("too many digits", err)
 	_, err = Laplace(one, one, one, dec("-1"), random)
-	f("step -1 must be greater than 0", err)
+	f("step -1; want more than 0", err)
 	_, err = Laplace(dec("1e5000"), one, one, one, random)
 	f("too many digits", err)
 }

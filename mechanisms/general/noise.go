@@ -18,7 +18,7 @@ func DiscreteLaplace(value, sensitivity int64, epsilon decimal.Decimal, random i
 		return 0, err
 	}
 	if sensitivity < 1 {
-		return 0, fmt.Errorf("sensitivity %d must be at least 1", sensitivity)
+		return 0, fmt.Errorf("sensitivity %d; want at least 1", sensitivity)
 	}
 	num, den := epsilon.Rat().Num(), epsilon.Rat().Denom()
 	if !num.IsUint64() || !den.IsUint64() {
@@ -47,7 +47,7 @@ func Laplace(value, sensitivity, epsilon, step decimal.Decimal, random io.Reader
 		value decimal.Decimal
 	}{{"sensitivity", sensitivity}, {"step", step}} {
 		if p.value.Sign() <= 0 {
-			return decimal.Decimal{}, fmt.Errorf("%s %s must be greater than 0", p.name, p.value)
+			return decimal.Decimal{}, fmt.Errorf("%s %s; want more than 0", p.name, p.value)
 		}
 	}
 	for _, d := range []decimal.Decimal{value, sensitivity, step} {

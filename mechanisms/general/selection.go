@@ -35,7 +35,7 @@ func (c Selection) rate() (exact.Rate, error) {
 		return exact.Rate{}, err
 	}
 	if c.Sensitivity < 1 || c.Sensitivity > maxScore {
-		return exact.Rate{}, fmt.Errorf("sensitivity %d must be from 1 to 2^61", c.Sensitivity)
+		return exact.Rate{}, fmt.Errorf("sensitivity %d; want from 1 to 2^61", c.Sensitivity)
 	}
 	divisor := big.NewRat(c.Sensitivity, 1)
 	if !c.Monotone {
@@ -46,7 +46,7 @@ func (c Selection) rate() (exact.Rate, error) {
 
 func checkEpsilon(epsilon decimal.Decimal) error {
 	if epsilon.Sign() <= 0 {
-		return fmt.Errorf("epsilon %s must be greater than 0", epsilon)
+		return fmt.Errorf("epsilon %s; want more than 0", epsilon)
 	}
 	if epsilon.Exponent() < -100 || epsilon.Exponent() > 18 || epsilon.NumDigits() > 100 {
 		return fmt.Errorf("epsilon has too many digits: at most 100")
@@ -60,7 +60,7 @@ func (c Selection) check(scores []int64) (rate exact.Rate, top int64, err error)
 		return rate, 0, err
 	}
 	if len(scores) == 0 {
-		return rate, 0, fmt.Errorf("scores: there must be at least one candidate")
+		return rate, 0, fmt.Errorf("scores: none; want at least one candidate")
 	}
 	if slices.Max(scores) > maxScore || slices.Min(scores) < -maxScore {
 		return rate, 0, fmt.Errorf("scores must lie between −2^61 and 2^61")

@@ -53,7 +53,7 @@ func Parse(name string, data []byte, getenv func(string) (string, bool)) (*File,
 // find resolves a pattern to the names of files, sorted.
 func find(pattern string) ([]string, error) {
 	if pattern == "" {
-		return nil, errors.New("no streams file is given: want a file, a directory or a glob")
+		return nil, errors.New("no streams file is given; want a file, a directory or a glob")
 	}
 	info, err := os.Stat(pattern)
 	switch {

@@ -75,9 +75,9 @@ func (n node) refuse(format string, args ...any) {
 	n.source.refuse(n.yaml, n.path, format, args...)
 }
 
-// refuseErr records an error of package windows in this package's form.
+// refuseErr records an error of package windows.
 func (n node) refuseErr(err error) {
-	n.refuse("%s", strings.Replace(err.Error(), " must ", "; must ", 1))
+	n.refuse("%s", err)
 }
 
 func (n node) where() string { return fmt.Sprintf("%s:%d", n.file, n.yaml.Line) }

@@ -143,7 +143,7 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 		return
 	}
 	if string(key) != e.Budget {
-		a.fault(EntryUnreadable, at, "%s: the key is %q, want its budget %q", e.name(), key, e.Budget)
+		a.fault(EntryUnreadable, at, "%s: the key is %q; want its budget %q", e.name(), key, e.Budget)
 	}
 	records, err := e.Records()
 	if err != nil {

@@ -117,7 +117,7 @@ func (d digest) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString
 // UnmarshalText reads what MarshalText wrote.
 func (d *digest) UnmarshalText(text []byte) error {
 	if len(text) != hex.EncodedLen(len(d)) {
-		return fmt.Errorf("digest %q, want %d digits", text, hex.EncodedLen(len(d)))
+		return fmt.Errorf("digest %q; want %d digits", text, hex.EncodedLen(len(d)))
 	}
 	_, err := hex.Decode(d[:], text)
 	return err
@@ -194,7 +194,7 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 	var c checkpoint
 	err := json.Unmarshal(text, &c)
 	if (err == nil || c.Version != 0) && c.Version != checkpointVersion {
-		return nil, fmt.Errorf("format version %s, want %d", versionText(c.Version), checkpointVersion)
+		return nil, fmt.Errorf("format version %s; want %d", versionText(c.Version), checkpointVersion)
 	}
 	if err != nil {
 		return nil, err
@@ -261,7 +261,7 @@ func (f *Fold) restoreStream(s storedStream) (err error) {
 	}
 	r := &recent{}
 	if r.every, err = budget.ParsePer(s.Every); err != nil || r.every <= 0 {
-		return fmt.Errorf("every %q, want a positive duration", s.Every)
+		return fmt.Errorf("every %q; want a positive duration", s.Every)
 	}
 	for _, group := range s.Recent {
 		if len(group.Ends) != len(group.Figures) || len(group.Ends) == 0 {

@@ -153,7 +153,7 @@ func decode(value []byte) (Entry, error) {
 	// The version is read even if another release wrote fields of other types.
 	err := json.Unmarshal(value, &s)
 	if (err == nil || s.Version != 0) && (s.Version < oldest || s.Version > newest) {
-		return Entry{}, fmt.Errorf("format version %s, want %d to %d: it was written by another release of louver", versionText(s.Version), oldest, newest)
+		return Entry{}, fmt.Errorf("format version %s; want %d to %d: it was written by another release of louver", versionText(s.Version), oldest, newest)
 	}
 	if err != nil {
 		return Entry{}, err
@@ -221,28 +221,28 @@ func (e Entry) check() error {
 	fail := func(format string, args ...any) error { return fmt.Errorf(e.name()+": "+format, args...) }
 	switch {
 	case e.Format < 0 || e.Format > Format:
-		return fail("output records of format %d, want at most %d: it was written by a later release of louver", e.Format, Format)
+		return fail("output records of format %d; want at most %d: it was written by a later release of louver", e.Format, Format)
 	case e.Stream == "" || e.Budget == "" || e.Output == "":
-		return fail("budget %q and output topic %q, want a stream, a budget and a topic", e.Budget, e.Output)
+		return fail("budget %q and output topic %q; want a stream, a budget and a topic", e.Budget, e.Output)
 	case e.WindowStart.Nanosecond() != 0 || e.WindowEnd.Nanosecond() != 0:
-		return fail("the window has fractions of a second, want whole seconds")
+		return fail("the window has fractions of a second; want whole seconds")
 	case e.WindowEnd.Year() > 2200 || e.WindowStart.Year() < 1900:
-		return fail("window end %s, want one between 1900 and 2200", whole(e.WindowEnd))
+		return fail("window end %s; want one between 1900 and 2200", whole(e.WindowEnd))
 	case !e.WindowEnd.After(e.WindowStart):
-		return fail("window end %s, want it after the start", whole(e.WindowEnd))
+		return fail("window end %s; want one after the start", whole(e.WindowEnd))
 	case e.Every <= 0:
-		return fail("every %s, want a positive duration", e.Every)
+		return fail("every %s; want a positive duration", e.Every)
 	case e.Reason != "" && e.Reason != BudgetExhausted:
-		return fail("reason %q, want none or %q", e.Reason, BudgetExhausted)
+		return fail("reason %q; want none or %q", e.Reason, BudgetExhausted)
 	case len(e.Price) == 0 || len(e.Releases) == 0 || len(e.Groups) == 0:
-		return fail("%d items in the price, %d releases and %d groups, want at least one each", len(e.Price), len(e.Releases), len(e.Groups))
+		return fail("%d items in the price, %d releases and %d groups; want at least one each", len(e.Price), len(e.Releases), len(e.Groups))
 	}
 	if err := e.Limit.Check(); err != nil {
 		return fail("%w", err)
 	}
 	for _, r := range e.Releases {
 		if r.Name == "" || r.Epsilon.Sign() <= 0 {
-			return fail("release %q has epsilon %s, want a name and more than 0", r.Name, r.Epsilon)
+			return fail("release %q has epsilon %s; want a name and more than 0", r.Name, r.Epsilon)
 		}
 	}
 	for _, g := range e.Groups {

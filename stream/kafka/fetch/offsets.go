@@ -138,7 +138,7 @@ func (c *Client) ReadAll(ctx context.Context, topic string, partition int, from 
 		}
 		err = page.Each(func(rec *Record) error {
 			if rec.TooLarge > 0 {
-				return r.broken(rec.Offset, rec.Offset+1, fmt.Sprintf("a record of %d bytes, want at most %d", rec.TooLarge, c.options.MaxRecordBytes))
+				return r.broken(rec.Offset, rec.Offset+1, fmt.Sprintf("a record of %d bytes; want at most %d", rec.TooLarge, c.options.MaxRecordBytes))
 			}
 			return f(rec)
 		})

@@ -135,7 +135,7 @@ func (r *Reader) fetch(ctx context.Context) (*response, error) {
 // resolve replaces kafka.FirstOffset or kafka.LastOffset with the offset that it stands for.
 func (r *Reader) resolve(ctx context.Context) error {
 	if r.position != kafka.FirstOffset && r.position != kafka.LastOffset {
-		return fmt.Errorf("offset %d: want at least 0, kafka.FirstOffset or kafka.LastOffset", r.position)
+		return fmt.Errorf("offset %d; want at least 0, kafka.FirstOffset or kafka.LastOffset", r.position)
 	}
 	at, err := r.client.list(ctx, r.topic, []int{r.partition}, r.position)
 	if err == nil {

@@ -98,7 +98,7 @@ func (q *request) Required(versions map[protocol.ApiKey]int16) bool {
 // RawExchange writes the request and reads its response.
 func (q *request) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if q.version < minVersion || q.version > maxVersion {
-		return nil, fmt.Errorf("the broker speaks Fetch v%d, want v%d to v%d: %w", q.version, minVersion, maxVersion, kafka.UnsupportedVersion)
+		return nil, fmt.Errorf("the broker speaks Fetch v%d; want v%d to v%d: %w", q.version, minVersion, maxVersion, kafka.UnsupportedVersion)
 	}
 	// Any correlation id will do: the connection carries one request at a time.
 	const correlation = 1
@@ -111,11 +111,11 @@ func (q *request) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	}
 	n := binary.BigEndian.Uint32(size[:])
 	if n > maxResponse {
-		return nil, fmt.Errorf("fetch response of %d bytes, want at most %d", n, maxResponse)
+		return nil, fmt.Errorf("fetch response of %d bytes; want at most %d", n, maxResponse)
 	}
 	d := &decoder{r: rw, left: int(n)}
 	if id := d.int32(); d.err == nil && id != correlation {
-		return nil, fmt.Errorf("fetch response to request %d, want %d", id, correlation)
+		return nil, fmt.Errorf("fetch response to request %d; want %d", id, correlation)
 	}
 	res, err := d.response(q)
 	if err != nil {

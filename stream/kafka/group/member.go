@@ -69,17 +69,17 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case c.Conn == nil:
-		return nil, errors.New("consumer group: no connection is given")
+		return nil, errors.New("consumer group: no connection; want one")
 	case c.GroupID == "":
-		return nil, errors.New("consumer group: its name is empty")
+		return nil, errors.New("consumer group: no name; want one")
 	case len(c.Topics) == 0:
-		return nil, fmt.Errorf("consumer group %s: no topics are given", c.GroupID)
+		return nil, fmt.Errorf("consumer group %s: no topics; want at least one", c.GroupID)
 	}
 	if c.SessionTimeout == 0 {
 		c.SessionTimeout = maxSession
 	}
 	if c.SessionTimeout < minSession || c.SessionTimeout > maxSession {
-		return nil, fmt.Errorf("consumer group %s: session timeout %v, want %v to %v", c.GroupID, c.SessionTimeout, minSession, maxSession)
+		return nil, fmt.Errorf("consumer group %s: session timeout %v; want from %v to %v", c.GroupID, c.SessionTimeout, minSession, maxSession)
 	}
 	if c.WatchInterval <= 0 {
 		c.WatchInterval = 5 * time.Second

@@ -58,11 +58,11 @@ type Conn struct {
 // New makes a Conn. It fails when an address is not host:port.
 func New(c Config) (*Conn, error) {
 	if len(c.Brokers) == 0 {
-		return nil, errors.New("no broker address is given: want at least one host:port")
+		return nil, errors.New("no broker address is given; want at least one host:port")
 	}
 	for _, b := range c.Brokers {
 		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {
-			return nil, fmt.Errorf("broker address %q: want host:port, such as kafka:9092", b)
+			return nil, fmt.Errorf("broker address %q; want host:port, such as kafka:9092", b)
 		}
 	}
 	contact := &Contact{}

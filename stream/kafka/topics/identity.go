@@ -83,7 +83,7 @@ func (q identify) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	}
 	const header, limit = 5, 16 << 20 // the correlation and the number of tags, which is 0
 	if size < header || size > limit {
-		return nil, fmt.Errorf("metadata of %d bytes, want %d to %d", size, header, limit)
+		return nil, fmt.Errorf("metadata of %d bytes; want %d to %d", size, header, limit)
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(rw, body); err != nil {
