@@ -24,10 +24,10 @@ type Span struct{ Over, Least, Under string }
 
 // Holds reports whether a number is within the limits.
 func (s Span) Holds(d decimal.Decimal) bool {
-	beyond := func(limit string, sign int) bool {
-		return limit != "" && d.Cmp(decimal.RequireFromString(limit)) == sign
+	within := func(limit string, signs ...int) bool {
+		return limit == "" || slices.Contains(signs, d.Cmp(decimal.RequireFromString(limit)))
 	}
-	return !(beyond(s.Over, -1) || beyond(s.Over, 0) || beyond(s.Least, -1) || beyond(s.Under, 1) || beyond(s.Under, 0))
+	return within(s.Over, 1) && within(s.Least, 0, 1) && within(s.Under, -1)
 }
 
 // Want is the rule in words: "a number greater than 0 and less than 1".

@@ -97,7 +97,8 @@ func TestThreeSums(t *testing.T) {
 			f[i] = max(0, float64(sums[i].Int64()))
 		}
 		all := f[0] + f[1] + f[2]
-		want := max(0, 49*(f[2]/all-math.Pow((f[1]/2+f[2])/all, 2)))
+		mean := (f[1]/2 + f[2]) / all
+		want := max(0, 49*(f[2]/all-mean*mean))
 		if all == 0 {
 			want = 0
 		}

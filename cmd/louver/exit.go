@@ -53,7 +53,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // usageError marks a wrong command line.
 func usageError(err error) error {
-	if e := (*mechanisms.Error)(nil); errors.As(err, &e) && err == error(e) {
+	if e, alone := err.(*mechanisms.Error); alone { //nolint:errorlint // one that is wrapped says more than the flag
 		err = fmt.Errorf("--%s %s; want %s", flagOf(e.Parameter), e.Value, strings.NewReplacer("[", "", "]", "").Replace(e.Want))
 	}
 	return &exitError{exitUsage, err}

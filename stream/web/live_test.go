@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -38,7 +37,7 @@ func listen(t *testing.T, server *httptest.Server, query, lastID string) *listen
 	if lastID != "" {
 		r.Header.Set("Last-Event-ID", lastID)
 	}
-	a, err := server.Client().Do(r)
+	a, err := server.Client().Do(r) //nolint:bodyclose // the goroutine below closes it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,5 +282,5 @@ func TestReading(t *testing.T) {
 		t.Errorf("%s", r.json())
 	}
 	s.fails("x", false)
-	want(t, "after it has passed", fmt.Sprintf("%s", s.Reading().json()), `{"ok":true,"since":null}`)
+	want(t, "after it has passed", string(s.Reading().json()), `{"ok":true,"since":null}`)
 }

@@ -120,7 +120,7 @@ func (b *tab) note(e any) {
 			b.bad = append(b.bad, fmt.Sprint(e.Type, " ", len(e.Args), " arguments"))
 		}
 	case *log.EventEntryAdded:
-		if e.Entry.Level == log.LevelError && !(b.away && e.Entry.Source == log.SourceNetwork) {
+		if e.Entry.Level == log.LevelError && (!b.away || e.Entry.Source != log.SourceNetwork) {
 			b.bad = append(b.bad, e.Entry.Text+" "+e.Entry.URL)
 		}
 	case *network.EventRequestWillBeSent:

@@ -30,8 +30,9 @@ func main() {
 	jobs := flag.Int("jobs", max(1, runtime.NumCPU()/2), "how many mutations are tried at the same time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *jobs, flag.Args()); err != nil {
+	err := run(ctx, *jobs, flag.Args())
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
 	}
@@ -52,7 +53,7 @@ func run(ctx context.Context, jobs int, only []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what is left is the system's to remove
 
 	limits, err := sound(ctx, mutations)
 	if err != nil {
@@ -69,7 +70,7 @@ func run(ctx context.Context, jobs int, only []string) error {
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			fmt.Fprintf(os.Stderr, "%3d of %d, %s: %s: %s\n", done, len(mutations), time.Since(began).Round(time.Second), m.What, results[i])
+			_, _ = fmt.Fprintf(os.Stderr, "%3d of %d, %s: %s: %s\n", done, len(mutations), time.Since(began).Round(time.Second), m.What, results[i])
 			return ctx.Err()
 		})
 	}
