@@ -82,6 +82,17 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 	return nil
 }
 
+// paying says of each budget whether it pays for the schedules of the streams.
+func paying(streams []*config.Stream, now time.Time) map[string]bool {
+	file, pays := config.File{Streams: streams}, map[string]bool{}
+	for _, s := range streams {
+		if _, known := pays[s.Budget.Name]; !known {
+			pays[s.Budget.Name] = file.Runway(s.Budget, now).Pays
+		}
+	}
+	return pays
+}
+
 // showEntry updates the gauges from an entry.
 func showEntry(gauges *outputs.Gauges, e ledger.Entry) error {
 	records, err := e.Records()

@@ -126,6 +126,25 @@ func TestGaugesAreRestored(t *testing.T) {
 	}
 }
 
+// A budget pays or it does not, whatever has been spent: the first period makes no difference.
+func TestBudgetsThatPay(t *testing.T) {
+	for text, want := range map[string]string{
+		twoStreams: `louver_budget_pays{budget="both"} 1`,
+		strings.NewReplacer("epsilon: 24, per", "epsilon: 12, per", "budget: both\n", "budget: both\n    on_exhausted: withhold\n").Replace(twoStreams): `louver_budget_pays{budget="both"} 0`,
+	} {
+		file, err := config.Parse("s.yaml", []byte(text), os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := scraped(t, newPublished(nil, file.Streams).gauges); !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+	if got := scraped(t, newPublished(nil, nil).gauges); got != "" {
+		t.Errorf("without streams: %s", got)
+	}
+}
+
 // scraped is what a collector shows.
 func scraped(t *testing.T, c prometheus.Collector) string {
 	t.Helper()

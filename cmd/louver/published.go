@@ -35,7 +35,9 @@ const (
 )
 
 func newPublished(topics []string, streams []*config.Stream) *published {
-	return &published{topics: topics, streams: streams, store: web.NewStore(historyBytes), gauges: outputs.NewGauges()}
+	gauges := outputs.NewGauges()
+	gauges.Pays(paying(streams, time.Now()))
+	return &published{topics: topics, streams: streams, store: web.NewStore(historyBytes), gauges: gauges}
 }
 
 // config returns the configuration of the page and the API.

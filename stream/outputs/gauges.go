@@ -15,6 +15,7 @@ import (
 type Gauges struct {
 	mu     sync.Mutex
 	newest map[string]Record // by series
+	pays   map[string]bool   // by budget
 	now    func() time.Time
 }
 
@@ -38,6 +39,13 @@ func (g *Gauges) Expect(series []Record) {
 	}
 }
 
+// Pays says of each budget whether it pays for the schedules of its streams as long as they last.
+func (g *Gauges) Pays(budgets map[string]bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pays = budgets
+}
+
 // staleWindows is the number of windows after which a value is no longer shown.
 const staleWindows = 3
 
@@ -55,11 +63,12 @@ var (
 	bSpent   = prometheus.NewDesc("louver_budget_epsilon_spent", "ε that counts against the budget in the newest window's period.", []string{"budget"}, nil)
 	bLimit   = prometheus.NewDesc("louver_budget_epsilon_limit", "ε that the budget allows in a period.", []string{"budget"}, nil)
 	bLeft    = prometheus.NewDesc("louver_budget_windows_left", "How many more windows the budget could pay for now.", []string{"budget"}, nil)
+	bPays    = prometheus.NewDesc("louver_budget_pays", "1 if the budget pays for the schedules of its streams as long as they last, else 0. In the first period of a rolling budget the windows left fall even so, until the first charges return.", []string{"budget"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, ended, info, spent, bSpent, bLimit, bLeft} {
+	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, ended, info, spent, bSpent, bLimit, bLeft, bPays} {
 		c <- d
 	}
 }
@@ -92,6 +101,9 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 			p = r.P.String()
 		}
 		c <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, r.Stream, r.Release, r.Statistic, p, r.Mechanism, r.Unit)
+	}
+	for name, pays := range g.pays {
+		c <- prometheus.MustNewConstMetric(bPays, prometheus.GaugeValue, indicator(pays), name)
 	}
 	for name, r := range streams {
 		gauge(c, spent, r.StreamSpent, name)
