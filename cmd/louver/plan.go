@@ -22,6 +22,7 @@ type planCommand struct {
 	MaxGroups int     `default:"1" group:"privacy" placeholder:"N" help:"In how many groups of a window one user counts."`
 
 	forecastFlags
+	planWatchFlags
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -35,6 +36,7 @@ round: it says which ε, or how many users, an error needs.
   louver plan --statistic quantile --p 0.99 --lower 0 --upper 60000 --step 1 --users 5000 --error 1%
   louver plan --lower 0 --upper 60000 --step 1 --epsilon 0.1 --error 5 --shape lognormal:120,0.6
   louver plan streams.yaml --users 2000
+  louver plan --watch "above: 2000, more_than: 0.01" --lower 0 --upper 60000 --step 1 --every 1m --users 5000
 
 With a probability of 95 % a release is off by no more than its error. Half of the releases are off by no more than the
 typical error.`
@@ -42,6 +44,9 @@ typical error.`
 
 // Run forecasts and prints.
 func (c *planCommand) Run(app *App) error {
+	if c.Watch != "" {
+		return c.planWatch(app)
+	}
 	streams, err := c.streams(app)
 	if err != nil {
 		return err

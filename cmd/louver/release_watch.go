@@ -49,7 +49,7 @@ func (c *releaseCommand) watch(app *App) error {
 	}
 	if n, most := c.ExpectedUsers, w.Most(c.ExpectedUsers); n > 0 && most < w.Excess95() {
 		_, _ = fmt.Fprintf(app.Err, "louver: of %s at most %s can be %s, and the watch sees %s: want more users or a larger ε\n",
-			plural(n, "user"), tenths(most), c.amiss(), tenths(w.Excess95()))
+			plural(n, "user"), tenths(most), amiss(c.Watch), tenths(w.Excess95()))
 	}
 	name, in := "stdin", app.In
 	if c.File != "" && c.File != "-" {
@@ -106,17 +106,24 @@ func (c *releaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error)
 	if err := s.Validate(); err != nil {
 		return nil, s, err
 	}
-	condition, err := mechanisms.ParseCondition(c.Watch)
-	if err != nil {
-		return nil, s, inCondition(err)
-	}
 	grid, err := c.grid(mechanisms.Query{})
 	if err != nil {
 		return nil, s, err
 	}
-	w, err := mechanisms.NewWatch(mechanisms.WatchQuery{Conditions: []mechanisms.Condition{condition}, Epsilon: c.Epsilon.Decimal,
-		FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Window) + 1, Grid: grid})
-	return w, s, inCondition(err)
+	w, err := newWatch(c.Watch, mechanisms.WatchQuery{Epsilon: c.Epsilon.Decimal, FalseAlarms: c.FalseAlarms.Decimal,
+		Windows: int64((c.Per-1)/c.Window) + 1, Grid: grid})
+	return w, s, err
+}
+
+// newWatch makes a watch for the condition of --watch.
+func newWatch(text string, q mechanisms.WatchQuery) (*mechanisms.Watch, error) {
+	condition, err := mechanisms.ParseCondition(text)
+	if err != nil {
+		return nil, inCondition(err)
+	}
+	q.Conditions = []mechanisms.Condition{condition}
+	w, err := mechanisms.NewWatch(q)
+	return w, inCondition(err)
 }
 
 // inCondition says of an error about a part of the condition that it is about --watch.
@@ -125,6 +132,8 @@ func inCondition(err error) error {
 	switch {
 	case !errors.As(err, &wrong), wrong.Parameter == "epsilon", wrong.Parameter == "false_alarms":
 		return err
+	case wrong.Parameter == "grid":
+		return errors.New("--watch without --lower, --upper and --step; want the public bounds of the values")
 	case wrong.Parameter == "condition":
 		return fmt.Errorf("--watch %s; want %s", wrong.Value, wrong.Want)
 	}
@@ -132,8 +141,8 @@ func inCondition(err error) error {
 }
 
 // amiss says what users are whom the watch looks for.
-func (c *releaseCommand) amiss() string {
-	if strings.Contains(c.Watch, "less_than") || strings.Contains(c.Watch, "users_below") {
+func amiss(condition string) string {
+	if strings.Contains(condition, "less_than") || strings.Contains(condition, "users_below") {
 		return "too few"
 	}
 	return "too many"
@@ -206,7 +215,7 @@ func (c *releaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Sc
 			}
 			instance++
 			if err := c.say(out, at.Start, "armed, %d of %d, for ε %s; sees %s %s with 95 %%", instance, c.AtMost, w.Promise().Epsilon,
-				withUnit(tenths(w.Excess95()), "users"), c.amiss()); err != nil {
+				withUnit(tenths(w.Excess95()), "users"), amiss(c.Watch)); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+)
+
+// planWatchFlags say what watch to forecast.
+type planWatchFlags struct {
+	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Forecast a watch, such as \"above: 2000, more_than: 0.01\", that looks at a window each --every. Without --epsilon: for several ε."`
+	FalseAlarms number        `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
+	Per         time.Duration `default:"720h" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
+	WatchGroups int64         `default:"1" group:"watch" placeholder:"N" help:"Number of groups in a window."`
+}
+
+// plannedWatch is what there is to know of a watch before it is armed.
+type plannedWatch struct {
+	Epsilon json.Number `json:"epsilon"`
+	// Margin is how many users the watch adds to its target. Excess is how many must be amiss to be seen with 95 % in the first
+	// window.
+	Margin float64 `json:"margin"`
+	Excess float64 `json:"excess_95"`
+	// Most is how many of the expected users can be amiss, and Missed the probability that even then the first window stays
+	// silent; nil without a number of users.
+	Most   *float64 `json:"most"`
+	Missed *float64 `json:"missed"`
+}
+
+// planWatch forecasts a watch.
+func (c *planCommand) planWatch(app *App) error {
+	for flag, given := range map[string]bool{"a streams file": c.File != "", "--error": c.Error != "", "--shape": c.Shape != "", "--mechanism": c.Mechanism != "",
+		"--statistic": c.Statistic != string(mechanisms.Median)} {
+		if given {
+			return usageError(fmt.Errorf("--watch with %s; want one of the two", flag))
+		}
+	}
+	if c.Every < time.Second || c.Per < c.Every || c.WatchGroups < 1 || c.Users < 0 {
+		return usageError(fmt.Errorf("--every %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at least --every, at least 1, and a number of users", c.Every, c.Per, c.WatchGroups, c.Users))
+	}
+	var grid *mechanisms.Grid
+	if c.Lower != nil && c.Upper != nil && c.Step != nil {
+		var err error
+		if grid, err = mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal); err != nil {
+			return usageError(err)
+		}
+	}
+	epsilons := []decimal.Decimal{decimal.New(1, -1), decimal.New(2, -1), decimal.New(5, -1), decimal.New(1, 0), decimal.New(2, 0)}
+	if c.Epsilon != nil {
+		epsilons = []decimal.Decimal{c.Epsilon.Decimal}
+	}
+	var plans []plannedWatch
+	for _, epsilon := range epsilons {
+		w, err := newWatch(c.Watch, mechanisms.WatchQuery{Epsilon: epsilon, FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1, Groups: c.WatchGroups, Grid: grid})
+		if err != nil {
+			return usageError(err)
+		}
+		p := plannedWatch{Epsilon: json.Number(epsilon.String()), Margin: w.Margin(), Excess: w.Excess95()}
+		if c.Users > 0 {
+			most := w.Most(c.Users)
+			p.Most, p.Missed = &most, new(w.Miss(most))
+		}
+		plans = append(plans, p)
+	}
+	if c.JSON {
+		return writeJSON(app.Out, map[string]any{"watch": c.Watch, "plans": plans})
+	}
+	return c.printWatch(app, plans)
+}
+
+func (c *planCommand) printWatch(app *App, plans []plannedWatch) error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s, in windows of %s; a false alarm in %s with %s %%\n", c.Watch, config.Duration(c.Every), config.Duration(c.Per), c.FalseAlarms.Shift(2))
+	head := []string{"ε until it fires", "margin", "seen with 95 %"}
+	if c.Users > 0 {
+		head = append(head, fmt.Sprintf("at most, of %d", c.Users), "that is missed with")
+	}
+	var rows [][]string
+	for _, p := range plans {
+		row := []string{p.Epsilon.String(), withUnit(tenths(p.Margin), "users"), withUnit(tenths(p.Excess), "users") + " " + amiss(c.Watch)}
+		if p.Most != nil {
+			row = append(row, withUnit(tenths(*p.Most), "users"), tenths(100**p.Missed)+" %")
+		}
+		rows = append(rows, row)
+	}
+	if err := writeTable(&out, app.width(), head, rows); err != nil {
+		return err
+	}
+	_, err := app.Out.Write(out.Bytes())
+	return err
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestPlanWatch(t *testing.T) {
+	bounds := []string{"plan", "--lower", "0", "--upper", "60000", "--step", "1", "--every", "1m", "--watch", "above: 2000, more_than: 0.01"}
+	got := commandLine(t, "", bounds...)
+	if got.code != 0 || got.err != "" {
+		t.Fatalf("%+v", got)
+	}
+	for _, want := range []string{"above: 2000, more_than: 0.01, in windows of 1m; a false alarm in 30d with 5 %\n", "│ 0.1              │ 180.6 users │ 265 users too many   │", "│ 1                │ 18.1 users  │ 26.5 users too many  │"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%s\nwithout %q", got.out, want)
+		}
+	}
+	var planned struct{ Plans []plannedWatch }
+	got = commandLine(t, "", append(bounds, "--users", "20", "--epsilon", "1", "--json")...)
+	if err := json.Unmarshal([]byte(got.out), &planned); err != nil || len(planned.Plans) != 1 {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	// Of 20 users 19.8 can be too many at most, which is less than what is seen with 95 %.
+	if p := planned.Plans[0]; p.Excess != 26.51 || *p.Most != 19.8 || *p.Missed < 0.05 || *p.Missed > 0.6 {
+		t.Errorf("%s", got.out)
+	}
+	// Without a threshold there are no values, and no bounds.
+	if got := commandLine(t, "", "plan", "--watch", "users_below: 500", "--users", "500"); got.code != 0 || !strings.Contains(got.out, "500 users") {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"plan", "--watch", "above: 500, users: 3"}, "louver: --watch without --lower, --upper and --step; want the public bounds"},
+		{append(bounds, "--error", "3"), "louver: --watch with --error; want one of the two"},
+		{append(bounds, "streams.yaml"), "louver: --watch with a streams file; want one of the two"},
+		{append(bounds, "--epsilon", "0"), "louver: --epsilon 0; want a number greater than 0"},
+		{append(bounds, "--per", "1s"), "louver: --every 1m0s, --per 1s"},
+		{append(bounds, "--watch", "above: 5"), `louver: --watch "above: 5"; want above or below with`},
+	} {
+		commandLine(t, "", c.args...).wants(t, exitUsage, c.want)
+	}
+}
