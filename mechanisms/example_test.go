@@ -158,3 +158,57 @@ func ExampleNew_count() {
 	fmt.Println("waited for more than 50 s:", count)
 	// Output: waited for more than 50 s: 118
 }
+
+// A sum of all values. Counted in hours, it is about a thousand waits of half a minute.
+func ExampleNew_sum() {
+	seconds, d := draw(mechanisms.Query{Statistic: mechanisms.Sum, Clip: "none", Epsilon: dec("1000")})
+	fmt.Println("hours:", dec(seconds).Div(dec("3600")).Round(0))
+	fmt.Println("off by a few seconds:", d.Values[0].Error95 < 5)
+	// Output:
+	// hours: 8
+	// off by a few seconds: true
+}
+
+// The variance is in squared seconds.
+func ExampleNew_variance() {
+	variance, _ := draw(mechanisms.Query{Statistic: mechanisms.Variance, Clip: "none", Epsilon: dec("100000")})
+	fmt.Println("near 330 s²:", dec(variance).Sub(dec("330")).Abs().LessThan(dec("5")))
+	// Output: near 330 s²: true
+}
+
+// The standard deviation is the root of the variance, in seconds again.
+func ExampleNew_standardDeviation() {
+	deviation, _ := draw(mechanisms.Query{Statistic: mechanisms.StdDev, Clip: "none", Epsilon: dec("100000")})
+	fmt.Println("near 18 s:", dec(deviation).Round(0))
+	// Output: near 18 s: 18
+}
+
+// A median, with an interval in which it lies with 95 % confidence. The interval is paid for with half of ε.
+func ExampleNew_median() {
+	level := dec("0.95")
+	median, d := draw(mechanisms.Query{Statistic: mechanisms.Median, Interval: &level, Epsilon: dec("20")})
+	fmt.Println("near 29 s:", dec(median).Sub(dec("29")).Abs().LessThan(dec("1")))
+	fmt.Println("inside the interval:", d.Low <= d.Values[0].Number && d.Values[0].Number <= d.High)
+	// Output:
+	// near 29 s: true
+	// inside the interval: true
+}
+
+// How many people have a value beyond the bounds, which counts as the nearest bound everywhere else.
+func ExampleNew_outside() {
+	outside, _ := draw(mechanisms.Query{Statistic: mechanisms.Outside, Epsilon: dec("100")})
+	fmt.Println("longer than the bounds allow:", outside)
+	// Output: longer than the bounds allow: 0
+}
+
+// What a draw's error will be is known before anybody's data are.
+func ExampleMechanism_errors() {
+	grid, _ := waits()
+	count, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Count, Epsilon: dec("0.1"), Grid: grid})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("users, 95 % of the time at most:", count.Errors(mechanisms.Public{})[0].Error95)
+	// Output: users, 95 % of the time at most: 30
+}
