@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/experiments/laws"
-	"github.com/shopspring/decimal"
 )
 
 // contender is a mechanism of the study, with its law on a sample.

@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/experiments/laws"
-	"github.com/shopspring/decimal"
 )
 
 // TestEveryExperiment runs all of them in short and reads what they have written.

@@ -6,12 +6,13 @@ import (
 	"math"
 	"time"
 
-	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/experiments/laws"
-	"github.com/louver/louver/mechanisms/smooth"
 	"github.com/shopspring/decimal"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/experiments/laws"
+	"github.com/louver/louver/mechanisms/smooth"
 )
 
 // fineStep stands for the continuum of the paper.

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/louver/louver/mechanisms/experiments/laws"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/louver/louver/mechanisms/experiments/laws"
 )
 
 // gaussianInput is N(0, 1) with bounds far off and not around the mean.

@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/experiments/laws"
-	"github.com/louver/louver/mechanisms/smooth"
 	"github.com/shopspring/decimal"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -19,6 +16,10 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/experiments/laws"
+	"github.com/louver/louver/mechanisms/smooth"
 )
 
 // measurement is one column of the vertebral column data set (UCI repository), with public bounds chosen here.

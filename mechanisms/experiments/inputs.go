@@ -3,10 +3,11 @@ package main
 import (
 	"math"
 
-	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/experiments/laws"
 	"github.com/shopspring/decimal"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/experiments/laws"
 )
 
 // input is a population of users with one value each, on a public grid.

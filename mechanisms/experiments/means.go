@@ -5,9 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/experiments/laws"
-	"github.com/shopspring/decimal"
 )
 
 // releaser is a mechanism of the study of means, with what it is told of the users.

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/experiments/laws"
-	"github.com/shopspring/decimal"
 )
 
 // severalQuantiles compares joint, with and without a released count, with split: mean rank errors over draws.

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/louver/louver/mechanisms"
 	"github.com/shopspring/decimal"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/louver/louver/mechanisms"
 )
 
 // streamWindows is the length of a simulated stream.

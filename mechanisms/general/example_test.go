@@ -4,8 +4,9 @@ import (
 	"crypto/rand"
 	"fmt"
 
-	"github.com/louver/louver/mechanisms/general"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/general"
 )
 
 // In approval voting everybody may approve of as many candidates as they like. One voter changes each tally by at most

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }

@@ -5,8 +5,9 @@ import (
 	"io"
 	"math/big"
 
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/exact"
 )
 
 // DiscreteLaplace returns value plus a whole number z drawn with P(z) ∝ e^{−ε|z|/Δ}, where one person changes the value

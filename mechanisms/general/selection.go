@@ -12,8 +12,9 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/exact"
 )
 
 // Selection chooses among candidates by their scores, which are whole numbers (scale others up).

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/internal/dptest"
-	"github.com/shopspring/decimal"
 )
 
 // values are heaped at 0, 3 and 20, and continuous enough elsewhere on 0..39.
