@@ -120,10 +120,13 @@ func (m *Measure) below(x int64) uint64 {
 }
 
 // cell returns the cell of point x; the last one for N+1.
-func (m *Measure) cell(x int64) int {
-	lo, hi := 0, len(m.weight)
+func (m *Measure) cell(x int64) int { return lastUpTo(m.bounds[:len(m.weight)], x) }
+
+// lastUpTo returns the position of the last of some ascending numbers that is at most x, and 0 if none is.
+func lastUpTo[T int64 | uint64](numbers []T, x T) int {
+	lo, hi := 0, len(numbers)
 	for hi-lo > 1 {
-		if mid := int(uint(lo+hi) / 2); m.bounds[mid] <= x {
+		if mid := int(uint(lo+hi) / 2); numbers[mid] <= x {
 			lo = mid
 		} else {
 			hi = mid
@@ -139,17 +142,7 @@ func (m *Measure) at(u uint64) int64 {
 }
 
 // cellOf returns the cell of the point at(u).
-func (m *Measure) cellOf(u uint64) int {
-	lo, hi := 0, len(m.weight)
-	for hi-lo > 1 {
-		if mid := int(uint(lo+hi) / 2); m.upTo[mid] <= u {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo
-}
+func (m *Measure) cellOf(u uint64) int { return lastUpTo(m.upTo[:len(m.weight)], u) }
 
 // surprise returns ln(V/(η·v)) for the total mass V and the least weight v of a point. For any data, the points that
 // are worse than the best by that many e-foldings of an exponential mechanism have probability at most η in all.
