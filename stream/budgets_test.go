@@ -120,7 +120,7 @@ func TestFormerBudgetIsStillCharged(t *testing.T) {
 	w.reconfigure(payers("s2 "+latter+"; continues: "+former) + "removed: [s]\n")
 	release := w.start(func(s *stream.Service) { s.Stages = []string{stream.Release, stream.Publish} })
 	kafkatest.Await(t, "the session is open", func() bool {
-		return release.Ready() && release.has(t, topics.Names{App: w.app}.ReleaseGroup(), fmt.Sprint(to))
+		return release.Ready() && release.has(t, topics.Names{App: w.app}.Group(stream.Release), fmt.Sprint(to))
 	})
 	entry := w.audit()[0]
 	for range 2 { // another process, which still has the former file

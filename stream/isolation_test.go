@@ -217,7 +217,7 @@ func TestCommitsThatAreRefusedHoldNothingUp(t *testing.T) {
 	}
 	h.Remove()
 	// Then they are made up for.
-	ingest := topics.Names{App: w.app}.IngestGroup()
+	ingest := topics.Names{App: w.app}.Group(stream.Ingest)
 	kafkatest.Await(t, "the offsets are committed", func() bool {
 		res, err := b.Conn.Client.OffsetFetch(kafkatest.Context(t), &kafka.OffsetFetchRequest{GroupID: ingest, Topics: map[string][]int{w.input: {0, 1}}})
 		return err == nil && len(res.Topics[w.input]) == 2 && res.Topics[w.input][0].CommittedOffset >= 0 && res.Topics[w.input][1].CommittedOffset >= 0

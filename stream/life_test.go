@@ -81,7 +81,7 @@ func TestAllPartsAreDeleted(t *testing.T) {
 		}
 		b.DeleteRecords(t, names.Partials(), place, end[place])
 		s = w.start(only(stream.Release))
-		kafkatest.Await(t, "the release stage has looked for parts", func() bool { return s.has(t, names.ReleaseGroup(), fmt.Sprint(place)) })
+		kafkatest.Await(t, "the release stage has looked for parts", func() bool { return s.has(t, names.Group(stream.Release), fmt.Sprint(place)) })
 		rest := w.start(only(stream.Ingest, stream.Publish))
 		for id, r := range w.await(1) {
 			if !r.Incomplete {
@@ -104,7 +104,7 @@ func TestOffsetsExpire(t *testing.T) {
 		before := values(w.await(3))
 		s.end(t)
 		names := topics.Names{App: w.app}
-		for _, group := range []string{names.IngestGroup(), names.ReleaseGroup(), names.PublishGroup()} {
+		for _, group := range []string{names.Group(stream.Ingest), names.Group(stream.Release), names.Group(stream.Publish)} {
 			kafkatest.Await(t, "the group is deleted", func() bool {
 				res, err := b.Conn.Client.DeleteGroups(kafkatest.Context(t), &kafka.DeleteGroupsRequest{GroupIDs: []string{group}})
 				if err != nil {

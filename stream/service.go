@@ -35,9 +35,9 @@ import (
 
 // The stages. A process may run only some of them.
 const (
-	Ingest  = "ingest"
-	Release = "release"
-	Publish = "publish"
+	Ingest  = stage.Ingest
+	Release = stage.Release
+	Publish = stage.Publish
 )
 
 // Stages lists all stages.
@@ -136,6 +136,11 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
+// worker runs a stage until ctx ends.
+type worker interface {
+	Run(ctx context.Context) error
+}
+
 // errNewEpoch ends the stages, so that they begin again with newer definitions.
 var errNewEpoch = errors.New("a new epoch")
 
@@ -185,30 +190,34 @@ func (s *Service) follow(ctx context.Context) error {
 	run.Go(func() error { return s.await(working, names.Control(), state.Epoch()) })
 	monitor.Started(schedules(editions))
 	run.Go(func() error { s.late(working); return nil })
-	on := func(name string) stage.Env {
-		env := env
-		env.Health = monitor.Stage(name)
-		return env
-	}
-	events := on(Ingest)
-	events.Fetch = client(fetch.Options{MaxBytes: 4 << 20, MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
 	hasher := windows.NewHasher(state.HashKey)
-	if slices.Contains(s.Stages, Ingest) {
-		g := &ingest.Ingest{Env: events, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Schemas: s.Schemas, Inputs: control.NewInputs(agreed), BagBytes: s.bagBytes() / 2,
-			Group: s.group(names.IngestGroup(), inputs(editions))}
-		run.Go(func() error { return g.Run(working) })
-	}
-	if slices.Contains(s.Stages, Release) {
-		r := &release.Release{Env: on(Release), Editions: editions, Hasher: hasher, Lineage: state.Lineage, Place: place,
-			CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
-			PartBytes:       s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge), // it may double for a moment
-			Drawn: client(fetch.Options{Aborted: true}),
-			Group: s.group(names.ReleaseGroup(), []string{names.Partials()})}
-		run.Go(func() error { return r.Run(working) })
-	}
-	if slices.Contains(s.Stages, Publish) {
-		p := &publish.Publish{Env: on(Publish), Group: s.group(names.PublishGroup(), []string{names.Ledger()})}
-		run.Go(func() error { return p.Run(working) })
+	// What each stage reads, and what runs it.
+	for _, row := range []struct {
+		stage  string
+		inputs []string
+		worker func(env stage.Env, g group.Config) worker
+	}{
+		{Ingest, inputs(editions), func(env stage.Env, g group.Config) worker {
+			env.Fetch = client(fetch.Options{MaxBytes: 4 << 20, MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
+			return &ingest.Ingest{Env: env, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Schemas: s.Schemas, Inputs: control.NewInputs(agreed),
+				BagBytes: s.bagBytes() / 2, Group: g}
+		}},
+		{Release, []string{names.Partials()}, func(env stage.Env, g group.Config) worker {
+			return &release.Release{Env: env, Editions: editions, Hasher: hasher, Lineage: state.Lineage, Place: place,
+				CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
+				PartBytes:       s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge), // it may double for a moment
+				Drawn: client(fetch.Options{Aborted: true}), Group: g}
+		}},
+		{Publish, []string{names.Ledger()}, func(env stage.Env, g group.Config) worker {
+			return &publish.Publish{Env: env, Group: g, Sink: publish.Topics}
+		}},
+	} {
+		if !slices.Contains(s.Stages, row.stage) {
+			continue
+		}
+		env.Health = monitor.Stage(row.stage)
+		w := row.worker(env, s.group(names.Group(row.stage), row.inputs))
+		run.Go(func() error { return w.Run(working) })
 	}
 	return run.Wait()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -126,7 +127,7 @@ var chaosFaults = []fault{
 	}},
 	{"groups are deleted", 1, func(c *chaos) bool {
 		c.pause(func() {
-			for _, group := range []string{c.names.IngestGroup(), c.names.ReleaseGroup(), c.names.PublishGroup()} {
+			for _, group := range []string{c.names.Group(stream.Ingest), c.names.Group(stream.Release), c.names.Group(stream.Publish)} {
 				c.forget(group)
 			}
 		})
@@ -215,7 +216,7 @@ func (c *chaos) open(topic string, partition int) bool {
 
 // committed is the offset of the ingest group; −1 if it is not known now.
 func (c *chaos) committed(topic string, partition int) int64 {
-	res, err := c.broker.Conn.Client.OffsetFetch(context.Background(), &kafka.OffsetFetchRequest{GroupID: c.names.IngestGroup(), Topics: map[string][]int{topic: {partition}}})
+	res, err := c.broker.Conn.Client.OffsetFetch(context.Background(), &kafka.OffsetFetchRequest{GroupID: c.names.Group(stream.Ingest), Topics: map[string][]int{topic: {partition}}})
 	if err != nil || res.Error != nil || len(res.Topics[topic]) == 0 {
 		return -1
 	}

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/timeline"
 )
 
@@ -34,10 +35,10 @@ func (c causes) explain(ctx context.Context, runs []timeline.Run, facts *timelin
 	hanging := c.hanging(ctx, awaited, facts)
 	var ingest, release group
 	if len(awaited) > 0 {
-		ingest = c.describe(ctx, c.Names.IngestGroup())
+		ingest = c.describe(ctx, c.Names.Group(stream.Ingest))
 	}
 	if slices.ContainsFunc(runs, func(r timeline.Run) bool { return r.State == timeline.Cut }) {
-		release = c.describe(ctx, c.Names.ReleaseGroup())
+		release = c.describe(ctx, c.Names.Group(stream.Release))
 	}
 	for i := range runs {
 		r := &runs[i]

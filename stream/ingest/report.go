@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/stage"
 )
 
 // report updates the metrics after a page.
@@ -38,7 +39,7 @@ func (p *partition) report() {
 		}
 		p.hold(l[0].stream.Name, p.at, h)
 	}
-	p.Lag(p.Names.IngestGroup(), p.at, p.reader)
+	p.Lag(p.Names.Group(stage.Ingest), p.at, p.reader)
 	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())
 }
 

@@ -71,7 +71,7 @@ func (c *copier) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.Lag(c.Names.PublishGroup(), c.at, reader)
+		c.Lag(c.Names.Group(stage.Publish), c.at, reader)
 	}
 	return nil
 }

@@ -49,12 +49,14 @@ type Publish struct {
 	stage.Env
 	// Group is the membership of the ledger's consumer group.
 	Group group.Config
+	// Sink makes the sink of a partition, such as [Topics].
+	Sink func(env stage.Env, at stage.Partition, m *stage.Membership) Sink
 }
 
 // Run works until ctx ends.
 func (s *Publish) Run(ctx context.Context) error {
 	return stage.Run(ctx, s.Env, s.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
-		c := &copier{Env: s.Env, at: at, sink: &topicSink{Env: s.Env, at: at, membership: m, sizes: map[string]int{}}, retries: map[string]*retry{}}
+		c := &copier{Env: s.Env, at: at, sink: s.Sink(s.Env, at, m), retries: map[string]*retry{}}
 		return c.run(ctx)
 	})
 }

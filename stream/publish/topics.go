@@ -25,6 +25,11 @@ type topicSink struct {
 	sizes      map[string]int // partitions of output topics
 }
 
+// Topics is the sink of a partition that writes to the output topics.
+func Topics(env stage.Env, at stage.Partition, m *stage.Membership) Sink {
+	return &topicSink{Env: env, at: at, membership: m, sizes: map[string]int{}}
+}
+
 // writeTimeout is how long one transaction may take before its output counts as blocked.
 const writeTimeout = 20 * time.Second
 
@@ -61,7 +66,7 @@ func (s *topicSink) Write(ctx context.Context, entries []ledger.Entry, p Progres
 	}
 	// The group's offset is for tools that show the lag, and its generation fences a worker that lost the partition.
 	generation, member := s.membership.Generation()
-	tx := txn.Transaction{Offsets: &txn.Offsets{Group: s.Names.PublishGroup(), Generation: int(generation), Member: member,
+	tx := txn.Transaction{Offsets: &txn.Offsets{Group: s.Names.Group(stage.Publish), Generation: int(generation), Member: member,
 		Topic: s.at.Topic, Partition: s.at.Number, Offset: p.Offset}}
 	outputs := map[string]bool{}
 	for _, e := range entries {

@@ -90,7 +90,7 @@ func (w *worker) session(ctx context.Context) error {
 		if err := s.decide(ctx); err != nil {
 			return err
 		}
-		s.Lag(s.Names.ReleaseGroup(), s.at, s.reader)
+		s.Lag(s.Names.Group(stage.Release), s.at, s.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)
 			needs := s.needs()

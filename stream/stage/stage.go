@@ -22,6 +22,13 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
+// The names of the stages.
+const (
+	Ingest  = "ingest"
+	Release = "release"
+	Publish = "publish"
+)
+
 // Env holds the tools of every stage. They are shared and safe for concurrent use.
 type Env struct {
 	Names topics.Names

@@ -22,14 +22,8 @@ func (n Names) Progress() string { return n.App + ".progress" }
 // Ledger is the topic of charges and values.
 func (n Names) Ledger() string { return n.App + ".ledger" }
 
-// IngestGroup is the consumer group of the input topics.
-func (n Names) IngestGroup() string { return n.App + ".ingest" }
-
-// ReleaseGroup is the consumer group of the partials.
-func (n Names) ReleaseGroup() string { return n.App + ".release" }
-
-// PublishGroup is the consumer group of the ledger.
-func (n Names) PublishGroup() string { return n.App + ".publish" }
+// Group is the consumer group of a stage: ingest reads the input topics, release the partials, publish the ledger.
+func (n Names) Group(stage string) string { return n.App + "." + stage }
 
 // ControlID is the transactional id that serialises writers of the control topic.
 func (n Names) ControlID() string { return n.App + ".control" }
