@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/windows/period"
 )
 
-// Limit is what a budget may spend on one user.
+// Limit says how much a budget may spend on one user.
 type Limit struct {
 	// Epsilon > 0 is the ε of a period.
 	Epsilon decimal.Decimal

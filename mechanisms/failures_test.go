@@ -17,7 +17,8 @@ import (
 // What well-known libraries have got wrong, on every mechanism of every statistic.
 
 // pointsOff is how far each mechanism may be from the statistic of a million users, on most draws at ε = ½: it is found
-// but for the rounding of a mean that is no grid point, and above_threshold stops at the next border of its cells.
+// except for the rounding of a mean that is not a grid point, and above_threshold stops at the next border of its
+// cells.
 func pointsOff(g *Grid, q Query, x int64) int64 {
 	switch {
 	case q.Mechanism == "above_threshold":

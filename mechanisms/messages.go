@@ -345,5 +345,5 @@ func floorDiv(a, b int64) int64 {
 // factor is a part of one over the probability of a proposal.
 type factor struct{ num, den uint64 }
 
-// pickScale is what the largest of n weights counts as.
+// pickScale is the whole number for the largest of n weights.
 func pickScale(n int) float64 { return math.Ldexp(1, min(40, 61-bits.Len(uint(n)))) }

@@ -67,7 +67,8 @@ type Watch struct {
 	follows     bool // its conditions compare with the last values
 }
 
-// watchPlan is what may be chosen of a watch without a change of its ε: how ε is divided, and how far beyond the target to fire.
+// watchPlan holds the choices of a watch that do not change its ε: how ε is divided, and how far beyond the target to
+// fire.
 type watchPlan struct {
 	share  int64      // of shares of the weight is on r_ρ
 	margin int64      // c, in units
@@ -152,7 +153,7 @@ func (w *Watch) divide(share int64) watchPlan {
 	return watchPlan{share: share, rho: rate(share), nu: rate(shares - share)}
 }
 
-// Promise is what an instance costs, from arming to firing.
+// Promise returns the cost of an instance, from arming to firing.
 func (w *Watch) Promise() privacy.Promise { return w.promise }
 
 // Arm draws ρ. From here on the watch has cost its ε, whether or not it ever fires. random must be a cryptographic source.
@@ -178,7 +179,8 @@ var errFired = errors.New("the watch has fired: arm it again, which costs ε aga
 // after it have not been looked at, and the instance is done: every later Look is an error. If random fails, the outcome is
 // void and the same window may be looked at again.
 //
-// A window is looked at once. Whoever repeats it, after a crash for example, has to be sure that nobody saw the first outcome.
+// A window is looked at once. A caller that repeats it, for example after a crash, has to be sure that nobody saw the
+// first outcome.
 func (a *Armed) Look(groups []*Sample, random io.Reader) (group int, err error) {
 	if a.watch.follows {
 		return -1, errors.New("a watch for a change needs the last values: ask LookFrom")

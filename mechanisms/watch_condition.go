@@ -8,8 +8,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Condition is what a watch waits for in one group of one window: that more or less than a share of the users, or more than
-// a number of them, hold a value above or below a threshold, or that there are few users at all.
+// Condition describes what a watch waits for in one group of one window: that more or less than a share of the users,
+// or more than a number of them, hold a value above or below a threshold, or that there are few users at all.
 //
 // Either UsersBelow is given, or one of Above and Below together with one of MoreThan, LessThan and Users.
 type Condition struct {

@@ -204,7 +204,7 @@ func (w *world) outputs() []string {
 	return names
 }
 
-// await waits until this many records are published, and gives them by id. A record that is there twice is a failure.
+// await waits until this many records are published, and gives them by id. A repeated record is a failure.
 func (w *world) await(n int) map[string]outputs.Record {
 	w.t.Helper()
 	kafkatest.Await(w.t, fmt.Sprint(n, " records are published"), func() bool { return len(w.published()) >= n })

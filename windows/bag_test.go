@@ -116,7 +116,7 @@ func TestHashesAreFixed(t *testing.T) {
 	}
 }
 
-// Bytes is what memory limits and metrics go by: right within a third.
+// Memory limits and metrics use Bytes: it is right within a third.
 func TestBytesMatchesHeap(t *testing.T) {
 	f := func(users int, values int64) {
 		t.Helper()

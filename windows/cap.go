@@ -17,7 +17,7 @@ type CapSpec struct {
 	Parts int64
 }
 
-// defaultParts is what Parts 0 stands for.
+// defaultParts replaces Parts 0.
 const defaultParts = 3
 
 // CapRule says in which windows a user counts.
@@ -56,8 +56,8 @@ func (c CapSpec) Rule(s Schedule) (CapRule, error) {
 			c.Count, least, parts+1, overlap)
 	}
 	r := CapRule{Windows: ceilDiv(int64(c.Per), int64(s.Every)), Most: c.Count / (parts + 1), every: s.Every}
-	// Blocks that divide a day would always begin at the same times of day, so that whoever comes at one hour only would
-	// always be in the first windows of a block, or never.
+	// Blocks that divide a day would always begin at the same times of day, so that a user who comes at one hour only
+	// would always be in the first windows of a block, or never.
 	for r.Block = ceilDiv(r.Windows, parts); 24*time.Hour%(time.Duration(r.Block)*s.Every) == 0; r.Block++ {
 	}
 	return r, nil

@@ -28,7 +28,7 @@ func ExampleSchedule_Containing() {
 	// 12:05 to 12:20 closes at 12:21
 }
 
-// However often somebody comes, one value counts. Here it is the last by event time, whatever order the records come in.
+// However often a user comes, one value counts. Here it is the last by event time, in any order of the records.
 func ExampleBag() {
 	hasher := windows.NewHasher([16]byte{1})
 	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, Policy: windows.Last, Window: windows.Window{Start: at("12:00:00"), End: at("12:15:00")}, Hasher: hasher})

@@ -218,8 +218,9 @@ func (g *Gathering) hold(a *assembly) *Held {
 	return h
 }
 
-// Ahead are parts of slices after a window that are not held and would fit, beside so many bytes: whoever reads the log
-// again for the window reads these too and gives them to Hold. In a backlog that saves most of the reading.
+// Ahead returns parts of slices after a window that are not held and would fit in addition to beside bytes. A caller
+// that reads the log again for the window reads these too and passes them to Hold. In a backlog this saves most of the
+// reading.
 func (g *Gathering) Ahead(stream string, epoch uint32, w Window, beside int64) []*Held {
 	s := g.streams[edition{stream, epoch}]
 	room := g.limit - g.held - beside

@@ -15,10 +15,10 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// promised is what a stream promises.
+// promised describes what a stream promises.
 type promised struct {
 	name, input, policy string
-	// account is what its windows are charged to, whatever its budgets are called.
+	// account names what its windows are charged to, whatever its budgets are called.
 	account string
 	// definitions are its definitions, in the order in which they were given to the service.
 	definitions []definition

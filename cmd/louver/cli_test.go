@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// outcome is what a command line came to.
+// outcome is the result of a command line.
 type outcome struct {
 	code     int
 	out, err string

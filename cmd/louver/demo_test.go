@@ -106,7 +106,7 @@ func (a *audience) none(metric string) {
 	}
 }
 
-// busy leaves one processor, and has somebody else work on it until the test ends.
+// busy leaves one processor, and keeps it busy until the test ends.
 func busy(t *testing.T) {
 	t.Helper()
 	before := runtime.GOMAXPROCS(1)

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the documents under deploy anew")
 
-// The documents say what the code says. Whoever changes the one makes the others with go generate ./cmd/louver.
+// The documents say what the code says. After a change of the code, go generate ./cmd/louver makes them.
 func TestDocuments(t *testing.T) {
 	documents := map[string]func() (string, error){"STREAMS.md": references["streams"], "RECORD.md": references["release"],
 		"METRICS.md": func() (string, error) { return metricsReference(t), nil }}
@@ -99,7 +99,7 @@ func (r registered) table(t *testing.T) string {
 			name, _ := strconv.Unquote(m[1])
 			help, _ := strconv.Unquote(m[2])
 			if _, twice := rows[name]; twice {
-				t.Errorf("%s is there twice", name)
+				t.Errorf("%s occurs twice", name)
 			}
 			labels := "none"
 			if m[3] != "" {

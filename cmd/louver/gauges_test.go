@@ -145,7 +145,7 @@ func TestBudgetsThatPay(t *testing.T) {
 	}
 }
 
-// scraped is what a collector shows.
+// scraped returns the metrics of a collector.
 func scraped(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
 	registry := prometheus.NewRegistry()

@@ -15,7 +15,7 @@ import (
 // empty are the keys of a streams file that have no value, with their lines.
 var empty = regexp.MustCompile(`^[ -]*([a-z]+):$`)
 
-// chosen are values that somebody might fill in, in their order.
+// chosen are values that a user might fill in, in order.
 var chosen = map[string][]string{"topic": {"in", "out"}, "columns": {"[u, v]"}, "user": {"u"}, "value": {"v"}, "lower": {"0"}, "upper": {"100"}, "step": {"1"},
 	"grace": {"30s"}, "epsilon": {"1", "1", "100"}}
 

@@ -11,7 +11,7 @@ var wide = []string{"plan", "--lower", "0", "--upper", "60000", "--step", "1"}
 
 func planOf(args ...string) []string { return append(append([]string{}, wide...), args...) }
 
-// planned is what a test reads of plan --json.
+// planned holds the fields of plan --json that a test reads.
 type planned struct {
 	Streams []struct {
 		Stream      string

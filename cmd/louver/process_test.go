@@ -35,7 +35,7 @@ type process struct {
 	log output
 }
 
-// output is what a process has written so far.
+// output collects what a process has written so far.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -159,7 +159,7 @@ func (l *live) traffic(random *rand.Rand, until time.Time) {
 	}
 }
 
-// published reads the committed output, by id with the bytes of the value. What is there twice is an error.
+// published reads the committed output, by id with the bytes of the value. A repeated record is an error.
 func (l *live) published() map[string]string {
 	l.t.Helper()
 	all := map[string]string{}

@@ -164,7 +164,7 @@ func (m monitoring) query(expr string) []sample {
 	return a.Data.Result
 }
 
-// active are the labels of the alerts that the Alertmanager would notify somebody of.
+// active returns the labels of the alerts that the Alertmanager would send.
 func (m monitoring) active() (alerts []map[string]string) {
 	m.t.Helper()
 	var a []struct{ Labels map[string]string }

@@ -77,7 +77,7 @@ streams:
 			}
 		}
 	}
-	// Whoever leaves its groups waits for an answer.
+	// A process that leaves its groups waits for an answer.
 	leaves := make(chan struct{})
 	b.Fake.ControlKey(int16(kmsg.LeaveGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
 		<-leaves

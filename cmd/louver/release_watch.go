@@ -264,7 +264,7 @@ func (c *releaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Sc
 	return nil
 }
 
-// watchedWindow is what a watch says of a window, in JSON.
+// watchedWindow is a watch's answer about a window, in JSON.
 type watchedWindow struct {
 	Start     string      `json:"window_start"`
 	End       string      `json:"window_end"`

@@ -23,13 +23,14 @@ type windowsCommand struct {
 
 // Help is the long help.
 func (windowsCommand) Help() string {
-	return `Prints the windows of every stream that are not out yet and what each of them waits for, and the last ones that are
-out. Windows that follow each other and stand alike share a row.
+	return `Lists the windows of every stream that are not published yet, and says what each of them waits for. Then it lists the last
+windows that are published. Consecutive windows in the same state share a row.
 
-A window is open until it is due. Then it waits until every partition of its input has been read up to its cut. When all are
-cut, its figures are drawn: it is released, or withheld if its budget is exhausted.
+A window is open until it is due. Then it waits until every partition of its input has been read up to the window's cut. Once
+all partitions are cut, the window is released. If its budget is exhausted, it is withheld instead.
 
-All of this is read from topics without personal data, and from the input how far its transactions have come. Nothing is written.`
+The command reads only topics without personal data. Of the input it reads how far transactions have come, and no events. It
+writes nothing.`
 }
 
 // Run prints the windows.

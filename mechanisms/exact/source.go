@@ -20,8 +20,8 @@ import (
 
 // Source hands out random bits of a reader. It is not safe for concurrent use.
 //
-// When the reader fails, Err reports it for good and the bits that follow are worthless: they only let loops end.
-// Whoever draws checks Err once, at the end, and throws the outcome away.
+// When the reader fails, Err reports it for good and the bits that follow are worthless: they only let loops end. The
+// caller checks Err once, at the end, and then discards the outcome.
 type Source struct {
 	reader  io.Reader
 	buffer  [256]byte

@@ -32,7 +32,7 @@ type setting struct {
 	known   map[sensitivity]float64
 }
 
-// sensitivity is what a smooth sensitivity depends on; several noises share it.
+// sensitivity identifies a smooth sensitivity, which several noises share.
 type sensitivity struct {
 	sample *laws.Sample
 	p, q   int64

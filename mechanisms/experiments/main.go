@@ -35,7 +35,7 @@ func experiments() []experiment {
 	}
 }
 
-// session is what experiments are run with.
+// session holds the settings of a run of experiments.
 type session struct {
 	folder    string
 	quick     bool

@@ -20,7 +20,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// Public is what is known of a window and group.
+// Public holds what is known about a window and group.
 type Public struct {
 	// Users are those expected; 0: unknown.
 	Users int64
@@ -47,7 +47,8 @@ type Figure struct {
 	// ValueError bounds the error of a mean or sum in the unit of the values, with probability 95 % and whatever the data.
 	// There is no such bound where values are cut to an interval found in the data.
 	ValueError *float64 `json:"value_error_95"`
-	// Quality is what the value's will be, if the users are as many as expected; "" where they or its error are unknown.
+	// Quality is the value's expected quality if there are as many users as expected; "" if they or its error are
+	// unknown.
 	Quality mechanisms.Quality `json:"quality,omitempty"`
 	// TypicalError and Error95 are not exceeded with probability 50 % and 95 % under the shape, in the unit of the values.
 	// They are counted from the statistic of the users who are there.

@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// Unit is what a wanted error is counted in.
+// Unit is the unit of a wanted error.
 type Unit int
 
 // The units.

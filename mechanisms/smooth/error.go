@@ -6,7 +6,7 @@ import "fmt"
 type Error struct {
 	// Parameter is its name as in streams files, such as "epsilon".
 	Parameter string
-	// Value is what was given, as text, and Want what would be right.
+	// Value is the given value, as text, and Want says what is right.
 	Value, Want string
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// density is what a test knows of a noise: the logarithm of its density and P(Z > z), both for z ≥ 0.
+// density holds what a test knows about a noise: the logarithm of its density and P(Z > z), both for z ≥ 0.
 type density struct {
 	log      func(z float64) float64
 	survival func(z float64) float64

@@ -33,7 +33,7 @@ type variates struct {
 	choice bool
 }
 
-// calibration is what the noise's parameters are computed from.
+// calibration holds the figures from which the noise's parameters are computed.
 type calibration struct {
 	epsilon, delta *big.Rat
 	// beta is nil where it is left to the noise.

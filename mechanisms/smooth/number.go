@@ -7,8 +7,9 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// number is what a noise's formula is written in: enclosures of real numbers whose operations round outward. There are
-// two of them, [span] in float64 and [exact.Interval] in as many digits as one likes; one formula serves both.
+// number is the type in which a noise's formula is written: an enclosure of a real number whose operations round
+// outward. There are two of them, [span] in float64 and [exact.Interval] in as many digits as one likes; one formula
+// serves both.
 type number[R any] interface {
 	Add(R) R
 	Sub(R) R

@@ -202,7 +202,7 @@ func (m *Mechanism) On(last int64) *Mechanism {
 	return &other
 }
 
-// Promise is what every draw costs.
+// Promise returns the cost of every draw.
 func (m *Mechanism) Promise() privacy.Promise { return m.promise }
 
 // Draw makes one private draw and returns a grid index. values holds distinct indices in 0..N, ascending, and upTo

@@ -129,7 +129,7 @@ func avroBranches(n *avro.SchemaNode) (all []*avro.SchemaNode) {
 	return all
 }
 
-// avroRecord is what the next name of a path leads into: a record or a map, perhaps null.
+// avroRecord is the record or map that the next name of a path leads into. It may be null.
 func avroRecord(n *avro.SchemaNode) (*avro.SchemaNode, error) {
 	all := avroBranches(n)
 	if len(all) != 1 {

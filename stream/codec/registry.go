@@ -31,7 +31,7 @@ type Registered struct {
 // Reference is a schema under the name by which others refer to it.
 type Reference struct{ Name, Text string }
 
-// Preparer is a decoder that may have to ask somebody before it can decode a record.
+// Preparer is a decoder that may have to ask a server before it can decode a record.
 type Preparer interface {
 	Decoder
 	// Prepare gets what is needed for a record. After an error it should be tried again: Decode would reject the record.
@@ -46,7 +46,7 @@ type registryDecoder struct {
 	layouts map[string]known // by what is before the datum
 }
 
-// known is what became of a schema.
+// known is the state of a schema.
 type known struct {
 	layout layout    // nil: the records can't be read
 	until  time.Time // when to ask again; zero: never, because a schema never changes

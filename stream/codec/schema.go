@@ -52,7 +52,7 @@ func absent(format string, args ...any) error {
 	return &unfitError{text: fmt.Sprintf(format, args...), absent: true}
 }
 
-// found is what a layout tells of a field that the schema has not, or has in a type that is no good.
+// found describes a field that the schema lacks, or has with an unsuitable type.
 func found(err error) field {
 	if e := (*unfitError)(nil); errors.As(err, &e) && e.absent {
 		return field{}

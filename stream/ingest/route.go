@@ -20,7 +20,7 @@ type route struct {
 	schedule windows.Schedule
 	hasher   *windows.Hasher
 	decoder  codec.Decoder
-	preparer codec.Preparer // the decoder, if it may have to ask somebody before it can decode; else nil
+	preparer codec.Preparer // the decoder, if it may have to ask a server before it can decode; else nil
 	event    codec.Event
 
 	bags map[int64]*slot // by the start of their slice
@@ -68,7 +68,7 @@ type verdict struct {
 	late     bool
 	history  bool // it is late because it was written before the stream's start
 	before   bool // an earlier worker has counted it
-	clamped  bool // the value lies beyond the bounds
+	clamped  bool // the value is beyond the bounds
 }
 
 func newRoute(e control.Edition, h *windows.Hasher, schemas codec.Registry) (*route, error) {

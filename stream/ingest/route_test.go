@@ -106,7 +106,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			switch rapid.IntRange(0, 5).Draw(t, "step") {
-			case 0: // somebody produces
+			case 0: // a producer writes
 				times = append(times, rapid.Int64Range(0, 30).Draw(t, "time"))
 			case 1: // the clock goes on
 				now += rapid.Int64Range(0, 5).Draw(t, "seconds")
@@ -127,7 +127,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 				if !r.reached(position) {
 					flush(position)
 				}
-			case 5: // somebody takes over
+			case 5: // another worker takes over
 				r = open()
 				r.resume(rapid.SampledFrom(kept).Draw(t, "progress"))
 				position = rapid.Int64Range(0, r.from).Draw(t, "position") // another stream of the topic may need more

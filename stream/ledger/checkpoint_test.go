@@ -83,8 +83,8 @@ func write(t interface {
 	return text
 }
 
-// history is what streams of several kinds leave behind: paid and withheld, with a count or without, learning or not, in
-// budgets that are shared, continued or changed.
+// history returns the entries of several kinds of streams: paid and withheld, with a count or without, learning or not,
+// in budgets that are shared, continued or changed.
 func history(t *rapid.T, n int) *partition {
 	p, live := &partition{}, NewBooks()
 	plans := []plan{

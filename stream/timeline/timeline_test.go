@@ -62,7 +62,7 @@ func (f *Facts) decide(stream string, hour int, change func(*ledger.Entry)) {
 	f.Learn(e)
 }
 
-// shown is what a run is compared by.
+// shown returns the parts of a run that are compared.
 func shown(runs []Run) []string {
 	var all []string
 	for _, r := range runs {

@@ -212,7 +212,7 @@ func references(v any) (refs []string) {
 	return refs
 }
 
-// at is what a reference leads to.
+// at returns the target of a reference.
 func at(document any, ref string) any {
 	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		below, _ := document.(map[string]any)

@@ -215,7 +215,7 @@ func SmoothMedian(s *Sample, beta float64) (g, median float64) {
 	return math.Max(g, empty(s, beta)), float64(s.At((n+1)/2)+s.At(n/2+1)) / 2
 }
 
-// empty is what the samples of nobody, whose statistic is the middle of the grid, and of one user add.
+// empty adds the sample without users, whose statistic is the middle of the grid, and those of one user.
 func empty(s *Sample, beta float64) float64 {
 	n, last := s.Users(), float64(s.Last())
 	g := math.Exp(-beta*float64(n)) * last / 2

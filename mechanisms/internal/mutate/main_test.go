@@ -13,8 +13,8 @@ import (
 
 const root = "../../.."
 
-// Every mutation in the list has its place in the code, can be parsed, and names tests that exist. So the list cannot fall
-// behind the code: whoever changes a line that is in it changes the list too.
+// Every mutation in the list has its place in the code, can be parsed, and names tests that exist. So the list cannot
+// fall behind the code: a change of a line in it needs a change of the list.
 func TestListMatchesTheCode(t *testing.T) {
 	all, err := load(root)
 	if err != nil {

@@ -97,7 +97,7 @@ func (m *mutation) changed() []byte {
 // target is the package whose tests are run.
 func (m *mutation) target() string { return "./" + cmp.Or(m.In, m.Package) }
 
-// result is what became of a mutation: the tests that failed, or why they could not be run.
+// result is the outcome of a mutation: the tests that failed, or why they could not be run.
 type result struct {
 	failed []string
 	err    error

@@ -46,7 +46,7 @@ func (r rec) encode() []byte {
 	return append(kbin.AppendVarint(nil, int32(len(b))), b...)
 }
 
-// spec is what is special about a batch made by hand.
+// spec says what is special about a batch made by hand.
 type spec struct {
 	base       int64
 	last       int32 // last offset delta; that of the last record unless given
