@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -121,11 +122,16 @@ func (m scripted) Draw(_ *mechanisms.Sample, given mechanisms.Public, _ io.Reade
 			seen += float64(int(x) * (i % 97))
 		}
 	}
+	seen = math.Mod(seen, 10) // small enough that figures are useful, rough or noise, as the number of users has it
+	low, high := 1/(2+seen), 1-1/(2+seen)
+	if m.script.IntN(2) == 0 {
+		low, high = math.NaN(), math.NaN()
+	}
 	d := mechanisms.Draw{Mechanism: []string{"one", "other"}[m.script.IntN(2)], Low: m.script.Int64N(most), High: m.script.Int64N(most),
 		Clip: []int64{m.script.Int64N(most), m.script.Int64N(most)}}
 	for range values {
 		d.Values = append(d.Values, mechanisms.Value{Number: m.script.Int64N(most),
-			Bound: mechanisms.Bound{RankError95: seen, Error95: seen, PLow: 1 / (2 + seen), PHigh: 1 - 1/(2+seen)}})
+			Bound: mechanisms.Bound{RankError95: seen, Error95: seen, PLow: low, PHigh: high}})
 	}
 	return d, nil
 }
