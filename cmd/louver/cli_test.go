@@ -70,10 +70,6 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: %+v, want what %s prints", command, got, want)
 		}
 	}
-	// What this version refuses is not offered.
-	if got := commandLine(t, "", "run", "--help").out; strings.Contains(got, "MSK") {
-		t.Errorf("help offers what is refused:\n%s", got)
-	}
 	if got := commandLine(t, "", "healthcheck", "--help").out; !strings.Contains(got, "[LOUVER_METRICS_ADDR]") || !strings.Contains(got, "127.0.0.1:9797") {
 		t.Errorf("help of a setting without its variable and default:\n%s", got)
 	}
