@@ -142,7 +142,6 @@ func TestChangeOverADay(t *testing.T) {
 		last  int64
 		draws int
 		off   float64
-		err   error
 	)
 	draw := func(s *Sample) {
 		d, err := median.Draw(s, Public{}, random)
@@ -157,8 +156,9 @@ func TestChangeOverADay(t *testing.T) {
 	}
 	draw(minute(0))
 	for i := range minutes {
-		s, group := minute(i), -1
-		if group, err = armed.LookFrom([]*Sample{s}, []int64{last}, random); err != nil {
+		s := minute(i)
+		group, err := armed.LookFrom([]*Sample{s}, []int64{last}, random)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if i == begins && group < 0 {

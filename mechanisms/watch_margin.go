@@ -18,7 +18,7 @@ func (w *Watch) choose() error {
 			continue
 		}
 		p.margin = margin
-		if excess := w.seen(p, 0.05); excess < least {
+		if excess := w.seen(p); excess < least {
 			least, w.plan = excess, p
 		}
 	}
@@ -55,11 +55,11 @@ func (p watchPlan) miss(x float64) float64 {
 	return math.Exp(-rho*(x+1)) * math.Expm1(-nu) / math.Expm1(-rho-nu)
 }
 
-// seen is the least excess over the target, in units, that a new instance misses with probability at most miss. +Inf: there
+// seen is the least excess over the target, in units, that a new instance misses with probability at most 5 %. +Inf: there
 // is none up to 2^29 users.
-func (w *Watch) seen(p watchPlan, miss float64) float64 {
+func (w *Watch) seen(p watchPlan) float64 {
 	most := int(2 * maxUsers * w.den)
-	excess := sort.Search(most, func(i int) bool { return p.miss(float64(i)-float64(p.margin)) <= miss })
+	excess := sort.Search(most, func(i int) bool { return p.miss(float64(i)-float64(p.margin)) <= 0.05 })
 	if excess == most {
 		return math.Inf(1)
 	}
@@ -71,7 +71,7 @@ func (w *Watch) Margin() float64 { return float64(w.plan.margin) / float64(w.den
 
 // Excess95 is how many users must be too many for the watch to fire with 95 % in the first window in which they are:
 // beyond the share of all users, or beyond the number of users, or missing from it.
-func (w *Watch) Excess95() float64 { return w.seen(w.plan, 0.05) / float64(w.den) }
+func (w *Watch) Excess95() float64 { return w.seen(w.plan) / float64(w.den) }
 
 // Miss is the probability that a newly armed watch stays silent in a window in which so many users are too many in one group.
 func (w *Watch) Miss(excess float64) float64 {

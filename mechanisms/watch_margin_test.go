@@ -54,8 +54,8 @@ func TestWatchExcessIsTheLeast(t *testing.T) {
 		for share := int64(1); share < shares; share++ {
 			p := w.divide(share)
 			if margin, ok := w.margin(p); ok {
-				if p.margin = margin; w.seen(p, 0.05) < excess {
-					t.Errorf("%s: %d parts for ρ see %v, less than %v", name, share, w.seen(p, 0.05), excess)
+				if p.margin = margin; w.seen(p) < excess {
+					t.Errorf("%s: %d parts for ρ see %v, less than %v", name, share, w.seen(p), excess)
 				}
 			}
 		}

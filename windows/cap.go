@@ -98,9 +98,6 @@ type turn struct {
 // NewCap returns the cap of users of whom nothing is known. It is right after Reach windows.
 func NewCap(rule CapRule) *Cap { return &Cap{rule: rule, users: map[UserHash]turn{}} }
 
-// Rule is the cap's rule.
-func (c *Cap) Rule() CapRule { return c.rule }
-
 // Reach is how many windows before a window decide who counts in it. A new cap that has been through so many decides as one that
 // has been through all.
 func (r CapRule) Reach() int64 { return r.Block - 1 }
