@@ -31,7 +31,7 @@ func TestBelowAndCoin(t *testing.T) {
 		}
 		fits(t, "Below", dptest.Counts(20000, int(n), func() int { return int(s.Below(n)) }), law)
 	}
-	// The surplus of 2^64 over a multiple of n is rejected: x < n/3 would come with probability ½ otherwise.
+	// Below rejects the 2^64 mod n surplus values. Without that, x < n/3 would have probability ½.
 	const n = 3 << 62
 	fits(t, "Below(3·2^62)", dptest.Counts(20000, 3, func() int { return int(s.Below(n) >> 62) }), []float64{1. / 3, 1. / 3, 1. / 3})
 	fits(t, "Coin", dptest.Counts(20000, 2, func() int {
@@ -45,7 +45,7 @@ func TestBelowAndCoin(t *testing.T) {
 func TestFailingReader(t *testing.T) {
 	broken := errors.New("broken")
 	s := NewSource(io.MultiReader(bytes.NewReader(make([]byte, 256)), iotest.ErrReader(broken)))
-	for range 1000 { // every loop ends all the same
+	for range 1000 { // every loop must still end
 		s.DiscreteLaplace(1, 1000, 1)
 		s.Below(3 << 62)
 	}
@@ -64,7 +64,7 @@ func TestDiscreteLaplace(t *testing.T) {
 			for x := -side; x <= side; x++ {
 				p[x+side] = math.Exp(-factor * epsilon * math.Abs(float64(x)))
 			}
-			// The two ends stand for all beyond.
+			// The two end cells also count everything past them.
 			tail := math.Exp(-factor*epsilon*side) / -math.Expm1(-factor*epsilon)
 			p[0], p[2*side] = tail, tail
 			return dptest.Normalise(p)
@@ -77,14 +77,14 @@ func TestDiscreteLaplace(t *testing.T) {
 	if x := s.DiscreteLaplace(1e18, 1, 1); x.Sign() != 0 {
 		t.Errorf("ε = 10^18 gives %d", x)
 	}
-	// No limit: |z| is more than 10^30 with probability e^{−1}.
+	// Noise has no limit: |z| exceeds 10^30 with probability e^{−1}.
 	beyond := 0
 	for range 100 {
 		if s.DiscreteLaplace(1, 1e18, 1e12).BitLen() >= 100 { // 2^99 = 0.63·10^30
 			beyond++
 		}
 	}
-	// Binomial(100, e^{−0.634} = 0.53): from 26 to 80 but for 10⁻⁷.
+	// Binomial(100, e^{−0.634} = 0.53) lies in 26..80 except with probability 10⁻⁷.
 	if beyond < 26 || beyond > 80 {
 		t.Errorf("%d of 100 numbers have 100 digits", beyond)
 	}
@@ -117,7 +117,7 @@ func coin(f func() bool) func() int {
 	}
 }
 
-// bitsThen yields the given first 64 bits, most significant first, and then those of a random source.
+// bitsThen yields the given 64 bits, most significant first, then bits from a random source.
 func bitsThen(first uint64) io.Reader {
 	b := make([]byte, 8)
 	for i := range b {
@@ -126,7 +126,7 @@ func bitsThen(first uint64) io.Reader {
 	return io.MultiReader(bytes.NewReader(b), rand.NewChaCha8([32]byte{9}))
 }
 
-// Uniform numbers next to a border are decided by more digits, and rightly.
+// A uniform number next to a border needs more digits, and they give the right answer.
 func TestRefinement(t *testing.T) {
 	rate := NewRate(big.NewRat(1, 3))
 	weight := rate.Interval(1, 64) // e^{−1/3}
@@ -141,7 +141,7 @@ func TestRefinement(t *testing.T) {
 		}
 	}
 
-	// Shares 3 and 5·e^{−1/3}: the border is 3/(3+5e^{−1/3}).
+	// The shares are 3 and 5·e^{−1/3}, so the border is 3/(3+5e^{−1/3}).
 	share := FromInt(3, 200).Quo(FromInt(3, 200).Add(FromInt(5, 200).Mul(rate.Interval(1, 200))))
 	border, _ = new(big.Float).SetMantExp(share.Lo, 64).Uint64()
 	var w Wheel
@@ -163,7 +163,7 @@ func TestRefinement(t *testing.T) {
 	}
 }
 
-// Where float64 decides, the intervals agree.
+// Intervals agree with every answer that float64 gives.
 func TestWheelRefinesToTheSame(t *testing.T) {
 	s := testSource(4)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -236,7 +236,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// The bound of a weight's error holds with room to spare.
+// The bound on a weight's error holds with room to spare.
 func TestWeightError(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	worst := 0.0

@@ -2,57 +2,56 @@ package exact
 
 import "math"
 
-// Flip turns choices of a [Wheel] into permute-and-flip (McKenna & Sheldon 2020). A choice of the wheel is a candidate x
-// with probability proportional to its weight w_x, as in the exponential mechanism. Permute-and-flip lets each candidate
-// come at a time V/w_x, for a uniform V in [0, 1] of its own, and takes the one that comes first.
+// Flip turns choices of a [Wheel] into permute-and-flip (McKenna & Sheldon 2020). The wheel chooses a candidate x with
+// probability proportional to its weight w_x, as the exponential mechanism does. In permute-and-flip, each candidate
+// arrives at a time V/w_x, where V is its own uniform number in [0, 1], and the first to arrive is taken.
 //
-// Let the heaviest candidate weigh 1. A candidate that has not come by the time t < 1 comes then with the rate
-// w/(1 − t·w), which is at most w/(1 − t). So all of them come among the arrivals of a Poisson process with the rate
-// R/(1 − t), R = Σ w: an arrival belongs to x with probability w_x/R, which is what the wheel chooses, and is kept with
-// probability
+// Let the heaviest candidate have weight 1. A candidate that has not arrived by the time t < 1 then arrives with rate
+// w/(1 − t·w), which is at most w/(1 − t). So a Poisson process with rate R/(1 − t), R = Σ w, can generate all
+// arrivals: an arrival belongs to x with probability w_x/R, the wheel's own law, and is kept with probability
 //
 //	(w_x/(1 − t·w_x))/(w_x/(1 − t)) = q/(1 − w_x + q·w_x),  q = 1 − t.
 //
-// What is kept first has the law of what comes first (thinning: Lewis & Shedler 1979). The clock −ln q makes the rate
-// R/(1 − t) an even R, so that q = Π u_i^{1/R} at the k-th arrival, for uniform u_1 … u_k.
+// The first kept arrival has the law of the first candidate to arrive (thinning: Lewis & Shedler 1979). On the clock
+// −ln q the rate R/(1 − t) becomes a constant R, so that q = Π u_i^{1/R} at the k-th arrival, for uniform u_1 … u_k.
 //
-// Arrivals before the first that is kept, and this one: R·∫₀¹ Π(1 − t·w_x)/(1 − t) dt, which is at most
-// R·(1 − e^{1−R})/(R − 1) ≤ 1.3 on average.
+// The number of arrivals up to the first kept one is R·∫₀¹ Π(1 − t·w_x)/(1 − t) dt on average, which is at most
+// R·(1 − e^{1−R})/(R − 1) ≤ 1.3.
 //
-// The zero value is ready for Reset; its memory is used again. It is not safe for concurrent use.
+// The zero value is ready for Reset, which reuses its memory. It is not safe for concurrent use.
 type Flip struct {
 	wheel  *Wheel
 	top    Candidate
 	waits  []Uniform // u_1 … u_k
 	sum    float64   // Σ −ln u_i
-	slack  float64   // how far off the sum is at most
+	slack  float64   // bound on the sum's error
 	volume float64   // R
 }
 
-// Candidate is one of weight Mass·e^{−κ·Level}, Mass ≥ 1.
+// Candidate has weight Mass·e^{−κ·Level}, Mass ≥ 1.
 type Candidate struct {
 	Mass  uint64
 	Level int64
 }
 
-// Reset begins at the time 0. The wheel must hold all candidates, and top must be the heaviest.
+// Reset starts at time 0. The wheel must hold all candidates, and top must be the heaviest.
 func (f *Flip) Reset(w *Wheel, top Candidate) {
 	f.wheel, f.top, f.waits, f.sum, f.slack = w, top, f.waits[:0], 0, 0
 	f.volume = w.Total() / (float64(top.Mass) * w.Weight(top.Level))
 }
 
-// Arrive waits for the next arrival. Whose it is the wheel chooses.
+// Arrive waits for the next arrival. The wheel then chooses which candidate it belongs to.
 func (f *Flip) Arrive(s *Source) {
 	wait := s.Uniform()
 	f.waits = append(f.waits, wait)
 	u := wait.Float()
 	e := -math.Log(u)
 	f.sum += e
-	// What the unknown digits of u can change, and a few roundings.
+	// The unknown digits of u, and a few roundings.
 	f.slack += 0x1p-63/u + 0x1p-50*(1+e)
 }
 
-// Keep says whether the arrival is kept that the wheel has given to x. If not, the next one must arrive.
+// Keep reports whether to keep an arrival that the wheel gave to x. If not, call Arrive again.
 func (f *Flip) Keep(s *Source, x Candidate) bool {
 	if x == f.top {
 		return true
@@ -61,14 +60,15 @@ func (f *Flip) Keep(s *Source, x Candidate) bool {
 	return s.RealCoin(keep, slack, func(prec uint) Interval { return f.keep(x, prec) })
 }
 
-// near returns about the probability with which x is kept and how far off that is at most.
+// near returns the approximate probability of keeping x, and a bound on its error.
 func (f *Flip) near(x Candidate) (keep, slack float64) {
 	p := min(1, float64(x.Mass)/float64(f.top.Mass)*(f.wheel.Weight(x.Level)/f.wheel.Weight(f.top.Level)))
 	wait := f.sum / f.volume
 	q := math.Exp(-wait)
 	rest := 1 - p + p*q
 	keep = q / rest
-	// Relative errors: of R, of q by twice that of the exponent, and of the quotient; 2^−50 is for a few roundings.
+	// Relative errors: that of R, twice that of the exponent for q, and that of the quotient. 2^−50 covers a few
+	// roundings.
 	ofVolume := 8*WeightError + float64(len(f.wheel.pieces))*0x1p-50
 	ofQ := 2*(f.slack/f.volume+wait*ofVolume) + 0x1p-50
 	off := ofQ + (p*(8*WeightError+ofQ)+0x1p-50)/rest
@@ -78,7 +78,7 @@ func (f *Flip) near(x Candidate) (keep, slack float64) {
 	return keep, 2*keep*off + 0x1p-62
 }
 
-// keep encloses the probability with which x is kept.
+// keep encloses the probability of keeping x.
 func (f *Flip) keep(x Candidate, prec uint) Interval {
 	rate, one := f.wheel.rate, FromInt(1, prec)
 	logs := FromInt(0, prec)
@@ -88,13 +88,13 @@ func (f *Flip) keep(x Candidate, prec uint) Interval {
 	top := FromUint(f.top.Mass, prec).Mul(rate.Interval(f.top.Level-f.wheel.base, prec))
 	q := logs.Mul(top.Quo(f.wheel.sums(prec, nil))).Exp()
 	p := FromUint(x.Mass, prec).Quo(FromUint(f.top.Mass, prec)).Mul(rate.Interval(x.Level-f.top.Level, prec))
-	if p.Hi.Cmp(one.Hi) > 0 { // nothing but rounding
+	if p.Hi.Cmp(one.Hi) > 0 { // only rounding can cause this
 		p.Hi = one.Hi
 	}
 	return q.Quo(one.Sub(p).Add(p.Mul(q)))
 }
 
-// Heavier says whether x weighs more than y.
+// Heavier reports whether x weighs more than y.
 func (r Rate) Heavier(x, y Candidate) bool {
 	switch {
 	case x.Mass <= y.Mass && x.Level >= y.Level:
@@ -102,7 +102,7 @@ func (r Rate) Heavier(x, y Candidate) bool {
 	case x.Mass >= y.Mass && x.Level <= y.Level:
 		return true
 	case x.Level < y.Level:
-		return !r.Heavier(y, x) // they are not alike: e^{κ·k} is irrational for k ≠ 0
+		return !r.Heavier(y, x) // the weights differ: e^{κ·k} is irrational for k ≠ 0
 	}
 	ratio := float64(x.Mass) / float64(y.Mass) * r.Weight(x.Level-y.Level)
 	if d := ratio - 1; d > 4*WeightError || d < -4*WeightError {

@@ -9,13 +9,13 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// crowd is candidates of some weights, count[i] of each.
+// crowd groups candidates: count[i] of them share a weight.
 type crowd struct {
 	count []uint64
 	of    []Candidate
 }
 
-// spin puts all on a wheel.
+// spin puts all candidates on a wheel.
 func (c crowd) spin(w *Wheel, rate Rate) {
 	w.Reset(rate, 10)
 	for i, x := range c.of {
@@ -23,7 +23,7 @@ func (c crowd) spin(w *Wheel, rate Rate) {
 	}
 }
 
-// law is permute-and-flip's law over the groups, at the given rate.
+// law returns permute-and-flip's law over the groups at the given rate.
 func (c crowd) law(rate float64) []float64 {
 	var all []float64
 	var owner []int
@@ -39,8 +39,8 @@ func (c crowd) law(rate float64) []float64 {
 	return p
 }
 
-// Arrivals that are kept have the law of permute-and-flip, where the heaviest is of the best level and where it is not,
-// and also where some stand on the wheel for more than they weigh.
+// Kept arrivals follow the law of permute-and-flip: with the heaviest candidate at the best level, with it elsewhere,
+// and with candidates that count for more on the wheel than they weigh.
 func TestFlip(t *testing.T) {
 	s, rate := testSource(7), NewRate(big.NewRat(7, 10))
 	var w Wheel
@@ -64,7 +64,7 @@ func TestFlip(t *testing.T) {
 			}
 		}), func(factor float64) []float64 { return c.law(0.7 * factor) })
 	}
-	// 20 candidates of level 16 stand on the wheel as if theirs were 11.
+	// The wheel treats 20 candidates of level 16 as if they had level 11.
 	c := crowd{[]uint64{1, 3, 20}, []Candidate{{5, 10}, {1, 11}, {3, 16}}}
 	dptest.CheckSampler(t, "with a rest", dptest.Counts(100000, 3, func() int {
 		crowd{c.count, []Candidate{c.of[0], c.of[1], {3, 11}}}.spin(&w, rate)
@@ -78,13 +78,13 @@ func TestFlip(t *testing.T) {
 	}), func(factor float64) []float64 { return c.law(0.7 * factor) })
 }
 
-// The first that is kept comes early: after R·∫ Π(1 − t·w_x)/(1 − t) dt arrivals on average.
+// The first kept arrival comes early: after R·∫ Π(1 − t·w_x)/(1 − t) dt arrivals on average.
 func TestFlipArrivals(t *testing.T) {
 	s := testSource(8)
 	var w Wheel
 	var f Flip
 	const draws = 40000
-	// Light candidates of weight r in all, beside one that weighs 1, where R = 1 + r: R(1 − e^{−r})/r.
+	// Light candidates with total weight r, beside one of weight 1, so that R = 1 + r: R(1 − e^{−r})/r.
 	for _, r := range []float64{0.1, 1.79, 20} {
 		arrivals := 0
 		for range draws {
@@ -98,14 +98,14 @@ func TestFlipArrivals(t *testing.T) {
 			}
 		}
 		mean, want := float64(arrivals)/draws, (1+r)*-math.Expm1(-r)/r
-		// The number is next to geometric: its deviation is less than 1, that of the mean less than 1/200. Six of them.
+		// The count is close to geometric: its deviation is below 1, and the mean's below 1/200. Allow six of those.
 		if math.Abs(mean-want) > 0.03 {
 			t.Errorf("r = %v: %.3f arrivals on average, want %.3f", r, mean, want)
 		}
 	}
 }
 
-// What float64 says of a probability holds.
+// The bounds that float64 gives for a probability hold.
 func TestFlipEnclosure(t *testing.T) {
 	s, rng := testSource(9), rand.New(rand.NewPCG(9, 9))
 	open := 0
@@ -147,7 +147,7 @@ func TestFlipEnclosure(t *testing.T) {
 	}
 }
 
-// A coin next to its border is decided by more digits, and rightly, also after a number without any digits.
+// A coin next to its border needs more digits, and they give the right answer, even after a number with no digits yet.
 func TestKeepRefinement(t *testing.T) {
 	rate := NewRate(big.NewRat(1, 3))
 	x := Candidate{3, 2}
@@ -161,7 +161,7 @@ func TestKeepRefinement(t *testing.T) {
 			var f Flip
 			f.Reset(&w, Candidate{4, 0})
 			f.Arrive(s)
-			// p = q/(1 − w + q·w) with w = ¾·e^{−2/3} and q = u^{1/R} to all digits that have been drawn.
+			// p = q/(1 − w + q·w) with w = ¾·e^{−2/3} and q = u^{1/R}, using every digit drawn so far.
 			border, _ := new(big.Float).SetMantExp(f.keep(x, 400).Lo, 64).Uint64()
 			u := int64(max(min(border, math.MaxUint64-3000), 3000)) + delta
 			s.Reset(bitsThen(uint64(u)))

@@ -8,8 +8,9 @@ import (
 // DiscreteGaussian returns a whole number z with probability proportional to e^{−z²/(2σ²)}, for a rational variance
 // parameter σ² > 0 with σ < 2^120. Like [Source.DiscreteLaplace] it has no limit.
 //
-// A discrete Laplace number y of any whole scale t is kept with probability e^{−(|y|−σ²/t)²/(2σ²)}, since the product of
-// the two is e^{−y²/(2σ²)} times a constant; t near σ keeps most of them (Canonne, Kamath, Steinke 2020, Algorithm 3).
+// It draws a discrete Laplace number y of any whole scale t and keeps it with probability e^{−(|y|−σ²/t)²/(2σ²)}, since
+// the product of the two is e^{−y²/(2σ²)} times a constant. A t near σ keeps most of them (Canonne, Kamath, Steinke
+// 2020, Algorithm 3).
 func (s *Source) DiscreteGaussian(variance *big.Rat) *big.Int {
 	sigma := new(big.Int).Sqrt(new(big.Int).Quo(variance.Num(), variance.Denom()))
 	shift := uint(max(0, sigma.BitLen()-60)) // t = high·2^shift

@@ -5,10 +5,11 @@ import (
 	"math/big"
 )
 
-// Geometric returns a whole number k ≥ 0 with probability (1 − e^{−κ})·e^{−κ·k}: it is ⌊−ln(u)/κ⌋ for a uniform u, since
-// that is at least k where u ≤ e^{−κ·k}. It has no limit, for the reason that [Source.DiscreteLaplace] has none.
+// Geometric returns a whole number k ≥ 0 with probability (1 − e^{−κ})·e^{−κ·k}: ⌊−ln(u)/κ⌋ for a uniform u, since that
+// is at least k exactly if u ≤ e^{−κ·k}. Like [Source.DiscreteLaplace] it has no limit.
 //
-// float64 decides where the quotient is far enough from a whole number: u is known to 2^−64, and the rest is a few roundings.
+// float64 decides if the quotient is far enough from a whole number: u is known to 2^−64, and the rest is a few
+// roundings.
 func (s *Source) Geometric(r Rate) *big.Int {
 	u := s.Uniform()
 	near := -math.Log(u.Float()) / r.approx
@@ -26,7 +27,7 @@ func (s *Source) Geometric(r Rate) *big.Int {
 	}
 }
 
-// whole returns ⌊x⌋ for x ≥ 0, and −1 for what an enclosure of 0 has below it.
+// whole returns ⌊x⌋ for x ≥ 0. It returns −1 for a negative lower end of an enclosure of 0.
 func whole(x *big.Float) *big.Int {
 	if x.Sign() < 0 {
 		return big.NewInt(-1)
@@ -35,12 +36,12 @@ func whole(x *big.Float) *big.Int {
 	return k
 }
 
-// ExpCoinOf is [Source.ExpCoin] for a k ≥ 0 of any size.
+// ExpCoinOf is [Source.ExpCoin] for any k ≥ 0.
 func (s *Source) ExpCoinOf(r Rate, k *big.Int) bool {
 	if k.IsInt64() {
 		return s.ExpCoin(r, k.Int64())
 	}
-	// e^{−κ·k} is 0 to float64 unless κ is tiny; the bound of [Rate.Weight] holds for any k that float64 rounds.
+	// float64 rounds e^{−κ·k} to 0 unless κ is tiny. The bound of [Rate.Weight] holds for any k that float64 rounds.
 	y, _ := new(big.Float).SetInt(k).Float64()
 	w := math.Exp(-r.approx * y)
 	return s.RealCoin(w, w*(2*WeightError)+0x1p-62, func(prec uint) Interval { return r.Power(new(big.Rat).SetInt(k), prec) })

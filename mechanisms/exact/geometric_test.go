@@ -19,7 +19,7 @@ func TestGeometric(t *testing.T) {
 			for k := range p {
 				p[k] = -math.Expm1(-factor*rate.Float()) * math.Exp(-factor*rate.Float()*float64(k))
 			}
-			p[cells-1] = math.Exp(-factor * rate.Float() * (cells - 1)) // and all beyond
+			p[cells-1] = math.Exp(-factor * rate.Float() * (cells - 1)) // this and everything above
 			return p
 		}
 		counts := dptest.Counts(60_000, cells, func() int { return int(min(s.Geometric(rate).Int64(), cells-1)) })
@@ -27,7 +27,7 @@ func TestGeometric(t *testing.T) {
 	}
 }
 
-// float64 and the refinement draw the same number from the same bits. With a tiny κ nothing but the refinement is exact.
+// float64 and the refinement draw the same number from the same bits. With a tiny κ only the refinement is exact.
 func TestGeometricRefines(t *testing.T) {
 	for seed := range byte(50) {
 		u := testSource(seed).Uniform()
@@ -49,7 +49,7 @@ func TestGeometricRefines(t *testing.T) {
 	}
 }
 
-// A coin for a k that no int64 holds: κ·k = ½.
+// A coin for a k too large for int64: κ·k = ½.
 func TestExpCoinOfLarge(t *testing.T) {
 	s := NewSource(rand.NewChaCha8([32]byte{33}))
 	k := new(big.Int).Lsh(big.NewInt(1), 80)

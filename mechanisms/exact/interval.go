@@ -2,8 +2,8 @@ package exact
 
 import "math/big"
 
-// Interval encloses a real number: Lo ≤ x ≤ Hi. Its operations round outward, so that the enclosure stays true; they
-// work at the precision of their first operand and leave their operands alone.
+// Interval encloses a real number: Lo ≤ x ≤ Hi. Its operations round outward, so the result still encloses the true
+// value. They work at the precision of their first operand and do not modify their operands.
 type Interval struct{ Lo, Hi *big.Float }
 
 func down(prec uint) *big.Float {
@@ -69,7 +69,7 @@ func (x Interval) Mul(y Interval) Interval {
 // Quo returns x/y for y > 0.
 func (x Interval) Quo(y Interval) Interval {
 	p := x.Prec()
-	least, most := y.Hi, y.Lo // what makes the quotient least and most
+	least, most := y.Hi, y.Lo // the y for the least and the largest quotient
 	if x.Lo.Sign() < 0 {
 		least = y.Lo
 	}
@@ -79,7 +79,7 @@ func (x Interval) Quo(y Interval) Interval {
 	return Interval{down(p).Quo(x.Lo, least), up(p).Quo(x.Hi, most)}
 }
 
-// Before says that all of x lies below all of y.
+// Before reports whether all of x is below all of y.
 func (x Interval) Before(y Interval) bool { return x.Hi.Cmp(y.Lo) < 0 }
 
 // Exp returns e^x.
@@ -87,8 +87,8 @@ func (x Interval) Exp() Interval {
 	return Interval{expPoint(x.Lo, x.Prec()).Lo, expPoint(x.Hi, x.Prec()).Hi}
 }
 
-// expPoint encloses e^x: Taylor's series of e^{x/2^s} with |x/2^s| < 2^−8, then s squarings. What lies beyond
-// |x| = 2^30 is enclosed crudely.
+// expPoint encloses e^x: Taylor's series of e^{x/2^s} with |x/2^s| < 2^−8, then s squarings. For |x| above 2^30 the
+// enclosure is crude.
 func expPoint(x *big.Float, prec uint) Interval {
 	if x.Sign() == 0 {
 		return FromInt(1, prec)
@@ -112,7 +112,7 @@ func expPoint(x *big.Float, prec uint) Interval {
 		if high := up(p).Abs(term.Hi); high.Cmp(size) > 0 {
 			size = high
 		}
-		if size.MantExp(nil) < -int(p) { // the terms left out are less than this one in all
+		if size.MantExp(nil) < -int(p) { // the remaining terms add up to less than this one
 			sum = sum.Add(Interval{down(p).Neg(size), size})
 			break
 		}
@@ -123,7 +123,7 @@ func expPoint(x *big.Float, prec uint) Interval {
 	return Interval{down(prec).Set(sum.Lo), up(prec).Set(sum.Hi)}
 }
 
-// Log returns ln x for x > 0; Lo is −∞ where x.Lo is 0.
+// Log returns ln x for x > 0. Lo is −∞ if x.Lo is 0.
 func (x Interval) Log() Interval {
 	z := Interval{down(x.Prec()).SetInf(true), logPoint(x.Hi, x.Prec()).Hi}
 	if x.Lo.Sign() > 0 {

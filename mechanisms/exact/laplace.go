@@ -2,9 +2,9 @@ package exact
 
 import "math/big"
 
-// expCoin returns true with probability e^{−γ} for a coin that is true with probability γ: the length of the run of
-// successes of coins with probabilities γ, γ/2, γ/3 … is even with that probability (Canonne, Kamath, Steinke 2020,
-// Algorithm 1).
+// expCoin returns true with probability e^{−γ}, given a coin that is true with probability γ. It flips coins with
+// probabilities γ, γ/2, γ/3 … until one fails; the number of successes is even with that probability (Canonne, Kamath,
+// Steinke 2020, Algorithm 1).
 func (s *Source) expCoin(coin func() bool) bool {
 	k := uint64(1)
 	for coin() && s.Coin(1, k) {
@@ -14,12 +14,12 @@ func (s *Source) expCoin(coin func() bool) bool {
 }
 
 // DiscreteLaplace returns a whole number z with probability proportional to e^{−|z|·num/(den·scale)}, for num, den and
-// scale ≥ 1 (Canonne, Kamath, Steinke 2020, Algorithm 2). It has no limit: noise that is cut before it is added would
-// show, where it has been cut, what it was added to.
+// scale ≥ 1 (Canonne, Kamath, Steinke 2020, Algorithm 2). It has no limit: if noise were cut before it is added, the
+// place of the cut would reveal the value it was added to.
 func (s *Source) DiscreteLaplace(num, den, scale uint64) *big.Int {
 	always := func() bool { return true }
 	for {
-		// A uniform number below den·scale has the digits high < den and low < scale.
+		// A uniform number below den·scale has a high digit < den and a low digit < scale.
 		high, low := s.Below(den), s.Below(scale)
 		less := func() bool {
 			h := s.Below(den)

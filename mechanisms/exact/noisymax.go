@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Noise is a law that report-noisy-max adds to scores.
+// Noise is the distribution that report-noisy-max adds to scores.
 type Noise int
 
-// The noises of scale 1, from a uniform u.
+// The noises have scale 1 and are computed from a uniform u.
 const (
-	ExponentialNoise Noise = iota // E = −ln u, which is more than x with probability e^{−x}
+	ExponentialNoise Noise = iota // E = −ln u, which exceeds x with probability e^{−x}
 	GumbelNoise                   // −ln E, which is at most x with probability e^{−e^{−x}}
 )
 
-// NoisyMax returns the position of the largest key noise_i − κ·(top − scores[i]), the noises being independent. No
-// score may be above top or more than 2^62 below it, and there must be one.
+// NoisyMax returns the position of the largest key noise_i − κ·(top − scores[i]), with independent noises. There must
+// be at least one score, and every score must lie in top − 2^62 … top.
 //
-// A key is first known as a float64 interval: two logarithms and a few roundings widen what 64 bits of u leave open.
-// Keys whose intervals overlap that of the best are computed again from more bits of their u.
+// Each key is first known as a float64 interval: two logarithms and a few roundings widen the uncertainty of a 64-bit
+// u. If other intervals overlap the best one, those keys are computed again from more bits of their u.
 func (s *Source) NoisyMax(noise Noise, rate Rate, top int64, scores []int64) int {
 	open := make([]contender, 0, 16)
-	least := math.Inf(-1) // some key is at least that
+	least := math.Inf(-1) // some key is at least this large
 	for i, score := range scores {
 		c := contender{index: i, gap: top - score, chance: s.Uniform()}
 		lo, hi := noise.key(c.chance.Float(), rate.approx*float64(c.gap))
@@ -52,7 +52,7 @@ func (s *Source) NoisyMax(noise Noise, rate Rate, top int64, scores []int64) int
 	return open[0].index
 }
 
-// contender is a candidate that may still have the largest key.
+// contender is a candidate whose key may still be the largest.
 type contender struct {
 	index  int
 	gap    int64
@@ -61,11 +61,11 @@ type contender struct {
 	exact  Interval
 }
 
-// key encloses noise − shift. math.Log is documented with an error below one unit in the last place; as all other
-// operations it is allowed 2^−48 of its result here.
+// key encloses noise − shift. math.Log documents an error below one unit in the last place. Like every other operation,
+// it is allowed 2^−48 of its result here.
 func (n Noise) key(u, shift float64) (lo, hi float64) {
 	const slack = 0x1p-48
-	// u has been rounded, and 64 bits of it are known.
+	// u was rounded, and only 64 bits of it are known.
 	lo = -math.Log(min(1, u*(1+slack)+0x1p-63)) * (1 - slack)
 	hi = -math.Log(max(0, u*(1-slack)-0x1p-63)) * (1 + slack) // +Inf for 0
 	if n == GumbelNoise {
@@ -77,7 +77,7 @@ func (n Noise) key(u, shift float64) (lo, hi float64) {
 // interval encloses the noise.
 func (n Noise) interval(u Interval) Interval {
 	x := u.Log().Neg()
-	if x.Lo.Sign() < 0 { // nothing but rounding
+	if x.Lo.Sign() < 0 { // only rounding can cause this
 		x.Lo = down(u.Prec())
 	}
 	if n == GumbelNoise {

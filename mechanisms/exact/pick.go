@@ -2,19 +2,19 @@ package exact
 
 import "sort"
 
-// Pick returns i with probability proportional to the i-th of some positive real weights.
+// Pick returns i with probability proportional to the i-th weight. The weights are positive real numbers.
 //
-// weights holds them as float64, at most 2^20, each within slack of its true value, relatively; those that are less than
-// 10^−40 of the largest may be 0. A uniform number falls into one of the weights' shares. Where it falls too close to
-// the border of two shares for float64 to tell, long encloses the true weights with prec bits and decides.
+// weights holds at most 2^20 of them as float64, each with a relative error of at most slack; those less than 10^−40 of
+// the largest may be 0. A uniform number falls into one of the weights' shares. If it is too close to the border of two
+// shares for float64 to decide, long encloses the true weights with prec bits and decides.
 func (s *Source) Pick(weights []float64, slack float64, long func(prec uint) []Interval) int {
 	u, total := s.Uniform(), 0.0
 	for _, w := range weights {
 		total += w
 	}
 	x, sum := u.Float()*total, 0.0
-	// Each addition rounds by 2^−53 of the total at most, x is off by slack + 2^−52 + 2^−64 of it, and what is left out is
-	// less than 10^−33 of it.
+	// Each addition rounds by at most 2^−53 of the total, x is off by at most slack + 2^−52 + 2^−64 of it, and the
+	// omitted weights are less than 10^−33 of it.
 	margin := total * (4*slack + float64(len(weights)+4)*0x1p-51)
 	for i, w := range weights {
 		before := sum

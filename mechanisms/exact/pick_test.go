@@ -11,7 +11,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// picker are weights e^{−κ·k} with long forms.
+// picker returns weights e^{−κ·k} with their long forms.
 func picker(r Rate, levels []int64) (weights []float64, long func(uint) []Interval) {
 	for _, k := range levels {
 		weights = append(weights, r.Weight(k))
@@ -41,7 +41,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// Numbers next to a border are decided by more digits, and rightly.
+// A number next to a border needs more digits, and they give the right answer.
 func TestPickRefines(t *testing.T) {
 	rate := NewRate(big.NewRat(1, 3))
 	weights, long := picker(rate, []int64{0, 1})
@@ -62,7 +62,7 @@ func TestPickRefines(t *testing.T) {
 	}
 }
 
-// Where float64 decides, long arithmetic agrees: with a slack of 1 everything is refined.
+// Long arithmetic agrees with every answer that float64 gives: a slack of 1 refines everything.
 func TestPickRefinesToTheSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	for range 500 {
@@ -102,7 +102,8 @@ func TestDiscreteGaussian(t *testing.T) {
 		})
 		dptest.CheckSampler(t, "discrete Gaussian of variance "+variance.String(), counts, law)
 	}
-	// σ = 2^100 needs more than 64 bits: |z| < σ with probability 0.683. Binomial(400, 0.683): 223 to 321 but for 10⁻⁷.
+	// σ = 2^100 needs more than 64 bits. |z| < σ has probability 0.683: Binomial(400, 0.683) lies in 223..321 except
+	// with probability 10⁻⁷.
 	variance, within := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 200)), 0
 	for range 400 {
 		if s.DiscreteGaussian(variance).BitLen() <= 100 {

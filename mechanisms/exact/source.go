@@ -1,14 +1,13 @@
 // Package exact draws from distributions without approximating them.
 //
 // Random bits come from a [Source]. Whole numbers, coins with rational probability and the discrete Laplace law need
-// integers only. Where a probability is a real number, such as a choice with weights w·e^{−κk}, a uniform number is
-// compared with it, and both are known to as many digits as the comparison needs: first as float64 with a bound of
-// the error, and in the rare case that the bound leaves the answer open as intervals of ever longer numbers, the
-// uniform one getting more random bits. The float64 values therefore decide only what they can prove, and the law of
-// every answer is the ideal one, bit for bit (the interval refining of Haney et al., 2022).
+// only integers. If a probability is a real number, like a choice with weights w·e^{−κk}, a uniform number is compared
+// with it, and both are computed to as many digits as the comparison needs. First both are float64 with a bound on the
+// error. In the rare case that this leaves the answer open, both become intervals of ever longer numbers, and the
+// uniform number gets more random bits. So float64 decides only what it can prove, and every answer follows the ideal
+// law, bit for bit (the interval refining of Haney et al., 2022).
 //
-// The time taken depends on the answer, as with every exact sampler; what is drawn here is released on a public
-// schedule.
+// As with every exact sampler, the time taken depends on the answer. Louver releases these draws on a public schedule.
 package exact
 
 import (
@@ -18,21 +17,21 @@ import (
 	"math/bits"
 )
 
-// Source hands out random bits of a reader. It is not safe for concurrent use.
+// Source supplies random bits from a reader. It is not safe for concurrent use.
 //
-// When the reader fails, Err reports it for good and the bits that follow are worthless: they only let loops end. The
-// caller checks Err once, at the end, and then discards the outcome.
+// After the reader fails, Err reports the failure permanently and further bits are worthless: they only let loops end.
+// The caller checks Err once, at the end, and discards the outcome if it is set.
 type Source struct {
 	reader  io.Reader
 	buffer  [256]byte
 	read    int // bytes in the buffer
-	unread  int // of them
+	unread  int // bytes in the buffer not yet used
 	err     error
 	ersatz  uint64
 	refined int
 }
 
-// firstRead is how many bytes are read at first. Most draws need no more; those that do read twice as many each time, up
+// firstRead is the number of bytes in the first read. Most draws need no more; each further read is twice as long, up
 // to the whole buffer.
 const firstRead = 64
 
@@ -43,7 +42,7 @@ func NewSource(reader io.Reader) *Source {
 	return s
 }
 
-// Reset makes the source read from another reader and forgets bits read ahead.
+// Reset switches to another reader and discards bits that were read ahead.
 func (s *Source) Reset(reader io.Reader) {
 	s.reader, s.read, s.unread, s.err, s.refined = reader, 0, 0, nil, 0
 }
@@ -64,7 +63,7 @@ func (s *Source) Uint64() uint64 {
 		s.unread = s.read
 	}
 	if s.err != nil {
-		s.ersatz += 0x9e3779b97f4a7c15 // Weyl sequence, scrambled: covers all residues, so that every loop ends
+		s.ersatz += 0x9e3779b97f4a7c15 // scrambled Weyl sequence: covers all residues, so every loop ends
 		return (s.ersatz ^ s.ersatz>>29) * 0xbf58476d1ce4e5b9
 	}
 	v := binary.LittleEndian.Uint64(s.buffer[s.read-s.unread:])
@@ -72,7 +71,7 @@ func (s *Source) Uint64() uint64 {
 	return v
 }
 
-// Below returns a uniform whole number in 0 ≤ x < n, for n ≥ 1 (Lemire 2019: a product's high word, rejecting the
+// Below returns a uniform whole number in 0 ≤ x < n, for n ≥ 1 (Lemire 2019: the high word of a product, rejecting the
 // surplus).
 func (s *Source) Below(n uint64) uint64 {
 	hi, lo := bits.Mul64(s.Uint64(), n)

@@ -5,14 +5,14 @@ import (
 	"math/big"
 )
 
-// firstPrec is the precision at which refinement begins, in bits; it doubles until the answer is certain.
+// firstPrec is the precision in bits of the first refinement. It doubles until the answer is certain.
 const firstPrec = 128
 
-// Uniform is a uniform real number in [0, 1] of which 64 bits are known at first and more as they are asked for.
+// Uniform is a uniform real number in [0, 1]. 64 bits are known at first; more are drawn on demand.
 type Uniform struct {
 	source *Source
 	first  uint64
-	digits *big.Int // all bits known, once there are more than the first 64
+	digits *big.Int // all known bits, once there are more than the first 64
 	known  uint
 }
 
@@ -21,10 +21,11 @@ func (s *Source) Uniform() Uniform {
 	return Uniform{source: s, first: s.Uint64(), known: 64}
 }
 
-// Float returns the number to within 2^−64 for the digits unknown and half a unit in its last place for rounding.
+// Float returns the number. Its error is at most 2^−64 for unknown digits plus half a unit in the last place for
+// rounding.
 func (u *Uniform) Float() float64 { return float64(u.first) * 0x1p-64 }
 
-// Interval returns an enclosure of at least prec known bits, with Lo > 0.
+// Interval returns an enclosure with at least prec known bits and Lo > 0.
 func (u *Uniform) Interval(prec uint) Interval {
 	if u.digits == nil {
 		u.digits = new(big.Int).SetUint64(u.first)
@@ -50,15 +51,15 @@ func NewRate(kappa *big.Rat) Rate {
 	return Rate{exact: new(big.Rat).Set(kappa), approx: approx}
 }
 
-// Float returns the rate to within half a unit in the last place.
+// Float returns the rate with an error of at most half a unit in the last place.
 func (r Rate) Float() float64 { return r.approx }
 
 // Weight returns e^{−κ·k} for k ≥ 0 with a relative error below [WeightError], plus 10^−300.
 func (r Rate) Weight(k int64) float64 { return math.Exp(-r.approx * float64(k)) }
 
 // WeightError bounds the relative error of a weight. The exponent y = κ·k has three roundings, so that it is off by at
-// most y·3.01·2^−53, which is less than 2^−41.9 while e^{−y} > 10^−300 (y < 691). math.Exp is documented with an error
-// below one unit in the last place; 2^−48 is allowed here.
+// most y·3.01·2^−53, which is less than 2^−41.9 while e^{−y} > 10^−300 (y < 691). math.Exp documents an error below one
+// unit in the last place; 2^−48 is allowed here.
 const WeightError = 0x1p-41
 
 // Interval encloses e^{−κ·k}.
@@ -78,8 +79,8 @@ func (s *Source) ExpCoin(r Rate, k int64) bool {
 	return s.RealCoin(w, w*(2*WeightError)+0x1p-62, func(prec uint) Interval { return r.Interval(k, prec) })
 }
 
-// RealCoin returns true with probability p, a real number in [0, 1] within slack of approx; interval encloses it ever
-// more narrowly as prec grows. slack must be at least 2^−62 + approx·2^−50, to cover what [Uniform.Float] leaves open.
+// RealCoin returns true with probability p, a real number in [0, 1] within slack of approx. interval encloses p, more
+// narrowly as prec grows. slack must be at least 2^−62 + approx·2^−50, to cover the uncertainty of [Uniform.Float].
 func (s *Source) RealCoin(approx, slack float64, interval func(prec uint) Interval) bool {
 	u := s.Uniform()
 	if d := u.Float() - approx; d > slack || d < -slack {

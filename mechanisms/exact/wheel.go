@@ -3,13 +3,13 @@ package exact
 import "sort"
 
 // Wheel chooses among pieces with probability proportional to mass·e^{−κ·level}: the exponential mechanism over groups
-// of candidates of one utility. The zero value is ready for Reset; its memory is used again. It is not safe for
+// of candidates of one utility. The zero value is ready for Reset, which reuses its memory. It is not safe for
 // concurrent use.
 type Wheel struct {
 	rate   Rate
 	base   int64
 	pieces []piece
-	known  [16]struct { // weights computed last, by the level's last digits
+	known  [16]struct { // recently computed weights, by the low bits of the level
 		level  int64
 		weight float64
 	}
@@ -18,10 +18,10 @@ type Wheel struct {
 type piece struct {
 	mass  uint64
 	level int64
-	upTo  float64 // sum of mass·weight up to and with this piece
+	upTo  float64 // sum of mass·weight up to and including this piece
 }
 
-// Reset empties the wheel. Levels are counted from base, which no level may be below.
+// Reset empties the wheel. No level may be below base, from which levels are counted.
 func (w *Wheel) Reset(rate Rate, base int64) {
 	if w.pieces == nil {
 		w.pieces = make([]piece, 0, 64)
@@ -32,7 +32,7 @@ func (w *Wheel) Reset(rate Rate, base int64) {
 	}
 }
 
-// Weight returns e^{−κ·(level−base)}, a float64 as good as the wheel's own.
+// Weight returns e^{−κ·(level−base)} as a float64 with the wheel's own accuracy.
 func (w *Wheel) Weight(level int64) float64 {
 	k := &w.known[level&15]
 	if level != k.level {
@@ -54,11 +54,11 @@ func (w *Wheel) Total() float64 {
 	return w.pieces[len(w.pieces)-1].upTo
 }
 
-// Spin returns the position of the chosen piece. A piece at the base level with mass ≥ 1 must be there.
+// Spin returns the position of the chosen piece. The wheel must hold a piece at the base level with mass ≥ 1.
 //
-// A uniform number u falls into one of the pieces' shares. The float64 sums have a relative error of at most
-// WeightError + 2^−52 for the product + len·2^−53 for the additions; u·total has two roundings more. Where u falls
-// closer than that to the border of two shares, the shares are computed again as intervals.
+// A uniform number u falls into one of the pieces' shares. The relative error of the float64 sums is at most
+// WeightError, plus 2^−52 for the product, plus len·2^−53 for the additions; u·total adds two roundings. If u is closer
+// than that to the border of two shares, the shares are computed again as intervals.
 func (w *Wheel) Spin(s *Source) int {
 	u, total := s.Uniform(), w.Total()
 	slack := total * (4*WeightError + float64(len(w.pieces))*0x1p-51)
@@ -75,7 +75,7 @@ func (w *Wheel) Spin(s *Source) int {
 	}
 }
 
-// refine finds the piece whose share holds all of u, if one does.
+// refine finds the piece whose share contains all of u, if there is one.
 func (w *Wheel) refine(u Interval) (int, bool) {
 	upTo := make([]Interval, 0, len(w.pieces))
 	x := u.Mul(w.sums(u.Prec(), func(sum Interval) { upTo = append(upTo, sum) }))
@@ -83,7 +83,7 @@ func (w *Wheel) refine(u Interval) (int, bool) {
 	return i, i == 0 || upTo[i-1].Before(x)
 }
 
-// sums encloses the sum of mass·weight over all pieces and calls f, unless it is nil, with that up to each of them.
+// sums encloses the sum of mass·weight over all pieces. If f is not nil, it is called with the sum up to each piece.
 func (w *Wheel) sums(prec uint, f func(upTo Interval)) Interval {
 	sum := FromInt(0, prec)
 	var weight Interval

@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/mechanisms/general"
 )
 
-// In approval voting everybody may approve of as many candidates as they like. One voter changes each tally by at most
+// In approval voting, everyone may approve of as many candidates as they like. One voter changes each tally by at most
 // 1, and all in the same direction: the tallies are monotone with sensitivity 1.
 func Example_approvalVoting() {
 	names := []string{"Avery", "Blake", "Casey", "Drew"}
@@ -40,9 +40,9 @@ func Example_approvalVoting() {
 	// Output: Casey
 }
 
-// A digital good can be sold any number of times, at one price. Everybody has said what they would pay; the revenue of
-// a price is that price times the number of those who would pay it. One buyer more changes it by at most the highest
-// price, and never lowers it: revenues are monotone.
+// A digital good can be sold any number of times, at one price. Each person has said what they would pay. The revenue
+// at a price is that price times the number of people who would pay it. One more buyer raises it by at most the highest
+// price and never lowers it: revenues are monotone.
 func Example_pricingADigitalGood() {
 	prices := []int64{100, 200, 300, 400, 500} // cents
 	var revenue []int64
@@ -65,7 +65,7 @@ func Example_pricingADigitalGood() {
 	// Output: 200
 }
 
-// A voter may be for one place and against another: votes for less votes against are not monotone.
+// A voter may be for one place and against another: votes for minus votes against are not monotone.
 func ExampleSelection_PermuteAndFlip() {
 	names := []string{"north", "south", "west"}
 	forLessAgainst := []int64{120, -35, 20}
@@ -79,7 +79,7 @@ func ExampleSelection_PermuteAndFlip() {
 	// Output: north
 }
 
-// A count changes by 1 with each person.
+// Each person changes a count by 1.
 func ExampleDiscreteLaplace() {
 	noisy, err := general.DiscreteLaplace(12345, 1, decimal.RequireFromString("0.1"), rand.Reader)
 	if err != nil {
@@ -90,7 +90,7 @@ func ExampleDiscreteLaplace() {
 	// Output: true
 }
 
-// The total of amounts of at most 20.00 each, to the nearest tenth.
+// The total of amounts of at most 20.00 each, rounded to the nearest tenth.
 func ExampleLaplace() {
 	d := decimal.RequireFromString
 	noisy, err := general.Laplace(d("91234.56"), d("20.00"), d("0.5"), d("0.1"), rand.Reader)

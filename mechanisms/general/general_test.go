@@ -18,7 +18,7 @@ import (
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 
-// law is that of a choice at ε.
+// law returns the law of a choice at ε.
 func law(flip bool, c Selection, epsilon float64, scores []int64) []float64 {
 	fold := epsilon / float64(c.Sensitivity)
 	if !c.Monotone {
@@ -35,7 +35,7 @@ func law(flip bool, c Selection, epsilon float64, scores []int64) []float64 {
 	return dptest.Normalise(weight)
 }
 
-// Persons of four kinds: what one adds to the scores of three candidates.
+// kinds are the four kinds of person, as the scores that each adds to three candidates.
 var kinds = map[bool][][]int64{
 	true:  {{1, 0, 0}, {0, 2, 2}, {1, 1, 0}, {2, 2, 2}},
 	false: {{1, -2, 0}, {-2, 2, 2}, {0, 0, -1}, {2, 2, 2}},
@@ -65,7 +65,7 @@ func TestSelectionPrivacy(t *testing.T) {
 	}
 }
 
-// The four ways to choose; two each draw the same law.
+// The four ways to choose form two pairs; each pair draws the same law.
 var choices = []struct {
 	name string
 	flip bool
@@ -96,7 +96,7 @@ func TestSelectionSampler(t *testing.T) {
 	}
 }
 
-// laplaceLaw is that of the rounded sum, between −last and last steps, both for all beyond.
+// laplaceLaw is the law of the rounded sum between −last and last steps; the two ends include everything past them.
 func laplaceLaw(centre, scale float64, last int) []float64 {
 	below := func(x float64) float64 {
 		z := (x - centre) / scale
@@ -136,7 +136,7 @@ func TestLaplace(t *testing.T) {
 	})
 	dptest.CheckSampler(t, "Laplace", counts, func(f float64) []float64 { return laplaceLaw(0.41/0.3, 0.6/0.3/f, last) })
 
-	// A user who moves the value by the sensitivity costs ε.
+	// A user who changes the value by the sensitivity costs ε.
 	dptest.CheckPrivacy(t, "Laplace", 1, 6, 0.7, 0.95, func(epsilon float64) dptest.Law {
 		return func(h []int64) []float64 { return laplaceLaw(3*float64(h[0])-9, 3/epsilon, 40) }
 	})
@@ -164,7 +164,7 @@ func TestDiscreteLaplace(t *testing.T) {
 	if x, err := DiscreteLaplace(math.MaxInt64, 1, dec("1"), random); err != nil || x > 1<<62 {
 		t.Errorf("%d, %v", x, err)
 	}
-	// Noise this wide often goes beyond 2^62. What is cut is the sum: noise cut on its own would show the value.
+	// Noise this wide often exceeds 2^62. The sum is cut, not the noise: cut noise would reveal the value.
 	beyond := 0
 	for range 2000 {
 		x, err := DiscreteLaplace(-1_000_000, 1_000_000, dec("0.000000000001"), random)
@@ -177,7 +177,8 @@ func TestDiscreteLaplace(t *testing.T) {
 			t.Fatalf("%d is 2^62 less the value", x)
 		}
 	}
-	// Each is beyond with probability e^{−2^62/10^18} = 0.0099: from 1 to 55 of them but for 10^−7.
+	// Each draw is cut with probability e^{−2^62/10^18} = 0.0099: between 1 and 55 of them, except with probability
+	// 10^−7.
 	if beyond < 1 || beyond > 55 {
 		t.Errorf("%d of 2000 sums are cut", beyond)
 	}

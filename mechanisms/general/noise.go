@@ -35,8 +35,8 @@ func DiscreteLaplace(value, sensitivity int64, epsilon decimal.Decimal, random i
 }
 
 // Laplace returns value plus real Laplace noise of scale Δ/ε, rounded to the nearest multiple of step, where one person
-// changes the value by at most Δ = sensitivity > 0. The result is the rounding of the ideal sum: no digit of it tells
-// more than that.
+// changes the value by at most Δ = sensitivity > 0. The result is exactly the rounded ideal sum: its digits reveal
+// nothing more than that.
 //
 // Privacy: ε-DP. Source: Dwork, McSherry, Nissim, Smith 2006.
 func Laplace(value, sensitivity, epsilon, step decimal.Decimal, random io.Reader) (decimal.Decimal, error) {
@@ -75,7 +75,7 @@ func Laplace(value, sensitivity, epsilon, step decimal.Decimal, random io.Reader
 
 func floor(x *big.Float) *big.Int {
 	whole, accuracy := x.Int(nil)
-	if accuracy == big.Above { // cut towards 0 from below it
+	if accuracy == big.Above { // rounded towards 0 from below
 		whole.Sub(whole, big.NewInt(1))
 	}
 	return whole

@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// everyScores calls f with all scores 0..3 of one to four candidates, for a few κ.
+// everyScores calls f with all combinations of scores 0..3 for one to four candidates, and a few κ.
 func everyScores(f func(kappa float64, scores []int64)) {
 	for _, kappa := range []float64{0.1, 0.7, 3} {
 		for n := 1; n <= 4; n++ {
@@ -27,7 +27,7 @@ func everyScores(f func(kappa float64, scores []int64)) {
 	}
 }
 
-// permuteAndFlip is the law by definition, from all orders and all coins.
+// permuteAndFlip computes the law from its definition, over all orders and all coins.
 func permuteAndFlip(kappa float64, scores []int64) []float64 {
 	top := scores[0]
 	for _, s := range scores {
@@ -40,7 +40,7 @@ func permuteAndFlip(kappa float64, scores []int64) []float64 {
 		if len(order) == len(scores) {
 			orders++
 			noneBefore := 1.0
-			for _, i := range order { // a candidate of the best score is always a head
+			for _, i := range order { // the coin of a best candidate is always heads
 				head := math.Exp(-kappa * float64(top-scores[i]))
 				p[i] += noneBefore * head
 				noneBefore *= 1 - head
@@ -64,9 +64,9 @@ func permuteAndFlip(kappa float64, scores []int64) []float64 {
 	return p
 }
 
-// noisyMaxExponential is the law by its keys: P(i) = ∫ f(x−κs_i)·Π_{j≠i} F(x−κs_j) dx for the density f = e^{−x} and
-// F = 1 − e^{−x}, over x ≥ κ·best. With t = e^{κ·best−x} it is p_i·∫_0^1 Π(1−p_j·t) dt, p_j = e^{−κ(best−s_j)}: the
-// integral of a polynomial.
+// noisyMaxExponential computes the law from the keys: P(i) = ∫ f(x−κs_i)·Π_{j≠i} F(x−κs_j) dx for the density
+// f = e^{−x} and F = 1 − e^{−x}, over x ≥ κ·best. With t = e^{κ·best−x} it is p_i·∫_0^1 Π(1−p_j·t) dt,
+// p_j = e^{−κ(best−s_j)}: the integral of a polynomial.
 func noisyMaxExponential(kappa float64, scores []int64) []float64 {
 	top := scores[0]
 	for _, s := range scores {
@@ -93,8 +93,8 @@ func noisyMaxExponential(kappa float64, scores []int64) []float64 {
 	return p
 }
 
-// noisyMaxGumbel is the law by its keys, P(i) = ∫ f(x−κs_i)·Π_{j≠i} F(x−κs_j) dx for F = e^{−e^{−x}}, by the trapezoid
-// rule, which converges exponentially for such integrands.
+// noisyMaxGumbel computes the law from the keys, P(i) = ∫ f(x−κs_i)·Π_{j≠i} F(x−κs_j) dx for F = e^{−e^{−x}}, by the
+// trapezoid rule, which converges exponentially for such integrands.
 func noisyMaxGumbel(kappa float64, scores []int64) []float64 {
 	p := make([]float64, len(scores))
 	const step = 0.05
@@ -130,7 +130,7 @@ func TestNoisyMaxLaws(t *testing.T) {
 	})
 }
 
-// words is a random source of given bits, then zeros.
+// words is a random source that yields the given bits, then zeros.
 func words(values ...uint64) *bytes.Reader {
 	var b []byte
 	for _, v := range values {
@@ -139,8 +139,8 @@ func words(values ...uint64) *bytes.Reader {
 	return bytes.NewReader(append(b, make([]byte, 4096)...))
 }
 
-// Equal first words leave float64 undecided; the next ones decide: the smaller u has the larger exponential noise and
-// the smaller Gumbel noise.
+// Equal first words leave float64 undecided and the next words decide: the smaller u has the larger exponential noise
+// and the smaller Gumbel noise.
 func TestNoisyMaxRefines(t *testing.T) {
 	rate := exact.NewRate(dec("0.5").Rat())
 	for _, c := range []struct {
@@ -157,9 +157,9 @@ func TestNoisyMaxRefines(t *testing.T) {
 		{name: "Gumbel, second is smaller", noise: exact.GumbelNoise, scores: []int64{5, 5}, bits: []uint64{1 << 60, 1 << 60, 8, 7}, want: 0, refined: 1},
 		{name: "a third is out", noise: exact.GumbelNoise, scores: []int64{5, 5, 4}, bits: []uint64{1 << 60, 1 << 60, 1 << 60, 8, 7}, want: 0, refined: 1},
 		{name: "alike for 128 bits", noise: exact.ExponentialNoise, scores: []int64{5, 5}, bits: []uint64{3, 3, 9, 9, 2, 0, 1}, want: 1, refined: 1},
-		// The least u there is: −ln u is between 64·ln 2 and infinity until more bits are read, here ln 2^192.
+		// The smallest possible u: −ln u is between 64·ln 2 and infinity until more bits are read, here ln 2^192.
 		{name: "all bits 0", noise: exact.ExponentialNoise, scores: []int64{0, 60}, bits: []uint64{0, 1 << 40, 0, 1}, want: 0, refined: 1},
-		// The largest: Gumbel noise between 64·ln 2 and infinity.
+		// The largest possible u: Gumbel noise between 64·ln 2 and infinity.
 		{name: "all bits 1", noise: exact.GumbelNoise, scores: []int64{0, 60}, bits: []uint64{math.MaxUint64, math.MaxUint64 - 1<<50, math.MaxUint64, 5}, want: 0, refined: 1},
 		{name: "decided at once", noise: exact.GumbelNoise, scores: []int64{5, 5}, bits: []uint64{1 << 60, 1 << 61}, want: 1},
 	} {
@@ -175,9 +175,9 @@ func TestNoisyMaxRefines(t *testing.T) {
 	}
 }
 
-// What is refined follows the law too. All u begin with the same 64 bits, so that the next ones decide: with u = ½ + v·2^−64
-// and a κ of that size, keys differ by multiples of v and of the scores. The last candidate wins if its v is better than
-// the best of two others by a handicap h, which has probability (1−h)³/3.
+// Refined draws follow the law too. All u begin with the same 64 bits, so the next ones decide: with u = ½ + v·2^−64
+// and a κ of that size, keys differ by multiples of v and of the scores. The last candidate wins if its v beats the
+// better of the two others by a handicap h, which has probability (1−h)³/3.
 func TestNoisyMaxRefinedLaw(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	scores := []int64{2, 2, 1}
@@ -211,7 +211,7 @@ func TestNoisyMaxRefinedLaw(t *testing.T) {
 	}
 }
 
-// float64 is hardly ever undecided.
+// float64 almost always decides.
 func TestNoisyMaxRarelyRefines(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{5})
 	rate := exact.NewRate(dec("0.1").Rat())
@@ -226,7 +226,7 @@ func TestNoisyMaxRarelyRefines(t *testing.T) {
 			source.NoisyMax(noise, rate, 9, scores)
 			refined += source.Refined()
 		}
-		if refined > 0 { // an interval is below 2^−38 wide: less than 10⁻⁶ in all
+		if refined > 0 { // an interval is less than 2^−38 wide: the total chance is less than 10⁻⁶
 			t.Errorf("noise %d: %d of 2000 draws were refined", noise, refined)
 		}
 	}

@@ -1,9 +1,9 @@
-// Package general holds the tools under Louver's statistics for use on anything else: choosing one of a finite set of
-// scored candidates ([Selection], by the exponential mechanism, permute-and-flip or report-noisy-max), and adding noise to a number ([Laplace], [DiscreteLaplace]). All draw their laws
-// exactly, from the decimal text of ε.
+// Package general offers the tools behind Louver's statistics for other uses: choosing one of a finite set of scored
+// candidates ([Selection], by the exponential mechanism, permute-and-flip or report-noisy-max), and adding noise to a
+// number ([Laplace], [DiscreteLaplace]). They draw their laws exactly, from the decimal text of ε.
 //
-// Neighbouring inputs differ by one person's data, added or removed. What the sensitivity of a score or number is, the
-// caller has to know.
+// Neighbouring inputs differ by one person's data, added or removed. The caller must know the sensitivity of a score or
+// number.
 package general
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// Selection chooses among candidates by their scores, which are whole numbers (scale others up).
+// Selection chooses among candidates by their scores. Scores are whole numbers; scale fractions up.
 type Selection struct {
 	// Epsilon > 0 is the ε of a choice. Required.
 	Epsilon decimal.Decimal
-	// Sensitivity ≥ 1 is the most that one person changes the score of any candidate. Required.
+	// Sensitivity ≥ 1 is the most by which one person changes any candidate's score. Required.
 	Sensitivity int64
-	// Monotone says that one person more changes no two candidates' scores in opposite directions, like votes. The
-	// choice is then as sharp as with twice the ε otherwise.
+	// Monotone promises that adding a person never moves two candidates' scores in opposite directions; votes are an
+	// example. The choice is then as accurate as with twice the ε otherwise.
 	Monotone bool
 }
 
-// maxScore bounds the size of scores, so that their differences fit.
+// maxScore bounds the size of scores, so that differences fit in an int64.
 const maxScore = 1 << 61
 
 func (c Selection) rate() (exact.Rate, error) {
@@ -88,10 +88,10 @@ func (c Selection) Exponential(scores []int64, random io.Reader) (int, error) {
 	return wheel.Spin(source), source.Err()
 }
 
-// PermuteAndFlip returns the position of a candidate: in random order each is taken with probability
-// e^{−ε(best−score_i)/(2Δ)}, or e^{−ε(best−score_i)/Δ} if the scores are monotone, until one is.
-// [Selection.NoisyMaxExponential] draws the same law. Its scores are never worse than those of Exponential with the same
-// ε, but it is not bounded-range, so that many choices cost more.
+// PermuteAndFlip returns the position of a candidate. It goes through the candidates in random order and takes each
+// with probability e^{−ε(best−score_i)/(2Δ)}, or e^{−ε(best−score_i)/Δ} if the scores are monotone, until one is taken.
+// [Selection.NoisyMaxExponential] draws the same law. Its scores are never worse than those of Exponential with the
+// same ε, but it is not bounded-range, so many choices cost more.
 //
 // Privacy: ε-DP. Source: McKenna & Sheldon 2020.
 func (c Selection) PermuteAndFlip(scores []int64, random io.Reader) (int, error) {
@@ -99,7 +99,7 @@ func (c Selection) PermuteAndFlip(scores []int64, random io.Reader) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	// The first head in random order is any of all heads.
+	// The first head in random order is equally likely to be any of the heads.
 	source := exact.NewSource(random)
 	chosen, heads := 0, uint64(0)
 	for i, s := range scores {
