@@ -1,17 +1,17 @@
-// Package forecast says beforehand, from public figures alone, how far a release may be from the statistic.
+// Package forecast predicts, from public figures alone, how far a release may be from the statistic.
 //
-// [Of] gives what is known whatever the data: the ranks by which a quantile may be off, the noise of a count, the lead
-// that a mode needs, the error of a mean. Who also describes how the values are distributed, with a [Shape], learns the
-// error in the values' own unit. [Epsilon] and [Users] turn the question round: the ε or the number of users that an
-// error takes.
+// [Of] gives the errors that hold for any data: how many ranks a quantile may be off, the noise of a count, the lead
+// that a mode needs, the error of a mean. With a [Shape], which describes how the values are distributed, it also gives
+// the error in the values' own unit. [Epsilon] and [Users] answer the reverse question: which ε or how many users an
+// error needs.
 //
-// The error under a shape is that of the mechanism itself on random samples of the shape. It is the distance of the
-// released value from the statistic of the users who are there, not from that of the shape: n users are a sample
-// themselves, and by how much their own median is off is no fault of the mechanism. Where a quantile lies between two
-// values, it is their midpoint. Samples and draws are functions of the random bits that they read; here they read the
-// points of a lattice, spread evenly over all that the bits can be. So the answer is the same every time. It is off by
-// 2 % in probability at most, as the simulations in the tests show, and every mechanism is covered by the code that
-// draws: a new one takes nothing here but a look at how long it draws ([evaluations]).
+// The error under a shape is the mechanism's own error on random samples of the shape. It is the distance between the
+// released value and the statistic of the actual users, not that of the shape: n users are themselves a sample, and the
+// mechanism is not to blame if their median differs from the shape's. If a quantile lies between two values, it is
+// their midpoint. Samples and draws are functions of the random bits they read. Here they read the points of a lattice,
+// spread evenly over all possible bits, so the answer is the same every time. It is off by at most 2 % in probability,
+// as the simulations in the tests show. The code that draws also forecasts, so a new mechanism needs no code here, only
+// a check of how long its draws take ([evaluations]).
 package forecast
 
 import (
@@ -20,43 +20,43 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// Public holds what is known about a window and group.
+// Public holds the public facts about a window and group.
 type Public struct {
-	// Users are those expected; 0: unknown.
+	// Users is the expected number of users; 0: unknown.
 	Users int64
-	// CountEpsilon is the ε of the count of users that is released as well; 0: none is.
+	// CountEpsilon is the ε of a count of users that is also released; 0: none.
 	CountEpsilon float64
-	// Shape says how the values are distributed; nil: nothing is known.
+	// Shape describes how the values are distributed; nil: unknown.
 	Shape *Shape
 }
 
-// Figure is the forecast of one value. What is nil cannot be said of it.
+// Figure is the forecast of one value. A nil field cannot be forecast.
 type Figure struct {
-	// Mechanism is the one that a draw from so many users is most likely to choose; "" where there is no choice, or the users
-	// are unknown.
+	// Mechanism is the one that a draw from so many users is most likely to choose; "" if there is no choice or the
+	// number of users is unknown.
 	Mechanism string `json:"mechanism,omitempty"`
-	// RankError bounds the users between the value and the true quantile, with probability 95 %.
+	// RankError bounds the number of users between the value and the true quantile, with probability 95 %.
 	RankError *float64 `json:"rank_error_95"`
-	// Low and High are the shares of users between which the value lies, with probability 95 %.
+	// The value lies between these shares of the users with probability 95 %.
 	Low  *float64 `json:"p_low"`
 	High *float64 `json:"p_high"`
 	// CountError bounds the noise of a count, in users, with probability 95 %.
 	CountError *int64 `json:"count_error_95"`
-	// Lead is by how many users a value must be ahead of every other to be released as the mode with probability 95 %.
+	// Lead is how many users a value must be ahead of every other to be released as the mode with probability 95 %.
 	Lead *int64 `json:"lead_95"`
-	// ValueError bounds the error of a mean or sum in the unit of the values, with probability 95 % and whatever the data.
-	// There is no such bound where values are cut to an interval found in the data.
+	// ValueError bounds the error of a mean or sum in the unit of the values, with probability 95 % and for any data.
+	// There is no such bound if values are cut to an interval found in the data.
 	ValueError *float64 `json:"value_error_95"`
-	// Quality is the value's expected quality if there are as many users as expected; "" if they or its error are
+	// Quality is the value's expected quality with the expected number of users; "" if that number or the error is
 	// unknown.
 	Quality mechanisms.Quality `json:"quality,omitempty"`
-	// TypicalError and Error95 are not exceeded with probability 50 % and 95 % under the shape, in the unit of the values.
-	// They are counted from the statistic of the users who are there.
+	// TypicalError and Error95 are exceeded with probability at most 50 % and 5 % under the shape, in the unit of the
+	// values. They are measured from the statistic of the actual users.
 	TypicalError *float64 `json:"typical_error,omitempty"`
 	Error95      *float64 `json:"error_95,omitempty"`
 }
 
-// Of forecasts each value of a draw: one, or for several quantiles one for each p.
+// Of forecasts each value of a draw: one value, or one for each p if there are several quantiles.
 func Of(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, error) {
 	figures, err := anyData(q, m, public)
 	if err != nil || public.Shape == nil || public.Users == 0 || m.Counts() {
@@ -65,12 +65,12 @@ func Of(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, er
 	return figures, shaped(figures, q, m, public)
 }
 
-// anyData is the part of the forecast that holds whatever the data.
+// anyData forecasts the errors that hold for any data.
 func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, error) {
 	users := public.count()
 	likely := mechanisms.Likely(m, public.Users, users)
-	// A count that is as good as exact says between which percentiles a value lies. A draw that goes by a count would be
-	// another one with it.
+	// A count that is as good as exact tells which percentiles a value lies between. A draw that depends on a count
+	// would change with it.
 	if users == nil && public.Users > 0 && q.Statistic != mechanisms.Quantiles && likely == m {
 		users = &mechanisms.NoisyCount{Value: public.Users, Epsilon: 1e6}
 	}
@@ -106,7 +106,7 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 	return figures, err
 }
 
-// quality judges the i-th value as if the users expected were there.
+// quality rates the i-th value as if exactly the expected users were there.
 func quality(q mechanisms.Query, m mechanisms.Mechanism, b mechanisms.Bound, i int, public Public) mechanisms.Quality {
 	if public.Users == 0 {
 		return ""
@@ -114,7 +114,7 @@ func quality(q mechanisms.Query, m mechanisms.Mechanism, b mechanisms.Bound, i i
 	value := 0.
 	switch {
 	case !m.Counts():
-		b.Error95 = math.NaN() // it is compared with the value, which is not known
+		b.Error95 = math.NaN() // it is compared with the value, which is unknown here
 	case q.CountsUsers():
 		value = float64(public.Users)
 	}

@@ -50,7 +50,7 @@ func shape(t testing.TB, text string, g *mechanisms.Grid) *Shape {
 	return s
 }
 
-// cellWeights are the weights of the points of a measure.
+// cellWeights returns the weights of a measure's points.
 func cellWeights(t *testing.T, m *mechanisms.Measure, points int64) []float64 {
 	b, err := m.AppendBinary(nil)
 	if err != nil {
@@ -66,8 +66,8 @@ func cellWeights(t *testing.T, m *mechanisms.Measure, points int64) []float64 {
 	return weights
 }
 
-// The 50 % and 95 % of a sample's errors against the exact law P(x) ∝ μ(x)·e^{−ε·D(x)/R} of margin, computed point by point: the
-// probability below and up to each must enclose the level, but for what the lattice is off.
+// Compares the 50 % and 95 % errors of a sample with the exact law P(x) ∝ μ(x)·e^{−ε·D(x)/R} of margin, computed point
+// by point. The probabilities below and up to each must enclose the level, within the error of the lattice.
 func TestErrorsAgainstExactLaw(t *testing.T) {
 	const slack = 0.0025
 	g := grid(t, "0", "60000", "1")
@@ -136,8 +136,8 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 	}
 }
 
-// The noise of smooth_power at β = ε/8 is |Z| = U^{−1/8} − 1, whose levels stand to each other as 20^{1/8} − 1 to
-// 2^{1/8} − 1 whatever the data, where nothing is clamped or rounded. What is left is the error of the lattice.
+// The noise of smooth_power at β = ε/8 is |Z| = U^{−1/8} − 1. Without clamping or rounding, the ratio of its levels is
+// 20^{1/8} − 1 to 2^{1/8} − 1 for any data. Only the error of the lattice remains.
 func TestErrorsOfSmoothNoise(t *testing.T) {
 	g := grid(t, "-1000000", "1000000", "0.001")
 	q := mechanisms.Query{Statistic: mechanisms.TrimmedMean, Mechanism: "smooth_power", Trim: dec("0.05"), Epsilon: dec("1"), Grid: g}
@@ -211,7 +211,7 @@ func TestWhatIsKnown(t *testing.T) {
 	}
 }
 
-// Percentiles: as wide as the ranks on the side that the tilt spares, and wider where the count is noisy too.
+// Percentiles are as wide as the ranks on the side that the tilt favours, and wider if the count is noisy too.
 func TestPercentiles(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
 	q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.9")}, Epsilon: dec("0.5"), Mechanism: "margin", Grid: g}

@@ -15,7 +15,7 @@ type lattice struct {
 	word  int
 }
 
-// wellSpread is how many words come from the square roots of primes, which are spread best; later ones hardly matter.
+// wellSpread is the number of words from square roots of primes, which spread best. Later words hardly matter.
 const wellSpread = 16
 
 func newLattice() *lattice {
@@ -29,14 +29,14 @@ func newLattice() *lattice {
 	return l
 }
 
-// next goes on to the next point.
+// next moves to the next point.
 func (l *lattice) next() *lattice {
 	l.point++
 	l.word = 0
 	return l
 }
 
-// Read implements [io.Reader]. It is meant for readers of whole words of eight bytes.
+// Read implements [io.Reader]. It supports only reads of whole eight-byte words.
 func (l *lattice) Read(b []byte) (int, error) {
 	n := 0
 	for ; n+8 <= len(b); n += 8 {
@@ -54,7 +54,7 @@ func (l *lattice) coordinate() uint64 {
 	if d < len(l.steps) {
 		return l.point*l.steps[d] - l.steps[d]/2
 	}
-	// Other odd numbers, far from each other and from simple fractions (splitmix64).
+	// Later words use other odd numbers, far from each other and from simple fractions (splitmix64).
 	z := uint64(d) * 0x9e3779b97f4a7c15
 	z = (z ^ bits.RotateLeft64(z, 32)) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

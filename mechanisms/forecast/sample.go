@@ -7,13 +7,14 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// sorted are n values on a grid: distinct ones with how many users hold each, and how many users there are up to each.
+// sorted holds n values on a grid: the distinct ones, how many users hold each, and how many users there are up to
+// each.
 type sorted struct {
 	points []mechanisms.Point
 	upTo   []int64
 }
 
-// add puts users at a grid point that is not below those before.
+// add puts users at a grid point that is not below the earlier ones.
 func (x *sorted) add(index, users int64) {
 	if last := len(x.points) - 1; last >= 0 && x.points[last].Index == index {
 		x.points[last].Count += users
@@ -31,7 +32,7 @@ func (x *sorted) users() int64 {
 	return x.upTo[len(x.upTo)-1]
 }
 
-// truths are the values that are right for each value of a draw. Of a quantile that lies between two values it is their
+// truths returns the correct answers for each value of a draw. For a quantile between two values, that is their
 // midpoint.
 func truths(q mechanisms.Query, s *mechanisms.Sample) (all [][]float64) {
 	for _, right := range q.Truth(s) {
@@ -47,7 +48,7 @@ func truths(q mechanisms.Query, s *mechanisms.Sample) (all [][]float64) {
 	return all
 }
 
-// off is the distance from the nearest of some values.
+// off returns the distance from the nearest of several values.
 func off(value float64, from []float64) float64 {
 	least := math.Inf(1)
 	for _, x := range from {
@@ -56,28 +57,28 @@ func off(value float64, from []float64) float64 {
 	return least
 }
 
-// sampler makes random samples of a shape. What a quantile's error depends on is how far apart the values next to it are:
-// by chance they are closer together or further apart than on the average, and a mean over samples is not the error on a
-// mean sample. So the ranks within [reach] of a quantile are drawn at random. Those further away stand at the values that
-// are expected of them, in bundles of up to 1/64 of their distance, since there the average of many gaps counts. For all
-// other statistics every value is random.
+// sampler makes random samples of a shape. A quantile's error depends on the gaps between the values next to it. By
+// chance these are narrower or wider than average, and the mean error over samples is not the error on a mean sample.
+// So the ranks within [reach] of a quantile are drawn at random. Ranks further away take their expected values, in
+// bundles of up to 1/64 of their distance, since only the average of many gaps counts there. For all other statistics
+// every value is random.
 type sampler struct {
 	shape  *Shape
 	grid   *mechanisms.Grid
 	n      int64
 	parts  []part
 	random *lattice
-	shares []float64 // memory
+	shares []float64 // reused memory
 }
 
 // part is a range of ranks, from lo to hi.
 type part struct {
 	lo, hi int64
-	random bool // or all at the middle of the range
+	random bool // else all are at the middle of the range
 }
 
-// reach is how many ranks on either side of a quantile are drawn at random: many more than the 3/ε or so by which a draw
-// is off, or so many that chance evens out.
+// reach is how many ranks on either side of a quantile are drawn at random: many more than the error of a draw, which
+// is about 3/ε, or so many that chance evens out.
 const reach = 192
 
 // sampler prepares samples of n users for a query.
@@ -95,10 +96,10 @@ func (s *Shape) sampler(q mechanisms.Query, n int64) *sampler {
 	if q.Statistic.Family() != mechanisms.OfRanks {
 		near = []part{{1, n, true}}
 	}
-	for _, p := range q.Probabilities() { // they ascend
+	for _, p := range q.Probabilities() { // in ascending order
 		around(p.Mul(decimalOf(n)).Ceil().IntPart())
 	}
-	next, left := int64(1), n // the next rank, and how far the random ones before it are, if there are any
+	next, left := int64(1), n // the next rank, and its distance from the random ranks before it, if there are any
 	for _, r := range append(near, part{lo: n + 1}) {
 		for next < r.lo {
 			right := n
@@ -117,7 +118,7 @@ func (s *Shape) sampler(q mechanisms.Query, n int64) *sampler {
 	return x
 }
 
-// affordable is how many samples to make for some draws: fewer where all of a large sample is random.
+// affordable returns how many samples to make for a number of draws: fewer if all of a large sample is random.
 func (x *sampler) affordable(draws int) int {
 	random := int64(0)
 	for _, p := range x.parts {
@@ -128,7 +129,7 @@ func (x *sampler) affordable(draws int) int {
 	return int(min(max((1<<18)/random, 1), 512, int64(draws)))
 }
 
-// next makes the next sample.
+// next draws the next sample.
 func (x *sampler) next() *sorted {
 	x.random.next().word = wellSpread
 	n, s := float64(x.n), &sorted{}
@@ -138,7 +139,7 @@ func (x *sampler) next() *sorted {
 			s.add(x.shape.index(expected(float64(p.lo+p.hi)/2), x.grid), p.hi-p.lo+1)
 			continue
 		}
-		// Between two values of known ranks, the others are independent of each other and all else.
+		// The values between two known ranks are independent of each other and of everything else.
 		from, to := 0., 1.
 		if p.lo > 1 {
 			from = expected(float64(p.lo - 1))

@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// The statistics of a sample, against the definitions on the list of its values.
+// Compares the statistics of a sample with their definitions on the list of its values.
 func TestTruth(t *testing.T) {
 	g := grid(t, "-5", "15", "0.5")
 	for _, n := range []int64{1, 2, 3, 10, 37, 100} {
@@ -73,7 +73,8 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// A large sample has n users in order, all ranks next to the quantiles one by one, and few distinct values for its size.
+// A large sample has n users in order, every rank next to the quantiles on its own, and few distinct values for its
+// size.
 func TestLargeSamplesAreBundled(t *testing.T) {
 	g := grid(t, "0", "1000000", "0.001")
 	q := mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.001"), dec("0.5"), dec("0.99999")}, Grid: g}

@@ -11,17 +11,17 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// Shape is a public guess of how values are distributed. It is immutable and safe for concurrent use.
+// Shape is a public guess at the distribution of values. It is immutable and safe for concurrent use.
 type Shape struct {
 	text     string
 	quantile func(u float64) float64
 }
 
-// MostUsers is the largest sample of a shape.
+// MostUsers is the largest sample that a shape draws.
 const MostUsers = 1 << 20
 
-// ParseShape reads "lognormal:MEDIAN,SIGMA", "normal:MEAN,SD", "uniform:LOW,HIGH" or "uniform", which is over the whole
-// grid. Values beyond the bounds will count as the bounds.
+// ParseShape reads "lognormal:MEDIAN,SIGMA", "normal:MEAN,SD", "uniform:LOW,HIGH" or "uniform", which covers the whole
+// grid. Values outside the bounds count as the bounds.
 func ParseShape(text string, grid *mechanisms.Grid) (*Shape, error) {
 	s := &Shape{text: text}
 	name, rest, given := strings.Cut(text, ":")
@@ -62,10 +62,10 @@ func ParseShape(text string, grid *mechanisms.Grid) (*Shape, error) {
 	return s, nil
 }
 
-// String is the text that the shape was read from.
+// String returns the text that the shape was read from.
 func (s *Shape) String() string { return s.text }
 
-// index is the grid point of the value below which a share u of the shape lies.
+// index returns the grid point of the shape's u-quantile.
 func (s *Shape) index(u float64, grid *mechanisms.Grid) int64 {
 	x := math.Round((s.quantile(u) - grid.Lower().InexactFloat64()) / grid.Step().InexactFloat64())
 	if !(x > 0) {

@@ -23,16 +23,16 @@ func shaped(figures []Figure, q mechanisms.Query, m mechanisms.Mechanism, public
 	return nil
 }
 
-// law is a distribution: values of equal probability, ascending.
+// law is a distribution: values of equal probability in ascending order.
 type law []float64
 
-// at is the least value that is not exceeded with probability p.
+// at returns the least value that is not exceeded with probability p.
 func (l law) at(p float64) float64 {
 	return l[min(max(int(math.Ceil(p*float64(len(l))))-1, 0), len(l)-1)]
 }
 
-// shapedErrors is the law of |value − statistic| for each value of a draw, in the unit of the values, over samples of the
-// shape, the draw, and the noise of the count that is released beside.
+// shapedErrors returns the law of |value − statistic| for each value of a draw, in the unit of the values, over random
+// samples of the shape, draws, and the noise of the released count.
 func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, evaluations int) (laws []law, err error) {
 	if public.Users > MostUsers {
 		return nil, fmt.Errorf("shape %q with %d users; want at most %d: beyond them, only ranks are forecast", public.Shape.text, public.Users, MostUsers)
@@ -66,7 +66,7 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, eva
 	return laws, nil
 }
 
-// appendErrors draws from one sample, each time with the next point of the lattice.
+// appendErrors draws repeatedly from one sample, each time with the next point of the lattice.
 func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mechanisms.NoisyCount, points *lattice, draws int) ([]law, error) {
 	sample, scale := mechanisms.NewSample(q.Grid, x.points), q.Scale(m)
 	truth := truths(q, sample)
@@ -85,7 +85,7 @@ func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sor
 	return laws, nil
 }
 
-// evaluations is how many points of the lattice are tried: fewer where a draw takes long.
+// evaluations returns how many lattice points to try: fewer if a draw takes long.
 func evaluations(m mechanisms.Mechanism, n int64) int {
 	slow := n > 200_000
 	switch {
@@ -101,7 +101,7 @@ func evaluations(m mechanisms.Mechanism, n int64) int {
 
 func smooth(m mechanisms.Mechanism) bool { return strings.HasPrefix(m.Name(), "smooth_") }
 
-// worstMean bounds the error of a mean by smooth sensitivity, whatever the data.
+// worstMean bounds the error of a mean by smooth sensitivity for any data.
 //
 // No two neighbours within k edits of n users have means further apart than R/(n−k+1), since the larger of the two has
 // at least n−k+1 users. The sample of n users at the lower end has such neighbours for every k: itself without k users,
@@ -120,7 +120,7 @@ func worstMean(q mechanisms.Query, m mechanisms.Mechanism, public Public) (*floa
 	return new(errors[0].at(0.975)), nil
 }
 
-// maxUsers is the most users that a sample may have.
+// maxUsers is the largest number of users in a sample.
 const maxUsers = 1 << 28
 
 func decimalOf(n int64) decimal.Decimal { return decimal.NewFromInt(n) }

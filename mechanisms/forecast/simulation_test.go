@@ -12,9 +12,9 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// simulated are errors of a mechanism, found without this package: every sample is drawn anew from the shape, and the
-// error is the distance of one release from the sample's own statistic, the midpoint of the two middle values where n is
-// even.
+// simulated returns errors of a mechanism, found without this package. Every sample is drawn anew from the shape. The
+// error is the distance of one release from the sample's own statistic; for even n that is the midpoint of the two
+// middle values.
 func simulated(t testing.TB, q mechanisms.Query, value func(*rand.Rand) float64, n, times int) []float64 {
 	t.Helper()
 	m, step, from := build(t, q), q.Grid.Step().InexactFloat64(), q.Grid.Value(0).InexactFloat64()
@@ -47,7 +47,7 @@ func simulated(t testing.TB, q mechanisms.Query, value func(*rand.Rand) float64,
 	return errors
 }
 
-// statistic of sorted values.
+// statistic computes a statistic of sorted values.
 func statistic(q mechanisms.Query, values []int64) float64 {
 	n := len(values)
 	switch q.Statistic {
@@ -72,9 +72,9 @@ func statistic(q mechanisms.Query, values []int64) float64 {
 	return float64(sum) / float64(n-2*cut)
 }
 
-// contradicts says how errors contradict a figure that they should be below with some probability, give or take slack,
-// but for a chance of alarm: less than figure they are more often than that, or up to figure less often. By Chernoff's
-// bound a share of n trials of probability p is beyond s with probability e^{−n·KL(s, p)} at most.
+// contradicts tells how errors contradict a figure that they should stay below with probability p, give or take slack:
+// too many are less than the figure, or too few are at most the figure. It is wrong with probability at most alarm. By
+// Chernoff's bound a share of n trials of probability p is beyond s with probability e^{−n·KL(s, p)} at most.
 func contradicts(errors []float64, figure, p, slack, alarm float64) string {
 	below, upTo := 0., 0.
 	for _, e := range errors {
@@ -149,8 +149,9 @@ func simulations() (all []simulation) {
 	return all
 }
 
-// The forecast against simulation, over shapes, users and ε. The forecast is off by up to 2 % in probability, since it
-// tries 512 samples. The chance of a false alarm is 10⁻⁶ in all: of two levels and two sides in each setting, a part each.
+// Compares the forecast with simulation, over shapes, users and ε. The forecast is off by up to 2 % in probability,
+// since it tries 512 samples. The total chance of a false alarm is 10⁻⁶, divided among the settings, two levels and two
+// sides.
 func TestForecastAgainstSimulation(t *testing.T) {
 	const slack, times = 0.02, 800
 	all := simulations()
@@ -169,8 +170,8 @@ func TestForecastAgainstSimulation(t *testing.T) {
 	}
 }
 
-// The same comparison catches a forecast for an ε that is 30 % off, either way, and what was forecast when values stood at
-// even distances and everything between the two middle ones counted as the median.
+// The same comparison catches a forecast for an ε that is 30 % off either way. It also catches the forecast of an
+// earlier model, in which values were evenly spaced and everything between the two middle ones counted as the median.
 func TestSimulationCatchesWrongForecasts(t *testing.T) {
 	const slack, times, alarm = 0.02, 6000, 1e-8
 	c := simulation{mechanisms.Median, "", "normal:60,17", normal, [3]string{"0", "200", "0.01"}, 310, "1"}

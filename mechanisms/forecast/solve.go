@@ -10,32 +10,32 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// Unit is the unit of a wanted error.
+// Unit is the unit in which an error is wanted.
 type Unit int
 
 // The units.
 const (
-	// Ranks are users: between a quantile and its release, of a count's noise, or of a mode's lead. 95 %.
+	// Ranks counts users: between a quantile and its release, of a count's noise, or of a mode's lead. 95 %.
 	Ranks Unit = iota
-	// Share is a part of the users, such as 0.02: half as wide as the range of percentiles, or of a count. 95 %.
+	// Share is a fraction of the users, like 0.02: half the width of the range of percentiles, or of a count. 95 %.
 	Share
-	// Value is the unit of the values: the typical error under the shape or, without one, 95 % of a mean's.
+	// Value is the unit of the values: the typical error under the shape or, without a shape, 95 % of a mean's.
 	Value
 )
 
-// Wanted is an error that must not be exceeded, by any of a release's values.
+// Wanted is an error that no value of a release may exceed.
 type Wanted struct {
 	Size float64
 	In   Unit
 }
 
-// ErrUnknown says that nothing is known about an error in the unit wanted.
+// ErrUnknown reports that the error cannot be forecast in the wanted unit.
 var ErrUnknown = errors.New("such an error can't be forecast for this release")
 
-// ErrUnreachable says that no ε up to 100, or no number of users up to the most possible, is enough.
+// ErrUnreachable reports that no ε up to 100, or no possible number of users, is enough.
 var ErrUnreachable = errors.New("out of reach")
 
-// of is the size of a figure's error in the unit wanted, if it has one.
+// of returns the size of a figure's error in the wanted unit, if it has one.
 func (w Wanted) of(f Figure, users int64) (float64, bool) {
 	switch {
 	case w.In == Value && f.TypicalError != nil:
@@ -62,7 +62,7 @@ func (w Wanted) of(f Figure, users int64) (float64, bool) {
 	return ranks, true
 }
 
-// reached says that a release has the wanted error.
+// reached reports whether a release has the wanted error.
 func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
 	m, err := mechanisms.New(q)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
 	}
 	for _, f := range figures {
 		size, ok := w.of(f, public.Users)
-		if !ok && f.Mechanism != "" { // what is chosen for a smaller ε has no bound
+		if !ok && f.Mechanism != "" { // the mechanism chosen for a smaller ε has no bound
 			return false, nil
 		}
 		if !ok {
@@ -92,8 +92,8 @@ func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
 	return true, nil
 }
 
-// clearly answers reached from a few points of the lattice where these leave no doubt about the typical error: they are
-// off by much less than 10 % in probability.
+// clearly answers reached from a few lattice points if these leave no doubt about the typical error: they are off by
+// much less than 10 % in probability.
 func (w Wanted) clearly(q mechanisms.Query, m mechanisms.Mechanism, public Public) (reached, sure bool, err error) {
 	errors, err := shapedErrors(q, m, public, 256)
 	if err != nil {
@@ -109,8 +109,8 @@ func (w Wanted) clearly(q mechanisms.Query, m mechanisms.Mechanism, public Publi
 	return true, sure, nil
 }
 
-// Epsilon returns the least ε of two significant digits, from 0.0001 to 100, that has the wanted error. The query's own
-// ε does not matter. It fails with [ErrUnknown] or [ErrUnreachable], or where the query is wrong.
+// Epsilon returns the least ε of two significant digits, from 0.0001 to 100, that achieves the wanted error. It ignores
+// the query's own ε. It fails with [ErrUnknown] or [ErrUnreachable], or if the query is invalid.
 func Epsilon(q mechanisms.Query, public Public, wanted Wanted) (decimal.Decimal, error) {
 	epsilon, err := least(6*90, func(i int) (bool, error) {
 		q.Epsilon = digits(i, -5)
@@ -122,8 +122,8 @@ func Epsilon(q mechanisms.Query, public Public, wanted Wanted) (decimal.Decimal,
 	return digits(epsilon, -5), err
 }
 
-// Users returns the least number of users of two significant digits that has the wanted error, up to 2.6·10^8, or up to
-// 10^6 under a shape. The number of users in public does not matter. It fails as [Epsilon] does.
+// Users returns the least number of users of two significant digits that achieves the wanted error, up to 2.6·10^8, or
+// up to 10^6 under a shape. It ignores the number of users in public. It fails as [Epsilon] does.
 func Users(q mechanisms.Query, public Public, wanted Wanted) (int64, error) {
 	most := int64(maxUsers)
 	if public.Shape != nil && wanted.In == Value {
@@ -143,12 +143,12 @@ func Users(q mechanisms.Query, public Public, wanted Wanted) (int64, error) {
 	return n(i), err
 }
 
-// digits is the i-th number of two significant digits, from 10·10^exponent on.
+// digits returns the i-th number with two significant digits, starting at 10·10^exponent.
 func digits(i, exponent int) decimal.Decimal {
 	return decimal.New(int64(10+i%90), int32(exponent+i/90))
 }
 
-// least finds the first i < n that reaches it, if all that follow do too.
+// least finds the first i < n for which reached holds, given that it then holds for all later i too.
 func least(n int, reached func(i int) (bool, error)) (int, error) {
 	var failed error
 	i := sort.Search(n, func(i int) bool {

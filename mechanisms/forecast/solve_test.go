@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// What is found reaches the wanted error, and the next smaller number of two digits does not.
+// The result achieves the wanted error, and the next smaller two-digit number does not.
 func TestSolve(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
 	s := shape(t, "lognormal:120,0.6", g)
@@ -52,7 +52,7 @@ func TestSolve(t *testing.T) {
 			t.Errorf("%s: ε %s does not fit %v", name, epsilon, c.wanted)
 		}
 		if c.wanted.In == Ranks {
-			continue // they do not depend on the number of users
+			continue // these errors do not depend on the number of users
 		}
 		users, err := Users(c.q, c.public, c.wanted)
 		if err != nil {
@@ -95,8 +95,8 @@ func TestSolveFails(t *testing.T) {
 	}
 }
 
-// In a tail the users decide which mechanism is drawn: with few of them there is no bound, so that an ε for a wanted
-// error is one at which they are enough.
+// In a tail the number of users decides which mechanism is drawn. With few users there is no bound, so an ε for a
+// wanted error must be one at which they are enough.
 func TestUsersDecideTheMechanism(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
 	q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.99")}, Epsilon: dec("1"), Grid: g}
