@@ -56,8 +56,8 @@ func (c *runCommand) Run(app *App) error {
 }
 
 // besideBags is the memory that a process needs in addition to open windows: pages of records, decoders, connections,
-// records for the page. With the program itself, some 30 MiB, it stays below 200 MiB.
-const besideBags = 160 << 20
+// records for the page. With the program itself, some 30 MiB, that is less than 200 MiB.
+const besideBags = 150 << 20
 
 // limitMemory makes the garbage collector work harder before the process uses much more than the memory for open
 // windows. If GOMEMLIMIT is set, it applies instead.
