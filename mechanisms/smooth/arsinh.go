@@ -11,8 +11,8 @@ import (
 // ε = √(β(β/σ² + 1/σ + 2)) + α(2/(3σ) + σ/2), and no pure ε [Bun & Steinke 2019, Theorem 27]. The proof computes the
 // divergences of a dilation and of a shift, and adds their square roots by zCDP's triangle inequality.
 //
-// Published: σ = 2/√3 to 4 digits, which makes α largest for β → 0. Otherwise σ is that multiple of 0.01 which makes
-// E|noise| least. The default β is ε/8, but ε²/8 where ε < 1: no σ serves a β of ε²/2.
+// Published: the σ with the largest α for β → 0, which is 2/√3 to 4 digits. Otherwise: the multiple of 0.01 with the
+// least E|noise|. The default β is ε/8, but ε²/8 if ε < 1, because no σ allows a β of ε²/2.
 type arsinh struct {
 	epsilon, beta *big.Rat
 	sigma         constant
@@ -46,7 +46,7 @@ func newArsinh(c calibration) (noise, *big.Rat, error) {
 	return n, beta, nil
 }
 
-// arsinhNoise returns E|noise| in units of g, +∞ where σ does not serve.
+// arsinhNoise returns E|noise| in units of g, or +∞ if σ is not possible.
 func arsinhNoise(epsilon, beta, sigma float64) float64 {
 	left := epsilon - math.Sqrt(beta*(beta/(sigma*sigma)+1/sigma+2))
 	if left <= 0 {

@@ -13,7 +13,7 @@ import (
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 
-// gather turns values into distinct ones with counts.
+// gather turns values into distinct values with counts.
 func gather(x []int64) (values, counts []int64) {
 	slices.Sort(x)
 	for _, v := range x {
@@ -26,7 +26,7 @@ func gather(x []int64) (values, counts []int64) {
 	return values, counts
 }
 
-// upTo are the running sums of counts.
+// upTo returns the running sums of counts.
 func upTo(counts []int64) []int64 {
 	sums, n := make([]int64, len(counts)), int64(0)
 	for j, c := range counts {
@@ -36,7 +36,7 @@ func upTo(counts []int64) []int64 {
 	return sums
 }
 
-// latencies are n log-normal values on 0..last, whose median is a hundredth of the range.
+// latencies returns n log-normal values on 0..last, with a median of a hundredth of the range.
 func latencies(n int, last int64) (values, counts []int64) {
 	rng := mrand.New(mrand.NewPCG(1, uint64(n)))
 	x := make([]int64, n)
@@ -76,7 +76,7 @@ func BenchmarkDraw(b *testing.B) {
 	}
 }
 
-// Heaps are the hard case of the search: many edits have the same local sensitivity.
+// Heaps are hard for the search: many edits have the same local sensitivity.
 func BenchmarkDrawHeaped(b *testing.B) {
 	const n, last = 1000000, 1000
 	for name, sample := range map[string][2][]int64{

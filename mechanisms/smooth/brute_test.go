@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// universe holds every sample of at most most users on a few grid points, and who is whose neighbour.
+// universe holds every sample on a few grid points, up to a number of users, and each sample's neighbours.
 type universe struct {
 	points, most int
 	samples      [][]int64
@@ -48,9 +48,9 @@ func users(h []int64) int {
 	return int(n)
 }
 
-// local returns A_0, A_1 … A_steps of every sample, by definition: the largest change of the statistic between
-// neighbours, and then the largest of that among neighbours, again and again. What is not exact since the samples end
-// at most users is NaN.
+// local returns A_0, A_1 … A_steps of every sample by definition: the largest change of the statistic between
+// neighbours, then repeatedly the largest of that among neighbours. Entries are NaN if they are inexact because of the
+// limit on users.
 func (u *universe) local(statistic func(h []int64) float64, steps int) [][]float64 {
 	value := make([]float64, len(u.samples))
 	for i, h := range u.samples {
@@ -90,7 +90,7 @@ func expand(h []int64) []float64 {
 	return x
 }
 
-// ranksOf drops the points that nobody holds.
+// ranksOf drops the points that no user holds.
 func ranksOf(h []int64) *ranks {
 	var values, counts []int64
 	for v, c := range h {
@@ -102,7 +102,7 @@ func ranksOf(h []int64) *ranks {
 	return newRanks(values, upTo(counts), int64(len(h)-1))
 }
 
-// definitions gives each statistic as one would write it down.
+// definitions gives each statistic in its plainest form.
 func definitions() map[string]struct {
 	statistic
 	plain func(x []float64, points int) float64

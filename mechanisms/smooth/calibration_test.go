@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The calibrations are those of the papers, digit for digit. The numbers were computed apart from this code, with 50
-// decimal digits, from the formulas as they are printed:
+// The calibrations match the papers digit for digit. The numbers were computed independently of this code, with 50
+// decimal digits, from the printed formulas:
 //
 //	lln       (ε − β/σ)·e^(−1.5σ²), σ the root of 5(ε/β)σ³ − 5σ² − 1 = 0 to 4 digits
 //	uln       (ε − β/√2)·√π·e^−3, which is σ = √2
@@ -16,8 +16,8 @@ import (
 //	student_t (ε − 4β)·√3/2 as published, (ε − 3β)·√3/2 tight
 //	cauchy    α = β = ε/(2(γ+1))
 //
-// What lln, uln and arsinh promise rests on these numbers. The theorems behind them leave so much room that a test of the
-// loss does not notice an α a third too large: see [checkConcentrated].
+// The promises of lln, uln and arsinh rest on these numbers. The theorems behind them leave so much room that a test of
+// the loss does not notice an α a third too large: see [checkConcentrated].
 func TestPublishedCalibrations(t *testing.T) {
 	sigmaOf := func(n noise) float64 {
 		switch n := n.(type) {
@@ -34,7 +34,7 @@ func TestPublishedCalibrations(t *testing.T) {
 		noise                  string
 		epsilon, beta, delta   string
 		published              bool
-		sigma, alpha, wantBeta float64 // 0: not looked at
+		sigma, alpha, wantBeta float64 // 0: not checked
 	}{
 		{"lln", "0.01", "0", "0", false, 0.3406, 0.0053190175954945, 0.00125},
 		{"lln", "0.3", "0", "0", false, 0.3406, 0.159570527864835, 0.0375},
@@ -65,7 +65,7 @@ func TestPublishedCalibrations(t *testing.T) {
 	} {
 		s := Spec{Noise: c.noise, Epsilon: dec(c.epsilon), Beta: dec(c.beta), Delta: dec(c.delta), Published: c.published}
 		m, alpha, beta := noiseOf(t, s)
-		// A β that is computed is rounded down to 12 digits, and the α of tight Laplace noise follows it.
+		// A computed β is rounded down to 12 digits, and the α of tight Laplace noise depends on it.
 		if math.Abs(alpha-c.alpha) > 1e-10*c.alpha || math.Abs(beta-c.wantBeta) > 1e-11*c.wantBeta || sigmaOf(m.noise) != c.sigma {
 			t.Errorf("%s, ε = %s, published %v: α = %.15g, β = %.15g, σ = %v; want %.15g, %.15g, %v",
 				c.noise, c.epsilon, c.published, alpha, beta, sigmaOf(m.noise), c.alpha, c.wantBeta, c.sigma)

@@ -106,7 +106,7 @@ func (n *cauchy) draw(s *exact.Source, v *variates) {
 	}
 }
 
-// cauchyCoin is less than 1 with the probability of keeping |Z|.
+// cauchyCoin returns a number that is less than 1 with the probability of keeping |Z|.
 func cauchyCoin[R number[R], A arithmetic[R]](n *cauchy, a A, v *variates) R {
 	e := n.odds[0]
 	if !v.choice {

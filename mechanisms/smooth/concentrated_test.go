@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// tabulated interpolates a logarithm of a density linearly over a fine table in ln(1+z): good to 4·10^−6 in the logarithm.
+// tabulated interpolates a log density linearly over a fine table in ln(1+z): the error is at most 4·10^−6 in the
+// logarithm.
 func tabulated(log func(z float64) float64) func(z float64) float64 {
 	const step, end = 1. / 512, reachConcentrated + 10
 	table := make([]float64, int(end/step)+2)
@@ -22,9 +23,9 @@ func tabulated(log func(z float64) float64) func(z float64) float64 {
 	}
 }
 
-// concentratedOrders are an ε, and the Rényi orders at which its loss is looked at. A budget of (ε, δ) is best counted at
-// an order of about 2·ln(1/δ)/ε, so that small budgets use large orders: 600 for ε = 0.05 and δ = 10^−7. Of a small ε the
-// loss at small orders is less than the table resolves.
+// concentratedOrders lists values of ε and the Rényi orders at which the loss is checked. A budget of (ε, δ) is best
+// counted at an order of about 2·ln(1/δ)/ε, so small budgets use large orders: 600 for ε = 0.05 and δ = 10^−7. For a
+// small ε, the loss at small orders is less than the table resolves.
 var concentratedOrders = []struct {
 	epsilon     string
 	least, most float64

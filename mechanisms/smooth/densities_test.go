@@ -23,7 +23,7 @@ func cauchyDensity(gamma float64) density {
 			}
 			return -math.Log1p(math.Pow(z, gamma)) - math.Log(mass)
 		},
-		// With w = 1/(1+z^γ) the integral is that of the beta law.
+		// With w = 1/(1+z^γ) this is the integral of the beta law.
 		survival: func(z float64) float64 {
 			return mathext.RegIncBeta(1-1/gamma, 1/gamma, 1/(1+math.Pow(z, gamma))) / 2
 		},
@@ -55,7 +55,7 @@ func laplaceDensity() density {
 
 func tail(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 } // P(N > x)
 
-// logTail is ln P(N > x), by the asymptotic series where that is less than 10^−100: its first term left out is 105/x⁸.
+// logTail is ln P(N > x). Below 10^−100 it uses the asymptotic series, whose first omitted term is 105/x⁸.
 func logTail(x float64) float64 {
 	if x < 21 {
 		return math.Log(tail(x))
@@ -78,8 +78,8 @@ func overNormal(f func(x float64) float64) float64 {
 	return sum / math.Sqrt(2*math.Pi)
 }
 
-// llnDensity: given N, Z is Laplace noise of scale e^{σN}. The integrand of the density, e^{−σx − ze^{−σx} − x²/2}, is far
-// from 0 for large z, so it is summed around its mode, relative to its value there.
+// llnDensity: given N, Z is Laplace noise of scale e^{σN}. For large z the integrand of the density,
+// e^{−σx − ze^{−σx} − x²/2}, peaks far from 0, so it is summed around its mode, relative to its value there.
 func llnDensity(sigma float64) density {
 	return density{
 		log: func(z float64) float64 {

@@ -2,11 +2,11 @@ package smooth
 
 import "fmt"
 
-// Error says which parameter is wrong.
+// Error names a parameter that is wrong.
 type Error struct {
-	// Parameter is its name as in streams files, such as "epsilon".
+	// Parameter is the name in streams files, for example "epsilon".
 	Parameter string
-	// Value is the given value, as text, and Want says what is right.
+	// Value is the given value, as text; Want describes valid values.
 	Value, Want string
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// allNoises is one spec for each noise and calibration.
+// allNoises returns one spec for each noise and calibration.
 func allNoises() []Spec {
 	return []Spec{
 		{Noise: "power"},
@@ -33,7 +33,7 @@ func allNoises() []Spec {
 	}
 }
 
-// drawn is a release with its noise drawn.
+// drawn returns a release with its noise drawn.
 func drawn(m *Mechanism, values, counts []int64, s *exact.Source) *release {
 	d := m.prepare(newRanks(values, upTo(counts), m.last))
 	d.negative = s.Coin(1, 2)
@@ -41,7 +41,7 @@ func drawn(m *Mechanism, values, counts []int64, s *exact.Source) *release {
 	return d
 }
 
-// What float64 decides, long arithmetic decides too, and its enclosure of the noise holds that of 400 bits.
+// Long arithmetic agrees with every decision of float64, and its enclosure of the noise contains that of 400 bits.
 func TestFloatAgreesWithLongArithmetic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	source := exact.NewSource(rand.NewChaCha8([32]byte{2}))
@@ -75,7 +75,7 @@ func TestFloatAgreesWithLongArithmetic(t *testing.T) {
 	}
 }
 
-// words is a reader of the given 64-bit words and then of random ones.
+// words reads the given 64-bit words and then random ones.
 func words(first ...uint64) io.Reader {
 	var b []byte
 	for _, w := range first {
@@ -84,8 +84,8 @@ func words(first ...uint64) io.Reader {
 	return io.MultiReader(bytes.NewReader(b), rand.NewChaCha8([32]byte{9}))
 }
 
-// A uniform number that puts the result next to a border of two grid points is given more digits, and then decided
-// rightly; a little further off float64 decides.
+// If a uniform number puts the result next to a border of two grid points, it gets more digits, and they give the right
+// answer. A little further away float64 decides.
 func TestRefinement(t *testing.T) {
 	m, err := New(Spec{Statistic: "trimmed_mean", Trim: dec("0.1"), Noise: "power", Epsilon: dec("0.7"), Last: 1000})
 	if err != nil {
@@ -115,7 +115,7 @@ func TestRefinement(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					// A smaller U is a larger |Z|, which goes beyond the border.
+					// A smaller U is a larger |Z|, which crosses the border.
 					beyond := int64(0)
 					if delta < 0 {
 						beyond = 1
@@ -139,7 +139,7 @@ func TestRefinement(t *testing.T) {
 	}
 }
 
-// A T halfway between two points, with noise too small for any arithmetic, goes to the side of the noise.
+// If T is halfway between two points and the noise is too small for any arithmetic, the sign of the noise decides.
 func TestTinyNoiseBreaksTies(t *testing.T) {
 	m, err := New(Spec{Statistic: "median", Noise: "power", Epsilon: dec("1000000"), Last: 10})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// From ε = 10^−9 to 10^6, from a grid of one point to 2^53, from no user to ten million: every draw is on the grid.
+// Every draw is on the grid: for ε from 10^−9 to 10^6, grids from one point to 2^53, and from no users to ten million.
 func TestExtremes(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{3})
 	statistics := []Spec{
@@ -15,7 +15,7 @@ func TestExtremes(t *testing.T) {
 		{Statistic: "median"},
 		{Statistic: "quantile", P: dec("0.01")},
 	}
-	turn := 0 // each noise, ε and grid meets another statistic
+	turn := 0 // each noise, ε and grid is tried with another statistic
 	for _, s := range allNoises() {
 		for _, epsilon := range []string{"0.000000001", "0.0001", "1", "50", "1000000"} {
 			s.Epsilon = dec(epsilon)
@@ -27,7 +27,7 @@ func TestExtremes(t *testing.T) {
 				if err != nil {
 					if epsilon == "1000000" && s.Noise == "gaussian" || len(epsilon) == 2 && s.Noise == "laplace" && s.Published ||
 						epsilon == "1000000" && s.Noise == "laplace" && s.Published {
-						continue // beyond what the published calibrations promise
+						continue // outside the range of the published calibrations
 					}
 					t.Fatalf("%s, ε = %s: %v", s.Noise, epsilon, err)
 				}
@@ -52,7 +52,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// With hardly any noise the result is the statistic, rounded.
+// With almost no noise the result is the rounded statistic.
 func TestStatisticIsReleased(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{4})
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestStatisticIsReleased(t *testing.T) {
 	}{
 		{Spec{Statistic: "mean"}, 372},                             // 11150/30
 		{Spec{Statistic: "trimmed_mean", Trim: dec("0.2")}, 367},   // without six at each end, 6600/18
-		{Spec{Statistic: "trimmed_mean", Trim: dec("0.499")}, 300}, // the two in the middle
+		{Spec{Statistic: "trimmed_mean", Trim: dec("0.499")}, 300}, // the two middle values
 		{Spec{Statistic: "median"}, 300},
 		{Spec{Statistic: "quantile", P: dec("0.9")}, 600}, // rank 27
 		{Spec{Statistic: "quantile", P: dec("0.01")}, 100},
@@ -83,8 +83,8 @@ func TestStatisticIsReleased(t *testing.T) {
 	}
 }
 
-// The order of the values and how they are split into counts are not even visible; clamping happens before. What is
-// left to see: the same randomness gives the same draw.
+// The interface hides the order of the values and how they are split into counts, and clamping happens earlier. So this
+// only checks that the same randomness gives the same draw.
 func TestDrawIsAFunctionOfTheSample(t *testing.T) {
 	m, err := New(Spec{Statistic: "trimmed_mean", Trim: dec("0.2"), Noise: "power", Epsilon: dec("1"), Last: 100})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// fraction is a number num/den in [0, 1) of at most 18 decimals.
+// fraction is a number num/den in [0, 1) with at most 18 decimals.
 type fraction struct{ num, den uint64 }
 
 func newFraction(name string, x decimal.Decimal) (fraction, error) {

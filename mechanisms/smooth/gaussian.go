@@ -17,7 +17,7 @@ import (
 //
 // So β is also at most ln((√(2ε + L²) − α)/L), which makes the first at most ε, and Lα + ½α² + β ≤ ε is checked.
 //
-// A β that is computed is rounded down to 12 digits, which keeps the promise.
+// A computed β is rounded down to 12 digits, which keeps the promise.
 type gaussian struct{ epsilon, delta *big.Rat }
 
 func newGaussian(c calibration) (noise, *big.Rat, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// law returns the exact probabilities of a mechanism's outcomes: those of the intervals of T + (g/α)Z that are rounded to
-// each grid point, the ends with all beyond them. T, g and α are the mechanism's own.
+// law returns the exact probabilities of a mechanism's outcomes: those of the intervals of T + (g/α)Z that round to
+// each grid point; the two ends include everything past them. T, g and α are the mechanism's own.
 func law(m *Mechanism, d density) dptest.Law {
 	return func(h []int64) []float64 {
 		r := m.prepare(ranksOf(h))
@@ -64,7 +64,7 @@ func mechanismOf(t testing.TB, s Spec, points int, epsilon float64) *Mechanism {
 	return m
 }
 
-// pureNoises are the pure noises with their densities, which may depend on ε.
+// pureNoises returns the pure noises with their densities, which may depend on ε.
 func pureNoises() map[string]struct {
 	Spec
 	density func(m *Mechanism, epsilon float64) density
@@ -88,8 +88,8 @@ func pureNoises() map[string]struct {
 	}
 }
 
-// The exact output probabilities of neighbours differ by at most ε, for every statistic; with the default noise nearly
-// all of ε is used.
+// The exact output probabilities of neighbours differ by at most ε for every statistic. The default noise uses nearly
+// all of ε.
 func TestOutcomesArePure(t *testing.T) {
 	for name, n := range pureNoises() {
 		for _, s := range []Spec{
@@ -103,7 +103,7 @@ func TestOutcomesArePure(t *testing.T) {
 			if s.Noise == "power" {
 				tight = 0.6
 			}
-			if s.Published { // it uses a fifth of ε: a doubled one stays within
+			if s.Published { // it uses a fifth of ε, so even twice the ε stays within the limit
 				if got := dptest.MaxLogRatio(5, 5, law(mechanismOf(t, s, 5, 1), n.density(nil, 1))); got > 1 {
 					t.Errorf("%s/%s: ε = 1 is promised, %v is lost", name, s.Statistic, got)
 				}
@@ -174,7 +174,7 @@ func TestOutcomesKeepTheOtherPromises(t *testing.T) {
 	}
 }
 
-// Where one value is replaced and their number is public, the release is ε-private as well.
+// The release is also ε-private if one value is replaced and the number of values is public.
 func TestOutcomesArePureUnderReplacement(t *testing.T) {
 	for _, s := range []Spec{{Statistic: "trimmed_mean", Trim: dec("0.2")}, {Statistic: "mean"}, {Statistic: "median"}} {
 		s.Noise, s.ReplaceOne = "power", true
@@ -213,7 +213,7 @@ func TestOutcomesArePureUnderReplacement(t *testing.T) {
 	}
 }
 
-// Draws follow the law, and a wrong ε would be noticed.
+// Draws follow the law, and the test notices a wrong ε.
 func TestDrawsFollowTheLaw(t *testing.T) {
 	sample := make([]int64, 41)
 	for _, v := range []int{3, 9, 9, 14, 18, 19, 20, 20, 21, 22, 25, 30, 38} {

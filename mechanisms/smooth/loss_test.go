@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// density holds what a test knows about a noise: the logarithm of its density and P(Z > z), both for z ≥ 0.
+// density holds what a test knows about a noise: its log density and P(Z > z), both for z ≥ 0.
 type density struct {
 	log      func(z float64) float64
 	survival func(z float64) float64
 }
 
-// noiseOf makes a noise as New does and returns α and β too.
+// noiseOf makes a noise like New and also returns α and β.
 func noiseOf(t testing.TB, s Spec) (m *Mechanism, alpha, beta float64) {
 	t.Helper()
 	if s.Statistic == "" {
@@ -27,17 +27,18 @@ func noiseOf(t testing.TB, s Spec) (m *Mechanism, alpha, beta float64) {
 	return m, m.nearAlpha.hi, m.nearBeta
 }
 
-// loss is the privacy loss at y ≥ 0 under dilation by e^t and the outward shift by c = αe^min(t,0) after it. Densities
-// fall in |z|, so that no other shift up to α and no y < 0 loses more.
+// loss is the privacy loss at y ≥ 0 under dilation by e^t and then an outward shift by c = αe^min(t,0). Densities fall
+// in |z|, so no other shift up to α and no y < 0 loses more.
 func (d density) loss(y, t, alpha float64) float64 {
 	return d.log(y) - d.log(math.Exp(t)*y+alpha*math.Exp(min(t, 0))) - t
 }
 
-// reach is ln(1+y) up to where a loss is looked at point by point. Beyond, at y > e^25, a shift changes ln(1+y') by less
-// than α·e^−25, so the loss by less than slope·α·10^−10, and the dilation's loss has its limit to the same accuracy.
+// reach is ln(1+y) up to which a loss is checked point by point. For y > e^25, a shift changes ln(1+y') by less than
+// α·e^−25, so the loss by less than slope·α·10^−10, and the dilation's loss has its limit to the same accuracy.
 const reach = 25
 
-// purelyAdmissible says whether the loss is at most limit for all y, |t| ≤ β and |s| ≤ α, and returns the largest seen.
+// purelyAdmissible reports whether the loss is at most limit for all y, |t| ≤ β and |s| ≤ α, and returns the largest
+// seen.
 //
 // It is a proof up to rounding: with v = ln(1+y), boxes of (v, t) are halved until the loss at the centre plus the
 // box's Lipschitz bound is at most limit. slope bounds |d ln f(z)/dz|·(1+|z|). Then |∂loss/∂v| ≤ slope·(1 + e^β(1+α)),
@@ -61,7 +62,7 @@ func (d density) purelyAdmissible(alpha, beta, slope, limit float64) (bool, floa
 		}
 		return certify(v0, v1, t0, t) && certify(v0, v1, t, t1)
 	}
-	// The corners are where most calibrations are tight.
+	// Most calibrations are tight at the corners.
 	for _, t := range []float64{-beta, 0, beta} {
 		for _, v := range []float64{0, reach} {
 			worst = max(worst, d.loss(math.Expm1(v), t, alpha))
@@ -70,8 +71,8 @@ func (d density) purelyAdmissible(alpha, beta, slope, limit float64) (bool, floa
 	return worst <= limit && certify(0, reach, -beta, beta), worst
 }
 
-// checkPure shows that a noise's calibration keeps its ε, wastes no more than tight allows, and that the check notices
-// control times the α, which is as much less noise.
+// checkPure shows that a noise's calibration keeps its ε and wastes no more than tight allows. It also shows that the
+// check notices an α multiplied by control, which means that much less noise.
 func checkPure(t *testing.T, s Spec, d density, slope, tight, control float64) {
 	t.Helper()
 	_, alpha, beta := noiseOf(t, s)
@@ -152,9 +153,9 @@ func (d density) mostDelta(epsilon, alpha, beta float64, steps int, monotone fun
 	return worst + math.Exp(epsilon)*(1+alpha)*2*beta/float64(steps)
 }
 
-// renyi returns the Rényi divergence of order a, ln(∫ p^a q^{1−a})/(a−1), of p from the dilated and shifted q, or of q from
-// p, by the trapezoidal rule in v, y = sinh v. The integrand is continuous and piecewise smooth, so the error falls with
-// the square of the step.
+// renyi returns the Rényi divergence of order a, ln(∫ p^a q^{1−a})/(a−1), of p from the dilated and shifted q, or of q
+// from p, by the trapezoidal rule in v, y = sinh v. The integrand is continuous and piecewise smooth, so the error
+// falls with the square of the step.
 func (d density) renyi(a, t, c, step float64, swap bool) float64 {
 	most, sum := math.Inf(-1), 0.0 // the integral is sum·e^most
 	for v := -reachConcentrated; v <= reachConcentrated; v += step {
@@ -179,11 +180,11 @@ func (d density) renyi(a, t, c, step float64, swap bool) float64 {
 const reachConcentrated = 45.
 
 // checkConcentrated shows D_a ≤ ½ε²·a for orders from least to most, at the corners of all shifts and dilations and
-// inside, both ways, with the difference to half the step as the bound of the integration's error; and that the check
-// notices a hundred times the α: the theorems are far from tight at all orders that were tried, but no closer ones are known.
+// inside, both ways. The difference to half the step bounds the integration error. It also checks that a hundred times
+// the α is noticed: the theorems are far from tight at all orders that were tried, but no closer ones are known.
 //
-// This is numerical evidence, and no proof. It is there to notice a wrong density or a gross mistake. That the calibration
-// is the one of the theorem, [TestPublishedCalibrations] shows.
+// This is numerical evidence, not a proof. It is meant to catch a wrong density or a gross mistake.
+// [TestPublishedCalibrations] shows that the calibration is the theorem's.
 func checkConcentrated(t *testing.T, s Spec, d density, least, most float64) {
 	t.Helper()
 	d.log = tabulated(d.log)

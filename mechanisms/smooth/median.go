@@ -1,7 +1,7 @@
 package smooth
 
-// median is the midpoint median: the middle value, or halfway between the two in the middle. Of no values it is the
-// middle of the grid. Its smooth sensitivity is half of that of the lower median.
+// median is the midpoint median: the middle value, or halfway between the two middle values. With no values it is the
+// middle of the grid. Its smooth sensitivity is half that of the lower median.
 type median struct{}
 
 func (median) value(x *ranks) (num wide, den int64) {
@@ -18,8 +18,8 @@ func (median) smooth(x *ranks, l *largest) {
 	}
 }
 
-// medianEdits are the local sensitivities of a midpoint median. The axis is k, all of it removals of the values next
-// to the middle: n' = n − k are left. A neighbour moves the midpoint by half the gap to the next value.
+// medianEdits are the local sensitivities of a midpoint median. The axis is k; all k edits remove values next to the
+// middle and leave n' = n − k. A neighbour moves the midpoint by half the gap to the next value.
 type medianEdits struct{ *ranks }
 
 func (s medianEdits) whole() region { return region{hi: axes{s.n - 1, 0, 0}} }

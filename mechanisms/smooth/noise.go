@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// noise is the law of Z, symmetric about 0, with the α that was calibrated for it. All of |Z| is a formula in a few
-// uniform numbers, so that it can be had to as many digits as one likes.
+// noise is the law of Z, symmetric about 0, with its calibrated α. |Z| is a formula in a few uniform numbers, so it can
+// be computed to any number of digits.
 //
 // A noise is (α, β)-admissible for a promise if the promise holds between the densities of Z and of e^{−t}Z − s, for all
 // dilations |t| ≤ β and shifts |s| ≤ α·min(1, e^{−t}) [Nissim, Raskhodnikova & Smith 2007, Definition 2.5]: two
@@ -19,30 +19,30 @@ import (
 type noise interface {
 	// alpha encloses α with about prec bits.
 	alpha(prec uint) exact.Interval
-	// draw makes the uniform numbers.
+	// draw draws the uniform numbers.
 	draw(s *exact.Source, v *variates)
-	// short and long enclose |Z|, given the uniform numbers.
+	// short and long enclose |Z| for given uniform numbers.
 	short(v *variates) span
 	long(v *variates, prec uint) exact.Interval
 }
 
-// variates are the random numbers behind one |Z|.
+// variates holds the random numbers behind one |Z|.
 type variates struct {
 	u [3]exact.Uniform
-	// choice is a random sign, or which of two cases u is for.
+	// choice is a random sign, or selects which of two cases u is for.
 	choice bool
 }
 
-// calibration holds the figures from which the noise's parameters are computed.
+// calibration holds the inputs to the noise's parameters.
 type calibration struct {
 	epsilon, delta *big.Rat
-	// beta is nil where it is left to the noise.
+	// beta is nil if the noise chooses it.
 	beta      *big.Rat
 	gamma     *big.Rat
 	published bool
 }
 
-// maker makes a noise, whose promise is of one kind, and its β.
+// maker makes a noise and its β. All its noises give one kind of promise.
 type maker struct {
 	kind privacy.Kind
 	make func(calibration) (noise, *big.Rat, error)
@@ -62,7 +62,7 @@ func makers() map[string]maker {
 	}
 }
 
-// betaOr returns β as given, or else its default.
+// betaOr returns the given β, or a default if there is none.
 func (c calibration) betaOr(otherwise *big.Rat) *big.Rat {
 	if c.beta != nil {
 		return c.beta
@@ -70,7 +70,7 @@ func (c calibration) betaOr(otherwise *big.Rat) *big.Rat {
 	return otherwise
 }
 
-// eighth is ε/8, the default β of most noises: E|noise| is within a few per cent of its least there.
+// eighth is ε/8, the default β of most noises: E|noise| is within a few per cent of its minimum there.
 func (c calibration) eighth() *big.Rat { return new(big.Rat).Mul(c.epsilon, big.NewRat(1, 8)) }
 
 // betaBelow checks β < limit, which rule describes.
@@ -81,13 +81,13 @@ func betaBelow(beta, limit *big.Rat, rule string) error {
 	return nil
 }
 
-// text writes a number for an error message.
+// text formats a number for an error message.
 func text(x *big.Rat) string { return decimal.NewFromBigRat(x, 12).String() }
 
-// guard is by how many bits calibrations are computed longer than asked for: they lose some where ε or β is small.
+// guard is the number of extra bits in calibrations, which lose some bits if ε or β is small.
 const guard = 192
 
-// rational starts a formula of a calibration.
+// rational starts a calibration formula with a rational number.
 func rational(x *big.Rat, prec uint) exact.Interval { return exact.FromRat(x, prec+guard) }
 
 // whole starts one with a whole number.
@@ -103,7 +103,7 @@ func roundDown(x exact.Interval) *big.Rat {
 // pow returns x^e for x ≥ 0.
 func pow[R number[R]](x, e R) R { return x.Log().Mul(e).Exp() }
 
-// belowOne decides whether a number is less than 1, with more digits where float64 cannot tell.
+// belowOne decides whether a number is less than 1, using more digits if float64 cannot tell.
 func belowOne(near span, refine func(prec uint) exact.Interval) bool {
 	if near.hi < 1 {
 		return true
@@ -123,5 +123,5 @@ func belowOne(near span, refine func(prec uint) exact.Interval) bool {
 	}
 }
 
-// firstPrec is the precision at which refinement begins, in bits; it doubles until the answer is certain.
+// firstPrec is the precision in bits of the first refinement. It doubles until the answer is certain.
 const firstPrec = 128

@@ -2,7 +2,7 @@ package smooth
 
 import "github.com/louver/louver/mechanisms/exact"
 
-// one and two are used by the formulas.
+// one and two are constants in the formulas.
 var (
 	one = ratio(1, 1)
 	two = ratio(2, 1)

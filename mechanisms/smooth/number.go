@@ -7,9 +7,8 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// number is the type in which a noise's formula is written: an enclosure of a real number whose operations round
-// outward. There are two of them, [span] in float64 and [exact.Interval] in as many digits as one likes; one formula
-// serves both.
+// number is the type of the values in a noise's formula: an enclosure of a real number whose operations round outward.
+// There are two, [span] in float64 and [exact.Interval] with any number of digits, and one formula serves both.
 type number[R any] interface {
 	Add(R) R
 	Sub(R) R
@@ -54,7 +53,7 @@ func (short) sqrt(x span) span {
 	return outward(math.Sqrt(max(0, x.lo)), math.Sqrt(max(0, x.hi)))
 }
 
-// long is arithmetic with a number of bits.
+// long is arithmetic with prec bits.
 type long struct{ prec uint }
 
 func (a long) constant(c constant) exact.Interval { return exact.FromRat(c.exact, a.prec) }
@@ -66,7 +65,7 @@ func (a long) sqrt(x exact.Interval) exact.Interval {
 		if x.Sign() <= 0 {
 			return new(big.Float).SetPrec(a.prec)
 		}
-		// Nearest with more bits, then a step outward that is larger than the error.
+		// Round to nearest with more bits, then step outward by more than the error.
 		p := a.prec + 64
 		z := new(big.Float).SetPrec(p).Sqrt(new(big.Float).SetPrec(p).Set(x))
 		step := new(big.Float).SetPrec(p).SetMantExp(z, -int(a.prec)-32)

@@ -6,8 +6,8 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// power is the noise of density (p−1)/2·(1+|z|)^−p, p = 1 + ε/β, drawn as |Z| = U^{−β/ε} − 1. It is the default: pure,
-// and of the least E|noise| of all.
+// power is the noise of density (p−1)/2·(1+|z|)^−p, p = 1 + ε/β, drawn as |Z| = U^{−β/ε} − 1. It is the default: it is
+// pure and has the least E|noise| of all.
 //
 // Admissible for ε > β: α = min(e^{ε/p} − 1, e^β(e^{(ε−β)/p} − 1)), tight. Proof: the loss at y is
 // p·ln((1+|y'|)/(1+|y|)) − t with y' = e^t(y+s).
@@ -17,8 +17,8 @@ import (
 //   - t = −u ≤ 0: |y'| ≤ e^−u(|y| + α). At y = 0 the loss is p·ln(1 + αe^−u) + u, convex in u, so at most p·ln(1+α) ≤ ε or
 //     p·ln(1 + αe^−β) + β ≤ ε. For |y| → ∞ it is −(p−1)u ≤ 0.
 //
-// Hladík & Tětek ("Smooth Sensitivity Revisited", FORC 2025) study noise of the same kind, which they call PolyPlace; the
-// calibration and its proof stand on their own here.
+// Hladík & Tětek ("Smooth Sensitivity Revisited", FORC 2025) study noise of the same kind, which they call PolyPlace.
+// The calibration and proof here do not depend on theirs.
 type power struct {
 	exponent constant // −β/ε
 	// byShift = ε/p and byDilation = (ε−β)/p

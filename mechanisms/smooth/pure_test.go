@@ -12,7 +12,8 @@ func TestPowerIsPureAndTight(t *testing.T) {
 	}
 }
 
-// |d ln f/dz|(1+|z|) = γ|z|^{γ−1}(1+|z|)/(1+|z|^γ) ≤ 2γ: below 1 since |z|^{γ−1}(1+|z|) ≤ 2, above since it is at most 2|z|^γ.
+// |d ln f/dz|(1+|z|) = γ|z|^{γ−1}(1+|z|)/(1+|z|^γ) ≤ 2γ: for |z| < 1 since |z|^{γ−1}(1+|z|) ≤ 2, otherwise since it is
+// at most 2|z|^γ.
 func TestCauchyIsPureAndTight(t *testing.T) {
 	for _, gamma := range []string{"1.3", "2", "3", "4.5", "10"} {
 		for _, epsilon := range []string{"0.2", "1", "5"} {

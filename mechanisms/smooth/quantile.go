@@ -1,6 +1,6 @@
 package smooth
 
-// quantile is the value of rank r = ⌈pn⌉, 0 < p < 1. Of no values it is the middle of the grid.
+// quantile is the value of rank r = ⌈pn⌉, 0 < p < 1. With no values it is the middle of the grid.
 type quantile struct{ p fraction }
 
 func (q quantile) value(x *ranks) (num wide, den int64) {
@@ -18,11 +18,11 @@ func (q quantile) smooth(x *ranks, l *largest) {
 // quantileEdits are the local sensitivities of a quantile.
 //
 // The axes are n', j1 and j2: j1 copies of the upper end and j2 of the lower were added and i = n − n' + j1 + j2 values
-// removed, all within one gap, which lies above or below the value of rank r = r(n'). A neighbour moves the quantile by
-// one rank: up if one value more raises r or one less does not lower it, down if one more does not raise it or one less
-// lowers it.
+// removed, all within one gap, directly above or below the value of rank r = r(n'). A neighbour moves the quantile by
+// one rank: up if adding a value raises r or removing one does not lower it, down if adding one does not raise it or
+// removing one lowers it.
 //
-// The whole range is reached within n + 2 edits, by two values at opposite ends, so that nothing beyond matters.
+// n + 2 edits reach the whole range, with two values at opposite ends, so further edits do not matter.
 type quantileEdits struct {
 	*ranks
 	p fraction

@@ -7,12 +7,12 @@ import (
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
-// ranks answers X(r), the r-th smallest value, and X(1) + … + X(r), for every whole r: what lies below rank 1 is the
-// lower end of the grid, what lies above rank n the upper end, since those are the values that edits may add. It is
-// built in one pass over the distinct values and keeps the sum of those before every 32nd of them.
+// ranks returns X(r), the r-th smallest value, and X(1) + … + X(r), for every whole r. Ranks below 1 hold the lower end
+// of the grid and ranks above n the upper end, since edits may add those values. It is built in one pass over the
+// distinct values and stores the sum of the values before every 32nd of them.
 type ranks struct {
 	values, upTo []int64 // upTo[j] users hold values[:j+1]
-	sums         []wide  // of the values before each block of distinct ones
+	sums         []wide  // sums of the values before each block of distinct ones
 	n, last      int64
 	total        wide
 }
@@ -29,7 +29,7 @@ func newRanks(values, upTo []int64, last int64) *ranks {
 			sum += uint64(v) * uint64(ends[j]-before)
 			before = ends[j]
 		}
-		if bits.Len64(uint64(last))+bits.Len64(uint64(before-x.n)) <= 64 { // nothing has overflowed
+		if bits.Len64(uint64(last))+bits.Len64(uint64(before-x.n)) <= 64 { // no overflow
 			x.total, x.n = x.total.Plus(uint128.Of(sum)), before
 			continue
 		}

@@ -1,6 +1,6 @@
 package smooth
 
-// replaceTrimmed is the trimmed mean where neighbours differ by one user's value and the number of users is public:
+// replaceTrimmed is the trimmed mean if neighbours differ in one user's value and the number of users is public:
 //
 //	A_k = max_{0≤l≤k+1} (X(n−m+k+1−l) − X(m+1−l))/(n−2m)
 //
@@ -26,8 +26,8 @@ func (q replaceQuantile) smooth(x *ranks, l *largest) {
 	}
 }
 
-// replaceEdits are the local sensitivities (X(high+u) − X(low−v))/width of samples k = u + v − 1 replacements away. The
-// axes are u and v.
+// replaceEdits holds the local sensitivities (X(high+u) − X(low−v))/width of samples k = u + v − 1 replacements away.
+// The axes are u and v.
 type replaceEdits struct {
 	*ranks
 	high, low, width int64

@@ -7,7 +7,7 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// release is T ± y with y = (g/α)·|Z|, on its way to the grid.
+// release is T ± y with y = (g/α)·|Z|, before it is rounded to the grid.
 type release struct {
 	mechanism *Mechanism
 	centre    centre
@@ -27,20 +27,20 @@ func newCentre(num wide, den int64) centre {
 
 func (c centre) fraction() constant { return ratio(c.rest, c.den) }
 
-// round returns the grid point nearest to T ± y, within the grid, and how often float64 left it open.
+// round returns the grid point nearest to T ± y, within the grid, and how often float64 could not decide.
 //
-// The nearest point is ⌊T + ½ + y⌋, or ⌈T + ½ − y⌉ − 1 on the other side. The two agree off the borders between points,
-// on which y lies with probability 0, and are continuous for y → 0, so that an enclosure of y which reaches down to 0
-// settles the point as well.
+// The nearest point is ⌊T + ½ + y⌋, or ⌈T + ½ − y⌉ − 1 on the other side. The two agree except on the borders between
+// points, where y lies with probability 0. They are continuous for y → 0, so an enclosure of y that reaches down to 0
+// also determines the point.
 func (d *release) round() (index int64, refined int) {
 	last := d.mechanism.last
-	if len(d.scale.terms) == 0 { // no neighbour has another statistic
+	if len(d.scale.terms) == 0 { // no neighbour has a different statistic
 		return min(d.centre.whole, last), 0
 	}
 	fraction := d.centre.fraction()
 	y := d.scale.near().Quo(d.mechanism.nearAlpha).Mul(d.mechanism.noise.short(&d.variates))
 	y.lo = max(0, y.lo)
-	up, down := last-d.centre.whole, -d.centre.whole // where the grid ends, seen from T
+	up, down := last-d.centre.whole, -d.centre.whole // the distances from T to the ends of the grid
 	if step, ok := d.step(y, fraction.near, up, down); ok {
 		return d.centre.whole + step, 0
 	}
@@ -54,7 +54,7 @@ func (d *release) round() (index int64, refined int) {
 	}
 }
 
-// step returns the whole number of steps that y adds to T + ½, between down and up, if the enclosure settles it.
+// step returns the whole number of steps that y adds to T + ½, between down and up, if the enclosure determines it.
 func (d *release) step(y, fraction span, up, down int64) (int64, bool) {
 	var lo, hi float64
 	if d.negative {
@@ -66,10 +66,10 @@ func (d *release) step(y, fraction span, up, down int64) (int64, bool) {
 	}
 	clamp := func(x float64) float64 { return min(max(x, float64(down)), float64(up)) }
 	lo, hi = clamp(lo), clamp(hi)
-	return int64(lo), lo == hi // NaN settles nothing
+	return int64(lo), lo == hi // NaN determines nothing
 }
 
-// stepLong is step with longer numbers.
+// stepLong does the same as step with longer numbers.
 func (d *release) stepLong(y, fraction exact.Interval, up, down int64) (int64, bool) {
 	if y.Lo.Sign() < 0 {
 		y.Lo = new(big.Float).SetPrec(y.Prec())
@@ -81,7 +81,7 @@ func (d *release) stepLong(y, fraction exact.Interval, up, down int64) (int64, b
 		if x.Cmp(new(big.Float).SetInt64(down-2)) < 0 {
 			return down
 		}
-		z, accuracy := x.Int64() // towards 0
+		z, accuracy := x.Int64() // rounds towards 0
 		if d.negative && (accuracy == big.Exact || x.Sign() < 0) {
 			z-- // ⌈x⌉ − 1
 		}

@@ -8,44 +8,45 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// axes are the numbers that describe an edited sample; each sensitivity says what they mean.
+// axes are the numbers that describe an edited sample; each sensitivity defines their meaning.
 type axes [3]int64
 
-// region is a box of edited samples, both ends included.
+// region is a box of edited samples that includes both ends.
 type region struct{ lo, hi axes }
 
 // sensitivity knows the local sensitivities of edited samples.
 type sensitivity interface {
-	// whole is a box that holds every edited sample that can matter.
+	// whole is a box with every edited sample that can matter.
 	whole() region
-	// bound returns a term such that each sample in the box is as many edits away or more, and has a local sensitivity as
-	// large or less; 0 if there is none in the box.
+	// bound returns a term with at most as many edits as any sample in the box, and at least as large a local
+	// sensitivity. It returns 0 if the box holds no sample.
 	bound(r region) term
-	// at reports the local sensitivities of one point of the box, k edits away, if there are such samples.
+	// at reports the local sensitivities at one point of the box, k edits away, if such samples exist.
 	at(p axes, report func(term))
 }
 
-// term is a local sensitivity num/den that some sample k ≥ 0 edits away has, den ≥ 1. It counts as e^{−βk}·num/den.
+// term is the local sensitivity num/den, den ≥ 1, of some sample k ≥ 0 edits away. It contributes e^{−βk}·num/den.
 type term struct {
 	k   int64
 	num wide
 	den int64
 }
 
-// covers says that t counts at least as much as other, whatever β is.
+// covers reports whether t contributes at least as much as other for every β.
 func (t term) covers(other term) bool { return t.k <= other.k && !other.more(t) }
 
-// more says that t has the larger local sensitivity.
+// more reports whether t has the larger local sensitivity.
 func (t term) more(other term) bool {
 	a, b := t.num.Times(uint64(other.den)), other.num.Times(uint64(t.den))
 	return slices.Compare(a[:], b[:]) > 0
 }
 
-// largest is the smooth sensitivity g = max e^{−βk}·A: the terms that may be the largest, as far as float64 can tell.
+// largest is the smooth sensitivity g = max e^{−βk}·A. It keeps the terms that may be the largest, as far as float64
+// knows.
 type largest struct {
 	beta  float64
-	known span   // of ln g over what was added
-	terms []term // those that rounding does not tell apart from the largest; none covers another
+	known span   // ln g of the terms added so far
+	terms []term // indistinguishable from the largest in float64; none covers another
 	kept  [4]term
 }
 
@@ -53,8 +54,8 @@ func newLargest(beta float64) largest {
 	return largest{beta: beta, known: span{math.Inf(-1), math.Inf(-1)}}
 }
 
-// log encloses the logarithm of a term other than 0. The quotient, its logarithm, β and its product with k have relative
-// errors below 2^−50 in all; four times that is allowed.
+// log encloses the logarithm of a nonzero term. The quotient, its logarithm, β and its product with k have a total
+// relative error below 2^−50; four times that is allowed.
 func (l *largest) log(t term) span {
 	decay := l.beta * float64(t.k)
 	v := math.Log(t.num.Float()/float64(t.den)) - decay
@@ -79,7 +80,7 @@ func (l *largest) add(t term) {
 	l.known = span{max(l.known.lo, v.lo), max(l.known.hi, v.hi)}
 }
 
-// covers says that no sample can count more than a term that is known.
+// covers reports whether a known term covers t, so that t cannot raise the maximum.
 func (l *largest) covers(t term) bool {
 	for _, o := range l.terms {
 		if o.covers(t) {
@@ -89,8 +90,8 @@ func (l *largest) covers(t term) bool {
 	return false
 }
 
-// search finds the smooth sensitivity among all edited samples by branch and bound: a box whose bound is less than
-// the best term so far holds nothing of interest, any other is split in two, down to single points.
+// search finds the smooth sensitivity among all edited samples by branch and bound. It drops a box if its bound is less
+// than the best term so far, and splits any other box in two, down to single points.
 func (l *largest) search(s sensitivity) {
 	l.descend(s, s.whole(), l.add)
 }
@@ -123,7 +124,7 @@ func (l *largest) descend(s sensitivity, r region, add func(term)) {
 	}
 }
 
-// above returns at least the logarithm of a bound, and −∞ for 0.
+// above returns an upper bound on the logarithm of a bound, and −∞ for 0.
 func (l *largest) above(bound term) float64 {
 	if bound.num == (wide{}) {
 		return math.Inf(-1)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// everyPoint reports all local sensitivities of a box that are at most k edits away.
+// everyPoint reports all local sensitivities of a box within most edits.
 func everyPoint(s sensitivity, most int64, report func(term)) {
 	r := s.whole()
 	for a := r.lo[0]; a <= r.hi[0]; a++ {
@@ -23,7 +23,7 @@ func everyPoint(s sensitivity, most int64, report func(term)) {
 	}
 }
 
-// boxes lists what a statistic searches.
+// boxes lists the boxes that a statistic searches.
 func boxes(s statistic, x *ranks) []sensitivity {
 	switch s := s.(type) {
 	case trimmed:
@@ -36,7 +36,7 @@ func boxes(s statistic, x *ranks) []sensitivity {
 	panic("unknown statistic")
 }
 
-// Each A_k, k ≤ 6, is the largest local sensitivity within k edits, not only their smooth maximum.
+// Each A_k, k ≤ 6, is the largest local sensitivity within k edits; this is stronger than their smooth maximum.
 func TestEachLocalSensitivity(t *testing.T) {
 	u := newUniverse(4, 15)
 	for name, s := range definitions() {
@@ -58,7 +58,7 @@ func TestEachLocalSensitivity(t *testing.T) {
 			for _, t := range empty.terms {
 				note(t)
 			}
-			// At β = 0 only the largest is kept; the last value left may have a smaller one.
+			// At β = 0 only the largest is kept, but the last remaining value may have a smaller one.
 			for _, v := range []int64{x.at(1), x.at(max(1, x.n))} {
 				if n > 0 {
 					note(term{n - 1, wideOf(max(2*v-x.last, x.last-2*v)), 2})
@@ -81,7 +81,7 @@ func TestEachLocalSensitivity(t *testing.T) {
 	}
 }
 
-// g differs by a factor of at most e^β between neighbours, and T by at most the smaller g.
+// Between neighbours, g differs by a factor of at most e^β, and T by at most the smaller g.
 func TestSmoothness(t *testing.T) {
 	u := newUniverse(4, 8)
 	for name, s := range definitions() {
@@ -109,7 +109,7 @@ func TestSmoothness(t *testing.T) {
 	}
 }
 
-// Where all samples have n users and one replaced is a neighbour, the formulas agree with the search as well.
+// If all samples have n users and neighbours replace one value, the formulas also agree with the search.
 func TestReplaceOneByBruteForce(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		all := newUniverse(4, n)
@@ -162,7 +162,7 @@ func TestReplaceOneByBruteForce(t *testing.T) {
 	}
 }
 
-// Branch and bound loses nothing: it agrees with looking at every point of the box, for larger samples of all shapes.
+// Branch and bound misses nothing: it agrees with checking every point of the box, for larger samples of all shapes.
 func TestSearchAgreesWithEveryPoint(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, s := range definitions() {
@@ -195,7 +195,7 @@ func TestSearchAgreesWithEveryPoint(t *testing.T) {
 	}
 }
 
-// The order statistics and their sums are those of the listed values, seen from either end.
+// The order statistics and their sums agree with the list of values, from either end.
 func TestRanks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{0, 1, 2, 31, 33, 200} {

@@ -15,10 +15,10 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// Spec says what is released and how. Numbers are exact decimals: the law that is drawn is that of their text.
+// Spec defines a release. Numbers are exact decimals: draws follow the law of their text.
 type Spec struct {
-	// Statistic is "mean", "trimmed_mean", "median" (the midpoint of the two in the middle) or "quantile" (the value of rank
-	// ⌈P·n⌉).
+	// Statistic is "mean", "trimmed_mean", "median" (the midpoint of the two middle values) or "quantile" (the value of
+	// rank ⌈P·n⌉).
 	Statistic string
 	// P is the probability of a quantile, in (0, 1).
 	P decimal.Decimal
@@ -28,20 +28,20 @@ type Spec struct {
 	Noise string
 	// Gamma > 1 is the exponent of "cauchy"; zero: 2.
 	Gamma decimal.Decimal
-	// Published takes the calibration of the paper that proposed the noise instead of the tightest one known.
+	// Published uses the calibration of the paper that proposed the noise instead of the tightest known.
 	Published bool
 	// ReplaceOne makes the number of values public: neighbours differ in one value. A median is then the value of rank
-	// ⌈n/2⌉. It is there to reproduce the papers' figures.
+	// ⌈n/2⌉. Use it to reproduce the papers' figures.
 	ReplaceOne bool
 	// Epsilon is the ε of the promise, in [10^−9, 10^6]. Delta, in (0, 0.1), is for "laplace" and "gaussian" and 0 otherwise.
 	Epsilon, Delta decimal.Decimal
-	// Beta is the smoothness β of the sensitivity; zero: the noise's own choice, mostly ε/8.
+	// Beta is the smoothness β of the sensitivity; zero: the noise chooses, usually ε/8.
 	Beta decimal.Decimal
 	// Last is the last index N of the grid, in 0..2^53.
 	Last int64
 }
 
-// Mechanism draws what a [Spec] says. It is immutable and safe for concurrent use.
+// Mechanism draws according to a [Spec]. It is immutable and safe for concurrent use.
 type Mechanism struct {
 	statistic statistic
 	noise     noise
@@ -52,7 +52,7 @@ type Mechanism struct {
 	promise   privacy.Promise
 }
 
-// statistic is a number of a sample that can be released by smooth sensitivity.
+// statistic is a statistic of a sample that smooth sensitivity can release.
 type statistic interface {
 	// value returns the statistic as num/den, den ≥ 1.
 	value(x *ranks) (num wide, den int64)
@@ -60,17 +60,17 @@ type statistic interface {
 	smooth(x *ranks, l *largest)
 }
 
-// limits of what is accepted; beyond them nothing sensible is asked for.
+// Limits on parameters. Nothing sensible is outside them.
 var (
 	leastEpsilon = decimal.New(1, -9)
 	mostEpsilon  = decimal.New(1, 6)
 	leastBeta    = decimal.New(1, -12)
 	mostGamma    = decimal.New(1000, 0)
 	leastDelta   = decimal.New(1, -100)
-	mostDelta    = decimal.New(1, -1) // with that probability nothing may be promised
+	mostDelta    = decimal.New(1, -1) // the promise may fail with this probability
 )
 
-// New checks a spec. Its errors name what is wrong, the value and what would be right.
+// New checks a spec. Its errors give the parameter, its value and the valid values.
 func New(s Spec) (*Mechanism, error) {
 	if s.Last < 0 || s.Last > 1<<53 {
 		return nil, wrong("grid", s.Last, "a last index in 0..2^53")
@@ -135,7 +135,7 @@ func New(s Spec) (*Mechanism, error) {
 	return m, nil
 }
 
-// checkExponents refuses numbers such as 1e−1000000000, which would take all memory.
+// checkExponents refuses numbers like 1e−1000000000, which would use all memory.
 func checkExponents(s Spec) error {
 	const most = 120
 	for _, x := range []struct {
@@ -195,7 +195,7 @@ func errNotPublished(name string) error {
 	return wrong("calibration", "published", "tight: there is no published calibration of %s", name)
 }
 
-// On returns the same mechanism on a grid of another last index N, in 0..2^53.
+// On returns the same mechanism on a grid with another last index N, in 0..2^53.
 func (m *Mechanism) On(last int64) *Mechanism {
 	other := *m
 	other.last = last
@@ -205,15 +205,15 @@ func (m *Mechanism) On(last int64) *Mechanism {
 // Promise returns the cost of every draw.
 func (m *Mechanism) Promise() privacy.Promise { return m.promise }
 
-// Draw makes one private draw and returns a grid index. values holds distinct indices in 0..N, ascending, and upTo
-// how many users hold each of them or one before it; both may be empty, and neither is changed or kept. random must be a
-// cryptographic source, read by nobody else meanwhile. Draw fails only if random does.
+// Draw makes one private draw and returns a grid index. values holds distinct indices in 0..N in ascending order. upTo
+// holds, for each, how many users hold it or an earlier one. Both may be empty; Draw neither changes nor keeps them.
+// random must be a cryptographic source that nothing else reads meanwhile. Draw fails only if random does.
 func (m *Mechanism) Draw(values, upTo []int64, random io.Reader) (int64, error) {
 	index, _, err := m.draw(values, upTo, random)
 	return index, err
 }
 
-// draw also counts the refinements.
+// draw also returns the number of refinements.
 func (m *Mechanism) draw(values, upTo []int64, random io.Reader) (index int64, refined int, err error) {
 	d := m.prepare(newRanks(values, upTo, m.last))
 	source := exact.NewSource(random)
@@ -223,7 +223,7 @@ func (m *Mechanism) draw(values, upTo []int64, random io.Reader) (index int64, r
 	return index, refined, source.Err()
 }
 
-// prepare computes all but the noise.
+// prepare computes everything except the noise.
 func (m *Mechanism) prepare(x *ranks) *release {
 	d := &release{mechanism: m}
 	num, den := m.statistic.value(x)

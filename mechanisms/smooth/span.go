@@ -6,10 +6,10 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// span encloses a real number between two float64, lo ≤ x ≤ hi. NaN in either means that nothing is known.
+// span encloses a real number between two float64, lo ≤ x ≤ hi. If either is NaN, nothing is known.
 type span struct{ lo, hi float64 }
 
-// outward widens an enclosure that was rounded to nearest; a lower bound of +Inf becomes the largest float64.
+// outward widens an enclosure whose ends were rounded to nearest. A lower bound of +Inf becomes the largest float64.
 func outward(lo, hi float64) span {
 	return span{math.Nextafter(lo, math.Inf(-1)), math.Nextafter(hi, math.Inf(1))}
 }
@@ -35,12 +35,12 @@ func (x span) Mul(y span) span {
 
 // Quo returns x/y for y > 0.
 func (x span) Quo(y span) span {
-	y.lo = max(y.lo, 0) // rounding may have gone beyond
+	y.lo = max(y.lo, 0) // rounding may have made it negative
 	a, b, c, d := x.lo/y.lo, x.lo/y.hi, x.hi/y.lo, x.hi/y.hi
 	return outward(min(a, b, c, d), max(a, b, c, d))
 }
 
-// ulps allows math.Exp and math.Log four times the error that they are documented to have, one unit in the last place.
+// ulps allows four times the documented error of math.Exp and math.Log, which is one unit in the last place.
 const ulps = 0x1p-50
 
 // Exp returns e^x.

@@ -19,10 +19,10 @@ import (
 type student struct {
 	degrees   constant
 	exponent  constant // −2/d
-	remaining *big.Rat // what β leaves of ε
+	remaining *big.Rat // the part of ε left after β
 }
 
-// studentDegrees is d, fixed for everybody.
+// studentDegrees is d, the same for every release.
 const studentDegrees = 3
 
 func newStudent(c calibration) (noise, *big.Rat, error) {

@@ -1,7 +1,7 @@
 package smooth
 
-// trimmed is the mean without the m = ⌊τn⌋ smallest and the m largest values, τ < ½; τ = 0 is the mean. Of no values it
-// is the middle of the grid.
+// trimmed is the mean without the m = ⌊τn⌋ smallest and the m largest values, τ < ½; τ = 0 is the mean. With no values
+// it is the middle of the grid.
 type trimmed struct{ trim fraction }
 
 func (t trimmed) value(x *ranks) (num wide, den int64) {
@@ -20,8 +20,8 @@ func (t trimmed) smooth(x *ranks, l *largest) {
 	}
 }
 
-// atEmpty adds the local sensitivities next to no values at all, whose statistic is the middle of the grid: half the
-// range at n edits, and the distance of the last value left at n − 1.
+// atEmpty adds the local sensitivities next to the empty sample, whose statistic is the middle of the grid: half the
+// range at n edits, and the distance of the last remaining value at n − 1.
 func atEmpty(x *ranks, l *largest) {
 	l.add(term{x.n, wideOf(x.last), 2})
 	if x.n > 0 {
@@ -31,20 +31,21 @@ func atEmpty(x *ranks, l *largest) {
 	}
 }
 
-// trimmedEdits are the local sensitivities of a trimmed mean upwards; those downwards are those upwards in the mirror.
+// trimmedEdits holds the upward local sensitivities of a trimmed mean; the downward ones are those of the mirrored
+// values.
 //
 // The axes are n', j1 and j2: j1 copies of the upper end and j2 of the lower were added and i = n − n' + j1 + j2 values
-// removed, those next to the largest value that is kept. Let m = m(n') and M = n' − 2m be how many are kept. A
-// neighbour differs by one value, and so by one in how many are kept:
+// removed, next to the largest kept value. Let m = m(n') and let M = n' − 2m be the number of kept values. A neighbour
+// differs by one value, and so keeps one more or one fewer:
 //
-//   - One more, t, which was the smallest of those cut at the top. The kept ones are M values with sum Σ, the mean rises
-//     from Σ/M to (Σ+t)/(M+1), which is by (M·t − Σ)/(M(M+1)). A value was added at the top while m stayed; or a value
-//     cut at the bottom was removed while m fell, which happens only where m would also stay (τ < ½).
-//   - One less: read backwards it is the same, from M−1 kept values with sum Σ and the M-th, t. A value was added while m
-//     rose, or removed while m stayed.
+//   - One more, t: the smallest of those cut at the top. The kept ones are M values with sum Σ. The mean rises from Σ/M
+//     to (Σ+t)/(M+1), that is by (M·t − Σ)/(M(M+1)). Either a value was added at the top and m stayed the same, or a
+//     value cut at the bottom was removed and m fell; the latter happens only if m would also stay the same (τ < ½).
+//   - One fewer: this is the same read backwards, from M−1 kept values with sum Σ and the M-th, t. Either a value was
+//     added and m rose, or one was removed and m stayed the same.
 //
-// The change is large where t is large and Σ and M are small; removals are best spent right below t. No sample has more
-// than half the range, which n edits reach, so that nothing beyond them matters.
+// The change is large if t is large and Σ and M are small; removals have the most effect directly below t. No sample
+// exceeds half the range, which n edits reach, so further edits do not matter.
 type trimmedEdits struct {
 	order
 	trim fraction
@@ -62,7 +63,7 @@ func (s trimmedEdits) at(p axes, report func(term)) {
 	}
 	m := s.trim.floor(size)
 	kept := size - 2*m
-	more := s.trim.floor(size + 1) // cut at each end with one value more, and one less
+	more := s.trim.floor(size + 1) // how many are cut at each end with one value more, and with one fewer
 	less := s.trim.floor(size - 1)
 	if more == m {
 		s.report(i+j1+j2, kept, s.n-m+1+j1, m-j2+1, report)
@@ -72,13 +73,13 @@ func (s trimmedEdits) at(p axes, report func(term)) {
 	}
 }
 
-// report gives the change of the mean of width values from rank from on, when that of rank top joins them.
+// report reports by how much the mean of width values, starting at rank from, changes when the value of rank top joins.
 func (s trimmedEdits) report(k, width, top, from int64, report func(term)) {
 	sum := s.sum(from, from+width-1)
 	report(term{k, times(width, s.order.at(top)).Minus(sum), width * (width + 1)})
 }
 
-// bound relies on m and n' − m rising with n', M falling by one at most.
+// bound relies on two facts: m and n' − m rise with n', and M falls by at most one.
 func (s trimmedEdits) bound(r region) term {
 	k, ok := fewestEdits(s.n, r)
 	if !ok {

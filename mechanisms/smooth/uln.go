@@ -10,7 +10,7 @@ import (
 // ε = β/σ + e^{1.5σ²}·√(2/(πσ²))·α, and no pure ε [Bun & Steinke 2019, Theorem 23]. The proof bounds the Fisher
 // information along the path of shifts, as log-normal moments, and adds the dilation's as for lln.
 //
-// σ = √2, the least that is allowed, at which E|noise| is least for small β. Both calibrations are the same.
+// σ is √2, the smallest allowed, which has the least E|noise| for small β. Both calibrations are the same.
 type uln struct{ epsilon, beta *big.Rat }
 
 func newULN(c calibration) (noise, *big.Rat, error) {
@@ -47,7 +47,8 @@ func pi(prec uint) exact.Interval {
 	return arctanInverse(5, prec).Mul(exact.FromInt(16, prec)).Sub(arctanInverse(239, prec).Mul(exact.FromInt(4, prec)))
 }
 
-// arctanInverse encloses arctan(1/x) = 1/x − 1/(3x³) + 1/(5x⁵) − …; what is left out is less than the last term.
+// arctanInverse encloses arctan(1/x) = 1/x − 1/(3x³) + 1/(5x⁵) − …; the omitted terms add up to less than the last
+// term.
 func arctanInverse(x int64, prec uint) exact.Interval {
 	square := exact.FromInt(x*x, prec)
 	power := exact.FromInt(1, prec).Quo(exact.FromInt(x, prec))
