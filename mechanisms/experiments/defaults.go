@@ -13,13 +13,13 @@ import (
 	"github.com/louver/louver/mechanisms/experiments/laws"
 )
 
-// contender is a mechanism of the study, with its law on a sample.
+// contender is a mechanism in the study, with its law on a sample.
 type contender struct {
 	name string
 	law  func(c *setting, s *laws.Sample) laws.Law
 }
 
-// setting is one line of the study.
+// setting is one row of the study.
 type setting struct {
 	input   input
 	n       int
@@ -28,11 +28,11 @@ type setting struct {
 	flat    []float64
 	cells   []float64
 	tapered []float64
-	borders []int64 // of above_threshold
+	borders []int64 // candidates of above_threshold
 	known   map[sensitivity]float64
 }
 
-// sensitivity identifies a smooth sensitivity, which several noises share.
+// sensitivity identifies a smooth sensitivity that several noises share.
 type sensitivity struct {
 	sample *laws.Sample
 	p, q   int64
@@ -56,13 +56,13 @@ func newSetting(in input) *setting {
 	}
 }
 
-// information is ε·n·min(α, 1−α): how many users the quantile's smaller side has for each unit of noise.
+// information is ε·n·min(α, 1−α): the users on the quantile's smaller side, for each unit of noise.
 func (c *setting) information() float64 {
 	return c.epsilon * float64(c.n) * float64(min(c.p, c.q-c.p)) / float64(c.q)
 }
 
-// contenders are the pure mechanisms for one quantile that can be asked for by name, some under two measures. The first
-// was the default once.
+// contenders returns the pure mechanisms for one quantile that a user can name, some under two measures. The first one
+// was once the default.
 func contenders() []contender {
 	exponential := func(name string, u func(p, q int64) laws.Utility, cells bool) contender {
 		return contender{name, func(c *setting, s *laws.Sample) laws.Law {
@@ -111,7 +111,7 @@ func tilted(p, q int64) laws.Utility {
 	return laws.Margin(p, q, a, b)
 }
 
-// threshold starts at the end that is further from the quantile in users, for α < ½ in the mirror.
+// threshold starts at the end with more users between it and the quantile; for α < ½ it works on the mirrored sample.
 func threshold(c *setting, s *laws.Sample, epsilon float64) laws.Law {
 	alpha := float64(c.p) / float64(c.q)
 	if alpha >= 0.5 {
@@ -126,14 +126,14 @@ func threshold(c *setting, s *laws.Sample, epsilon float64) laws.Law {
 	return law
 }
 
-// defaultChoices are the defaults: what the library draws if nothing is known, if the account is one in zCDP, and if it is told
-// the number of users, rightly or wrongly. The last one is what asking for the number is worth.
+// defaultChoices returns the defaults: the library's choice if nothing is known, if the account counts in zCDP, and if
+// the number of users is given, correctly or not. The last one shows the value of asking for the number.
 func defaultChoices() []contender {
 	flip := func(c *setting, s *laws.Sample, epsilon float64) laws.Law {
-		// The number of few users follows from the ε of the whole query.
+		// The limit for few users depends on the ε of the whole query.
 		return laws.Flip(s, laws.Default(c.p, c.q, c.epsilon), epsilon, c.tapered)
 	}
-	// A tail for above_threshold, which has to begin at 0 or with 0 on its way.
+	// A tail suits above_threshold if the candidates begin at 0 or pass 0.
 	tail := func(c *setting) bool {
 		end := c.input.last()
 		if 2*c.p < c.q {
@@ -180,7 +180,7 @@ func defaultChoices() []contender {
 
 const theDefault = "default"
 
-// score sums up how far a choice is from the best of all settings.
+// score sums up how far a choice is from the best, over all settings.
 type score struct {
 	settings, misses int
 	logs, worst      float64
@@ -195,7 +195,7 @@ func (s *score) add(ratio float64) {
 	s.worst = math.Max(s.worst, ratio)
 }
 
-// study is a set of settings in which every contender and every choice is computed.
+// study is a set of settings; every contender and every choice is computed in each.
 type study struct {
 	name       string
 	inputs     []input
@@ -203,12 +203,12 @@ type study struct {
 	quantiles  [][2]int64
 	epsilons   []float64
 	contenders []contender
-	fewer      int      // samples, by that factor
+	fewer      int      // divides the number of samples
 	charts     []string // of latencies, by quantile and ε
 	curves     map[string][]line
 }
 
-// defaults computes the study on which the default was chosen.
+// defaults computes the study from which the default was chosen.
 func defaults(s *session) error {
 	st := &study{name: "defaults", inputs: inputs(), quantiles: [][2]int64{{1, 2}, {9, 10}, {99, 100}}, epsilons: []float64{0.1, 0.5, 1, 2},
 		contenders: contenders(), fewer: 1, charts: []string{"p50-epsilon0.1", "p99-epsilon1"},
@@ -225,8 +225,8 @@ func defaults(s *session) error {
 	return headlines(s)
 }
 
-// wider computes settings that nothing was chosen by: other inputs, lower tails, less ε, few and very many users. Smooth
-// sensitivity, which is never the best in the first study, is left out.
+// wider computes settings that influenced no choice: other inputs, lower tails, less ε, few and very many users. It
+// leaves out smooth sensitivity, which is never the best in the first study.
 func wider(s *session) error {
 	st := &study{name: "wider", inputs: otherInputs(), quantiles: [][2]int64{{1, 100}, {1, 10}, {1, 4}, {1, 2}, {3, 4}, {19, 20}, {99, 100}},
 		epsilons: []float64{0.02, 0.2, 1}, contenders: contenders()[:11], fewer: 4, charts: []string{"p1-epsilon0.2", "p95-epsilon0.2"},
@@ -303,7 +303,7 @@ func (st *study) run(s *session) error {
 	return nil
 }
 
-// trace adds the mean errors of one size to the lines of a chart.
+// trace adds the mean errors for one number of users to the lines of a chart.
 func trace(lines []line, list []contender, rows []outcome, n int) []line {
 	if lines == nil {
 		lines = make([]line, len(list))
@@ -316,11 +316,11 @@ func trace(lines []line, list []contender, rows []outcome, n int) []line {
 	return lines
 }
 
-// headlines computes three settings with more samples and times the library's draws.
+// headlines computes three settings with more samples, and times the library's draws.
 func headlines(s *session) error {
 	t := newTable("input", "n", "epsilon", "p", "mechanism", "mean_error", "median_error", "microseconds_a_draw")
 	all := inputs()
-	// What a measure that favours small values is worst for.
+	// The worst case for a measure that favours small values.
 	upperHalf := input{name: "upper half", unit: "ms", upper: 60000, step: 1, value: func(r *stream) float64 { return 30000 + 20000*r.uniform() }}
 	for _, h := range []struct {
 		input   input
@@ -354,7 +354,7 @@ func headlines(s *session) error {
 
 func (c *setting) alpha() float64 { return float64(c.p) / float64(c.q) }
 
-// samples are several data sets of the same kind: fewer of large ones, which differ less.
+// samples returns several data sets of the same kind. Large ones differ less, so there are fewer of them.
 func (c *setting) samples(s *session) []*laws.Sample {
 	reps := s.reps(32, 4)
 	for n := 100; n < c.n; n *= 10 {
@@ -388,12 +388,12 @@ func best(rows []outcome, by func(outcome) float64) int {
 	return least
 }
 
-// ratio compares two errors; what is less than floor counts as that.
+// ratio compares two errors; errors below floor count as floor.
 func ratio(a, b, floor float64) float64 {
 	return math.Max(a, floor) / math.Max(b, floor)
 }
 
-// time returns how long one draw of the library takes, in microseconds; none if the name is not one of its own.
+// time returns how long one draw of the library takes, in microseconds, or nothing if the library has no such name.
 func (c *setting) time(name string, sample *laws.Sample) (any, error) {
 	query := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{decimal.New(c.p, 0).Div(decimal.New(c.q, 0))},
 		Mechanism: name, Epsilon: decimal.NewFromFloat(c.epsilon), Grid: c.input.grid()}

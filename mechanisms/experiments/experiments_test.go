@@ -14,7 +14,7 @@ import (
 	"github.com/louver/louver/mechanisms/experiments/laws"
 )
 
-// TestEveryExperiment runs all of them in short and reads what they have written.
+// TestEveryExperiment runs a short version of every experiment and reads its output.
 func TestEveryExperiment(t *testing.T) {
 	for _, e := range experiments() {
 		t.Run(e.name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestEveryExperiment(t *testing.T) {
 	}
 }
 
-// patients writes a small file of the form of the vertebral column data set.
+// patients writes a small file in the format of the vertebral column data set.
 func patients(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "patients.csv")
 	f, err := os.Create(path)
@@ -59,7 +59,7 @@ func patients(t *testing.T) string {
 	return path
 }
 
-// read returns a table as a map from the first cells of a row to its cells by column.
+// read returns a table as a map from the first cells of each row to its cells by column.
 func read(t *testing.T, path string, key int) map[string]map[string]string {
 	t.Helper()
 	f, err := os.Open(path)
@@ -94,8 +94,8 @@ func number(t *testing.T, text string) float64 {
 	return f
 }
 
-// TestFigure1 holds the figure to what the paper shows: Cauchy noise has about 180 times Duff's error at ε = 0.1 and 36
-// times at ε = 2, Laplace noise four times at ε = 2. Five samples instead of 100 leave a standard error of some 10 %.
+// TestFigure1 checks the figure against the paper: Cauchy noise has about 180 times Duff's error at ε = 0.1 and 36
+// times at ε = 2, Laplace noise four times at ε = 2. Five samples instead of 100 leave a standard error of about 10 %.
 func TestFigure1(t *testing.T) {
 	s := &session{folder: t.TempDir(), quick: true, log: t.Logf}
 	if err := figure1(s); err != nil {
@@ -113,8 +113,8 @@ func TestFigure1(t *testing.T) {
 	}
 }
 
-// TestMeanOverGaps compares with the library's draws: the mean of 20,000 is within 5.2 standard errors of the integral
-// but for a probability of 2·10⁻⁷.
+// TestMeanOverGaps compares with the library's draws: the mean of 20,000 is within 5.2 standard errors of the integral,
+// except with probability 2·10⁻⁷.
 func TestMeanOverGaps(t *testing.T) {
 	in := populations()[0]
 	sample := in.fineSample(50, 0)

@@ -15,10 +15,10 @@ import (
 	"github.com/louver/louver/mechanisms/smooth"
 )
 
-// fineStep stands for the continuum of the paper.
+// fineStep approximates the paper's continuum.
 const fineStep = 1e-7
 
-// populations are those of Gillenwater & Muñoz Medina (2020), figure 1.
+// populations returns those of Gillenwater & Muñoz Medina (2020), figure 1.
 func populations() []input {
 	return []input{
 		{name: "normal", lower: -10, upper: 10, step: fineStep, value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }},
@@ -32,11 +32,12 @@ func populations() []input {
 // medianError is E|T − M| of one mechanism on one sample, in grid steps.
 type medianError func(s *laws.Sample, epsilon float64) float64
 
-// tuned is a noise with a β of its own choice; the figure takes the β that is best on average.
+// tuned is a noise with a choice of β; the figure uses the β that is best on average.
 type tuned func(epsilon, beta float64) laws.Noise
 
-// figure1 computes the figure: n = 1000 users, the median, ε from 0.1 to 2. The paper averages 100 draws for each of 100
-// samples; here the average over the draws is exact. M is X(⌈n/2⌉), and the midpoint median for our margin and smooth_*.
+// figure1 computes the figure: n = 1000 users, the median, ε from 0.1 to 2. The paper averages 100 draws for each of
+// 100 samples; here the average over the draws is exact. M is X(⌈n/2⌉), but the midpoint median for our margin and
+// smooth_*.
 func figure1(s *session) error {
 	const n, delta = 1000, 1.0 / 1000
 	rank := int64(n+1) / 2
@@ -130,11 +131,11 @@ func concentrated(epsilon, delta float64) float64 {
 // replaceMedian is the smooth sensitivity of X(⌈n/2⌉) in the change-one relation.
 func replaceMedian(x *laws.Sample, beta float64) float64 {
 	r := (x.Users() + 1) / 2
-	// The value of rank r among n is the middle one of 2r − 1 as seen from both sides: X(r+t) − X(r+t−k−1).
+	// The value of rank r among n, seen from both sides, is the middle one of 2r − 1: X(r+t) − X(r+t−k−1).
 	return laws.SmoothTrimmed(func(i int64) float64 { return float64(x.At(i)) }, 2*r-1, r-1, beta)
 }
 
-// bestBeta tries β on a few samples and fixes the one with the least noise.
+// bestBeta tries several β on a few samples and keeps the one with the least noise.
 func bestBeta(noise tuned, epsilon float64, samples []*laws.Sample) func(float64) laws.Noise {
 	least, chosen := math.Inf(1), noise(epsilon, epsilon/1000)
 	for beta := epsilon / 200; beta < epsilon; beta *= 1.25 {

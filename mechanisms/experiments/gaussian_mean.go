@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/mechanisms/experiments/laws"
 )
 
-// gaussianInput is N(0, 1) with bounds far off and not around the mean.
+// gaussianInput is N(0, 1) with distant bounds that are not centred on the mean.
 var gaussianInput = input{name: "gaussian mean", lower: -50, upper: 1050, step: 1e-4, value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }}
 
 // meanNoise is a noise of Bun & Steinke (2019) and of ours, for any β.
@@ -54,7 +54,7 @@ func newGaussianSet(n int64, count int) *gaussianSet {
 	return set
 }
 
-// sensitivities are the β-smooth sensitivities of all samples, n public, in units of σ.
+// sensitivities returns the β-smooth sensitivities of all samples, with public n, in units of σ.
 func (g *gaussianSet) sensitivities(m int64, beta float64) []float64 {
 	all := make([]float64, len(g.samples))
 	for i, s := range g.samples {
@@ -68,7 +68,7 @@ func (g *gaussianSet) sampling(m int64) float64 {
 	if m == 0 {
 		return 1 / float64(g.n)
 	}
-	// The plain mean has the variance 1/n and is close to the trimmed one: only what differs is estimated.
+	// The plain mean has variance 1/n and is close to the trimmed one, so only the difference is estimated.
 	difference := 0.0
 	for _, s := range g.samples {
 		var mean, trimmed float64
@@ -84,7 +84,7 @@ func (g *gaussianSet) sampling(m int64) float64 {
 	return 1/float64(g.n) + difference
 }
 
-// added is the mean square that the noise adds, clamped to the bounds, with the β that is best for all samples.
+// added returns the mean square that the noise adds, clamped to the bounds, with the best β for all samples together.
 func (g *gaussianSet) added(noise tuned, epsilon float64, m int64, known map[float64][]float64) (square, beta float64) {
 	square = math.Inf(1)
 	for _, share := range []float64{0.01, 0.02, 0.04, 0.0625, 0.09, 0.125, 0.18, 0.25, 0.35, 0.5} {
@@ -186,8 +186,8 @@ func gaussianByUsers(s *session) error {
 	return s.write("gaussian-mean-users", t)
 }
 
-// gaussianTheorem takes m as a multiple of ln((b−a)/σ)/t with t = ε/2 = β, and shows by what the error exceeds σ²/n, in
-// units of σ²/n²: the theorem bounds that by terms in 1/ε, 1/ε² and logarithms.
+// gaussianTheorem takes m as a multiple of ln((b−a)/σ)/t with t = ε/2 = β, and shows how far the error exceeds σ²/n, in
+// units of σ²/n²: the theorem bounds this by terms in 1/ε, 1/ε² and logarithms.
 func gaussianTheorem(s *session) error {
 	t := newTable("n", "epsilon", "multiple", "m", "smooth_sensitivity_times_n", "excess_times_n_squared", "excess_times_n_squared_epsilon_squared")
 	for _, epsilon := range []float64{0.5, 1, 2} {

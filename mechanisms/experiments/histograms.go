@@ -35,8 +35,8 @@ func measurements() []measurement {
 	}
 }
 
-// histograms repeats figures 2 and 3 of Gillenwater & Muñoz Medina (2020): 1000 private medians at ε = 0.5 of the six
-// measurements, of normal and of abnormal patients, by LaplaceLN with δ = 1/n and by Duff.
+// histograms repeats figures 2 and 3 of Gillenwater & Muñoz Medina (2020): 1000 private medians at ε = 0.5 of six
+// measurements, for normal and abnormal patients, by LaplaceLN with δ = 1/n and by Duff.
 func histograms(s *session) error {
 	if s.vertebral == "" {
 		s.log("  left out: no -vertebral file")
@@ -89,10 +89,10 @@ func histograms(s *session) error {
 	return s.write("figures2-3", t)
 }
 
-// at is the value of a grid index.
+// at returns the value of a grid index.
 func (in input) at(x int64) float64 { return in.lower + float64(x)*in.step }
 
-// medianDraw returns draws of the private median as a grid index.
+// medianDraw returns a function that draws the private median as a grid index.
 func medianDraw(mechanism string, in input, sample *laws.Sample, epsilon float64) (func() (int64, error), error) {
 	random := repeatable("figures 2 and 3", mechanism, in.lower, in.upper, sample.Sorted)
 	if mechanism == "Duff" {
@@ -111,7 +111,7 @@ func medianDraw(mechanism string, in input, sample *laws.Sample, epsilon float64
 			return d.Values[0].Number, nil
 		}, nil
 	}
-	// β is the best one for this sample, which a real release could not know.
+	// This is the best β for this sample. A real release could not know it.
 	own := concentrated(epsilon, 1/float64(sample.Users()))
 	noise := bestBeta(laws.LLN, own, []*laws.Sample{sample})(own)
 	m, err := smooth.New(smooth.Spec{Statistic: "median", Noise: "lln", ReplaceOne: true, Last: in.last(),
@@ -123,7 +123,7 @@ func medianDraw(mechanism string, in input, sample *laws.Sample, epsilon float64
 	return func() (int64, error) { return m.Draw(values, upTo, random) }, nil
 }
 
-// toldApart is the share of pairs of draws, one of each group, that are in the order of the true medians.
+// toldApart is the share of pairs of draws, one from each group, that are in the order of the true medians.
 func toldApart(panel [2][]float64, ascending bool) float64 {
 	right := 0.0
 	for _, a := range panel[0] {
@@ -173,7 +173,7 @@ func readVertebral(path string) (map[string][][]float64, error) {
 	return groups, nil
 }
 
-// panels draws the histograms of the six measurements into one picture.
+// panels draws the histograms of the six measurements in one picture.
 func (s *session) panels(name string, panels [][2][]float64) (err error) {
 	const columns, rows, bins = 3, 2, 50
 	canvas := vgsvg.New(24*vg.Centimeter, 14*vg.Centimeter)

@@ -18,28 +18,28 @@ type input struct {
 	value        func(random *stream) float64
 }
 
-// last is the last grid index.
+// last returns the last grid index.
 func (in input) last() int64 { return int64(math.Round((in.upper - in.lower) / in.step)) }
 
-// anchor is the index of the value nearest to 0.
+// anchor returns the index of the value nearest to 0.
 func (in input) anchor() int64 { return in.index(0) }
 
-// index is that of the point nearest to a value.
+// index returns the grid index nearest to a value.
 func (in input) index(v float64) int64 {
 	return min(max(int64(math.Floor((v-in.lower)/in.step+0.5)), 0), in.last())
 }
 
-// grid is the same for the library.
+// grid returns the input's grid for the library.
 func (in input) grid() *mechanisms.Grid {
 	number := decimal.NewFromFloat
 	g, err := mechanisms.NewGrid(number(in.lower), number(in.upper), number(in.step))
 	if err != nil {
-		panic(err) // the inputs are written down here
+		panic(err) // the inputs are constants in this file
 	}
 	return g
 }
 
-// librarySample is the same for the library.
+// librarySample converts a sample for the library.
 func librarySample(g *mechanisms.Grid, s *laws.Sample) *mechanisms.Sample {
 	points := make([]mechanisms.Point, len(s.Sorted))
 	for i, v := range s.Sorted {
@@ -48,12 +48,12 @@ func librarySample(g *mechanisms.Grid, s *laws.Sample) *mechanisms.Sample {
 	return mechanisms.NewSample(g, points)
 }
 
-// sample draws n users. The same n and number give the same sample.
+// sample draws n users. The same n and number always give the same sample.
 func (in input) sample(n, number int) *laws.Sample {
 	return laws.NewSample(in.values(n, number), in.last())
 }
 
-// fineSample is the same for a fine grid.
+// fineSample does the same on a fine grid.
 func (in input) fineSample(n, number int) *laws.Sample {
 	return laws.Fine(in.values(n, number), in.last())
 }
@@ -71,12 +71,12 @@ func lognormal(random *stream, median, sigma float64) float64 {
 	return median * math.Exp(sigma*distuv.UnitNormal.Quantile(random.uniform()))
 }
 
-// inputs are those of the study of defaults.
+// inputs returns the inputs of the study of defaults.
 func inputs() []input {
 	return []input{
 		{name: "latencies", unit: "ms", upper: 60000, step: 1, value: func(r *stream) float64 { return lognormal(r, 120, 0.6) }},
 		{name: "normal", lower: -10, upper: 10, step: 0.001, value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }},
-		// A population that thins out above 55.
+		// A population with fewer people at each age above 55.
 		{name: "ages", unit: "years", upper: 120, step: 1, value: func(r *stream) float64 {
 			for {
 				if age := 95 * r.uniform(); age < 55 || r.uniform() < (95-age)/40 {
@@ -93,7 +93,7 @@ func inputs() []input {
 			}
 			return stars
 		}},
-		// What people state from memory: half of it in fifties, a third in tens.
+		// Amounts that people state from memory: half of them are multiples of fifty, a third multiples of ten.
 		{name: "heaped", unit: "euro", upper: 10000, step: 1, value: func(r *stream) float64 {
 			v, u := lognormal(r, 200, 0.8), r.uniform()
 			switch {
@@ -113,7 +113,7 @@ func inputs() []input {
 	}
 }
 
-// otherInputs are those of the wider study. The first is far from 0, where the tapered measure is at its worst.
+// otherInputs returns those of the wider study. The first is far from 0, where the tapered measure is worst.
 func otherInputs() []input {
 	wide := func(name string, value func(r *stream) float64) input {
 		return input{name: name, unit: "ms", upper: 60000, step: 1, value: value}

@@ -1,5 +1,5 @@
-// Command experiments repeats the papers' experiments with the library's mechanisms and studies its defaults. Every
-// experiment is a file here and writes tables (CSV) and charts (SVG); README.md says what came out.
+// Command experiments repeats the papers' experiments with the library's mechanisms and studies its defaults. Each
+// experiment is one file and writes tables (CSV) and charts (SVG); README.md describes the results.
 //
 //	go run ./mechanisms/experiments [-only NAME] [-quick] [-out FOLDER] [-vertebral FILE]
 package main
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// experiment is one of the program's parts.
+// experiment is one part of the program.
 type experiment struct {
 	name, about string
 	run         func(*session) error
@@ -43,7 +43,7 @@ type session struct {
 	log       func(format string, arguments ...any)
 }
 
-// reps returns how often to repeat something.
+// reps returns how often to repeat an experiment.
 func (s *session) reps(usual, quick int) int {
 	if s.quick {
 		return quick

@@ -11,19 +11,19 @@ import (
 	"github.com/louver/louver/mechanisms/experiments/laws"
 )
 
-// releaser is a mechanism of the study of means, with what it is told of the users.
+// releaser is a mechanism in the study of means, with what it knows about the users.
 type releaser struct {
 	name, mechanism string
-	told            float64 // of the true number of users; 0: nothing
-	counted         bool    // a count is released beside, with the same ε
+	told            float64 // as a factor of the true number of users; 0: nothing
+	counted         bool    // a count is also released, with the same ε
 }
 
-// meanStudy compares the mechanisms of one statistic. The first rival is the default, which is told nothing.
+// meanStudy compares the mechanisms of one statistic. The first rival is the default, without any number of users.
 type meanStudy struct {
 	statistic mechanisms.Statistic
 	trim      string
-	rivals    []releaser // any of them may be the best of a setting
-	informed  []releaser // compared with the same best
+	rivals    []releaser // any of them may be the best in a setting
+	informed  []releaser // compared with the same best rival
 }
 
 func meanStudies() []meanStudy {
@@ -113,7 +113,7 @@ func means(s *session) error {
 	return nil
 }
 
-// meanSamples are some samples of an input.
+// meanSamples returns several samples of an input.
 func (in input) meanSamples(n, count int) (samples []*laws.Sample) {
 	for i := range count {
 		samples = append(samples, in.sample(n, i))
@@ -165,7 +165,7 @@ func (m meanStudy) outcome(in input, r releaser, samples []*laws.Sample, epsilon
 	return outcome{sum / float64(len(errors)), errors[len(errors)/2]}, nil
 }
 
-// truth is the statistic of sorted values.
+// truth returns the statistic of sorted values.
 func (m meanStudy) truth(in input, sorted []int64) float64 {
 	cut := 0
 	if m.trim != "" {

@@ -7,13 +7,13 @@ import (
 	"github.com/louver/louver/mechanisms/experiments/laws"
 )
 
-// The default mean on data that nothing was chosen by: the value columns of both files, by bounds that anybody could have
-// named beforehand. It is better than what was the default before it, smooth_power, and than two sums in the whole range,
-// in the geometric mean of the columns. Where 3 % of the users are at the upper bound and make up half of the sum, two
-// sums are better, as the documentation says.
+// Tests the default mean on data that influenced no choice: the value columns of both files, with bounds that anyone
+// could have named beforehand. In the geometric mean of the columns it beats both the previous default, smooth_power,
+// and two sums in the whole range. If 3 % of the users are at the upper bound and make up half of the sum, two sums are
+// better, as the documentation says.
 //
-// The draws come from a fixed key. On others the mean error of 400 draws is off by about a tenth, and the geometric mean of
-// 24 settings by 2 %: the limits are 0.8, 1 and 2, what was found is 0.58, 0.93 and 7.
+// The draws come from a fixed key. With other keys the mean error of 400 draws varies by about a tenth, and the
+// geometric mean of 24 settings by 2 %. The limits are 0.8, 1 and 2; the results are 0.58, 0.93 and 7.
 func TestMeansOfUnseenData(t *testing.T) {
 	unseen(t)
 	study := meanStudies()[0]

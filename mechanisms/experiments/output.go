@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// table is a CSV file in the making.
+// table collects the rows of a CSV file.
 type table struct{ rows [][]string }
 
 func newTable(columns ...string) *table { return &table{[][]string{columns}} }
@@ -47,7 +47,7 @@ func (s *session) write(name string, t *table) (err error) {
 	return csv.NewWriter(f).WriteAll(t.rows)
 }
 
-// line is one curve of a chart; Deviation, if given, are the halves of error bars.
+// line is one curve of a chart. Deviation is optional and holds half the length of each error bar.
 type line struct {
 	name            string
 	x, y, deviation []float64
@@ -58,7 +58,7 @@ type points struct {
 	plotter.YErrors
 }
 
-// chart draws lines with points. A logarithmic y axis leaves out what is not positive.
+// chart draws lines with points. A logarithmic y axis leaves out values that are not positive.
 func (s *session) chart(name, title, xLabel, yLabel string, logX, logY bool, lines ...line) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, xLabel, yLabel

@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/mechanisms/experiments/laws"
 )
 
-// severalQuantiles compares joint, with and without a released count, with split: mean rank errors over draws.
+// severalQuantiles compares joint, with and without a released count, with split, by mean rank errors over draws.
 func severalQuantiles(s *session) error {
 	t := newTable("input", "n", "epsilon", "quantiles", "joint_rank_error", "joint_with_count_rank_error", "split_rank_error", "joint_error", "joint_with_count_error", "split_error", "unit")
 	lines := []line{{name: "joint"}, {name: "joint, count released"}, {name: "split"}}
@@ -35,7 +35,7 @@ func severalQuantiles(s *session) error {
 						}
 						random := repeatable("several quantiles", in.name, n, epsilon, set, kind)
 						var public mechanisms.Public
-						if kind == 1 { // the count is taken as released without error: what the figure compares is the draw
+						if kind == 1 { // the released count has no error: the figure compares only the draws
 							public.Users = &mechanisms.NoisyCount{Value: int64(n), Epsilon: 1}
 						}
 						samples, draws := 3, s.reps(40, 1)
@@ -78,14 +78,14 @@ func target(sample *laws.Sample, p decimal.Decimal) int64 {
 	return sample.Quantile(r.Num().Int64(), r.Denom().Int64())
 }
 
-// rankError is by how many ranks a value misses the quantile: 0 where αn lies between the users below and those up to it.
+// rankError is how many ranks a value is off the quantile: 0 if αn is between the users below it and those up to it.
 func rankError(sample *laws.Sample, alpha float64, x int64) float64 {
 	below, upTo := sample.Below(x), sample.Below(x+1)
 	goal := alpha * float64(sample.Users())
 	return max(0, float64(below)-goal, goal-float64(upTo))
 }
 
-// tails computes exact errors of p99 of latencies by the side weights of margin, and by the base measure.
+// tails computes exact errors of p99 of latencies for several side weights of margin and base measures.
 func tails(s *session) error {
 	t := newTable("n", "epsilon", "information", "measure", "tilt", "mean_error_ms", "median_error_ms")
 	c := newSetting(inputs()[0])

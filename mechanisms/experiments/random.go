@@ -9,13 +9,13 @@ import (
 	"io"
 )
 
-// repeatable returns the same bits for the same arguments, so that a run can be repeated: AES in counter mode, keyed by
-// them. What is released for real is never drawn from it.
+// repeatable returns the same bits for the same arguments, so that a run can be repeated: AES in counter mode, with a
+// key derived from them. No real release uses it.
 func repeatable(arguments ...any) *stream {
 	key := sha256.Sum256([]byte(fmt.Sprint(arguments...)))
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		panic(err) // 32 bytes are a key
+		panic(err) // 32 bytes are a valid key
 	}
 	return &stream{cipher.NewCTR(block, make([]byte, aes.BlockSize))}
 }

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// choice is a selection problem: scores of candidates that one person changes by at most sensitivity, all in the same
+// choice is a selection problem: scores of candidates. One person changes each by at most sensitivity, all in the same
 // direction.
 type choice struct {
 	name        string
@@ -16,7 +16,7 @@ type choice struct {
 	scores      []float64
 }
 
-// choices are the classic two of McSherry & Talwar (2007), in several sizes.
+// choices returns the two classic problems of McSherry & Talwar (2007), in several sizes.
 func choices() []choice {
 	var all []choice
 	for _, voters := range []int{100, 1000} {
@@ -56,7 +56,7 @@ func choices() []choice {
 //
 //	P(score ≤ best − (2Δ/ε)·(ln(|R|/|R_OPT|) + t)) ≤ e^−t,
 //
-// with exact probabilities; with monotone scores the 2 falls away.
+// with exact probabilities. For monotone scores the factor 2 disappears.
 func selection(s *session) error {
 	table := newTable("problem", "epsilon", "scores", "t", "best", "loss_bound", "exact_probability", "bound", "exact_by_bound", "expected_loss", "loss_exceeded_with_probability_e_minus_t")
 	var lines []line
@@ -112,7 +112,7 @@ func selection(s *session) error {
 	return s.write("selection", table)
 }
 
-// quantileLoss is the largest loss that is reached or exceeded with at least that probability.
+// quantileLoss is the largest loss that is reached or exceeded with at least the given probability.
 func quantileLoss(scores, law []float64, best, probability float64) float64 {
 	order := make([]int, len(scores))
 	for i := range order {

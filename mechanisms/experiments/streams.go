@@ -15,8 +15,8 @@ import (
 // streamWindows is the length of a simulated stream.
 const streamWindows = 120
 
-// scene says how many users a window has and what their median latency is: it drifts by a fifth either way; for 15
-// windows there is an incident of three times as much; for the last 30 it is night, with a quarter of the users.
+// scene returns how many users a window has and their median latency. The median drifts by a fifth either way. During
+// 15 windows an incident triples it. The last 30 windows are night, with a quarter of the users.
 func scene(window, n int) (users int, median float64) {
 	users, median = n, 120*(1+0.2*math.Sin(2*math.Pi*float64(window)/streamWindows))
 	if window >= 50 && window < 65 {
@@ -28,7 +28,7 @@ func scene(window, n int) (users int, median float64) {
 	return users, median
 }
 
-// streams compares the base measures on streams of latencies, by the library's draws.
+// streams compares the base measures on streams of latencies with the library's draws.
 func streams(s *session) error {
 	t := newTable("p", "n", "epsilon", "part", "prior", "median_error_ms", "mean_error_ms")
 	latencies := inputs()[0]
@@ -64,7 +64,7 @@ func streams(s *session) error {
 				random := repeatable("streams", c, number, prior)
 				query.Prior, query.Mechanism = prior, "margin"
 				if prior == "tapered" || prior == "adaptive" {
-					query.Mechanism = "" // the default of a single release, and that of a stream
+					query.Mechanism = "" // the defaults of a single release and of a stream
 				}
 				m, err := mechanisms.New(query)
 				if err != nil {
@@ -121,7 +121,7 @@ func streams(s *session) error {
 			lines = append(lines, l)
 		}
 		if c.n >= 1000 {
-			continue // the table has them
+			continue // only the table shows them
 		}
 		title := fmt.Sprintf("p%s of %d latencies, epsilon %s: median error", strings.TrimPrefix(c.p, "0."), c.n, c.epsilon)
 		if err := s.chart(fmt.Sprintf("streams-p%s-n%d", strings.TrimPrefix(c.p, "0."), c.n), title, "window", "ms", false, true, lines...); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/mechanisms/experiments/laws"
 )
 
-// column is a column of values of a data set, between public bounds that do not come from the data.
+// column is a column of values in a data set, between public bounds that do not come from the data.
 type column struct {
 	file, name         string
 	lower, upper, step float64
@@ -28,7 +28,7 @@ var columns = []column{
 	{"web_requests.csv", "bytes", 0, 100_000_000, 1000},
 }
 
-// unseen is the folder of the data sets.
+// unseen returns the folder of the data sets.
 func unseen(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("LOUVER_TEST_DATA")
@@ -38,7 +38,7 @@ func unseen(t *testing.T) string {
 	return folder
 }
 
-// cells are all of a column, as they are written.
+// cells returns a column's cells as text.
 func cells(t *testing.T, file, name string) []string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(unseen(t), file))
@@ -61,7 +61,7 @@ func cells(t *testing.T, file, name string) []string {
 	return all
 }
 
-// values are all of a column.
+// values returns a column's values.
 func (c column) values(t *testing.T) []float64 {
 	t.Helper()
 	var values []float64
@@ -75,13 +75,13 @@ func (c column) values(t *testing.T) []float64 {
 	return values
 }
 
-// input is the public part.
+// input returns the column's public part.
 func (c column) input() input {
 	return input{name: c.name, lower: c.lower, upper: c.upper, step: c.step}
 }
 
-// TestUnseenData compares the default with margin under cells, the default before it, on data that played no part in
-// choosing either: every value column of two data sets, at five quantiles and four ε. The errors are exact expectations.
+// TestUnseenData compares the default with its predecessor, margin under cells, on data that influenced neither choice:
+// every value column of two data sets, at five quantiles and four ε. The errors are exact expectations.
 func TestUnseenData(t *testing.T) {
 	unseen(t)
 	former, now := contenders()[0], defaultChoices()[0]

@@ -1,8 +1,8 @@
-// Package laws computes the distributions that private mechanisms draw from, in float64 and straight from the
+// Package laws computes the distributions that private mechanisms draw from, in float64 and directly from their
 // definitions, so that experiments can state expected errors instead of averages over draws. It shares no code with the
 // samplers; tests compare the two.
 //
-// Everything lives on the grid indices 0..N. A [Law] holds the probability of each.
+// All distributions are on the grid indices 0..N. A [Law] holds the probability of each index.
 package laws
 
 import (
@@ -13,14 +13,14 @@ import (
 // Law is a distribution on the grid: Law[x] is the probability of index x.
 type Law []float64
 
-// Sample is a multiset of grid indices, one of each user.
+// Sample is a multiset of grid indices, one for each user.
 type Sample struct {
 	Sorted []int64
 	last   int64
-	counts []int64 // users at each index; none on a fine grid
+	counts []int64 // users at each index; nil on a fine grid
 }
 
-// NewSample sorts values, indices in 0..last, in place.
+// NewSample sorts values in place. They are indices in 0..last.
 func NewSample(values []int64, last int64) *Sample {
 	slices.Sort(values)
 	s := Fine(values, last)
@@ -31,13 +31,14 @@ func NewSample(values []int64, last int64) *Sample {
 	return s
 }
 
-// Fine is a sample on a grid so fine that it stands for the real numbers: of its laws only [MeanOverGaps] is at hand.
+// Fine returns a sample on a grid so fine that it approximates the real numbers. Of the laws only [MeanOverGaps]
+// supports it.
 func Fine(values []int64, last int64) *Sample {
 	slices.Sort(values)
 	return &Sample{Sorted: values, last: last}
 }
 
-// Mirror returns the sample turned round.
+// Mirror returns the mirrored sample.
 func (s *Sample) Mirror() *Sample {
 	values := make([]int64, len(s.Sorted))
 	for i, x := range s.Sorted {
@@ -46,13 +47,13 @@ func (s *Sample) Mirror() *Sample {
 	return NewSample(values, s.last)
 }
 
-// Last is the last grid index N.
+// Last returns the last grid index N.
 func (s *Sample) Last() int64 { return s.last }
 
-// Users is the number of users.
+// Users returns the number of users.
 func (s *Sample) Users() int64 { return int64(len(s.Sorted)) }
 
-// Distinct returns the distinct values in order and how many users hold each or a smaller one.
+// Distinct returns the distinct values in order, and for each how many users hold it or a smaller one.
 func (s *Sample) Distinct() (values, upTo []int64) {
 	for i, v := range s.Sorted {
 		if last := len(values) - 1; last < 0 || values[last] < v {
@@ -63,13 +64,13 @@ func (s *Sample) Distinct() (values, upTo []int64) {
 	return values, upTo
 }
 
-// Below is how many users hold less than x.
+// Below returns how many users hold less than x.
 func (s *Sample) Below(x int64) int64 {
 	i, _ := slices.BinarySearch(s.Sorted, x)
 	return int64(i)
 }
 
-// At is X(r), the r-th smallest value: the lower end of the grid for r < 1, the upper one for r > n.
+// At returns X(r), the r-th smallest value: the lower end of the grid for r < 1, the upper end for r > n.
 func (s *Sample) At(r int64) int64 {
 	switch {
 	case r < 1:
@@ -80,7 +81,7 @@ func (s *Sample) At(r int64) int64 {
 	return s.Sorted[r-1]
 }
 
-// Quantile is X(⌈pn/q⌉), the value that errors are counted from.
+// Quantile returns X(⌈pn/q⌉), from which errors are measured.
 func (s *Sample) Quantile(p, q int64) int64 {
 	return s.At(max(1, (p*s.Users()+q-1)/q))
 }
@@ -91,7 +92,7 @@ type Errors struct {
 	total  float64
 }
 
-// Add takes in the law of one sample, whose true value is the index target.
+// Add includes the law of one sample, whose true value is the index target.
 func (e *Errors) Add(law Law, target int64) {
 	if e.weight == nil {
 		e.weight = make([]float64, len(law))
@@ -134,13 +135,13 @@ func normalise(law Law) Law {
 	return law
 }
 
-// nodes and weights of Gauss-Legendre quadrature on [−1, 1] with 8 points, the positive half.
+// nodes and weights of 8-point Gauss-Legendre quadrature on [−1, 1]: the positive half.
 var (
 	gaussNode   = [4]float64{0.1834346424956498, 0.5255324099163290, 0.7966664774136267, 0.9602898564975363}
 	gaussWeight = [4]float64{0.3626837833783620, 0.3137066458778873, 0.2223810344533745, 0.1012285362903763}
 )
 
-// integrate calls f with nodes in the panels between neighbouring ends and with the weights of the sum.
+// integrate calls f with the nodes in each panel between neighbouring ends and with their weights in the sum.
 func integrate(ends []float64, f func(t, weight float64)) {
 	for i := 1; i < len(ends); i++ {
 		half, middle := (ends[i]-ends[i-1])/2, (ends[i]+ends[i-1])/2
@@ -163,7 +164,7 @@ func evenly(to float64, n int) []float64 {
 	return ends
 }
 
-// Uniform is the base measure in which all points are alike.
+// Uniform is the base measure with equal weight for all points.
 func Uniform(last int64) []float64 {
 	mu := make([]float64, last+1)
 	for i := range mu {
@@ -172,9 +173,9 @@ func Uniform(last int64) []float64 {
 	return mu
 }
 
-// CellBounds are the ends of the cells of the logarithmic base measure around the index anchor of the value 0: a cell is
-// a sixteenth as wide as it is far from there, at most 1/32 of the grid; where 0 lies inside the grid, distances count
-// from 1/64 of the grid on.
+// CellBounds returns the ends of the cells of the logarithmic base measure around anchor, the index of the value 0. A
+// cell's width is a sixteenth of its distance from there, and at most 1/32 of the grid. If 0 is inside the grid,
+// distances start at 1/64 of the grid.
 func CellBounds(last, anchor int64) []int64 {
 	points := last + 1
 	widest := (points + 31) / 32
@@ -199,13 +200,13 @@ func CellBounds(last, anchor int64) []int64 {
 // Cells is the base measure in which all cells of [CellBounds] have the same mass.
 func Cells(last, anchor int64) []float64 { return byDistance(last, anchor, math.Inf(1)) }
 
-// Tapered is the base measure in which the mass of a cell falls with the distance from the value 0, from 1/128 of the
-// grid on.
+// Tapered is the base measure in which the mass of a cell falls with its distance from the value 0, starting at 1/128
+// of the grid.
 func Tapered(last, anchor int64) []float64 {
 	return byDistance(last, anchor, math.Max(16, math.Floor(float64(last+1)/128)))
 }
 
-// byDistance has the mass of a cell fall with the distance from the value 0, from start on.
+// byDistance is a measure in which the mass of a cell falls with the distance from the value 0, beginning at start.
 func byDistance(last, anchor int64, start float64) []float64 {
 	mu := make([]float64, last+1)
 	bounds := CellBounds(last, anchor)

@@ -12,13 +12,13 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// values are heaped at 0, 3 and 20, and continuous enough elsewhere on 0..39.
+// values on 0..39 are heaped at 0, 3 and 20 and fairly continuous elsewhere.
 var values = []int64{0, 0, 0, 1, 2, 3, 3, 3, 3, 5, 6, 8, 9, 9, 12, 14, 15, 18, 20, 20, 20, 20, 21, 23, 30, 33}
 
 const last = 39
 
 // TestLawsAgreeWithTheLibrary draws from the library and compares with the law by Pearson's χ², whose threshold has a
-// false-alarm rate of 10⁻⁷ a case (see dptest). Laws at 0.7 and 1.3 ε must not fit.
+// false-alarm rate of 10⁻⁷ per case (see dptest). Laws at 0.7 and 1.3 ε must not fit.
 func TestLawsAgreeWithTheLibrary(t *testing.T) {
 	sample := NewSample(append([]int64(nil), values...), last)
 	cells, tapered, flat := Cells(last, 0), Tapered(last, 0), Uniform(last)
@@ -63,7 +63,7 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 		}},
 		{"default p80", mechanisms.Query{P: p("0.8")}, func(epsilon float64) Law {
 			n, bounds := sample.Users(), CellBounds(last, 0)
-			// 0.5 is what is drawn with; a wrong ε changes the noise, but not the public limit.
+			// The library draws with ε = 0.5; a wrong ε changes the noise, but not the public limit.
 			few := FewProbability(n, FewUsers(8, 4, 5, 0.5), epsilon/32)
 			rest := epsilon * 31 / 32
 			stops := Threshold(sample, 0.8, rest/1.6, rest/2, 0, bounds[1:len(bounds)-1])
@@ -124,7 +124,7 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 	}
 }
 
-// mirror turns the borders of cells round: a cell that begins at x ends at x−1 as seen from the other side.
+// mirror reverses the borders of cells: a cell that begins at x ends at x−1 as seen from the other side.
 func mirror(borders []int64) []int64 {
 	var all []int64
 	for _, x := range slices.Backward(borders) {
@@ -135,8 +135,8 @@ func mirror(borders []int64) []int64 {
 
 func p(text string) []decimal.Decimal { return []decimal.Decimal{decimal.RequireFromString(text)} }
 
-// TestThreshold compares the integral with what the definition says for two candidates: with noises R and N, the first
-// is chosen if N ≥ R − e, e its excess, which has a closed form.
+// TestThreshold compares the integral with the closed form for two candidates: with noises R and N, the first candidate
+// is chosen if N ≥ R − e, where e is its excess.
 func TestThreshold(t *testing.T) {
 	sample := NewSample([]int64{1, 1, 1, 7}, 10)
 	const rho, noise = 0.8, 0.5
@@ -153,7 +153,8 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// TestThresholdIsPrivate: over all pairs of neighbours on a small domain the loss is at most ε, and close to it.
+// TestThresholdIsPrivate checks that over all pairs of neighbours on a small domain the loss is at most ε, and close to
+// it.
 func TestThresholdIsPrivate(t *testing.T) {
 	const alpha, rho, noise = 0.75, 0.4, 0.3
 	epsilon := rho*alpha + noise
@@ -164,13 +165,13 @@ func TestThresholdIsPrivate(t *testing.T) {
 	})
 }
 
-// TestPiecewiseIsPrivate: as above. At one data point the interpolated distance is the distance itself.
+// TestPiecewiseIsPrivate checks the same. At a single data point the interpolated distance equals the distance.
 func TestPiecewiseIsPrivate(t *testing.T) {
 	for _, q := range [][2]int64{{1, 2}, {3, 4}} {
 		dptest.CheckPrivacy(t, "piecewise", 5, 6, 0.7, 0.5, func(e float64) dptest.Law {
 			return func(h []int64) []float64 {
 				s := histogram(h)
-				if s.Users() == 0 { // no quantile: a constant
+				if s.Users() == 0 { // no quantile: the law is constant
 					return dptest.Normalise([]float64{1, 1, 1, 1, 1})
 				}
 				return Piecewise(s, Duff(q[0], q[1]), e)
@@ -189,8 +190,8 @@ func histogram(h []int64) *Sample {
 	return NewSample(values, int64(len(h)-1))
 }
 
-// TestSmoothSensitivities compares with a search over all samples: for quantiles by adding and removing users, for
-// trimmed means by replacing them.
+// TestSmoothSensitivities compares with a search over all samples: by adding and removing users for quantiles, and by
+// replacing them for trimmed means.
 func TestSmoothSensitivities(t *testing.T) {
 	const points, users = 3, 7
 	const beta = 0.3
@@ -302,7 +303,7 @@ func TestTrimmedByReplacement(t *testing.T) {
 	}
 }
 
-// TestNoiseMoments compares E|Z| and E Z² with the tails they belong to.
+// TestNoiseMoments compares E|Z| and E Z² with their tails.
 func TestNoiseMoments(t *testing.T) {
 	for _, n := range []Noise{Power(1), Student(1, false), Laplace(1, 1e-3, 0.05), Gaussian(1, 1e-3), LLN(1, 0.125), ULN(1, 0.125), Arsinh(1, 0.05)} {
 		mean, square := 0.0, 0.0

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Utility is a level of a point by how many users hold less, the same and more, and the divisor d of its weight: the
-// exponential mechanism has κ = ε/d.
+// Utility rates a point by how many users hold less, the same and more. The exponential mechanism uses κ = ε/d with its
+// divisor d.
 type Utility struct {
 	Level   func(below, equal, above int64) int64
 	Divisor int64
@@ -23,7 +23,7 @@ func Margin(p, q, a, b int64) Utility {
 	}
 }
 
-// Tilt is the pair of side weights that the library gives to the quantile p/q.
+// Tilt returns the pair of side weights that the library uses for the quantile p/q.
 func Tilt(p, q int64) (a, b int64) {
 	switch {
 	case 4*p > 3*q:
@@ -50,7 +50,7 @@ func Tail(p, q, few int64) Utility {
 	}
 }
 
-// Default is the utility of the library's default: [Tail] beyond ¾ and below ¼, else the margin 1:1.
+// Default is the utility of the library's default: [Tail] above ¾ and below ¼, otherwise the margin 1:1.
 func Default(p, q int64, epsilon float64) Utility {
 	if 4*max(p, q-p) <= 3*q {
 		return Margin(p, q, 1, 1)
@@ -58,9 +58,9 @@ func Default(p, q int64, epsilon float64) Utility {
 	return Tail(p, q, min(1e8, FewUsers(30, p, q, epsilon)))
 }
 
-// FewUsers is the least n with ε·n·min(p, q−p)/q of at least that information.
+// FewUsers returns the least n for which ε·n·min(p, q−p)/q is at least information.
 func FewUsers(information float64, p, q int64, epsilon float64) int64 {
-	// Less than any step of an ε of a few digits, more than float64 is off.
+	// This is less than any step of an ε with a few digits, and more than the error of float64.
 	return int64(math.Ceil(information*float64(q)/float64(min(p, q-p))/epsilon - 1e-6))
 }
 
@@ -73,7 +73,7 @@ func FewProbability(n, limit int64, rate float64) float64 {
 	return math.Pow(a, float64(n-limit)) / (1 + a)
 }
 
-// Mix is the law that is a with probability p, else b.
+// Mix is the law a with probability p, otherwise b.
 func Mix(p float64, a, b Law) Law {
 	law := make(Law, len(a))
 	for x := range law {
@@ -132,7 +132,7 @@ func MidRank(p, q int64) Utility {
 	}
 }
 
-// levels returns those of all points.
+// levels returns the level of every point.
 func (u Utility) levels(s *Sample) []int64 {
 	levels := make([]int64, len(s.counts))
 	below, n := int64(0), s.Users()
@@ -147,12 +147,12 @@ func (u Utility) levels(s *Sample) []int64 {
 	return levels
 }
 
-// Exponential is the exponential mechanism of a utility with the base measure mu.
+// Exponential is the exponential mechanism with a utility and the base measure mu.
 func Exponential(s *Sample, u Utility, epsilon float64, mu []float64) Law {
 	return exponential(u.levels(s), epsilon/float64(u.Divisor), mu)
 }
 
-// Replace is the distance of the value of rank r among n, both public, where neighbours differ in one value: the fewest
+// Replace is the distance for the value of rank r among n, both public, if neighbours differ in one value: the fewest
 // values to replace until X(r) is the point.
 func Replace(r, n int64) Utility {
 	return Utility{
@@ -168,7 +168,7 @@ func Replace(r, n int64) Utility {
 }
 
 // MeanOverGaps is E|x − target| of the exponential mechanism on the real numbers between the ends of the grid, where
-// single points do not count.
+// single points have no mass.
 func MeanOverGaps(s *Sample, u Utility, epsilon, target float64) float64 {
 	n := s.Users()
 	best := int64(math.MaxInt64)
@@ -180,7 +180,7 @@ func MeanOverGaps(s *Sample, u Utility, epsilon, target float64) float64 {
 		lo, hi := float64(s.At(i)), float64(s.At(i+1))
 		weight := math.Exp(-epsilon / float64(u.Divisor) * float64(u.Level(i, 0, n-i)-best))
 		mass += weight * (hi - lo)
-		// ∫|x − t| over the gap is half the difference of the squares with sign.
+		// ∫|x − t| over the gap is half the difference of the signed squares.
 		square := func(d float64) float64 { return d * math.Abs(d) / 2 }
 		sum += weight * (square(hi-target) - square(lo-target))
 	}
@@ -216,7 +216,7 @@ func Flip(s *Sample, u Utility, epsilon float64, mu []float64) Law {
 		g.coin /= most
 		heads += g.coin * g.mass
 	}
-	// What comes up heads less often than once in 10^16 draws plays no part.
+	// Coins that come up heads less often than once in 10^16 draws do not matter.
 	groups = slices.DeleteFunc(groups, func(g *group) bool { return g.coin*g.mass < 1e-16 })
 	integrate(evenly(math.Min(1, 48/heads), 24), func(t, weight float64) {
 		log := 0.0
@@ -241,7 +241,7 @@ func Piecewise(s *Sample, u Utility, epsilon float64) Law {
 	levels := u.levels(s)
 	best := slices.Min(levels)
 	law := make(Law, len(levels))
-	// hull[x] is the least k such that x lies in the hull of {d ≤ k}, seen from one side.
+	// hull[x] is the least k such that x is in the hull of {d ≤ k}, seen from one side.
 	side := func(from, to, step int) {
 		hull := make([]int64, len(levels))
 		outer := int64(math.MaxInt64)

@@ -6,13 +6,13 @@ import "math"
 type Noise struct {
 	Name        string
 	Alpha, Beta float64
-	// Tail is P(|Z| > z), nil where it has no closed form.
+	// Tail is P(|Z| > z), or nil if it has no closed form.
 	Tail func(z float64) float64
 	// Mean and Variance are E|Z| and E Z².
 	Mean, Variance float64
 }
 
-// Clamped is E min(scale·|Z|, bound)^power, the moment of noise that the bounds cut off.
+// Clamped is E min(scale·|Z|, bound)^power, the moment of noise that is cut off at the bounds.
 func (n Noise) Clamped(scale, bound, power float64) float64 {
 	if scale == 0 || bound == 0 {
 		return 0
@@ -85,7 +85,7 @@ func CauchyAt(epsilon, beta float64) Noise {
 // Student is Student's t with 3 degrees of freedom, ε = dβ + α(d+1)/(2√d); published: ε = (d+1)β + …
 func Student(epsilon float64, published bool) Noise { return StudentAt(epsilon, epsilon/8, published) }
 
-// StudentAt takes any β; α ≤ 0 where it is too large.
+// StudentAt takes any β; α ≤ 0 if β is too large.
 func StudentAt(epsilon, beta float64, published bool) Noise {
 	const d = 3.0
 	n := Noise{Name: "smooth_student_t", Beta: beta}
@@ -102,7 +102,7 @@ func StudentAt(epsilon, beta float64, published bool) Noise {
 	return n
 }
 
-// Laplace is (ε, δ) with β as given: α = min(ε, ε + β − (e^β−1)·ln(1/δ), e^β(ε−β)). α ≤ 0 where β is too large.
+// Laplace is (ε, δ) with the given β: α = min(ε, ε + β − (e^β−1)·ln(1/δ), e^β(ε−β)). α ≤ 0 if β is too large.
 func Laplace(epsilon, delta, beta float64) Noise {
 	return Noise{
 		Name: "smooth_laplace", Beta: beta,
@@ -122,7 +122,7 @@ func Gaussian(epsilon, delta float64) Noise {
 	}
 }
 
-// LLN is Laplace·e^{σN}, ½ε²-zCDP, with the σ that makes the variance least: 5(ε/β)σ³ − 5σ² − 1 = 0.
+// LLN is Laplace·e^{σN}, ½ε²-zCDP, with the σ that minimises the variance: 5(ε/β)σ³ − 5σ² − 1 = 0.
 func LLN(epsilon, beta float64) Noise {
 	low, high := 0.0, 2.0
 	for range 60 {
@@ -156,7 +156,7 @@ func ULN(epsilon, beta float64) Noise {
 	}
 }
 
-// Arsinh is sinh(σN)/σ, ½ε²-zCDP, with σ = 2/√3 as published; α ≤ 0 where β is too large.
+// Arsinh is sinh(σN)/σ, ½ε²-zCDP, with σ = 2/√3 as published; α ≤ 0 if β is too large.
 func Arsinh(epsilon, beta float64) Noise {
 	sigma := 2 / math.Sqrt(3)
 	s2 := sigma * sigma
@@ -196,7 +196,7 @@ func Smooth(last int64, centre, g float64, noise Noise) Law {
 	return law
 }
 
-// SmoothMedian is the β-smooth sensitivity of the midpoint median, users added or removed, and the median.
+// SmoothMedian returns the β-smooth sensitivity of the midpoint median, with users added or removed, and the median.
 func SmoothMedian(s *Sample, beta float64) (g, median float64) {
 	n := s.Users()
 	gap := func(low, high int64) float64 { return float64(s.At(high)-s.At(low)) / 2 }
@@ -215,7 +215,7 @@ func SmoothMedian(s *Sample, beta float64) (g, median float64) {
 	return math.Max(g, empty(s, beta)), float64(s.At((n+1)/2)+s.At(n/2+1)) / 2
 }
 
-// empty adds the sample without users, whose statistic is the middle of the grid, and those of one user.
+// empty adds the sample without users, whose statistic is the middle of the grid, and the samples with one user.
 func empty(s *Sample, beta float64) float64 {
 	n, last := s.Users(), float64(s.Last())
 	g := math.Exp(-beta*float64(n)) * last / 2
@@ -225,9 +225,9 @@ func empty(s *Sample, beta float64) float64 {
 	return g
 }
 
-// SmoothQuantile is the β-smooth sensitivity of X(⌈pn/q⌉), users added or removed. With i users removed next to the
-// quantile and j added at one end, a neighbour moves the quantile over a gap of i+1 ranks. What is less than a millionth
-// of a grid step counts as that.
+// SmoothQuantile is the β-smooth sensitivity of X(⌈pn/q⌉), with users added or removed. After i users next to the
+// quantile are removed and j are added at one end, a neighbour moves the quantile over a gap of i+1 ranks. Results
+// below a millionth of a grid step count as a millionth.
 func SmoothQuantile(s *Sample, p, q int64, beta float64) float64 {
 	n := s.Users()
 	rank := func(n int64) int64 { return (p*n + q - 1) / q }
@@ -259,7 +259,7 @@ func SmoothQuantile(s *Sample, p, q int64, beta float64) float64 {
 	return g
 }
 
-// negligible is a sensitivity, in grid steps, that leads to the true value when rounded.
+// negligible is a sensitivity, in grid steps, so small that rounding always gives the true value.
 const negligible = 1e-6
 
 // SmoothTrimmed is the β-smooth sensitivity of the mean without m values at each end, in the change-one relation with

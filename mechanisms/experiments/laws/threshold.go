@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// Threshold is the above-threshold mechanism for the quantile alpha on the public candidates (ascending indices): it
+// Threshold is the above-threshold mechanism for the quantile alpha with public candidates (ascending indices). It
 // stops at the first candidate x with
 //
 //	#(y < x) − αn + Exp(rate noise) ≥ Exp(rate rho) + offset,
 //
-// the last index if there is none. It costs ε = rho·max(α, 1−α) + noise. P is an integral over the threshold's noise.
+// or at the last index if there is none. It costs ε = rho·max(α, 1−α) + noise. P is an integral over the threshold's
+// noise.
 func Threshold(s *Sample, alpha, rho, noise, offset float64, candidates []int64) Law {
 	law := make(Law, len(s.counts))
 	goal := alpha*float64(s.Users()) + offset
@@ -20,7 +21,7 @@ func Threshold(s *Sample, alpha, rho, noise, offset float64, candidates []int64)
 		below, _ := slices.BinarySearch(s.Sorted, x)
 		excess[i] = float64(below) - goal
 		if excess[i] > 0 && excess[i] < 40/rho {
-			ends = append(ends, excess[i]) // where the candidate's chance begins to be less than 1
+			ends = append(ends, excess[i]) // where the candidate's probability falls below 1
 		}
 	}
 	slices.Sort(ends)
