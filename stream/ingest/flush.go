@@ -55,15 +55,13 @@ func (p *partition) flush(ctx context.Context) error {
 }
 
 // relieveEvery is the number of records between two checks of the bags' size.
-const relieveEvery = 1 << 16
+const relieveEvery = 1 << 14
 
-// relieve writes the bags in the middle of a page if they use more memory than allowed. They hold the records below to.
+// relieve writes the bags in the middle of a page if those of the process use more memory than allowed. A page may unpack
+// to many times its size. The bags hold the records below to.
 func (p *partition) relieve(ctx context.Context, to int64) error {
-	var own int64
-	for _, r := range p.routes {
-		own += r.bytes()
-	}
-	if own <= p.BagBytes {
+	p.holds()
+	if !p.crowded() {
 		return nil
 	}
 	for _, r := range p.routes {
@@ -71,6 +69,7 @@ func (p *partition) relieve(ctx context.Context, to int64) error {
 			return err
 		}
 	}
+	p.holds()
 	return p.send(ctx)
 }
 

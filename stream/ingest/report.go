@@ -31,6 +31,13 @@ func (p *partition) report() {
 		r.traffic.add(r.fresh)
 		r.fresh = tally{}
 	}
+	p.holds()
+	p.Lag(p.Names.Group(stage.Ingest), p.at, p.reader)
+	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())
+}
+
+// holds records what the bags of this partition hold.
+func (p *partition) holds() {
 	for _, l := range p.lanes {
 		var h held
 		for _, r := range l {
@@ -39,8 +46,6 @@ func (p *partition) report() {
 		}
 		p.hold(l[0].stream.Name, p.at, h)
 	}
-	p.Lag(p.Names.Group(stage.Ingest), p.at, p.reader)
-	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())
 }
 
 // cutWait is how long a cut window has waited for an open transaction.
