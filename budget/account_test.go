@@ -13,7 +13,7 @@ func charge(stream string, end int64, items ...Item) Charge {
 	return Charge{Stream: stream, Budget: "b", Start: end - 1, End: end, Items: items}
 }
 
-// spentIn sums by the definition: the charges with an end in (at − per, at], or all of them.
+// spentIn adds up by definition: the charges with an end in (at − per, at], or all of them.
 func spentIn(charges []Charge, limit Limit, at int64) Spending {
 	var items []Item
 	for _, c := range charges {
@@ -24,7 +24,7 @@ func spentIn(charges []Charge, limit Limit, at int64) Spending {
 	return limit.Compose(items)
 }
 
-// holds checks every period there is.
+// holds checks every period.
 func holds(charges []Charge, limit Limit) bool {
 	for at := int64(-5); at < 200; at++ {
 		if !limit.within(spentIn(charges, limit, at)) {
@@ -49,8 +49,8 @@ func anyLimit() *rapid.Generator[Limit] {
 	})
 }
 
-// Charges in any order, of several streams: the account agrees with the definition, and what it says fits keeps the
-// limit in every period.
+// Uses charges in any order, of several streams. The account agrees with the definition, and a charge that it accepts
+// keeps the limit in every period.
 func TestAccountAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := anyLimit().Draw(t, "limit")
@@ -159,7 +159,7 @@ func TestWithoutDeltaOnlyPureChargesFit(t *testing.T) {
 	}
 }
 
-// The example of the contract: 12.5 of 24 spent at 0.25 a window leaves 46 windows.
+// The contract's example: after 12.5 of 24 is spent at 0.25 a window, 46 windows are left.
 func TestWindowsLeft(t *testing.T) {
 	a := NewAccount(Limit{Epsilon: dec("24"), Per: 24 * time.Hour})
 	quarter := 15 * int64(time.Minute)
@@ -197,7 +197,7 @@ func TestContinueCountsEachAccountOnce(t *testing.T) {
 	a.Continue(b)
 	a.Continue(c)
 	b.Continue(c)
-	c.Continue(a) // a circle, which must end
+	c.Continue(a) // a cycle, which must end
 	for i, account := range []*Account{a, b, c} {
 		account.Add(charge("s", int64(i), pure("1", 1)))
 	}

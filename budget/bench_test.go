@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Charging one window after another, as a fold of the ledger and as a worker does.
+// Charges one window after another, like a fold of the ledger and like a worker.
 func BenchmarkAccount(b *testing.B) {
 	items := []Item{boundedRange("0.05", 2), boundedRange("0.1", 1), pure("0.03", 1)}
 	for _, c := range []struct {

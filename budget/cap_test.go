@@ -30,8 +30,9 @@ func anyHeld(id string) *rapid.Generator[Held] {
 	})
 }
 
-// capped sums by the definition what counts in (from, to]: of the windows of one stream and cap, in each figure the largest
-// prices, Count for every period that has begun since the first of them; and every held charge that touches it.
+// capped adds up, by definition, what counts in (from, to]. For the windows of one stream and cap it takes, in each
+// figure, the largest prices, Count for every period begun since the first of them. It adds every held charge that
+// touches (from, to].
 func capped(charges []Charge, helds []Held, from, to int64) (s sum) {
 	type group struct {
 		stream string
@@ -89,8 +90,8 @@ func cappedHolds(charges []Charge, helds []Held, limit Limit) bool {
 	return true
 }
 
-// Windows with and without caps and held charges, in any order, of several streams: the account agrees with the definition, and
-// what it says fits keeps the limit in every period.
+// Uses windows with and without caps, and held charges, in any order, of several streams. The account agrees with the
+// definition, and a charge that it accepts keeps the limit in every period.
 func TestCapsAndHeldChargesAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := anyLimit().Draw(t, "limit")
@@ -151,7 +152,7 @@ func TestCapsAndHeldChargesAgainstBruteForce(t *testing.T) {
 			slices.DeleteFunc(slices.Clone(paid), func(c Charge) bool { return c.Stream != "s" }),
 			slices.DeleteFunc(slices.Clone(helds), func(h Held) bool { return h.Stream != "s" }), limit, at))
 
-		// More windows than all caps together leave room for cost nothing.
+		// Windows beyond the number that the caps together allow cost nothing.
 		items, n := []Item{anyItem().Draw(t, "item")}, int64(0)
 		more := charge("s", at, items...)
 		more.Cap = caps[0]
@@ -169,7 +170,7 @@ func TestCapsAndHeldChargesAgainstBruteForce(t *testing.T) {
 	})
 }
 
-// What returns is what the later periods do not count, if nothing else is charged.
+// The returned budget is what later periods do not count, if nothing else is charged.
 func TestReturnsOfCapsAndHeldCharges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := anyLimit().Draw(t, "limit")
@@ -196,7 +197,7 @@ func TestReturnsOfCapsAndHeldCharges(t *testing.T) {
 			for len(later) > 0 && later[0].At <= moment {
 				left, later = left.Sub(later[0].Epsilon), later[1:]
 			}
-			// A charge that is held from a later moment on comes in, which is no return.
+			// A charge held from a later moment on begins to count, which is not a return.
 			if slices.ContainsFunc(a.HeldCharges(), func(h Held) bool { return at < h.From }) {
 				return
 			}
@@ -207,8 +208,8 @@ func TestReturnsOfCapsAndHeldCharges(t *testing.T) {
 	})
 }
 
-// What the account says is what people lose at most: they choose windows of every stream and cap as they like, as long as
-// no period of a cap holds more than its count of them.
+// The account states the most that a person can lose: a person chooses any windows of every stream and cap, as long as
+// no period of a cap holds more than its count.
 func TestNobodyLosesMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := Limit{Epsilon: dec("1000"), Per: time.Duration(rapid.Int64Range(0, 20).Draw(t, "per"))}
@@ -236,7 +237,7 @@ func TestNobodyLosesMore(t *testing.T) {
 	})
 }
 
-// mayCount says whether no half-open period of a cap holds more windows than its count.
+// mayCount reports whether no half-open period of a cap holds more windows than its count.
 func mayCount(windows []Charge, c Cap) bool {
 	for at := int64(0); at <= 100; at++ {
 		n := int64(0)
@@ -252,8 +253,8 @@ func mayCount(windows []Charge, c Cap) bool {
 	return true
 }
 
-// Minutes at ε = 0.25, of which nobody counts in more than eight a day, cost 2 a day for ever: no window is withheld, and
-// how many are left is not a question.
+// One-minute windows at ε = 0.25, in which a person counts at most eight times a day, cost 2 a day forever. No window
+// is withheld, and the number of remaining windows is not limited.
 func TestMinutesUnderACapArePaidForEver(t *testing.T) {
 	a := NewAccount(Limit{Epsilon: dec("2"), Per: 24 * time.Hour})
 	minutes := Cap{Count: 8, Per: 24 * time.Hour}
@@ -280,13 +281,13 @@ func TestMinutesUnderACapArePaidForEver(t *testing.T) {
 		t.Errorf("%d windows left without the cap, want 0", got)
 	}
 	next := minutes
-	next.Era = 1 // another definition, whose users are chosen anew
+	next.Era = 1 // another definition, which chooses its users anew
 	if c := (Charge{Stream: "s", Cap: next, End: now, Items: price}); a.Fits(c) {
 		t.Error("another era does not add up")
 	}
 }
 
-// A watch is charged from arming until a period after it has fired.
+// A watch is charged from arming until one period after it has fired.
 func TestHeldCharge(t *testing.T) {
 	a := NewAccount(Limit{Epsilon: dec("3"), Per: 10})
 	slow := Held{ID: "s/slow/1", Stream: "s", From: 100, To: Open, Items: []Item{pure("1", 1)}}

@@ -62,7 +62,7 @@ func TestNewChargeRefuses(t *testing.T) {
 	}
 }
 
-// deltaAt evaluates the conversion the other way round, δ for an ε, over a fine grid of orders.
+// deltaAt evaluates the conversion in the other direction, δ for an ε, over a fine grid of orders.
 func deltaAt(rho, epsilon float64) float64 {
 	best := 1.0
 	for i := range 200000 {
@@ -77,9 +77,9 @@ func TestConvertIsValidAndTight(t *testing.T) {
 		for _, delta := range []string{"0.01", "0.000001", "0.000000000001"} {
 			epsilon := convert(dec(rho), dec(delta)).InexactFloat64()
 			if epsilon == 0 {
-				continue // δ alone covers so small a ρ
+				continue // δ alone covers such a small ρ
 			}
-			// The grid misses the best order by at most 4e-5 of it, which changes δ by far less than 1e-6 of it.
+			// The grid misses the best order by at most 4e-5 of it, which changes δ by far less than a factor of 1e-6.
 			got, want := deltaAt(dec(rho).InexactFloat64(), epsilon), dec(delta).InexactFloat64()
 			if got > want*(1+1e-6) {
 				t.Errorf("ρ = %s: ε = %v has δ = %v, more than %s", rho, epsilon, got, delta)
@@ -94,7 +94,7 @@ func TestConvertIsValidAndTight(t *testing.T) {
 	}
 }
 
-// A day of minutes at ε = 0.1 (the figures of the design).
+// A day of one-minute windows at ε = 0.1 (the figures of the design).
 func TestDayOfMinutes(t *testing.T) {
 	limit := Limit{Epsilon: dec("1000"), Delta: dec("0.000001")}
 	for _, c := range []struct {
@@ -115,7 +115,7 @@ func TestDayOfMinutes(t *testing.T) {
 	}
 }
 
-// k releases are k charges, however they arrive: as one item charged k times, as k items, or as k windows.
+// k releases are k charges in every form: one item charged k times, k items, or k windows.
 func TestEveryReleaseIsInTheRenyiSum(t *testing.T) {
 	limit := Limit{Epsilon: dec("100"), Delta: dec("0.000001")}
 	want := limit.Compose([]Item{boundedRange("0.1", 1440)})

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Schedules that are decided window by window under any limit: no stretch costs more than Most says, and where nothing is
-// withheld and prices are pure, some stretch costs it.
+// Schedules are decided window by window under any limit. No stretch costs more than Most. If nothing is withheld and
+// all prices are pure, some stretch costs exactly that much.
 func TestMostAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := anyLimit().Draw(t, "limit")
@@ -44,8 +44,8 @@ func TestMostAgainstBruteForce(t *testing.T) {
 		stretch.SetLimit(Limit{Epsilon: limit.Epsilon, Delta: limit.Delta, Per: d})
 		for at := int64(0); at <= 150; at++ {
 			s := stretch.Spent(at)
-			// What a cap costs is bounded once for each period of the limit, and once for the whole stretch. The sum of the
-			// first can be the smaller one.
+			// The cost of a cap is bounded once for each period of the limit, and once for the whole stretch. The sum
+			// over the periods can be smaller.
 			if (!capped || !withheld) && !most.Unbounded && s.Epsilon.Cmp(most.Epsilon) > 0 {
 				t.Fatalf("the stretch that ends at %d costs %s, want at most %s", at, s.Epsilon, most.Epsilon)
 			}
@@ -53,7 +53,7 @@ func TestMostAgainstBruteForce(t *testing.T) {
 				worst = s.Epsilon
 			}
 		}
-		// One stream meets its fullest stretch; several may never meet theirs together.
+		// A single stream reaches its fullest stretch; several streams may never reach theirs together.
 		if len(schedules) == 1 && !withheld && !worst.Equal(most.Epsilon) {
 			t.Fatalf("the worst stretch costs %s, want %s", worst, most.Epsilon)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/budget/privacy"
 )
 
-// Minutes at ε = 0.25, of which nobody counts in more than eight a day, cost one person ε = 2 in any 24 hours, however many
-// there are. An alarm at ε = 1 costs it once, until a day after it has fired.
+// One-minute windows at ε = 0.25, in which a person counts at most eight times a day, cost that person ε = 2 in any 24
+// hours, however many windows there are. An alarm at ε = 1 costs that once, until a day after it has fired.
 func ExampleAccount_cap() {
 	account := budget.NewAccount(budget.Limit{Epsilon: decimal.NewFromInt(3), Per: 24 * time.Hour})
 	price := []budget.Item{{Promise: privacy.NewPure(decimal.RequireFromString("0.25")), Times: 1}}

@@ -7,8 +7,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// The best guesser against (ε, δ) is one who sees the worst mechanism that the promise allows. That mechanism says with
-// probability δ who was there, and else answers the question by randomised response with ε.
+// The best guesser against (ε, δ) sees the worst mechanism that the promise allows. With probability δ that mechanism
+// reveals who was there; otherwise it answers the question by randomised response with ε.
 func TestGuess(t *testing.T) {
 	for _, c := range []struct{ epsilon, delta, want float64 }{
 		{0, 0, 0.5}, {math.Log(3), 0, 0.75}, {0.5, 0, 0.6225}, {0, 0.2, 0.6}, {math.Log(3), 0.1, 0.1 + 0.9*0.75}, {1000, 0, 1},

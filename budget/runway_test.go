@@ -31,7 +31,7 @@ func bruteRunway(a *Account, schedules []Schedule, horizon int64) Runway {
 	return Runway{Pays: true}
 }
 
-// Small numbers, so that every way of repeating lies within the horizon: steps up to 6 repeat after at most 60, and
+// The numbers are small, so that every pattern repeats within the horizon: steps up to 6 repeat after at most 60, and
 // periods are up to 20 long.
 func TestRunwayAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,7 +60,7 @@ func TestRunwayAgainstBruteForce(t *testing.T) {
 		want := bruteRunway(a, schedules, 300)
 		got := a.Runway(schedules)
 		if want.Pays && endless && limit.Per == 0 {
-			// 300 steps are too few to exhaust it; that it ends is what counts.
+			// 300 steps are too few to exhaust it; this checks only that the call ends.
 			if got.Pays || got.ExhaustedAt <= 300 {
 				t.Fatalf("%+v, want a budget for ever exhausted after 300", got)
 			}
@@ -121,7 +121,7 @@ func TestRunway(t *testing.T) {
 	}
 }
 
-// A budget for ever that outlasts the clock still never pays for an endless schedule.
+// A lifetime budget that lasts longer than the clock still never pays for an endless schedule.
 func TestRunwayBeyondTheClock(t *testing.T) {
 	s := quarterHours("0.0000001")
 	got := NewAccount(Limit{Epsilon: dec("1000000")}).Runway([]Schedule{s})
@@ -140,7 +140,7 @@ func TestRunwayOfNothingFromAnOverspentAccount(t *testing.T) {
 	}
 }
 
-// With a full period behind it, a schedule that just fits goes on.
+// After a full period, a schedule that just fits continues.
 func TestRunwayFromAFullPeriod(t *testing.T) {
 	a := NewAccount(Limit{Epsilon: dec("24"), Per: 24 * time.Hour})
 	s := quarterHours("0.25")

@@ -29,7 +29,7 @@ func TestPolicies(t *testing.T) {
 	f(Max, 60001)
 }
 
-// Policy random must favour no record: of 10 values each is chosen by about a tenth of the users.
+// Policy random must not favour any record: each of 10 values is chosen by about a tenth of the users.
 func TestRandomChoosesEvenly(t *testing.T) {
 	const users, values = 20_000, 10
 	spec := BagSpec{Groups: []string{""}, Policy: Random, Hasher: NewHasher([16]byte{5})}
@@ -42,7 +42,7 @@ func TestRandomChoosesEvenly(t *testing.T) {
 	evenly(t, b.Sample(0), users, values)
 }
 
-// The groups in which a user counts must favour none either.
+// The choice of groups in which a user counts must not favour any group either.
 func TestGroupsAreChosenEvenly(t *testing.T) {
 	const users, groups = 20_000, 10
 	spec := benchSpec(Last, groups, 1)
@@ -77,7 +77,7 @@ func evenly(t *testing.T, cells []Point, n, k int64) {
 	}
 }
 
-// A choice of groups in one window says nothing of the next.
+// The choice of groups in one window tells nothing about the next.
 func TestGroupsChangeWithWindow(t *testing.T) {
 	spec := benchSpec(Last, 10, 1)
 	same := 0
@@ -102,8 +102,8 @@ func TestGroupsChangeWithWindow(t *testing.T) {
 	}
 }
 
-// All workers of an application, also those of another version, must hash alike. The hashes wanted are of a second
-// implementation, written from the paper.
+// All workers of an application must hash alike, including those of another version. The expected hashes come from a
+// second implementation, written from the paper.
 func TestHashesAreFixed(t *testing.T) {
 	h := NewHasher([16]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
 	u := h.User([]byte("alice"))
@@ -116,7 +116,7 @@ func TestHashesAreFixed(t *testing.T) {
 	}
 }
 
-// Memory limits and metrics use Bytes: it is right within a third.
+// Memory limits and metrics use Bytes: it is correct within a third.
 func TestBytesMatchesHeap(t *testing.T) {
 	f := func(users int, values int64) {
 		t.Helper()

@@ -12,8 +12,8 @@ const (
 	benchValues = 60_000
 )
 
-// traffic is a long series of records one after the other, as a fetch brings them: 12-byte ids of 100 000 users, 60 000
-// different values, times that go on.
+// traffic is a long series of records in the order of a fetch: 12-byte ids of 100 000 users, 60 000 different values,
+// and increasing times.
 type traffic []struct {
 	id    [12]byte
 	value int64
@@ -23,7 +23,7 @@ func newTraffic() traffic {
 	r := rand.New(rand.NewPCG(1, 2))
 	t := make(traffic, 1<<20)
 	for i := range t {
-		user := i // the first hundred thousand are of different users, those that follow of random ones
+		user := i // the first hundred thousand come from different users, later ones from random users
 		if i >= benchUsers {
 			user = r.IntN(benchUsers)
 		}
@@ -53,7 +53,7 @@ func benchSpec(policy Policy, groups, maxGroups int) BagSpec {
 	return spec
 }
 
-// BenchmarkBagAdd is one record in steady state, the hash of its user included.
+// BenchmarkBagAdd adds one record in steady state, including the hash of its user.
 func BenchmarkBagAdd(b *testing.B) {
 	for _, c := range []struct {
 		policy            Policy
@@ -79,7 +79,7 @@ func BenchmarkBagAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkBagFill is 100 000 first records of a new bag.
+// BenchmarkBagFill adds the first 100 000 records to a new bag.
 func BenchmarkBagFill(b *testing.B) {
 	t, spec := newTraffic(), benchSpec(Last, 1, 1)
 	b.ReportAllocs()
@@ -88,7 +88,7 @@ func BenchmarkBagFill(b *testing.B) {
 	}
 }
 
-// BenchmarkSeal is a bag of 100 000 users, and one of none.
+// BenchmarkSeal seals a bag of 100 000 users and an empty bag.
 func BenchmarkSeal(b *testing.B) {
 	spec := benchSpec(Last, 1, 1)
 	full, empty := NewBag(spec), NewBag(spec)
@@ -108,7 +108,7 @@ func BenchmarkSeal(b *testing.B) {
 	}
 }
 
-// BenchmarkMerge is a new merger that takes 100 000 users from 8 partitions, at once and in passes.
+// BenchmarkMerge merges 100 000 users from 8 partitions in a new merger, at once and in passes.
 func BenchmarkMerge(b *testing.B) {
 	spec, t := benchSpec(Last, 1, 1), newTraffic()
 	bags := make([]*Bag, 8)
@@ -146,7 +146,7 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// BenchmarkHashUser is the hash of a 12-byte id.
+// BenchmarkHashUser hashes a 12-byte id.
 func BenchmarkHashUser(b *testing.B) {
 	h, id := NewHasher([16]byte{1}), []byte("user-0001234")
 	b.ReportAllocs()

@@ -28,7 +28,7 @@ func drawCap(t *rapid.T) (CapSpec, Schedule, CapRule) {
 	return c, s, rule
 }
 
-// capDays draws in which windows, from a first one on, each user has something.
+// capDays draws the windows in which each user has records, starting at a first window.
 func drawDays(t *rapid.T) (first int64, days map[UserHash][]bool) {
 	users, windows := rapid.IntRange(1, 6).Draw(t, "users"), rapid.IntRange(1, 120).Draw(t, "windows")
 	busy := rapid.SampledFrom([]int{1, 2, 4, 10}).Draw(t, "busy")
@@ -44,12 +44,12 @@ func drawDays(t *rapid.T) (first int64, days map[UserHash][]bool) {
 	return rapid.Int64Range(-200, 200).Draw(t, "first"), days
 }
 
-// counted goes through windows of which some users have something, in any order of users, and returns when each counts.
+// counted goes through windows with their users, in any order of users, and returns when each user counts.
 func counted(t *rapid.T, c *Cap, s Schedule, first int64, days map[UserHash][]bool, from, to int) map[UserHash][]int {
 	out := map[UserHash][]int{}
 	for i := from; i < to; i++ {
 		start := (first + int64(i)) * int64(s.Every)
-		for range 1 + i%2 { // some windows are looked at twice
+		for range 1 + i%2 { // some windows are processed twice
 			if err := c.Begin(Window{start, start + int64(s.Size)}); err != nil {
 				t.Fatal(err)
 			}
@@ -63,14 +63,14 @@ func counted(t *rapid.T, c *Cap, s Schedule, first int64, days map[UserHash][]bo
 	return out
 }
 
-// byDefinition says by sets and division when a user counts.
+// byDefinition computes with sets and division when a user counts.
 func byDefinition(rule CapRule, u UserHash, first int64, day []bool) (when []int) {
 	blocks := map[int64]int64{}
 	for i, there := range day {
 		if !there {
 			continue
 		}
-		w := first + int64(i) + 1_000_000*rule.Block // above 0, at the same place in its block
+		w := first + int64(i) + 1_000_000*rule.Block // positive, and at the same place in its block
 		block := (w + int64(u[1]%uint64(rule.Block))) / rule.Block
 		if blocks[block] < rule.Most {
 			blocks[block]++
@@ -80,8 +80,8 @@ func byDefinition(rule CapRule, u UserHash, first int64, day []bool) (when []int
 	return when
 }
 
-// Nobody counts more than k times in any W consecutive windows, the definition and the cap agree, and who counts depends on
-// nobody else.
+// No user counts more than k times in any W consecutive windows, the definition and the cap agree, and who counts does
+// not depend on other users.
 func TestCapAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec, s, rule := drawCap(t)
@@ -114,8 +114,8 @@ func TestCapAgainstBruteForce(t *testing.T) {
 	})
 }
 
-// A cap that was stopped at any window decides as one that never was: from a snapshot and the windows since, and from the
-// last Reach windows alone.
+// A cap that restarts at any window decides like one that never stopped: from a snapshot and the windows since, or from
+// the last Reach windows alone.
 func TestCapAfterRestart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, s, rule := drawCap(t)
@@ -161,7 +161,7 @@ func sameCounts(t *rapid.T, how string, got, want map[UserHash][]int) {
 	}
 }
 
-// The rules of the sizes that people choose.
+// The rules that users are likely to choose.
 func TestCapRules(t *testing.T) {
 	for _, c := range []struct {
 		spec         CapSpec
@@ -203,7 +203,7 @@ func TestCapRules(t *testing.T) {
 	}
 }
 
-// A day of minutes of many users, each of whom comes now and then: those who are not in their block any more are forgotten.
+// A day of one-minute windows with many occasional users: the cap forgets those who are not in their block any more.
 func TestCapForgets(t *testing.T) {
 	rule, err := CapSpec{Count: 8, Per: 24 * time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
 	if err != nil {
@@ -256,7 +256,7 @@ func TestCapSnapshotsThatAreWrong(t *testing.T) {
 	for i := range good {
 		bad := slices.Clone(good)
 		bad[i] ^= 1
-		// Some bits of a frame's header change nothing of what is in it.
+		// Some bits of a frame's header do not affect its content.
 		if got, err := RestoreCap(rule, bad); err == nil && !bytes.Equal(got.Snapshot(), good) {
 			t.Errorf("a snapshot with another bit in byte %d is restored as another one", i)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// With windows of an hour, nobody counts in more than four of any 24 hours. Ada is there in every hour, Ben in two:
-// whether Ben counts has nothing to do with Ada.
+// With one-hour windows, nobody counts in more than four of any 24 hours. Ada appears in every hour, Ben in two.
+// Whether Ben counts does not depend on Ada.
 func ExampleCap() {
 	schedule := windows.Schedule{Size: time.Hour, Every: time.Hour}
 	rule, err := windows.CapSpec{Count: 4, Per: 24 * time.Hour, Parts: 3}.Rule(schedule)

@@ -15,7 +15,7 @@ func at(clock string) int64 {
 	return t.UnixNano()
 }
 
-// Windows of a quarter of an hour that begin every five minutes overlap: a moment lies in three of them.
+// Quarter-hour windows that begin every five minutes overlap: each moment is in three of them.
 func ExampleSchedule_Containing() {
 	s := windows.Schedule{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: time.Minute, Start: at("00:00:00")}
 	for w := range s.Containing(at("12:07:30")) {
@@ -28,7 +28,7 @@ func ExampleSchedule_Containing() {
 	// 12:05 to 12:20 closes at 12:21
 }
 
-// However often a user comes, one value counts. Here it is the last by event time, in any order of the records.
+// However often a user appears, one value counts. Here it is the last by event time, whatever the order of the records.
 func ExampleBag() {
 	hasher := windows.NewHasher([16]byte{1})
 	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, Policy: windows.Last, Window: windows.Window{Start: at("12:00:00"), End: at("12:15:00")}, Hasher: hasher})
@@ -41,7 +41,7 @@ func ExampleBag() {
 	// Output: [{40 1} {70 1}]
 }
 
-// What one person sent to two partitions meets in the merger, and counts once.
+// Records that one person sent to two partitions meet in the merger and count once.
 func ExampleMerger() {
 	hasher := windows.NewHasher([16]byte{1})
 	spec := windows.BagSpec{Groups: []string{""}, Policy: windows.Max, Window: windows.Window{Start: at("12:00:00"), End: at("12:15:00")}, Hasher: hasher}

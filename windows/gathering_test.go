@@ -13,7 +13,7 @@ const minute = int64(time.Minute)
 
 var tumbling = Schedule{Size: time.Minute, Every: time.Minute}
 
-// scribe writes the log of a stream's parts and marks, and a gathering reads it.
+// scribe writes a stream's log of parts and marks, and a gathering reads it.
 type scribe struct {
 	t   *testing.T
 	g   *Gathering
@@ -38,7 +38,7 @@ func (s *scribe) send(messages ...[]byte) {
 	}
 }
 
-// flush writes a part of each slice that starts there, and the mark.
+// flush writes a part of each slice that starts there, then the mark.
 func (s *scribe) flush(partition int, from, to int64, after, through int64, starts ...int64) {
 	s.t.Helper()
 	s.n++
@@ -57,7 +57,7 @@ func (s *scribe) wants(end int64, ready bool, incomplete ...int) {
 	}
 }
 
-// parts are the attempts that count in the first window.
+// parts returns the attempts that count in the first window.
 func (s *scribe) parts() string {
 	var b []byte
 	for _, h := range s.g.Parts("s", 1, Window{0, minute}) {
@@ -81,20 +81,20 @@ func TestWindowIsCompleteWhenAllPartitionsCutIt(t *testing.T) {
 	}
 }
 
-// Of two workers that both believe in their partition the one whose cut is first in the log decides.
+// If two workers both believe they own a partition, the one whose cut is first in the log decides.
 func TestFirstCutInTheLogCounts(t *testing.T) {
 	s := newScribe(t, tumbling)
 	s.flush(1, 0, 0, 0, minute)
 	s.flush(0, 0, 10, 0, minute, 0) // 2
-	s.flush(0, 0, 15, 0, minute, 0) // 3: beyond the cut
-	s.flush(0, 0, 5, 0, 0, 0)       // 4: what the first has too
+	s.flush(0, 0, 15, 0, minute, 0) // 3: after the cut
+	s.flush(0, 0, 5, 0, 0, 0)       // 4: the first worker has this too
 	if got := s.parts(); got != "24" {
 		t.Errorf("parts %s count, want 24", got)
 	}
 }
 
-// What a break in the chain has lost was written before the last mark that is lost, which the next one dates: windows that
-// begin after that are whole, however late the next one comes.
+// The records lost in a break in the chain were written before the last lost mark, and the next mark gives its time.
+// Windows that begin after that are complete, however late the next mark comes.
 func TestBreakEndsWithTheLostMark(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -159,10 +159,10 @@ func TestWhatCannotComeIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A gap that was written down long before a window began can't hold anything of it.
+// A gap that was recorded long before a window began cannot hold anything of that window.
 func TestGapIsForgottenWithTheWindowsItTouches(t *testing.T) {
 	s := newScribe(t, tumbling)
-	s.now = 90 * int64(time.Second) // and one second ahead at most
+	s.now = 90 * int64(time.Second) // and at most one second ahead
 	s.flush(1, 0, 5, 0, 3*minute)
 	s.flush(0, 0, 5, 0, 0)
 	s.flush(0, 6, 9, 0, 3*minute)
@@ -248,7 +248,7 @@ func TestMessagesRefuseImpossibleFields(t *testing.T) {
 	f(old, "want version 3")
 }
 
-// FuzzMessages: any bytes, also with a right checksum, are an error or a message, never a panic.
+// FuzzMessages checks that any bytes, even with a correct checksum, are an error or a message, and never cause a panic.
 func FuzzMessages(f *testing.F) {
 	part, mark := testMessages()
 	f.Add(part)

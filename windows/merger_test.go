@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPassesBoundMemory merges more users than a pass may hold. What a pass holds is measured at the heap: it must stay
-// near the limit, whatever the number of users. At once they take more than ten times as much.
+// TestPassesBoundMemory merges more users than fit in a pass. The heap shows what a pass holds: it must stay near the
+// limit for any number of users. Without passes they take more than ten times as much.
 func TestPassesBoundMemory(t *testing.T) {
 	const users, parts, values, limit = 100_000, 6, 1000, 1 << 19
 	spec := benchSpec(Last, 1, 1)
@@ -50,17 +50,17 @@ func TestPassesBoundMemory(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("in passes another sample: (-at once +in passes)\n%s", d)
 	}
-	// Bytes is right within a third, and the sample, one point for each of the values, takes little.
+	// Bytes is correct within a third. The sample, one point for each value, takes little memory.
 	if bounded > 3*limit/2 || most < 10*limit {
 		t.Errorf("the heap grows by %d bytes with a limit of %d, and by %d at once", bounded, limit, most)
 	}
-	// No pass ends with much less than half of what fits, except the last.
+	// No pass except the last ends with much less than half of what fits.
 	if least := int(most / limit); passes < least*2/3 || passes > 3*least+1 {
 		t.Errorf("%d passes; %d would do", passes, least)
 	}
 }
 
-// A user whose hash is the last of a pass, or the first of the next, is in one of the two and not in both.
+// A user whose hash is the last of a pass, or the first of the next, is in exactly one of the two.
 func TestPassesShareNoUser(t *testing.T) {
 	spec := benchSpec(Last, 1, 1)
 	bag := NewBag(spec)
@@ -84,7 +84,7 @@ func TestPassesShareNoUser(t *testing.T) {
 	}
 }
 
-// A restricted merger makes the sample of those who count, in one pass or many, and asks about everybody once.
+// A restricted merger makes the sample of the users who count, in one pass or many, and asks about each user once.
 func TestMergerRestricted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)

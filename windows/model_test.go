@@ -11,14 +11,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// event is a record as the model sees it.
+// event is the model's view of a record.
 type event struct {
 	User        string
 	Group       string
 	Time, Value int64
 }
 
-// model says by plain maps and sorting what the sample of each group is: the definition that the code is held to.
+// model computes the sample of each group with plain maps and sorting. It is the definition that the code must match.
 func model(spec BagSpec, events []event) map[string][]Point {
 	of := map[string]map[string][]event{} // user → group → records
 	for _, e := range events {
@@ -53,7 +53,7 @@ func model(spec BagSpec, events []event) map[string][]Point {
 	return samples
 }
 
-// chosen returns the value that counts of one user's records in one group.
+// chosen returns the value that counts among one user's records in one group.
 func chosen(spec BagSpec, u UserHash, records []event) int64 {
 	r := slices.Clone(records)
 	sort.Slice(r, func(i, j int) bool {
@@ -91,7 +91,7 @@ func drawSpec(t *rapid.T) BagSpec {
 	}
 }
 
-// drawEvents draws few users, times and values, so that all of them collide often.
+// drawEvents draws from few users, times and values, so that all of them often collide.
 func drawEvents(t *rapid.T, spec BagSpec) []event {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
 		return event{
@@ -115,7 +115,7 @@ func fillBag(spec BagSpec, events []event) *Bag {
 	return b
 }
 
-// samples returns the samples of all groups by name, without the empty ones.
+// samples returns the non-empty samples of all groups by name.
 func samples(groups []string, sample func(int) []Point) map[string][]Point {
 	all := map[string][]Point{}
 	for i, g := range groups {
@@ -157,8 +157,8 @@ func TestBagMatchesModel(t *testing.T) {
 	})
 }
 
-// What the privacy of every release rests on: without one user, at most MaxGroups samples are other ones, and each
-// lacks one value once.
+// The privacy of every release depends on this: without one user, at most MaxGroups samples differ, and each lacks one
+// value once.
 func TestOneUserChangesLittle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
@@ -195,9 +195,9 @@ func TestOneUserChangesLittle(t *testing.T) {
 	})
 }
 
-// The whole way: records spread over partitions and, at random places, over parts that may overlap; bags whose groups are
-// in any order; several attempts, messages of any size that are repeated; slices of hopping windows; merged in any order,
-// at once or in passes of a few users.
+// Tests the whole path. Records are spread over partitions and, at random places, over parts that may overlap. Bags
+// hold their groups in any order. There are several attempts, and messages of any size are repeated. Slices of hopping
+// windows are merged in any order, at once or in passes of a few users.
 func TestMergeMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
@@ -232,7 +232,7 @@ func TestMergeMatchesModel(t *testing.T) {
 				to := rapid.IntRange(from, len(part)).Draw(t, "to")
 				again := rapid.IntRange(0, from).Draw(t, "records read again")
 				o := Origin{Stream: "s", Epoch: 1, Partition: i, From: int64(again), To: int64(to), Attempt: [16]byte{byte(i), 1}}
-				binary.BigEndian.PutUint32(o.Attempt[2:], uint32(len(log))) // no two attempts of a partition have the same
+				binary.BigEndian.PutUint32(o.Attempt[2:], uint32(len(log))) // no two attempts of a partition share an id
 				mark := Mark{Origin: o, Partitions: partitions, After: spec.Window.End - 1, Through: spec.Window.End - 1}
 				for k := range slicesOf {
 					slice := Window{spec.Window.Start + k*every, spec.Window.Start + (k+1)*every}
@@ -263,7 +263,7 @@ func TestMergeMatchesModel(t *testing.T) {
 				}
 				from = to
 			}
-			// What is read later than the cut does not count.
+			// Parts that are read after the cut do not count.
 			own.Window = Window{spec.Window.Start, spec.Window.Start + every}
 			o := Origin{Stream: "s", Epoch: 1, Partition: i, From: int64(len(part)), To: int64(len(part) + 1), Attempt: [16]byte{byte(i), 0, 2}}
 			for _, m := range (Part{Origin: o, Slice: own.Window, Payload: fillBag(own, []event{{"later", spec.Groups[0], spec.Window.Start, 3}}).Seal()}).Messages(1000) {
@@ -299,7 +299,7 @@ func TestMergeMatchesModel(t *testing.T) {
 	})
 }
 
-// A payload says nothing of the order in which its records came.
+// A payload reveals nothing about the order in which its records came.
 func TestSealForgetsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)

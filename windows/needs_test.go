@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNothingThatIsNeededIsDeleted deletes the log below what a gathering needs, again and again, and goes on with a new
-// gathering that knows only the rest and what was decided. Every window has the parts and the state that it has for one
-// who has read the whole log. A later definition, which nobody follows at first, is among what stays.
+// TestNothingThatIsNeededIsDeleted repeatedly deletes the log below what a gathering needs, and continues with a new
+// gathering that knows only the rest and the decisions so far. Every window has the same parts and state as for a
+// reader of the whole log. The rest includes a later definition that is not followed at first.
 func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const every, partitions = int64(time.Minute), 2
@@ -41,7 +41,7 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 		}
 		type worker struct {
 			offset, through int64
-			open            map[int64]bool // slices with records that are not written
+			open            map[int64]bool // slices with unwritten records
 		}
 		var workers [2][partitions]worker
 		for d := range workers {
@@ -67,7 +67,7 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 			send(m.Message())
 			w.offset, w.through, w.open = o.To, m.Through, map[int64]bool{}
 		}
-		// same compares the next windows of all definitions that are followed.
+		// same compares the next windows of all followed definitions.
 		same := func() {
 			for d := range known {
 				for w, n := (Window{}), 0; n < 4; n++ {
@@ -93,7 +93,7 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 			"": func(*rapid.T) { same() },
 			"event": func(*rapid.T) {
 				w := &workers[definition()][partition()]
-				// The oldest slice of a window that is not cut, or a later one.
+				// The oldest slice of an uncut window, or a later one.
 				w.open[w.through+every-int64(schedule.Size)+rapid.Int64Range(0, 4).Draw(t, "ahead")*every] = true
 			},
 			"flush": func(*rapid.T) { flush(definition(), partition(), false) },

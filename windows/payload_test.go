@@ -40,7 +40,7 @@ func TestMergerLeavesOutUnknownGroups(t *testing.T) {
 	}
 }
 
-// The same payload twice is the same users twice.
+// Merging the same payload twice gives the same users as merging it once.
 func TestMergerCountsUserOnce(t *testing.T) {
 	payload := testBag(testSpec).Seal()
 	want := map[string][]Point{"eu": {{-1, 1}, {5, 2}}, "us": {{7, 1}}}
@@ -49,7 +49,7 @@ func TestMergerCountsUserOnce(t *testing.T) {
 	}
 }
 
-// Times are written relative to the window, which makes them short, and read back absolute.
+// Times are written relative to the window, which keeps them short, and read back as absolute times.
 func TestPayloadTimes(t *testing.T) {
 	payload := testBag(testSpec).Seal()
 	p, err := decodePayload(payload, testSpec.Window.Start)
@@ -119,7 +119,7 @@ func TestMergerRefuses(t *testing.T) {
 	eu := func(b ...byte) []byte { return slices.Concat([]byte{1, 0, last, 1, 1, 2, 'e', 'u'}, b, user, user) }
 	f(raw(), "version")
 	f(raw(9, 0, 0), "version 9")
-	f(raw(1, 1, 0), "kind 1") // once a payload without users
+	f(raw(1, 1, 0), "kind 1") // once with a payload without users
 	f(raw(1, 0, 5), "policy 5")
 	f(raw(1, 0, last, 1), "groups")
 	f(raw(1, 0, last, 1, 200, 1), "groups: 200 do not fit")
@@ -133,7 +133,7 @@ func TestMergerRefuses(t *testing.T) {
 	f(raw(eu(slices.Concat([]byte{2, 2}, slices.Repeat([]byte{0xff}, 9), []byte{1, 0, 0})...)...), "values are not ascending")
 }
 
-// A changed payload is an error or, where the change means nothing to zstd, the same; never another sample.
+// A changed payload is an error, or the same payload if zstd ignores the change. It is never a different sample.
 func TestMergerNoticesAnyChangedBit(t *testing.T) {
 	payload := testBag(testSpec).Seal()
 	want := samples(testSpec.Groups, testMerger(t, testSpec, payload).Sample)
@@ -163,7 +163,8 @@ func TestMergerNoticesAnyChangedBit(t *testing.T) {
 	}
 }
 
-// FuzzMerger: any bytes, compressed or not, are an error that changes nothing or a payload that merges, never a panic.
+// FuzzMerger checks that any bytes, compressed or not, are either an error that changes nothing or a payload that
+// merges. They never cause a panic.
 func FuzzMerger(f *testing.F) {
 	for _, policy := range policies {
 		spec := testSpec

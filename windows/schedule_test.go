@@ -48,7 +48,7 @@ func TestContaining(t *testing.T) {
 	f(hopping, "1970-01-01T00:01:00Z")
 }
 
-// drawSchedule draws a short schedule, and returns it with its windows counted out one by one.
+// drawSchedule returns a random short schedule and a list of its windows, counted one by one.
 func drawSchedule(t *rapid.T) (s Schedule, windows []Window) {
 	const second = int64(time.Second)
 	every := rapid.Int64Range(1, 5).Draw(t, "every")
@@ -77,7 +77,7 @@ func TestScheduleMatchesCounting(t *testing.T) {
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		limit := windows[len(windows)-1].End // beyond it an endless schedule has more windows than were counted
+		limit := windows[len(windows)-1].End // after this an endless schedule has more windows than were counted
 
 		var walked []Window
 		for w, ok := s.First(), true; ok && w.End <= limit; w, ok = s.Next(w) {
@@ -151,7 +151,7 @@ func TestNextBoundary(t *testing.T) {
 	f(-19, 10, -10)
 }
 
-// Event times come from outside: the farthest must neither overflow into a window nor keep Containing busy.
+// Event times come from outside. The most extreme ones must not overflow into a window or make Containing slow.
 func TestExtremeTimes(t *testing.T) {
 	for _, start := range []int64{0, NextBoundary(-horizon, time.Second), floor(horizon-int64(time.Hour), time.Second)} {
 		s := Schedule{Size: time.Hour, Every: time.Second, Start: start}

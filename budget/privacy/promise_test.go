@@ -60,9 +60,9 @@ func TestKindText(t *testing.T) {
 	}
 }
 
-// worstDivergence is the largest Rényi divergence of order a of any ε-bounded-range pair of laws: the privacy losses
-// lie in [t − ε, t] for some t in [0, ε]; given that E[e^{−loss}] = 1, the convex e^{(a−1)·loss} is largest in the mean
-// where all of the mass is at the two ends.
+// worstDivergence is the largest Rényi divergence of order a of any ε-bounded-range pair of laws. The privacy losses
+// lie in [t − ε, t] for some t in [0, ε]. Given E[e^{−loss}] = 1, the mean of the convex e^{(a−1)·loss} is largest if
+// all of the mass is at the two ends.
 func worstDivergence(epsilon, a float64) float64 {
 	worst := 0.0
 	const steps = 2000
@@ -80,7 +80,7 @@ func TestBoundedRangeRhoBoundsEveryOrder(t *testing.T) {
 		rho := boundedRangeRho(decimal.NewFromFloat(epsilon)).InexactFloat64()
 		tight := 0.0
 		for _, a := range []float64{1.0001, 1.001, 1.01, 1.1, 1.3, 1.6, 2, 3, 5, 8, 13, 21, 34} {
-			// The orders near 1 divide differences of about 1e-16 by a − 1.
+			// Orders near 1 divide differences of about 1e-16 by a − 1.
 			if d := worstDivergence(epsilon, a); d > a*rho+1e-11 {
 				t.Errorf("ε = %v, a = %v: the divergence is %v, more than aρ = %v", epsilon, a, d, a*rho)
 			} else {
@@ -110,8 +110,8 @@ func longRho(epsilon *big.Float) float64 {
 	return rho
 }
 
-// No ρ is below its formula in long arithmetic. That of a bounded range is at most 0.4 % above it, that of pieces less
-// than 10⁻⁸ and a unit of the last decimal.
+// No ρ is below its formula in long arithmetic. The ρ of a bounded range is at most 0.4 % above it, that of pieces less
+// than 10⁻⁸ plus one unit of the last decimal.
 func TestRhoIsRoundedUp(t *testing.T) {
 	for _, text := range []string{"1e-9", "0.0001", "0.01", "0.2499", "0.25", "0.3", "0.4999", "0.5", "1", "5", "50", "1000", "1e6"} {
 		e, _ := new(big.Float).SetPrec(400).SetString(text)
