@@ -13,8 +13,8 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// law integrates over u, ρ = −ln(u)/ε_ρ. With u = v^q all is a polynomial in v between the places where one of the
-// probabilities reaches 1, so that Gauss–Legendre is exact.
+// law integrates over u, ρ = −ln(u)/ε_ρ. With u = v^q, everything is a polynomial in v between the points where one of
+// the probabilities reaches 1, so Gauss–Legendre is exact.
 func (m *aboveThreshold) law(s *Sample, f float64) []float64 {
 	fold := make([]float64, len(m.borders))
 	points := make([]int64, len(m.borders))
@@ -95,7 +95,7 @@ func TestAboveThresholdSampler(t *testing.T) {
 	}
 }
 
-// In a tail of few users it is far better than the exponential mechanism under cells, which is what it is for.
+// Its purpose: in a tail of few users it is far better than the exponential mechanism under cells.
 func TestAboveThresholdInTheTail(t *testing.T) {
 	g := smallGrid(t, 60001)
 	s := latencies(g, 1000)

@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// The same bits as the reference program and an independent copy of it.
+// The library gives the same bits as the reference program and an independent copy of it.
 func TestFilterVectors(t *testing.T) {
 	type release struct {
 		x int64
@@ -62,7 +62,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// at inverts below, and below adds up the weights.
+// at inverts below, which adds up the weights.
 func TestMeasureInverts(t *testing.T) {
 	for _, m := range []*Measure{lopsided(40), Cells(smallGrid(t, 300)), Uniform(smallGrid(t, 7)), Cells(grid(t, "-5", "5", "0.1"))} {
 		sum := uint64(0)
@@ -117,8 +117,8 @@ func TestFilterCertainty(t *testing.T) {
 	}
 }
 
-// Two windows of one user, and of a user of both: the second measure is a function of the first release, and the joint
-// law costs at most ε for each window in which the user is.
+// Two windows share one user. The second measure is a function of the first release, and the joint law costs at most ε
+// for each window with that user.
 func TestAdaptiveComposition(t *testing.T) {
 	const points, epsilon = 4, 1.0
 	g := smallGrid(t, points)
@@ -157,7 +157,7 @@ func TestAdaptiveComposition(t *testing.T) {
 	}
 }
 
-// The filter follows a stream: with little information its draws are far better than those under the fixed measure.
+// The filter follows a stream: with little information its draws are far better than draws under the fixed measure.
 func TestFilterLearns(t *testing.T) {
 	g := smallGrid(t, 60001)
 	random := rand.NewChaCha8([32]byte{8})
@@ -188,15 +188,15 @@ func TestFilterLearns(t *testing.T) {
 		}
 	}
 	t.Logf("mean error: adaptive %.0f, cells %.0f, smoothed %.0f", learnt/windows, fixed/windows, smooth/windows)
-	// Cells alone err by thousands; the difference is beyond chance.
+	// With cells alone the errors are in the thousands, so the difference is not chance.
 	if learnt > fixed/2 || smooth > learnt {
 		t.Errorf("errors: adaptive %.0f, cells %.0f, smoothed %.0f", learnt, fixed, smooth)
 	}
 }
 
-// rank_error_95 is max(α, 1−α)·(2/ε)·ln(V/(η·v)) for the total mass V and the least weight v of a point: the number of
-// points where they are alike. However certain an adaptive measure has become, it gives every cell a 16th of what the
-// tapered measure gives it, and more by the moves of the quantile that it thinks possible.
+// rank_error_95 is max(α, 1−α)·(2/ε)·ln(V/(η·v)) for the total mass V and the least weight v of a point; V/v is the
+// number of points if all weights are equal. However certain an adaptive measure has become, it gives every cell a 16th
+// of its tapered weight, and more for the moves of the quantile that it considers possible.
 func TestRankErrorOfMeasures(t *testing.T) {
 	const epsilon, eta = 0.1, 0.05
 	g := smallGrid(t, 60001)
@@ -204,7 +204,7 @@ func TestRankErrorOfMeasures(t *testing.T) {
 	m := build(t, q)
 	s := latencies(g, 1000)
 	f := filter(t, q)
-	for range 30 { // ever more certain
+	for range 30 { // increasingly certain
 		f.Update(150, &NoisyCount{Value: 1e6, Epsilon: 1})
 		f.Predict()
 	}
@@ -254,7 +254,7 @@ func TestSmoothedOnlyWhereReliable(t *testing.T) {
 	}
 }
 
-// The table is what its comment says, and the exponential within 2^−29 of the true one.
+// The table matches its comment, and the exponential is within 2^−29 of the true one.
 func TestExpNeg(t *testing.T) {
 	for i, got := range expTable {
 		x, _ := new(big.Float).SetFloat64(math.Ldexp(1, i-32)).Float64()

@@ -38,7 +38,7 @@ func everyQuery(g *Grid) []Query {
 	return all
 }
 
-// possible says that a statistic can be a value drawn.
+// possible reports whether a drawn value is valid for its statistic.
 func possible(q Query, m Mechanism, x int64) bool {
 	switch {
 	case m.Counts():
@@ -52,8 +52,8 @@ func possible(q Query, m Mechanism, x int64) bool {
 	return !value.LessThan(q.Grid.lower) && !value.GreaterThan(q.Grid.upper)
 }
 
-// gridPoint returns the point of the grid next to a value drawn, a sum or number of users as it is, and the whole number
-// next to a variance or its root.
+// gridPoint returns the grid point nearest to a drawn value. It returns sums and numbers of users unchanged, and the
+// whole number nearest to a variance or its root.
 func gridPoint(t *testing.T, q Query, m Mechanism, x int64) int64 {
 	t.Helper()
 	switch {
@@ -69,7 +69,7 @@ func gridPoint(t *testing.T, q Query, m Mechanism, x int64) int64 {
 	return i
 }
 
-// Every mechanism keeps the shape of a draw, is safe for concurrent use, and says that its random source failed.
+// Every mechanism keeps the shape of a draw, is safe for concurrent use, and reports a failed random source.
 func TestEveryMechanism(t *testing.T) {
 	g := smallGrid(t, 1000)
 	s := latencies(g, 200)
@@ -130,7 +130,7 @@ func TestEveryMechanism(t *testing.T) {
 	}
 }
 
-// foretold says that a drawn bound is the one that public figures gave before, or one of its own where they said so.
+// foretold reports whether a drawn bound equals the one from public figures, or is its own if they left it open.
 func foretold(before, drawn Bound) bool {
 	same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 	return same(before.RankError95, drawn.RankError95) && same(before.PLow, drawn.PLow) && same(before.PHigh, drawn.PHigh) &&

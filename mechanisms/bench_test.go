@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// latencies is a window of n users on a grid of 60,001 points, in ms.
+// latencies returns a window of n users on a grid of 60,001 points, in ms.
 func latencies(g *Grid, n int) *Sample {
 	rng := random.New(random.NewPCG(7, uint64(n)))
 	counts := map[int64]int64{}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkDrawOfManyValues draws where nearly all values are different: what goes over all of them counts.
+// BenchmarkDrawOfManyValues draws with nearly all values different, so that passes over all of them dominate.
 func BenchmarkDrawOfManyValues(b *testing.B) {
 	g := grid(b, "0", "1000000000", "1")
 	for _, n := range []int{1e3, 1e6} {

@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// law is the exact law of the bit and the value together at f times ε: first the values of above_threshold.
+// law is the exact joint law of the bit and the value at f times ε; the values of above_threshold come first.
 func (m *byUsers) law(s *Sample, f float64) []float64 {
 	few := m.test.probability(s.n, f)
 	var law []float64
@@ -25,7 +25,8 @@ func (m *byUsers) law(s *Sample, f float64) []float64 {
 	return law
 }
 
-// byUsersAt is the default of a tail, on samples so small that the numbers of users at which it changes have to be too.
+// byUsersAt is the default of a tail. Samples here are small, so the numbers of users at which it changes are small
+// too.
 func byUsersAt(t testing.TB, g *Grid, p string, epsilon float64, limit, few int64) *byUsers {
 	t.Helper()
 	if num, den, _ := fraction(dec(p)); 2*num < den {
@@ -39,7 +40,7 @@ func byUsersAt(t testing.TB, g *Grid, p string, epsilon float64, limit, few int6
 	return m
 }
 
-// Every pair of neighbours, with the bit published beside the value.
+// Checks every pair of neighbours, with the bit published beside the value.
 func TestByUsersPrivacy(t *testing.T) {
 	for _, p := range []string{"0.8", "0.9", "0.1", "0.97"} {
 		for _, c := range []struct {
@@ -58,7 +59,7 @@ func TestByUsersPrivacy(t *testing.T) {
 	}
 }
 
-// The bit alone costs its share of ε, and all of it.
+// The bit alone costs its share of ε, and uses all of it.
 func TestFewUsersPrivacy(t *testing.T) {
 	for _, p := range []string{"0.9", "0.99"} {
 		test := newFewUsers(1, 10, rat(t, "3"))
@@ -76,7 +77,7 @@ func TestFewUsersPrivacy(t *testing.T) {
 	}
 }
 
-// What is drawn, and what is said to have been drawn, follow the law together.
+// The draw and the mechanism it reports follow their joint law.
 func TestByUsersSampler(t *testing.T) {
 	const points = 40
 	h := make([]int64, points)
@@ -106,7 +107,7 @@ func TestByUsersSampler(t *testing.T) {
 	}
 }
 
-// Of what is public, the draw takes the released count, and then spends nothing on asking.
+// Of the public figures, the draw uses the released count, and then spends nothing on asking.
 func TestByUsersTold(t *testing.T) {
 	g := smallGrid(t, 50)
 	m := build(t, Query{Statistic: Quantile, P: ps("0.9"), Epsilon: dec("1"), Grid: g}).(*byUsers)
@@ -171,7 +172,7 @@ func TestDefaultFollowsWhatIsPublic(t *testing.T) {
 			t.Errorf("%s: %s with %+v, want %s with ρ %v", c.name, m.Name(), m.Promise(), c.want, c.rho)
 		}
 	}
-	// Two levels a rank on the inner side and three on the outer one: 3α/ε and 2α/ε ranks an e-folding.
+	// There are two levels per rank on the inner side and three on the outer: 3α/ε and 2α/ε ranks per e-fold.
 	for p, want := range map[string][2]float64{"0.9": {2.7, 1.8}, "0.1": {1.8, 2.7}} {
 		m := build(t, Query{Statistic: Quantile, P: ps(p), Epsilon: dec("1"), Grid: g, ZCDP: true}).(*ranks)
 		if math.Abs(m.left-want[0]) > 1e-12 || math.Abs(m.right-want[1]) > 1e-12 {

@@ -30,13 +30,13 @@ func clippingOf(t testing.TB, g *Grid, epsilon float64) *clipping {
 	return c
 }
 
-// piece is one interval and its probability.
+// piece is an interval and its probability.
 type piece struct {
 	l, h, out int64
 	p         float64
 }
 
-// intervalLaw computes the law of the interval at f times ε, straight from its definition.
+// intervalLaw computes the law of the interval at f times ε, directly from its definition.
 func intervalLaw(c *clipping, h []int64, p plan, f float64) []piece {
 	var law []piece
 	sum := 0.0
@@ -59,7 +59,7 @@ func intervalLaw(c *clipping, h []int64, p plan, f float64) []piece {
 	return law
 }
 
-// One more user changes every probability by a factor in e^{±ε_t}, and all of them within a range of e^{ε_t}.
+// One more user changes each probability by a factor within e^{±ε_t}, and all of them within a range of e^{ε_t}.
 func TestClipIntervalPrivacy(t *testing.T) {
 	for _, anchor := range []int64{0, 2} {
 		for _, widest := range []int64{0, 63, 511} { // w0 = 0, 1, 15
@@ -91,7 +91,7 @@ func chances(law []piece) []float64 {
 	return p
 }
 
-// The float64 weights are as near to the true ones as Pick is told, and the order of both is that of the borders.
+// The float64 weights are as accurate as Pick is told, and both are in the order of the borders.
 func TestClipWeights(t *testing.T) {
 	g := grid(t, "0", "9007199254740992", "1")
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -152,7 +152,7 @@ func TestClipSampler(t *testing.T) {
 	}
 }
 
-// Information comes from the released count, else from the users expected, else from a count of its own.
+// Information comes from the released count, otherwise from the expected users, otherwise from the plan's own count.
 func TestClipPlan(t *testing.T) {
 	g := smallGrid(t, 1001)
 	source := exact.NewSource(rand.NewChaCha8([32]byte{52}))
@@ -189,7 +189,7 @@ func TestClipPlan(t *testing.T) {
 	}
 }
 
-// What the own count, the interval and the sums cost is all of the ε of a release, or all of its ρ, in each way to draw.
+// The own count, the interval and the sums together cost all of a release's ε, or all of its ρ, in every way to draw.
 func TestPartsOfClippingAddUp(t *testing.T) {
 	for _, epsilon := range []string{"0.1", "1", "7"} {
 		q := Query{Statistic: Mean, Epsilon: dec(epsilon), Grid: smallGrid(t, 1001)}
@@ -208,7 +208,7 @@ func TestPartsOfClippingAddUp(t *testing.T) {
 				if got := float64(own)*pure.own.rate() + x.interval.Float() + x.sums.rate(); math.Abs(got/e-1) > 1e-14 {
 					t.Errorf("ε = %s, way %d %d: the parts cost %v", epsilon, own, sure, got)
 				}
-				// The rate of a Gaussian noise is √(2ρ). The interval is of bounded range: ρ = ε²/8. √½ is rounded down.
+				// The rate of a Gaussian noise is √(2ρ). The interval has bounded range: ρ = ε²/8. √½ is rounded down.
 				x = concentrated.shares[own][sure]
 				square := func(f float64) float64 { return f * f }
 				got := float64(own)*square(concentrated.own.rate())/2 + square(x.interval.Float())/8 + square(x.sums.rate())/2
@@ -220,8 +220,8 @@ func TestPartsOfClippingAddUp(t *testing.T) {
 	}
 }
 
-// The count of its own has the noise that is paid for: for ε = 1, P(Z = z) ∝ e^{−|z|/16}. It is seen in whether
-// I = n + Z − 16 reaches 64, which for 96 users is P(Z ≥ −16) = 1 − r^17/(1 + r), r = e^{−1/16}.
+// The own count has the noise that it pays for: for ε = 1, P(Z = z) ∝ e^{−|z|/16}. This shows in whether I = n + Z − 16
+// reaches 64, which for 96 users is P(Z ≥ −16) = 1 − r^17/(1 + r), r = e^{−1/16}.
 func TestOwnCountIsNoisy(t *testing.T) {
 	x := clippingOf(t, smallGrid(t, 1001), 1)
 	source := exact.NewSource(rand.NewChaCha8([32]byte{58}))

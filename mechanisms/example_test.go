@@ -11,8 +11,8 @@ import (
 
 func dec(text string) decimal.Decimal { return decimal.RequireFromString(text) }
 
-// waits are the seconds that 999 callers have waited, on a grid from 0 to 600 in steps of half a second: 1.5 s, 2 s, 2.5 s
-// and so on, and one more who has waited for five minutes.
+// waits are the seconds that 999 callers have waited, on a grid from 0 to 600 in steps of half a second: 1.5 s, 2 s,
+// 2.5 s and so on. One more caller has waited for five minutes.
 func waits() (*mechanisms.Grid, *mechanisms.Sample) {
 	grid, err := mechanisms.NewGrid(dec("0"), dec("600"), dec("0.5"))
 	if err != nil {
@@ -25,7 +25,7 @@ func waits() (*mechanisms.Grid, *mechanisms.Sample) {
 	return grid, mechanisms.NewSample(grid, append(points, mechanisms.Point{Index: 600, Count: 1}))
 }
 
-// draw makes one draw of the waits and writes it as a decimal.
+// draw makes one draw of the waits and formats it as a decimal.
 func draw(q mechanisms.Query) (string, mechanisms.Draw) {
 	grid, sample := waits()
 	q.Grid = grid
@@ -40,8 +40,8 @@ func draw(q mechanisms.Query) (string, mechanisms.Draw) {
 	return q.Scale(m).Text(d.Values[0].Number), d
 }
 
-// The whole way of a figure: bounds and step, the values that people have, what is asked, and a draw. With an ε as large as
-// this one the noise is next to nothing, so that the example can say what it prints. An ε of 1 or less is what protects.
+// All steps of a release: bounds and step, the users' values, the query, and a draw. The ε here is so large that there
+// is almost no noise and the output is predictable. An ε of 1 or less gives protection.
 func Example() {
 	grid, err := mechanisms.NewGrid(dec("0"), dec("600"), dec("0.5"))
 	if err != nil {
@@ -74,8 +74,8 @@ func Example() {
 	// Output: median: 14 s, drawn by permute_and_flip
 }
 
-// What a draw costs is known before any data are: from the query alone. A budget that adds up ρ pays a quarter for
-// a mechanism of bounded range.
+// The cost of a draw is known before there are any data: it depends only on the query. A budget that adds up ρ charges
+// a quarter for a mechanism of bounded range.
 func ExampleMechanism_promise() {
 	grid, _ := waits()
 	for _, name := range []string{"permute_and_flip", "margin", "smooth_lln"} {
@@ -93,7 +93,7 @@ func ExampleMechanism_promise() {
 	// smooth_lln: zcdp, ε 0.2, ρ 0.02
 }
 
-// A quantile comes with a bound of its error in ranks, from public figures alone.
+// A quantile comes with a bound on its error in ranks, computed from public figures alone.
 func ExampleNew_quantile() {
 	p95, d := draw(mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.95")}, Epsilon: dec("200")})
 	fmt.Println("95 % wait no longer than", p95, "s")
@@ -103,7 +103,7 @@ func ExampleNew_quantile() {
 	// off by less than one caller in a hundred: true
 }
 
-// Several quantiles of one window share an ε, and come in order.
+// Several quantiles of one window share an ε and are in order.
 func ExampleNew_quantiles() {
 	_, d := draw(mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.5"), dec("0.9")}, Epsilon: dec("1")})
 	fmt.Println("in order:", d.Values[0].Number <= d.Values[1].Number)
@@ -133,8 +133,8 @@ func ExampleNew_mode() {
 	// Output: most often: 4 stars
 }
 
-// A mean looks for a narrow interval first and cuts values to it, so that one long wait costs little accuracy. Which
-// interval it was is part of what is released. Error95 bounds the noise and says nothing of what was cut.
+// A mean first looks for a narrow interval and cuts values to it, so that one long wait costs little accuracy. The
+// interval is part of the release. Error95 bounds the noise and does not include the cut.
 func ExampleNew_mean() {
 	_, d := draw(mechanisms.Query{Statistic: mechanisms.Mean, Epsilon: dec("1")})
 	fmt.Println("cut to an interval:", len(d.Clip) == 2)
@@ -151,7 +151,7 @@ func ExampleNew_trimmedMean() {
 	// Output: near 29 s: true
 }
 
-// A count of the people whose value is above a threshold. Counts are whole numbers of people, and not points of the grid.
+// A count of the people whose value is above a threshold. Counts are numbers of people, not points of the grid.
 func ExampleNew_count() {
 	above := dec("50")
 	count, _ := draw(mechanisms.Query{Statistic: mechanisms.Count, Above: &above, Epsilon: dec("100")})
@@ -159,7 +159,7 @@ func ExampleNew_count() {
 	// Output: waited for more than 50 s: 118
 }
 
-// A sum of all values. Counted in hours, it is about a thousand waits of half a minute.
+// A sum of all values, shown in hours: about a thousand waits of half a minute.
 func ExampleNew_sum() {
 	seconds, d := draw(mechanisms.Query{Statistic: mechanisms.Sum, Clip: "none", Epsilon: dec("1000")})
 	fmt.Println("hours:", dec(seconds).Div(dec("3600")).Round(0))
@@ -183,7 +183,7 @@ func ExampleNew_standardDeviation() {
 	// Output: near 18 s: 18
 }
 
-// A median, with an interval in which it lies with 95 % confidence. The interval is paid for with half of ε.
+// A median, with an interval that contains it with 95 % confidence. The interval costs half of ε.
 func ExampleNew_median() {
 	level := dec("0.95")
 	median, d := draw(mechanisms.Query{Statistic: mechanisms.Median, Interval: &level, Epsilon: dec("20")})
@@ -194,14 +194,14 @@ func ExampleNew_median() {
 	// inside the interval: true
 }
 
-// How many people have a value beyond the bounds, which counts as the nearest bound everywhere else.
+// The number of people with a value outside the bounds. All other statistics count it as the nearest bound.
 func ExampleNew_outside() {
 	outside, _ := draw(mechanisms.Query{Statistic: mechanisms.Outside, Epsilon: dec("100")})
 	fmt.Println("longer than the bounds allow:", outside)
 	// Output: longer than the bounds allow: 0
 }
 
-// What a draw's error will be is known before anybody's data are.
+// The expected error of a draw is known before there are any data.
 func ExampleMechanism_errors() {
 	grid, _ := waits()
 	count, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Count, Epsilon: dec("0.1"), Grid: grid})

@@ -7,8 +7,8 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// An alarm on slow answers: more than 1 % of the users above 2 s, at most one false alarm in twenty months of minutes. Its
-// figures are public and known before any data are. It is armed once, and looks at minute after minute until it fires.
+// An alarm on slow answers: more than 1 % of the users above 2 s, at most one false alarm in twenty months of minutes.
+// Its figures are public and known before there are any data. It is armed once, and checks every minute until it fires.
 func ExampleWatch() {
 	grid, err := mechanisms.NewGrid(dec("0"), dec("60000"), dec("1"))
 	if err != nil {
@@ -54,8 +54,8 @@ func ExampleWatch() {
 	// fires in minute 40
 }
 
-// A median that is drawn anew only when it has changed: the last value is asked of every window, for ε once until it does not
-// hold any more.
+// Draws a median again only after it has changed. A watch compares every window with the last value, and costs ε once
+// until that value no longer holds.
 func ExampleNewChangeWatch() {
 	grid, err := mechanisms.NewGrid(dec("0"), dec("1000"), dec("1"))
 	if err != nil {
@@ -72,7 +72,7 @@ func ExampleNewChangeWatch() {
 		fmt.Println(err)
 		return
 	}
-	const last = 120 // the median that was published
+	const last = 120 // the published median
 	for hour, now := range []int64{120, 120, 120, 180} {
 		window := mechanisms.NewSample(grid, []mechanisms.Point{{Index: now - 20, Count: 5000}, {Index: now, Count: 1}, {Index: now + 20, Count: 5000}})
 		group, err := armed.LookFrom([]*mechanisms.Sample{window}, []int64{last}, rand.Reader)

@@ -14,10 +14,10 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// What well-known libraries have got wrong, on every mechanism of every statistic.
+// Checks every mechanism of every statistic for errors that well-known libraries have made.
 
-// pointsOff is how far each mechanism may be from the statistic of a million users, on most draws at ε = ½: it is found
-// except for the rounding of a mean that is not a grid point, and above_threshold stops at the next border of its
+// pointsOff is how far each mechanism may be from the statistic of a million users, on most draws at ε = ½. Most find
+// it exactly, except that a mean between grid points is rounded, and above_threshold stops at the next border of its
 // cells.
 func pointsOff(g *Grid, q Query, x int64) int64 {
 	switch {
@@ -27,19 +27,19 @@ func pointsOff(g *Grid, q Query, x int64) int64 {
 	case q.Statistic == Mean || q.Statistic == TrimmedMean:
 		return 1
 	case q.Statistic == Sum:
-		return 60_000 // Laplace noise of ε = ½·15/16·½ at least and the scale 1000 is beyond that with probability e^{−14}
+		return 60_000 // Laplace noise with ε ≥ ½·15/16·½ and scale 1000 exceeds this with probability e^{−14}
 	case q.Statistic == Variance:
-		return 40 // three noises of scale W²/(ε·15/16·n) < 2.2 at W = 1000 are beyond that together with probability 3e^{−6} at most
+		return 40 // three noises of scale W²/(ε·15/16·n) < 2.2 at W = 1000 exceed this with probability ≤ 3e^{−6}
 	case q.Statistic == StdDev:
-		return 7 // where the variance is 0; √40 < 7
+		return 7 // if the variance is 0; √40 < 7
 	case q.Statistic == Count || q.Statistic == Outside:
-		return 20 // geometric noise of ε = ½ is beyond that with probability e^{−10}
+		return 20 // geometric noise with ε = ½ exceeds this with probability e^{−10}
 	}
 	return 0
 }
 
-// Many duplicates: densities of gaps without width have made NaN of them, weights have underflowed, and the value that
-// most users hold was never found.
+// Many duplicates: in other libraries, zero-width gaps have led to densities of NaN, weights have underflowed, and the
+// most frequent value was never found.
 func TestManyDuplicates(t *testing.T) {
 	const users = 1_000_000
 	g := smallGrid(t, 1001)
@@ -93,13 +93,13 @@ func TestManyDuplicates(t *testing.T) {
 				}
 			}
 			if q.Mechanism == "mid_rank" && q.Statistic == Median && c.name == "two heaps" {
-				// Its documented fault: between unlike heaps its score is better than on the larger one.
+				// A documented weakness: between unequal heaps its score is better than on the larger one.
 				if found > 0 {
 					t.Errorf("%s: finds the heap, other than its documentation says", name)
 				}
 				continue
 			}
-			// The heavy tails of some noises miss now and then. Half of the draws do only if the law is wrong.
+			// The heavy tails of some noises sometimes miss. Half of the draws miss only if the law is wrong.
 			if found <= draws/2 {
 				t.Errorf("%s: found in %d of %d draws", name, found, draws)
 			}
@@ -107,7 +107,7 @@ func TestManyDuplicates(t *testing.T) {
 	}
 }
 
-// boundsErrors says which mechanisms state a rank error.
+// boundsErrors tells which mechanisms state a rank error.
 func boundsErrors(m Mechanism) bool {
 	switch m := m.(type) {
 	case *ranks:
@@ -118,8 +118,8 @@ func boundsErrors(m Mechanism) bool {
 	return false
 }
 
-// No statistic is free. Every mechanism promises the ε it was asked for, more than 0, and a ρ that is no less than the
-// least that ε can cost, but not more than ε²/2; and k releases are k charges.
+// No statistic is free. Every mechanism promises the requested ε, which is more than 0, and a ρ that is at least the
+// minimum for that ε and at most ε²/2. k releases are k charges.
 func TestEveryDrawIsCharged(t *testing.T) {
 	g := smallGrid(t, 1001)
 	for _, epsilon := range []string{"0.0001", "0.1", "1", "1000000"} {
@@ -155,8 +155,8 @@ func TestEveryDrawIsCharged(t *testing.T) {
 	}
 }
 
-// The parts of a release that draws several times add up to what is charged: each part, alone, costs close to its share,
-// and all together close to ε, on the worst pair of neighbours.
+// The draws of a release that makes several add up to its charge: each one alone costs close to its share, and all
+// together close to ε, on the worst pair of neighbours.
 func TestPartsAddUp(t *testing.T) {
 	const points, users, epsilon = 3, 7, 1.0
 	g := smallGrid(t, points)
@@ -216,7 +216,7 @@ func TestPartsAddUp(t *testing.T) {
 	}
 }
 
-// All mechanisms take every ε and grid that is allowed, whatever the data.
+// All mechanisms accept every valid ε and grid, for any data.
 func TestEveryExtreme(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{32})
 	grids := []*Grid{smallGrid(t, 2), smallGrid(t, 60001), grid(t, "0", "9007199254740992", "1"), grid(t, "-4503599627370496", "4503599627370496", "1")}
@@ -238,12 +238,13 @@ func TestEveryExtreme(t *testing.T) {
 							t.Errorf("%s by %s, ε = %s, N = %d, %v: %v", q.Statistic, q.Mechanism, epsilon, g.last, points, d.Values)
 						}
 						x := gridPoint(t, q, m, v.Number)
-						// At ε = 10^6 so many users at one point leave no doubt, but for what one of them moves a mean.
+						// At ε = 10^6 so many users at one point leave no doubt, except for the effect of one user on a
+						// mean.
 						off, far := int64(0), g.last-x
 						switch q.Statistic {
 						case Mean, TrimmedMean:
 							off = g.last / 25_000
-						case Variance, StdDev: // their noise is that of 0, of scale W²/(ε·15/16·n) < 0.04
+						case Variance, StdDev: // the noise is that of 0, with scale W²/(ε·15/16·n) < 0.04
 							off, far = 1, x
 						}
 						if sure := len(points) == 1 && points[0].Count > 1; sure && epsilon == "1000000" && !m.Counts() && q.Statistic != Sum && far > off {
@@ -256,8 +257,8 @@ func TestEveryExtreme(t *testing.T) {
 	}
 }
 
-// refused says that a query is one of those that may be: the calibration of Gaussian noise is not valid for a large ε,
-// and a variance has room for 2^28 steps. New has to say so.
+// refused reports whether a query is one that New must refuse: the calibration of Gaussian noise is not valid for a
+// large ε, and a variance has room for 2^28 steps.
 func refused(t *testing.T, q Query) bool {
 	t.Helper()
 	if (q.Statistic == Variance || q.Statistic == StdDev) && q.Grid.last > mostVarianceSteps {
@@ -275,8 +276,8 @@ func refused(t *testing.T, q Query) bool {
 	return true
 }
 
-// Noise wider than 62 bits is added before anything is cut. Cut on its own it would show, at 2^62 more, what it was added
-// to.
+// Noise wider than 62 bits is added before anything is cut. If it were cut on its own, the place of the cut, at 2^62
+// more, would reveal the value.
 func TestCountIsCutWithItsNoise(t *testing.T) {
 	g := smallGrid(t, 10)
 	s := NewSample(g, []Point{{3, 1_000_000}})
@@ -295,7 +296,7 @@ func TestCountIsCutWithItsNoise(t *testing.T) {
 			t.Fatalf("a count of %d", x)
 		}
 	}
-	if cut < 1 || cut > 50 { // each with probability e^{−2^62/10^18}/2 = 0.005; outside with less than 10⁻⁶
+	if cut < 1 || cut > 50 { // each with probability e^{−2^62/10^18}/2 = 0.005; false alarm below 10⁻⁶
 		t.Errorf("%d of 3000 counts are cut", cut)
 	}
 }

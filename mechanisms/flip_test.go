@@ -14,7 +14,7 @@ import (
 
 func testSource(seed byte) *exact.Source { return exact.NewSource(rand.NewChaCha8([32]byte{seed})) }
 
-// steep is a base measure whose points weigh from 1 to 10^6.
+// steep is a base measure with weights from 1 to 10^6.
 func steep(points int) *Measure {
 	var bounds []int64
 	var weight []uint64
@@ -24,8 +24,8 @@ func steep(points int) *Measure {
 	return newMeasure(append(bounds, int64(points)), weight)
 }
 
-// Every pair of neighbours: the tail's utility by both mechanisms for several numbers of few users, and other margins by
-// permute-and-flip, under measures that are far from even. The changes of the utility are those of its proof.
+// Checks every pair of neighbours: the tail's utility by both mechanisms for several limits of few users, and other
+// margins by permute-and-flip, under very uneven measures. The changes of the utility match its proof.
 func TestTailAndFlipPrivacy(t *testing.T) {
 	type utility struct {
 		name string
@@ -53,7 +53,7 @@ func TestTailAndFlipPrivacy(t *testing.T) {
 				points, users int
 				epsilon       float64
 			}{{4, 7, 1}, {4, 6, 0.2}, {5, 4, 4}}
-			if p == "0.99" { // it takes a hundred users to see the tail
+			if p == "0.99" { // seeing this tail takes a hundred users
 				sizes = sizes[:1]
 				sizes[0].points, sizes[0].users = 2, 130
 			}
@@ -73,7 +73,7 @@ func TestTailAndFlipPrivacy(t *testing.T) {
 							return func(h []int64) []float64 { return m.law(sampleOf(g, h), 1, measure) }
 						}
 						name := fmt.Sprint(u.name, " p ", p, " ", kind, " flips ", flips)
-						// A steep measure hides much of what few users change.
+						// A steep measure hides much of the effect of a few users.
 						dptest.CheckPrivacy(t, name, c.points, c.users, c.epsilon, 0.4, law)
 						if r := dptest.MaxRange(c.points, c.users, law(c.epsilon)); !flips && r > c.epsilon*(1+1e-9) {
 							t.Errorf("%s: ε = %v, but a range of %v", name, c.epsilon, r)
@@ -85,9 +85,9 @@ func TestTailAndFlipPrivacy(t *testing.T) {
 	}
 }
 
-// With a wider range the tail's utility would be unsafe: R is not larger than it must be.
+// With a wider range the tail's utility would be unsafe: R is no larger than necessary.
 func TestTailRangeIsTight(t *testing.T) {
-	for _, p := range []string{"0.8", "0.9", "0.1"} { // 0.99 would take a hundred users
+	for _, p := range []string{"0.8", "0.9", "0.1"} { // 0.99 would need a hundred users
 		num, den, _ := fraction(dec(p))
 		u := tail{num, den, 3}
 		widest := int64(0)
@@ -120,8 +120,8 @@ func levelsOf(g *Grid, u rankUtility, h []int64) []int64 {
 	return all
 }
 
-// The walk holds for the tail's utility, its slopes are those of the bound of the error, and where there is nobody all
-// points are alike.
+// The walk is correct for the tail's utility, its slopes match those in the error bound, and all points are equal if
+// there are no users.
 func TestTail(t *testing.T) {
 	g := smallGrid(t, 6)
 	for _, p := range []string{"0.8", "0.95", "0.1", "0.24"} {
@@ -157,7 +157,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// The fast sampler draws the law, also where most of the grid is not looked at, under even and very uneven measures.
+// The fast sampler draws the law, even if it skips most of the grid, under even and very uneven measures.
 func TestFlipSampler(t *testing.T) {
 	const points = 160
 	g := smallGrid(t, points)
@@ -188,7 +188,7 @@ func TestFlipSampler(t *testing.T) {
 	}
 }
 
-// Whatever may be left out, the law is the same: a survey of as little as there may be gives the rest its full part.
+// The law does not depend on what the survey leaves out: even a minimal survey gives the rest its full share.
 func TestFlipOfTheRest(t *testing.T) {
 	const points = 120
 	g := smallGrid(t, points)
@@ -219,9 +219,9 @@ func TestFlipOfTheRest(t *testing.T) {
 	}
 }
 
-// The heaviest point may be one that the survey would leave out: the base measure favours a point far from the median so
-// much that it outweighs every other, while everything left out weighs little beside the whole. A draw that took another
-// point for the heaviest would give it about 4 % less.
+// The survey may leave out the heaviest point: the base measure favours a point far from the median so much that it
+// outweighs every other, while everything left out is small compared with the whole. A draw that took another point as
+// the heaviest would give it about 4 % less.
 func TestFlipFindsTheHeaviestPoint(t *testing.T) {
 	const points, favoured = 160, 131
 	g := smallGrid(t, points)
@@ -250,13 +250,14 @@ func TestFlipFindsTheHeaviestPoint(t *testing.T) {
 		}
 	}
 	p := m.law(s, 1, measure)[favoured]
-	// Five standard deviations: a false alarm has a probability below 10⁻⁶.
+	// Five standard deviations: a false alarm has probability below 10⁻⁶.
 	if off := math.Abs(float64(found)-draws*p) / math.Sqrt(draws*p*(1-p)); off > 5 {
 		t.Errorf("the favoured point came %d times, %.1f standard deviations from %.0f", found, off, draws*p)
 	}
 }
 
-// The bound of the error is one for permute-and-flip too, and for the least favourable data next to no larger than needed.
+// The error bound also holds for permute-and-flip, and for the least favourable data it is almost no larger than
+// needed.
 func TestFlipErrorIsTight(t *testing.T) {
 	const points = 400
 	g := smallGrid(t, points)
@@ -267,7 +268,7 @@ func TestFlipErrorIsTight(t *testing.T) {
 		t.Fatal(err)
 	}
 	rank95 := m.bound(measure, nil).RankError95
-	// The median is the last point but one, or the last, and all points left of it are t ranks too far to the left.
+	// The median is the last point or the one before it, and all points left of it are t ranks too far to the left.
 	far := func(t int64) float64 {
 		h := make([]int64, points)
 		h[0], h[points-2], h[points-1] = 2000-t, t, 2000
@@ -288,7 +289,7 @@ func TestFlipErrorIsTight(t *testing.T) {
 	}
 }
 
-// flipLawFloat is the law for more points than a polynomial in long numbers takes, by Simpson's rule.
+// flipLawFloat is the law for more points than a polynomial in long numbers can handle, by Simpson's rule.
 func flipLawFloat(m *ranks, s *Sample, measure *Measure) []float64 {
 	w := newTour(m, s)
 	weights, most := make([]float64, m.grid.last+1), 0.
@@ -329,7 +330,7 @@ func flipLawFloat(m *ranks, s *Sample, measure *Measure) []float64 {
 	return law
 }
 
-// Wide grids, the least and the largest ε, nobody and many.
+// Tests wide grids, the least and the largest ε, no users and many users.
 func TestDefaultExtremes(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{5})
 	for _, epsilon := range []string{"0.000000000001", "0.0001", "1", "50", "1000000", "1e17"} {
@@ -354,7 +355,7 @@ func TestDefaultExtremes(t *testing.T) {
 	}
 }
 
-// What lies on either side of any point is bounded, each side by itself and both together, and no more than needed.
+// The mass on either side of any point is bounded, each side alone and both together, as tightly as possible.
 func TestSurprises(t *testing.T) {
 	for name, m := range map[string]*Measure{"lopsided": lopsided(40), "steep": steep(30), "tapered": Tapered(smallGrid(t, 5000)), "around 0": Tapered(grid(t, "-300", "900", "1")), "one cell": Uniform(smallGrid(t, 7))} {
 		var left, right, both float64

@@ -60,7 +60,7 @@ func TestGridPoints(t *testing.T) {
 	f("-10", "10", "0.001", 20000, 10000)
 	f("-10", "-5", "0.5", 10, 10)
 	f("3", "9", "3", 2, 0)
-	f("-1.5", "1.5", "1", 3, 2) // 0 lies halfway: upward
+	f("-1.5", "1.5", "1", 3, 2) // 0 is halfway: it rounds up
 	f("0", "9007199254740992", "1", 1<<53, 0)
 	f("0", "1e9", "1e3", 1e6, 0)
 }
@@ -102,7 +102,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The index found is that of exact rational arithmetic.
+// The index agrees with exact rational arithmetic.
 func TestParseIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		digits := rapid.IntRange(0, 4).Draw(t, "digits")

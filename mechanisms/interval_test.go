@@ -44,7 +44,7 @@ func TestIntervalPrivacy(t *testing.T) {
 	}
 }
 
-// A shifted target has its walk begin at the best level too.
+// With a shifted target, the walk still begins at the best level.
 func TestShiftedTour(t *testing.T) {
 	g := smallGrid(t, 5)
 	for _, p := range []string{"0.5", "0.9"} {
@@ -78,7 +78,7 @@ func TestIntervalCovers(t *testing.T) {
 					}
 				}
 			}
-			if missed > 90 { // Binomial(500, 0.1): more than 90 below 10⁻⁷
+			if missed > 90 { // Binomial(500, 0.1): more than 90 has probability below 10⁻⁷
 				t.Errorf("n %d, p %s: the quantile is outside in %d of %d draws", n, p, missed, draws)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// jointWith builds the mechanism with a chosen measure and fineness.
+// jointWith builds the mechanism with a given measure and fineness.
 func jointWith(t testing.TB, q Query, measure *Measure, digits int) *joint {
 	t.Helper()
 	m := build(t, q).(*joint)
@@ -26,7 +26,7 @@ func jointWith(t testing.TB, q Query, measure *Measure, digits int) *joint {
 	return m
 }
 
-// tupleLaw is the law given the places of the users, over tuples of grid points (in base points), at f times ε.
+// tupleLaw is the law over tuples of grid points (in base points) for given places of the users, at f times ε.
 func (m *joint) tupleLaw(places []int64, count *NoisyCount, f float64) []float64 {
 	size := m.fine.bounds[len(m.fine.bounds)-1]
 	points := int(m.grid.last + 1)
@@ -115,9 +115,9 @@ func TestJointPrivacy(t *testing.T) {
 					for _, epsilon := range []float64{0.5, 3} {
 						users := 4 - digits
 						name := fmt.Sprint("joint ", p, " places ", 1<<digits, " count ", count != nil)
-						tight := 0.45 // with few users
+						tight := 0.45 // for few users
 						if count != nil && count.Value == 0 || digits > 0 {
-							tight = 0 // nobody is thought to be there; or so few users in places at random lose less
+							tight = 0 // the mechanism assumes no users; or so few users at random places lose less
 						}
 						law := func(epsilon float64) dptest.Law {
 							m := jointWith(t, Query{Statistic: Quantiles, P: ps(p...), Grid: g, Epsilon: decimal.NewFromFloat(epsilon)}, measure, digits)
@@ -137,8 +137,8 @@ func TestJointPrivacy(t *testing.T) {
 	}
 }
 
-// What several quantiles lose is at most the ρ that they promise: D_α ≤ α·ρ for the Rényi divergences of neighbours, also
-// of the mixtures over places at random. A doubled ε breaks it.
+// Several quantiles lose at most the ρ that they promise: D_α ≤ α·ρ for the Rényi divergences of neighbours, also for
+// mixtures over random places. A doubled ε breaks this.
 func TestJointRho(t *testing.T) {
 	const points, users = 3, 4
 	g := smallGrid(t, points)
@@ -209,7 +209,7 @@ func TestJointSampler(t *testing.T) {
 			return outcome
 		})
 		name := fmt.Sprint("joint ", c)
-		if c.users == 0 || c.count != nil && (c.count.Value > 50 || c.count.Value < 0) { // ε makes no difference
+		if c.users == 0 || c.count != nil && (c.count.Value > 50 || c.count.Value < 0) { // ε has no effect
 			if statistic, threshold := dptest.ChiSquare(counts, law(1)); statistic > threshold {
 				t.Errorf("%s: χ² = %.1f > %.1f", name, statistic, threshold)
 			}
@@ -219,7 +219,7 @@ func TestJointSampler(t *testing.T) {
 	}
 }
 
-// The messages' sum is that of all tuples, and the windows leave out what they may.
+// The messages' sum equals the sum over all tuples, and the windows leave out only what they may.
 func TestMessages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 200 {
@@ -272,8 +272,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Where A is too small, the draw says so: nothing comes of it. Here it is too small by a hundredth, which no test of the
-// law would see.
+// If A is too small, the draw reports it and releases nothing. Here A is too small by a hundredth, which no test of the
+// law would notice.
 func TestMessagesRefuseProbabilitiesAboveOne(t *testing.T) {
 	g := smallGrid(t, 40)
 	s := sampleOf(g, make([]int64, 40))
@@ -292,7 +292,7 @@ func TestMessagesRefuseProbabilitiesAboveOne(t *testing.T) {
 	}
 }
 
-// The slack stays next to its least for a million users and a hundred thousand values, with and without a count.
+// The slack stays close to its minimum for a million users and a hundred thousand values, with and without a count.
 func TestMessagesRoundings(t *testing.T) {
 	g := smallGrid(t, 100_000)
 	points := make([]Point, 100_000)
@@ -395,7 +395,7 @@ func TestJointRefusesWhatTakesTooMuchMemory(t *testing.T) {
 	}{
 		{few, "0.001", 0, ""},
 		{few, "0.000001", 0, "3 quantiles by joint might take"},
-		{few, "0.000001", 100_000, ""}, // so few people take little, whatever ε is
+		{few, "0.000001", 100_000, ""}, // so few users need little memory at any ε
 		{many, "0.001", 0, "99 quantiles by joint might take"},
 		{many, "1", 0, ""},
 	} {
@@ -441,7 +441,7 @@ func TestQuantilesErrors(t *testing.T) {
 		}
 		t.Logf("%s: mean rank error %.2f", name, sum/draws/4)
 		for j := range p {
-			if far[j] > 90 || outside[j] > 90 { // Binomial(1000, 0.05): more than 90 below 10⁻⁶
+			if far[j] > 90 || outside[j] > 90 { // Binomial(1000, 0.05): more than 90 has probability below 10⁻⁶
 				t.Errorf("%s p %s: %d and %d of %d draws beyond their bounds", name, p[j], far[j], outside[j], draws)
 			}
 		}

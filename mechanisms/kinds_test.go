@@ -6,8 +6,8 @@ import (
 	"github.com/louver/louver/budget/privacy"
 )
 
-// What each mechanism promises. A promise of another kind is charged as much as four times less where ρ are added up, and
-// no figure would look wrong. The tests of a mechanism that is bounded-range enumerate the range of its losses;
+// Checks what each mechanism promises. A promise of the wrong kind could be charged four times too little if ρ are
+// added up, and no figure would look wrong. The tests of bounded-range mechanisms enumerate the range of their losses;
 // permute-and-flip and the mechanisms that add noise have a wider one.
 func TestKindOfEveryPromise(t *testing.T) {
 	ranged := map[string]bool{"margin": true, "duff": true, "exponential": true, "rank": true, "mid_rank": true, "piecewise_laplace": true, "joint": true}
@@ -16,7 +16,7 @@ func TestKindOfEveryPromise(t *testing.T) {
 		"smooth_lln": privacy.ZCDP, "smooth_uln": privacy.ZCDP, "smooth_arsinh": privacy.ZCDP, "clipped_gaussian": privacy.ZCDP,
 	}
 	for _, q := range everyQuery(smallGrid(t, 1000)) {
-		want := others[q.Mechanism] // or pure
+		want := others[q.Mechanism] // default: pure
 		if ranged[q.Mechanism] {
 			want = privacy.BoundedRange
 		}

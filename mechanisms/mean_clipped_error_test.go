@@ -11,7 +11,7 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// drawMean draws a mean, beside a count at ε = 1 if it is counted.
+// drawMean draws a mean; if counted, beside a count at ε = 1.
 func drawMean(t *testing.T, m Mechanism, s *Sample, counted bool, random io.Reader) Draw {
 	t.Helper()
 	public := Public{}
@@ -26,7 +26,7 @@ func drawMean(t *testing.T, m Mechanism, s *Sample, counted bool, random io.Read
 	return d
 }
 
-// The mean of the cut values is within Error95 of the draw with probability 95 % at least, and the bound is no idle one.
+// The mean of the cut values is within Error95 of the draw with probability at least 95 %, and the bound is not loose.
 func TestClippedMeanError(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{54})
 	g := grid(t, "0", "60000", "1")
@@ -58,7 +58,7 @@ func TestClippedMeanError(t *testing.T) {
 				half++
 			}
 		}
-		// Binomial(3000, 0.95): less than 2791 with probability below 10⁻⁶.
+		// Binomial(3000, 0.95): fewer than 2791 has probability below 10⁻⁶.
 		t.Logf("%+v: %.3f within the bound, %.3f within a quarter of it", c, float64(within)/draws, float64(half)/draws)
 		if within < 2791 {
 			t.Errorf("%+v: %d of %d draws are within the bound", c, within, draws)
@@ -69,8 +69,8 @@ func TestClippedMeanError(t *testing.T) {
 	}
 }
 
-// MeanError95 holds whatever the data. It adds up both noises, of which next to an end of the bounds only one counts: it is
-// reached to a quarter and more.
+// MeanError95 holds for any data. It adds up both noises, although only one counts next to an end of the bounds; errors
+// reach a quarter of it and more.
 func TestMeanErrorHoldsForAllData(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{56})
 	g := grid(t, "0", "60000", "1")
@@ -98,7 +98,7 @@ func TestMeanErrorHoldsForAllData(t *testing.T) {
 				errors = append(errors, math.Abs(scale.Float(d.Values[0].Number)-truth))
 			}
 			slices.Sort(errors)
-			// Binomial(2000, 0.95): fewer than 1850 with probability below 10⁻⁶.
+			// Binomial(2000, 0.95): fewer than 1850 has probability below 10⁻⁶.
 			if errors[1849] > bound+0.001 {
 				t.Errorf("%+v, %v: 1850 of 2000 errors are up to %v, the bound is %v", c, points, errors[1849], bound)
 			}

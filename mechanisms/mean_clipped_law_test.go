@@ -21,9 +21,9 @@ func pairSums(hist []int64, l, h int64) (a, b int64) {
 	return a, b
 }
 
-// noiseLaw is the law of the noise for a sensitivity, at f times its ε, at index z + side: P(z) ∝ e^{−r·|z|} for r = f·ε over
-// the sensitivity, or e^{−(r·z)²/2} for Gaussian noise, whose ε is √(2ρ). It goes so far that what is beyond does not
-// matter, and to least in any case.
+// noiseLaw is the law of the noise for a sensitivity, at f times its ε, at index z + side: P(z) ∝ e^{−r·|z|} for
+// r = f·ε over the sensitivity, or e^{−(r·z)²/2} for Gaussian noise, whose ε is √(2ρ). It extends until the remainder
+// is negligible, and at least to least.
 func noiseLaw(z noise, sensitivity uint64, f float64, least int64) (p []float64, side int64) {
 	r := f * z.rate() / float64(sensitivity)
 	far, exponent := 34/r, math.Abs
@@ -37,8 +37,8 @@ func noiseLaw(z noise, sensitivity uint64, f float64, least int64) (p []float64,
 	return dptest.Normalise(p), side
 }
 
-// offsetLaw is the law of the mean's offset from l, in parts of the grid's step, straight from its definition. p is the
-// law of the noise of either sum, at index z + side.
+// offsetLaw is the law of the mean's offset from l, in fractions of the grid's step, directly from its definition. p is
+// the law of each sum's noise, at index z + side.
 func offsetLaw(a, b, width, parts int64, p []float64, side int64) []float64 {
 	width *= parts
 	law := make([]float64, width+1)
@@ -56,7 +56,7 @@ func offsetLaw(a, b, width, parts int64, p []float64, side int64) []float64 {
 	return law
 }
 
-// meanLawOf is the law of the mean on the grid by a known plan, at f times ε.
+// meanLawOf is the law of the mean on the grid for a known plan, at f times ε.
 func meanLawOf(c *clipping, hist []int64, p plan, f float64) []float64 {
 	law := make([]float64, len(hist))
 	for _, x := range intervalLaw(c, hist, p, f) {
@@ -73,7 +73,7 @@ func meanLawOf(c *clipping, hist []int64, p plan, f float64) []float64 {
 	return law
 }
 
-// division is that of a plan.
+// division returns the division of a plan.
 func (c *clipping) division(p plan) division {
 	if p.interval.Float() == c.shares[p.own][1].interval.Float() {
 		return division{"1/3", p.halvings}
@@ -81,11 +81,11 @@ func (c *clipping) division(p plan) division {
 	return division{"1/2", p.halvings}
 }
 
-// ownLaw is the law of the plan that a count of its own gives, at f times ε.
+// ownLaw is the law of the plan that the own count gives, at f times ε.
 func ownLaw(c *clipping, n int64, f float64) (chance map[division]float64, plans map[division]plan) {
 	chance, plans = map[division]float64{}, map[division]plan{}
 	epsilon, _ := c.epsilon.Float64()
-	p, side := noiseLaw(c.own, 1, f, int64(900/epsilon)+1) // all plans are among them
+	p, side := noiseLaw(c.own, 1, f, int64(900/epsilon)+1) // this covers all plans
 	for i, q := range p {
 		count := max(0, n+int64(i)-side)
 		information := new(big.Rat).Mul(c.epsilon, big.NewRat(count, 1))
@@ -97,7 +97,7 @@ func ownLaw(c *clipping, n int64, f float64) (chance map[division]float64, plans
 	return chance, plans
 }
 
-// merged is the law of the plan with those that draw alike taken together.
+// merged is the law of the plan, with plans that draw alike merged.
 func merged(c *clipping, n int64, f float64) (chance []float64, plans []plan) {
 	all, with := ownLaw(c, n, f)
 	place := map[string]int{}
@@ -117,7 +117,7 @@ func merged(c *clipping, n int64, f float64) (chance []float64, plans []plan) {
 	return chance, plans
 }
 
-// remembered is merged for one f, computed once for each n.
+// remembered is merged for one f, computed only once for each n.
 func remembered(c *clipping, f float64) func(n int64) ([]float64, []plan) {
 	type outcome struct {
 		chance []float64

@@ -11,7 +11,8 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// lumped is the law of sum + Z as far as it tells neighbours apart, for 0 ≤ sum ≤ most: beyond, all values have one ratio.
+// lumped is the law of sum + Z as far as it distinguishes neighbours, for 0 ≤ sum ≤ most: outside, all values have one
+// ratio.
 func lumped(sum, most int64, rate float64) []float64 {
 	r := math.Exp(-rate)
 	law := []float64{math.Pow(r, float64(sum+1)) / (1 + r)}
@@ -21,8 +22,8 @@ func lumped(sum, most int64, rate float64) []float64 {
 	return append(law, math.Pow(r, float64(most+1-sum))/(1+r))
 }
 
-// jointLaw is the law of all that is published: which way the own count decides, the interval, and both sums, whose
-// noises have the law given.
+// jointLaw is the law of everything published: the decision of the own count, the interval, and both sums, with noises
+// of the given law.
 func jointLaw(c *clipping, branches func(int64) ([]float64, []plan), hist []int64, f float64, noisy func(sum int64, z noise, width uint64) []float64) []float64 {
 	var law []float64
 	chance, plans := branches(total(hist))
@@ -44,14 +45,14 @@ func jointLaw(c *clipping, branches func(int64) ([]float64, []plan), hist []int6
 	return law
 }
 
-// What is published jointly: which way the own count decides, the interval, and both sums.
+// Everything is published jointly: the decision of the own count, the interval, and both sums.
 func TestClippedMeanPrivacy(t *testing.T) {
 	for _, points := range []int{3, 4} {
 		for _, anchor := range []int64{0, 1} {
 			for _, epsilon := range []float64{0.5, 2} {
 				const users = 3
 				c := clippingOf(t, anchored(t, int64(points-1), anchor), epsilon)
-				c.last = 255 // w0 is 7, 3, 1 and 0, by s
+				c.last = 255 // w0 is 7, 3, 1 and 0, depending on s
 				most := int64((users + 1) * (points - 1))
 				dptest.CheckPrivacy(t, fmt.Sprint("clipped, ", points, " points"), points, users, epsilon, 0.9, func(e float64) dptest.Law {
 					f := e / epsilon
@@ -67,8 +68,8 @@ func TestClippedMeanPrivacy(t *testing.T) {
 	}
 }
 
-// The Gaussian variant keeps to its ρ: D_α ≤ α·ρ for Rényi divergences between neighbours of all that is published, both
-// ways round. Twice the ε breaks it.
+// The Gaussian variant keeps its ρ: D_α ≤ α·ρ for Rényi divergences between neighbours of everything published, in both
+// directions. Twice the ε breaks this.
 func TestClippedGaussianPrivacy(t *testing.T) {
 	const points, users = 3, 2
 	for _, epsilon := range []float64{1, 3} {
@@ -88,8 +89,8 @@ func TestClippedGaussianPrivacy(t *testing.T) {
 	}
 }
 
-// checkRho fails the test unless what is lost at worst, with a factor times the ε, is at most ρ and not far from it, and
-// more than ρ with twice the ε.
+// checkRho fails the test unless the worst loss is at most ρ and not far from it, with factor times the ε, and exceeds
+// ρ with twice the ε.
 func checkRho(t *testing.T, epsilon, rho float64, worst func(factor float64) float64) {
 	t.Helper()
 	got := worst(1)
@@ -113,7 +114,7 @@ func gaussianLaw(sum int64, variance *big.Rat, factor float64) []float64 {
 	return dptest.Normalise(law)
 }
 
-// worstDivergence is the largest D_α/α of neighbours, both ways round.
+// worstDivergence is the largest D_α/α of neighbours, in both directions.
 func worstDivergence(points, users int, law dptest.Law) (worst float64) {
 	dptest.Neighbours(points, users, law, func(p, q []float64) {
 		for _, alpha := range []float64{1.01, 1.5, 2, 4, 8} {
@@ -126,14 +127,14 @@ func worstDivergence(points, users int, law dptest.Law) (worst float64) {
 func renyi(p, q []float64, alpha float64) float64 {
 	sum := 0.0
 	for i := range p {
-		if p[i] > 0 && q[i] > 0 { // where one has underflowed, neither matters
+		if p[i] > 0 && q[i] > 0 { // if one has underflowed, neither matters
 			sum += math.Exp(alpha*math.Log(p[i]) + (1-alpha)*math.Log(q[i]))
 		}
 	}
 	return math.Log(sum) / (alpha - 1)
 }
 
-// The same where the information is public and one sum is released, from the middle.
+// The same with public information and a single released sum, measured from the middle.
 func TestCountedMeanPrivacy(t *testing.T) {
 	const points, users = 4, 4
 	for _, information := range []int64{0, 100} {

@@ -8,7 +8,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// coarse publishes on the grid itself, whose points are few enough to count.
+// coarse publishes on the grid itself, which has few enough points to count.
 func coarse(m Mechanism) Mechanism {
 	switch m := m.(type) {
 	case *clippedMean:
@@ -19,7 +19,7 @@ func coarse(m Mechanism) Mechanism {
 	return m
 }
 
-// countedLaw is the law of the mean on the grid beside a count of that many users, at f times ε.
+// countedLaw is the law of the mean on the grid beside a count of the given number of users, at f times ε.
 func countedLaw(c *clipping, hist []int64, p plan, users int64, f float64) []float64 {
 	law := make([]float64, len(hist))
 	for _, x := range intervalLaw(c, hist, p, f) {
@@ -37,7 +37,7 @@ func countedLaw(c *clipping, hist []int64, p plan, users int64, f float64) []flo
 	return law
 }
 
-// Draws of the whole mechanism follow the law of its definition, by both noises.
+// Draws of the whole mechanism follow the law of its definition, for both noises.
 func TestClippedMeanSampler(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{53})
 	check := func(name string, m Mechanism, hist []int64, public Public, law func(f float64) []float64) {
@@ -75,7 +75,7 @@ func TestClippedMeanSampler(t *testing.T) {
 		p := m.plan(0, nil, nil)
 		check(c.mechanism+", users expected", m, c.hist, Public{}, func(f float64) []float64 { return meanLawOf(m.clipping, c.hist, p, f) })
 
-		// A count that is off by a few users, on purpose.
+		// The count is deliberately off by a few users.
 		users := &NoisyCount{Value: total(c.hist) + 3, Epsilon: 2}
 		beside := m.plan(0, users, nil)
 		check(c.mechanism+", counted", m, c.hist, Public{Users: users}, func(f float64) []float64 {
@@ -93,16 +93,16 @@ func TestClippedMeanSampler(t *testing.T) {
 	}
 }
 
-// concentratedMean is all that a draw of clipped_gaussian shows: which way its own count decided, the interval, and the
-// mean in parts of a step.
+// concentratedMean is everything that a draw of clipped_gaussian shows: the decision of its own count, the interval,
+// and the mean in fractions of a step.
 type concentratedMean struct {
 	sure     bool
 	l, h, at int64
 }
 
-// concentratedLaw is its law, straight from the definition and not from the mechanism's own figures: ρ = ½ε², of which
-// the count takes ρ/32, the interval ρ/4 where I = ε·N0 − 8 is less than 64 and ρ/8 elsewhere, and the sums the rest.
-// Each of the three has its ε multiplied by a factor.
+// concentratedLaw is its law, from the definition and not from the mechanism's own figures: ρ = ½ε², of which the count
+// takes ρ/32, the interval ρ/4 if I = ε·N0 − 8 is less than 64 and ρ/8 otherwise, and the sums the rest. Each of the
+// three has its ε multiplied by a factor.
 func concentratedLaw(hist []int64, epsilon float64, parts int64, ofCount, ofInterval, ofSums float64) map[concentratedMean]float64 {
 	normal := func(rho, sensitivity, f float64) (p []float64, side int64) {
 		sigma := sensitivity / math.Sqrt(2*rho) / f
@@ -154,8 +154,8 @@ func concentratedLaw(hist []int64, epsilon float64, parts int64, ofCount, ofInte
 	return law
 }
 
-// The whole draw of the zCDP variant follows the law of its definition: its own count, the interval and both noises. Each
-// of the three is noticed if its ε is wrong.
+// The whole draw of the zCDP variant follows the law of its definition: its own count, the interval and both noises.
+// The test notices a wrong ε in any of the three.
 func TestClippedGaussianDraw(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{57})
 	const parts = 50
@@ -194,7 +194,7 @@ func TestClippedGaussianDraw(t *testing.T) {
 			return i
 		})
 		name := "clipped_gaussian, ε " + c.epsilon + ", "
-		// The own count shows in which way it decides, and is seen better in that alone.
+		// The own count shows in its decision, and a test of the decision alone detects it better.
 		decisions := make([]int64, 2)
 		for x, i := range place {
 			if x.sure {

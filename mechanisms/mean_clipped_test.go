@@ -34,7 +34,7 @@ func TestClippedMeanExtremes(t *testing.T) {
 	}
 }
 
-// What the zCDP account is charged: the parts of the dearest way, and less where the users are public.
+// The zCDP account is charged the parts of the most expensive way to draw, and less if the number of users is public.
 func TestClippedMeanRho(t *testing.T) {
 	g := smallGrid(t, 100)
 	for _, epsilon := range []float64{0.01, 0.5, 2} {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// meanVectors were computed by another program in 128-bit floating point, before this one was written.
+// meanVectors were computed by another program in 128-bit floating point, before this package was written.
 type meanVectors struct {
 	Cells []struct {
 		N, Anchor, Cells int64
@@ -51,7 +51,7 @@ type meanVectors struct {
 	}
 }
 
-// meanCase is the data of users and what is known of them.
+// meanCase holds the users' data and what is known about them.
 type meanCase struct {
 	N, Anchor   int64
 	Data        []int64
@@ -59,13 +59,13 @@ type meanCase struct {
 	Information int64 `json:"info"`
 }
 
-// division is how ε is divided: the share of the interval, 1/2 or 1/3, and the halvings.
+// division describes how ε is divided: the share of the interval, 1/2 or 1/3, and the halvings.
 type division struct {
 	Theta    string
 	Halvings uint `json:"s"`
 }
 
-// printed is a number that is written as text.
+// printed is a number in text form.
 type printed float64
 
 func (f *printed) UnmarshalText(text []byte) error {
@@ -116,7 +116,7 @@ func TestClipIntervalVectors(t *testing.T) {
 		if len(law) != v.HowMany || len(law) != c.law(sampleOf(g, h), p).size() {
 			t.Errorf("%d intervals, want %d", len(law), v.HowMany)
 		}
-		// Ties come in any order, so that the probabilities are compared in theirs.
+		// Ties come in any order, so the probabilities are sorted before they are compared.
 		slices.SortFunc(law, func(x, y piece) int { return cmp.Compare(y.p, x.p) })
 		if len(v.MostProbable) != min(12, len(law)) {
 			t.Fatalf("%d intervals are given", len(v.MostProbable))
@@ -145,7 +145,7 @@ func near(t *testing.T, name string, got []float64, want []printed) {
 	}
 }
 
-// The formulas here and those of the program that made the vectors are the same.
+// The formulas here agree with those of the program that made the vectors.
 func TestMeanVectors(t *testing.T) {
 	v := readMeanVectors(t)
 	for _, x := range v.Last {

@@ -24,7 +24,8 @@ func TestMeanDuffPrivacy(t *testing.T) {
 	}
 }
 
-// The distance is what a search over all samples finds. Edits that add nobody count one addition and its removal more.
+// The distance agrees with a search over all samples. Edits that add no user count one addition and its removal as
+// extra.
 func TestMeanDuffIsTheDistance(t *testing.T) {
 	for _, c := range []struct{ points, users, room int }{{3, 5, 14}, {5, 3, 9}} {
 		g := smallGrid(t, c.points)
@@ -91,7 +92,7 @@ func TestMeanDuffExtremes(t *testing.T) {
 		for _, g := range []*Grid{wide, smallGrid(t, 2)} {
 			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{1, 1e5}}, {{g.last, 1 << 28}}} {
 				if epsilon == "0.0001" && len(points) > 0 && points[0].Count > 1e6 {
-					continue // visits 10^6 levels
+					continue // it would visit 10^6 levels
 				}
 				m := build(t, Query{Statistic: Mean, Mechanism: "duff", Epsilon: dec(epsilon), Grid: g})
 				d, err := m.Draw(NewSample(g, points), Public{}, random)

@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// noisyMeanLaw adds up the two noises' probabilities over all that matter.
+// noisyMeanLaw adds up both noises' probabilities over all values that matter.
 func noisyMeanLaw(m *meanLaplace, h []int64, f float64) []float64 {
 	p := make([]float64, len(h))
 	n, sum := int64(0), int64(0)

@@ -91,7 +91,7 @@ func TestModeExtremes(t *testing.T) {
 	}
 }
 
-// geometricLaw is that of a count of n, cut at both ends.
+// geometricLaw is the law of a count of n, cut at both ends.
 func geometricLaw(n int64, most int, epsilon float64) []float64 {
 	p := make([]float64, most+1)
 	const far = 2000

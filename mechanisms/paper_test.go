@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/mechanisms/smooth"
 )
 
-// replaced is the fewest values to replace until X(r) is a point: the distance of Gillenwater & Muñoz Medina (2020) where
+// replaced is the fewest values to replace until X(r) is a point: the distance of Gillenwater & Muñoz Medina (2020) if
 // neighbours differ in one value and the number of users is public.
 type replaced struct{ r int64 }
 
@@ -23,20 +23,20 @@ func (u replaced) level(below, equal, _ int64) int64 {
 }
 
 // Figure 1 of Gillenwater & Muñoz Medina (2020): the mean error of the median with Cauchy noise (the published
-// calibration) over that of Duff, for n = 1000 values of N(0, 1) on [−10, 10], 100 data sets with 100 draws each. One reads
-// about 180 at ε = 0.1 and 35 at ε = 2 from it.
+// calibration) over that of Duff, for n = 1000 values of N(0, 1) on [−10, 10], 100 data sets with 100 draws each. The
+// figure shows about 180 at ε = 0.1 and 35 at ε = 2.
 //
-// What comes out depends on who is a neighbour and on the grid:
+// The result depends on the definition of neighbours and on the grid:
 //
 //   - The published smooth sensitivity of the median replaces one value, and Duff's distance adds and removes. With
 //     these, on a grid fine enough for the continuum, the ratios are 188 and 38: those of the paper.
 //   - On the step 0.001 they are 189 and 53. At ε = 2 Duff often finds the data points themselves.
-//   - Where both replace one value (n is public), 95 and 25: Duff's error doubles.
-//   - Where both add and remove, with the midpoint median, 119 and 18 (on the step 0.001, 24): the noise halves.
+//   - If both replace one value (n is public), 95 and 25: Duff's error doubles.
+//   - If both add and remove, with the midpoint median, 119 and 18 (on the step 0.001, 24): the noise halves.
 //
-// want is from the exact laws of 2000 other data sets. The ratio ΣS/ΣD of 100 has the standard error
-// sd(S − ratio·D)/(mean(D)·√100); 5.5 of them, √(1 + 1/20) for want included, are exceeded with a probability below
-// 10⁻⁷. The paper's ratios come from as many draws as these, so that √2 times as much is allowed to them.
+// want comes from the exact laws of 2000 other data sets. The ratio ΣS/ΣD of 100 has the standard error
+// sd(S − ratio·D)/(mean(D)·√100). 5.5 of them, times √(1 + 1/20) to include want, are exceeded with probability below
+// 10⁻⁷. The paper's ratios come from as many draws as these, so they are allowed √2 times as much.
 func TestFigureOfThePaper(t *testing.T) {
 	const n, sets, draws = 1000, 100, 100
 	const addRemove, replaceOne = false, true

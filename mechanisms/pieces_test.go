@@ -18,8 +18,8 @@ func both(p, q []float64) (law []float64) {
 	return law
 }
 
-// Mechanisms of several draws are charged the sum of the draws' ρ. It is what all that they draw loses together: D_α ≤ α·ρ
-// for the Rényi divergences between neighbours, both ways round. Twice the ε breaks it.
+// Mechanisms of several draws are charged the sum of the draws' ρ. All draws together lose at most that: D_α ≤ α·ρ for
+// the Rényi divergences between neighbours, in both directions. Twice the ε breaks this.
 func TestRhoOfPieces(t *testing.T) {
 	for _, epsilon := range []string{"0.5", "2"} {
 		three := smallGrid(t, 3)
@@ -33,7 +33,7 @@ func TestRhoOfPieces(t *testing.T) {
 			name  string
 			m     Mechanism
 			users int
-			least float64 // of ρ that is lost
+			least float64 // the fraction of ρ that is lost
 			law   func(f float64) dptest.Law
 		}{
 			{"split", split, 6, 0.6, func(f float64) dptest.Law {
@@ -48,7 +48,7 @@ func TestRhoOfPieces(t *testing.T) {
 					return both(paid.estimate.law(s, f, even), both(low.law(p, f, even), high.law(p, f, even)))
 				}
 			}},
-			{"clipped", mean, 3, 0.3, // the dearest way of drawing takes more users
+			{"clipped", mean, 3, 0.3, // the most expensive way to draw needs more users
 				func(f float64) dptest.Law {
 					branches := remembered(mean.clipping, f)
 					return func(h []int64) []float64 {

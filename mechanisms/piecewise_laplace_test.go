@@ -75,7 +75,7 @@ func TestPiecewiseLaplacePrivacy(t *testing.T) {
 	}
 }
 
-// The walk is that of the definition, rounded down to steps.
+// The walk matches the definition, rounded down to steps.
 func TestRamp(t *testing.T) {
 	for _, points := range []int{5, 17} {
 		g := smallGrid(t, points)
@@ -92,7 +92,7 @@ func TestRamp(t *testing.T) {
 					checkWalk(t, name, g, m.along(m, s).(*ramp))
 					halfway := m.along(m, s).(*ramp)
 					halfway.next()
-					if s.n > 0 { // else that was all
+					if s.n > 0 { // without users that was everything
 						halfway.next()
 					}
 					for _, w := range []*ramp{m.along(m, s).(*ramp), halfway} {

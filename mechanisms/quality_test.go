@@ -78,7 +78,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Every count that is drawn carries the error of its noise.
+// Every drawn count carries the error of its noise.
 func TestCountsCarryTheirError(t *testing.T) {
 	g := grid(t, "0", "100", "1")
 	for _, s := range []Statistic{Count, Outside} {

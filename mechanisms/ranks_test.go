@@ -12,12 +12,12 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// smallGrid has the given number of points.
+// smallGrid returns a grid with the given number of points.
 func smallGrid(t testing.TB, points int) *Grid {
 	return grid(t, "0", fmt.Sprint(points-1), "1")
 }
 
-// sampleOf makes a sample of a histogram.
+// sampleOf makes a sample from a histogram.
 func sampleOf(g *Grid, h []int64) *Sample {
 	var points []Point
 	for i, c := range h {
@@ -26,7 +26,7 @@ func sampleOf(g *Grid, h []int64) *Sample {
 	return NewSample(g, points)
 }
 
-// heapsAround is a sample of heaps of one to three users, normal about a centre with a deviation of 20 points.
+// heapsAround returns heaps of one to three users, normal about a centre with a deviation of 20 points.
 func heapsAround(g *Grid, centre float64, heaps int, seed uint64) *Sample {
 	rng := rand.New(rand.NewPCG(1, seed))
 	var points []Point
@@ -53,7 +53,7 @@ func ps(p ...string) []decimal.Decimal {
 	return d
 }
 
-// lopsided is a base measure with very unlike points.
+// lopsided is a base measure with very different weights.
 func lopsided(points int) *Measure {
 	var bounds []int64
 	var weight []uint64
@@ -63,7 +63,7 @@ func lopsided(points int) *Measure {
 	return newMeasure(append(bounds, int64(points)), weight)
 }
 
-// lawOf returns the exact law of an exponential mechanism of the given walk.
+// lawOf returns the exact law of an exponential mechanism with the given walk.
 func lawOf(points int64, w walk, kappa float64, measure *Measure) []float64 {
 	weights := make([]float64, points)
 	for x := range weights {
@@ -106,10 +106,10 @@ func rankLaw(g *Grid, q Query, measure *Measure) func(t *testing.T) func(epsilon
 
 var rankMechanisms = []string{"margin", "duff", "permute_and_flip", "rank", "mid_rank"}
 
-// The median and four other quantiles, symmetric about ½ or not.
+// The median and four other quantiles.
 var probabilities = []string{"0.5", "0.25", "0.9", "0.4", "0.67"}
 
-// Every pair of neighbours, with ties and empty samples, under two base measures.
+// Checks every pair of neighbours, with ties and empty samples, under two base measures.
 func TestRanksPrivacy(t *testing.T) {
 	for _, name := range rankMechanisms {
 		for _, p := range probabilities {
@@ -121,7 +121,7 @@ func TestRanksPrivacy(t *testing.T) {
 				for _, c := range []struct {
 					points, users int
 					epsilon       float64
-					tight         float64 // at small ε these few users hardly move the normaliser, which takes its half
+					tight         float64 // at small ε these few users hardly change the normaliser, which uses its half
 				}{{4, 7, 0.1, 0.5}, {4, 7, 1, 0.5}, {5, 5, 4, 0.5}} {
 					for kind, measure := range map[string]*Measure{"uniform": Uniform(smallGrid(t, c.points)), "lopsided": lopsided(c.points)} {
 						law := rankLaw(smallGrid(t, c.points), q, measure)(t)
@@ -136,7 +136,7 @@ func TestRanksPrivacy(t *testing.T) {
 	}
 }
 
-// The walk sees each point once, at its level, and its floor holds.
+// The walk visits each point once, at its level, and its floor is correct.
 func TestTour(t *testing.T) {
 	g := smallGrid(t, 6)
 	for _, name := range rankMechanisms {
@@ -191,7 +191,7 @@ func checkWalk(t *testing.T, name string, g *Grid, w walk) {
 	}
 }
 
-// The fast sampler draws the law, also when it stops early.
+// The fast sampler draws the law, even if it stops early.
 func TestRanksSampler(t *testing.T) {
 	const points = 160
 	g := smallGrid(t, points)
@@ -214,7 +214,7 @@ func TestRanksSampler(t *testing.T) {
 						return int(d.Values[0].Number)
 					})
 					if name != "margin" && p == "0.9" && epsilon == "0.05" {
-						continue // ε hardly matters
+						continue // ε hardly matters here
 					}
 					dptest.CheckSampler(t, fmt.Sprint(name, p, " ε=", epsilon, prior), counts, func(f float64) []float64 {
 						return m.law(s, f, m.measure)
@@ -225,7 +225,7 @@ func TestRanksSampler(t *testing.T) {
 	}
 }
 
-// The margin's points of level ≤ 0 are those from X(⌈αn⌉) to X(⌊αn⌋+1).
+// The margin gives level ≤ 0 to the points from X(⌈αn⌉) to X(⌊αn⌋+1).
 func TestMarginIsBestAtTheQuantile(t *testing.T) {
 	g := smallGrid(t, 5)
 	for _, p := range probabilities {
@@ -250,7 +250,7 @@ func TestMarginIsBestAtTheQuantile(t *testing.T) {
 	}
 }
 
-// Duff's distance is what a search over all samples finds.
+// Duff's distance agrees with a search over all samples.
 func TestDuffIsTheDistance(t *testing.T) {
 	const points, users, room = 3, 5, 22
 	g := smallGrid(t, points)
@@ -283,7 +283,7 @@ func TestRanksExtremes(t *testing.T) {
 	for _, name := range append([]string{"piecewise_laplace"}, rankMechanisms...) {
 		for _, epsilon := range []string{"0.000000000001", "0.0001", "1", "50", "1000000", "1e17"} {
 			if name == "piecewise_laplace" && epsilon == "1e17" {
-				continue // refused
+				continue // New refuses it
 			}
 			for _, g := range []*Grid{wide, smallGrid(t, 2), smallGrid(t, 60001)} {
 				for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5e6}, {g.last + 1, 5e6}}, {{1, 1e7}}} {
@@ -310,7 +310,7 @@ func TestRanksExtremes(t *testing.T) {
 	}
 }
 
-// rank_error_95, p_low and p_high hold in at least 95 % of draws, whatever the data.
+// rank_error_95, p_low and p_high hold in at least 95 % of draws, for any data.
 func TestRankErrors(t *testing.T) {
 	const points, draws = 1000, 4000
 	g := smallGrid(t, points)
@@ -342,7 +342,7 @@ func TestRankErrors(t *testing.T) {
 					outside++
 				}
 			}
-			// Binomial(4000, 0.05): more than 270 have probability below 10⁻⁶.
+			// Binomial(4000, 0.05): more than 270 has probability below 10⁻⁶.
 			if far > 270 || outside > 270 {
 				t.Errorf("%s: of %d draws, %d are beyond rank_error_95 and %d beyond p_low, p_high", name, draws, far, outside)
 			}
@@ -353,7 +353,7 @@ func TestRankErrors(t *testing.T) {
 	}
 }
 
-// Order, repetition and clamping of the points make no difference to the sample, hence to the law.
+// The order, repetition and clamping of points do not change the sample, and so not the law.
 func TestSampleForgetsOrder(t *testing.T) {
 	g := smallGrid(t, 5)
 	a := NewSample(g, []Point{{0, 2}, {3, 2}, {4, 3}})

@@ -8,7 +8,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// worstReplacement is the largest log-ratio over all samples of exactly n users, all changes of one user's value and
+// worstReplacement is the largest log-ratio over all samples of exactly n users, all changes of one user's value, and
 // all outcomes.
 func worstReplacement(points, n int, law dptest.Law) float64 {
 	worst := 0.0

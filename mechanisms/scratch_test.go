@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Memory that draws share makes no difference: after any draws from other samples, the same random bits give the same
-// draw as from a mechanism that is new.
+// Sharing memory between draws has no effect: after any draws from other samples, the same random bits give the same
+// draw as a new mechanism.
 func TestDrawsForget(t *testing.T) {
 	g := smallGrid(t, 1000)
 	samples := []*Sample{

@@ -13,13 +13,13 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// magnitude is one c, the users beyond it, and its probability.
+// magnitude is one c, the number of users outside it, and its probability.
 type magnitude struct {
 	c, out int64
 	p      float64
 }
 
-// magnitudeLaw computes the law of c at f times ε, straight from its definition.
+// magnitudeLaw computes the law of c at f times ε, directly from its definition.
 func magnitudeLaw(m *clippedSum, h []int64, p plan, f float64) []magnitude {
 	var law []magnitude
 	sum := 0.0
@@ -53,7 +53,7 @@ func sumOf(t testing.TB, q Query) *clippedSum {
 	return build(t, q).(*clippedSum)
 }
 
-// What is published jointly: which way the own count decides, c and the sum.
+// Everything is published jointly: the decision of the own count, c and the sum.
 func TestClippedSumPrivacy(t *testing.T) {
 	const points, users = 4, 4
 	for _, lower := range []string{"0", "-1", "-3", "2"} {
@@ -90,7 +90,7 @@ func TestClippedSumPrivacy(t *testing.T) {
 	}
 }
 
-// The Gaussian variant keeps to its ρ, as the mean's does.
+// The Gaussian variant keeps its ρ, like the mean's.
 func TestClippedSumGaussianPrivacy(t *testing.T) {
 	const points, users = 3, 3
 	for _, epsilon := range []float64{1, 3} {
@@ -119,7 +119,7 @@ func TestClippedSumGaussianPrivacy(t *testing.T) {
 	}
 }
 
-// Draws of c and the noise follow the law of their definition, by both noises.
+// Draws of c and the noise follow the law of their definition, for both noises.
 func TestClippedSumSampler(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{61})
 	const side = 300
@@ -164,7 +164,7 @@ func TestClippedSumSampler(t *testing.T) {
 	}
 }
 
-// Sums are exact multiples of what divides step and lower bound, and c stops at what the cells' ends are.
+// Sums are exact multiples of the common divisor of step and lower bound, and c stops at the ends of the cells.
 func TestSumUnits(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{62})
 	for _, c := range []struct{ lower, upper, step, value, want string }{
@@ -198,7 +198,7 @@ func TestSumUnits(t *testing.T) {
 	g := grid(t, "-10000", "10000", "1")
 	m := sumOf(t, Query{Epsilon: dec("1"), Grid: g})
 	if m.largest() != 10000 || len(m.magnitudes) > 87 || !slices.Equal(m.magnitudes[:3], []int64{0, 39, 83}) || !slices.IsSorted(m.magnitudes) {
-		t.Errorf("%d magnitudes %v", len(m.magnitudes), m.magnitudes) // the 87 borders of 86 cells, some alike on both sides
+		t.Errorf("%d magnitudes %v", len(m.magnitudes), m.magnitudes) // the 87 borders of 86 cells, some equal on both sides
 	}
 }
 
@@ -229,8 +229,8 @@ func TestClippedSumError(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %.3f", name, float64(within)/draws)
-		// Binomial(3000, 0.95): outside 2791 … 2905 with probability below 10⁻⁶. The Gaussian bound covers a little more, and
-		// so does one of noise that takes the sum to 0.
+		// Binomial(3000, 0.95): outside 2791 … 2905 with probability below 10⁻⁶. The Gaussian bound covers slightly
+		// more, and so does the bound of noise that brings the sum to 0.
 		if within < 2791 || within > 2905 && name == "clipped" {
 			t.Errorf("%s: %d of %d draws are within the bound", name, within, draws)
 		}

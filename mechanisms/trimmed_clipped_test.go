@@ -18,7 +18,7 @@ import (
 	"github.com/louver/louver/mechanisms/smooth"
 )
 
-// An interval is looked for where few users are trimmed, and only there.
+// The mechanism looks for an interval only if few users are trimmed.
 func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{71})
 	g := grid(t, "0", "60000", "1")
@@ -44,7 +44,7 @@ func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
 		if c.counted {
 			public.Users = &NoisyCount{Value: int64(c.n), Epsilon: 1}
 		}
-		for range 5 { // the own count is off by so much with probability e^{−400/16}
+		for range 5 { // the own count is off by this much with probability e^{−400/16}
 			d, err := m.Draw(s, public, random)
 			if err != nil {
 				t.Fatal(err)
@@ -62,8 +62,8 @@ func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
 	}
 }
 
-// powerLaw is the law of smooth_power on the points 0..last, by what it is: T ± (g/α)·|Z|, P(|Z| > z) = (1+z)^−8, rounded.
-// T and g/α are found by draws on the same values in 10^12 times finer steps, with chosen random bits.
+// powerLaw is the law of smooth_power on the points 0..last, from its definition: T ± (g/α)·|Z|, P(|Z| > z) = (1+z)^−8,
+// rounded. T and g/α come from draws on the same values in 10^12 times finer steps, with chosen random bits.
 func powerLaw(t *testing.T, m *smooth.Mechanism, values, upTo []int64, last int64) []float64 {
 	t.Helper()
 	if last == 0 {
@@ -87,7 +87,7 @@ func powerLaw(t *testing.T, m *smooth.Mechanism, values, upTo []int64, last int6
 		return float64(x) / fine
 	}
 	centre := at(false, 1-0x1p-53)
-	down := centre > float64(last)/2 // where there is room
+	down := centre > float64(last)/2 // on the side with room
 	scale := math.Abs(at(down, math.Pow(1+small, -8))-centre) / small
 	above := func(x float64) float64 { return math.Pow(1+x/scale, -8) / 2 } // P(T + (g/α)Z > T + x), x ≥ 0
 	if scale == 0 {
@@ -120,7 +120,7 @@ func powerLaw(t *testing.T, m *smooth.Mechanism, values, upTo []int64, last int6
 	return law
 }
 
-// What is published jointly: whether an interval is looked for, the interval, and the mean.
+// Everything is published jointly: whether to look for an interval, the interval, and the mean.
 func clippedTrimmedLaw(t *testing.T, m *clippedTrimmed, h []int64) []float64 {
 	t.Helper()
 	chance, plans := map[string]float64{}, map[string]plan{}
@@ -168,7 +168,7 @@ func TestClippedTrimmedPrivacy(t *testing.T) {
 	}
 }
 
-// Draws of all of it follow the law: by the published interval and mean.
+// Draws follow the joint law of the published interval and mean.
 func TestClippedTrimmedSampler(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{72})
 	h := []int64{3, 9, 12, 4, 0, 1}

@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// three are the sums of a sample cut to l..h, added up one by one.
+// three are the sums of a sample cut to l..h, added up one value at a time.
 func three(hist []int64, l, h int64) (sums [3]int64) {
 	for x, users := range hist {
 		a, width := min(max(int64(x), l), h)-l, h-l
@@ -23,7 +23,7 @@ func three(hist []int64, l, h int64) (sums [3]int64) {
 	return sums
 }
 
-// threeLaw is the law of three noisy sums, each lumped beyond most.
+// threeLaw is the law of three noisy sums, each lumped outside most.
 func threeLaw(hist []int64, l, h, most int64, rate float64) (law []float64) {
 	sums := three(hist, l, h)
 	rate /= float64((h - l) * (h - l))
@@ -37,7 +37,7 @@ func threeLaw(hist []int64, l, h, most int64, rate float64) (law []float64) {
 	return law
 }
 
-// What is published jointly: the three sums and, for clipped, which way the own count decides and the interval.
+// Everything is published jointly: the three sums and, for clipped, the decision of the own count and the interval.
 func TestVariancePrivacy(t *testing.T) {
 	const users = 2
 	for _, points := range []int{3, 4} {
@@ -75,7 +75,7 @@ func TestVariancePrivacy(t *testing.T) {
 	}
 }
 
-// The sums are those that are added up one by one, and the ratio is the formula in floating point.
+// The sums equal those added up one value at a time, and the ratio equals the formula in floating point.
 func TestThreeSums(t *testing.T) {
 	g := smallGrid(t, 6)
 	dptest.Samples(6, 3, func(hist []int64) {
@@ -115,7 +115,7 @@ func TestThreeSums(t *testing.T) {
 	}
 }
 
-// With a large ε what is drawn is the truth, to the last place; and the truth is the plain formula.
+// With a large ε the draw is the truth to the last digit, and the truth is the plain formula.
 func TestVarianceIsTheVariance(t *testing.T) {
 	g, random := grid(t, "-5", "20", "0.5"), rand.NewChaCha8([32]byte{8})
 	s := sampleOf(g, []int64{3, 0, 0, 7, 0, 2, 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 9, 1})
@@ -142,7 +142,7 @@ func TestVarianceIsTheVariance(t *testing.T) {
 			}
 		}
 	}
-	// The largest grid keeps to 53 bits, the next one is refused.
+	// The largest grid fits in 53 bits; the next one is refused.
 	for upper, ok := range map[string]bool{"268435456": true, "268435457": false} {
 		q := Query{Statistic: Variance, Epsilon: dec("1"), Grid: grid(t, "0", upper, "1")}
 		m, err := New(q)
@@ -161,7 +161,7 @@ func TestVarianceIsTheVariance(t *testing.T) {
 
 // The draws follow the law of the ratio of three sums with exact noise.
 func TestThreeSumsSampler(t *testing.T) {
-	const draws, side = 40000, 48 // beyond, noise of the rates below has less than 1e-8
+	const draws, side = 40000, 48 // outside, noise of the rates below has probability less than 1e-8
 	random := rand.NewChaCha8([32]byte{9})
 	g, hist := smallGrid(t, 3), []int64{2, 0, 3}
 	q := Query{Statistic: Variance, Mechanism: "three_sums", Epsilon: decimal.New(2, 0), Grid: g}

@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// vectors are figures of a program that shares no code with this package, in numbers of 25 digits and more.
+// vectors are figures from a program that shares no code with this package, computed with 25 or more digits.
 type vectors struct {
 	Measure []struct {
 		Last, Anchor int64
@@ -21,9 +21,9 @@ type vectors struct {
 		P, Epsilon   string
 		Sample       []int64
 		Last, Anchor int64
-		Weights      []uint64 // absent: those of the tapered measure
+		Weights      []uint64 // absent: the tapered measure
 		N0           int64
-		ByRule       int64 `json:"n0_by_rule"` // 0: not said
+		ByRule       int64 `json:"n0_by_rule"` // 0: not given
 		Level        []int64
 		Divisor      int64
 		EM, PF       []float64
@@ -59,7 +59,7 @@ func rat(t testing.TB, text string) *big.Rat {
 	return r
 }
 
-// anchored is a grid with 0 at a given index.
+// anchored returns a grid with 0 at a given index.
 func anchored(t testing.TB, last, anchor int64) *Grid {
 	g := grid(t, "0", big.NewInt(last).String(), "1")
 	g.anchor = anchor
@@ -79,7 +79,7 @@ func TestTaperedVectors(t *testing.T) {
 	}
 }
 
-// Levels and both laws, point by point.
+// Compares levels and both laws, point by point.
 func TestLawVectors(t *testing.T) {
 	for _, c := range readVectors(t).Laws {
 		pq, epsilon := rat(t, c.P), rat(t, c.Epsilon)

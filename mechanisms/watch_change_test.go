@@ -19,8 +19,8 @@ func changeWatch(t testing.TB, p, tolerance, epsilon, falseAlarms string, window
 	return w
 }
 
-// All neighbours over three windows of three values, with last values that differ: ε is kept, and most of it is used up. The rates
-// are those of the formula that was derived by hand.
+// Goes through all neighbours over three windows of three values, with different last values. ε is kept, and most of it
+// is used. The rates match the formula that was derived by hand.
 func TestChangePrivacy(t *testing.T) {
 	g := smallGrid(t, 3)
 	for _, c := range []struct{ p, tolerance string }{{"0.5", "0.25"}, {"0.8", "0.1"}, {"0.25", "0.125"}} {
@@ -45,8 +45,8 @@ func TestChangePrivacy(t *testing.T) {
 	}
 }
 
-// With an ε as large as this a change is what it is: more than p + t of the users below the last value, or more than 1 − p + t
-// above it.
+// With such a large ε a change is found exactly by its definition: more than p + t of the users below the last value,
+// or more than 1 − p + t above it.
 func TestChangeIsFound(t *testing.T) {
 	g := smallGrid(t, 11)
 	random := rand.NewChaCha8([32]byte{50})
@@ -113,8 +113,8 @@ func TestChangeMistakes(t *testing.T) {
 	}
 }
 
-// A day of minutes of 10,000 users whose latencies drift by a quarter, with one incident in which they are three times as long: the
-// median is drawn some 20 times in the place of 1440, and the incident is seen in its first minute.
+// A day of minutes with 10,000 users whose latencies drift by a quarter, with one incident in which they triple: the
+// median is drawn about 20 times instead of 1440, and the incident is seen in its first minute.
 func TestChangeOverADay(t *testing.T) {
 	const n, minutes, begins, ends = 10_000, 1440, 800, 845
 	g := grid(t, "0", "60000", "1")

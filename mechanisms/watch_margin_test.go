@@ -17,7 +17,7 @@ func slow(t testing.TB, epsilon string, groups int64) *Watch {
 	return w
 }
 
-// The figures that were computed from the formulas before there was any code, in users.
+// These figures, in users, were computed from the formulas before the code was written.
 func TestWatchMargins(t *testing.T) {
 	for _, c := range []struct {
 		epsilon        string
@@ -32,8 +32,8 @@ func TestWatchMargins(t *testing.T) {
 	}
 }
 
-// The margin and the excess are what the law says: a new instance misses the excess with 5 % at most, and one unit less more
-// often; and no other division of ε sees a smaller excess.
+// The margin and the excess match the law: a new instance misses the excess with at most 5 %, and one unit less more
+// often. No other division of ε sees a smaller excess.
 func TestWatchExcessIsTheLeast(t *testing.T) {
 	g := smallGrid(t, 2)
 	for name, c := range kinds() {
@@ -62,8 +62,8 @@ func TestWatchExcessIsTheLeast(t *testing.T) {
 	}
 }
 
-// months simulates months whose truth is at the share in every window, and returns how many of them have an alarm. Without an
-// alarm an instance goes through all windows with one ρ, so that a month is one coin for a ρ drawn.
+// months simulates months whose truth is at the share in every window, and returns how many of them have an alarm.
+// Without an alarm, an instance uses one ρ for all windows, so a month is one coin for a drawn ρ.
 func months(t *testing.T, w *Watch, n int, windows float64) (alarms int) {
 	t.Helper()
 	random := rand.NewChaCha8([32]byte{41})
@@ -81,8 +81,9 @@ func months(t *testing.T, w *Watch, n int, windows float64) (alarms int) {
 	return alarms
 }
 
-// 100,000 months of minutes whose truth is at the share itself, the worst that is no alarm: the promise holds, and is not much
-// wider than it has to be. The count has a deviation of at most √(n·η), and is beyond 5 of them with probability < 10⁻⁶.
+// 100,000 months of minutes whose truth is exactly at the share, the worst case without a true alarm: the promise
+// holds, and is not much wider than necessary. The count has a deviation of at most √(n·η), and is more than 5 of them
+// off with probability < 10⁻⁶.
 func TestWatchFalseAlarms(t *testing.T) {
 	const n, promised = 100_000, 0.05
 	w := slow(t, "1", 1)
@@ -91,14 +92,14 @@ func TestWatchFalseAlarms(t *testing.T) {
 	if slack := 5 * math.Sqrt(n*promised); alarms > n*promised+slack || alarms < n*promised/2-slack {
 		t.Errorf("false alarms in %v of %d months, %v promised", alarms, n, promised)
 	}
-	// A margin that is one e-fold short is noticed.
+	// The test notices a margin that is one e-fold too small.
 	w.plan.margin -= int64(1 / w.plan.nu.Float())
 	if alarms := float64(months(t, w, n, 43_200)); alarms < n*promised+5*math.Sqrt(n*promised) {
 		t.Errorf("with a smaller margin there are false alarms in %v of %d months, which is not noticed", alarms, n)
 	}
 }
 
-// The same with every coin tossed: shorter months, in which a watch that has fired is armed anew and goes on.
+// The same with every coin tossed: months are shorter, and a watch that has fired is armed again.
 func TestWatchFalseAlarmsTossed(t *testing.T) {
 	const n, windows, promised = 20_000, 30, 0.1
 	g := smallGrid(t, 2)
@@ -135,7 +136,7 @@ func TestWatchFalseAlarmsTossed(t *testing.T) {
 	}
 }
 
-// What can be too many at most: everybody above, nobody above, nobody there.
+// The largest possible excess: with all users above, with none above, and with no users.
 func TestWatchMost(t *testing.T) {
 	g := smallGrid(t, 2)
 	for name, want := range map[string]float64{"above, more_than": 75, "above, less_than": 25, "above, users": 98, "users_below": 2} {

@@ -12,9 +12,9 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// law returns the law of an instance of a watch that compares some levels one after another, each of them of the
-// condition beside it: the probability that it fires at each of them, and at last that it never does. It sums over ρ; what is
-// left out is less than e^−45 of any outcome's probability.
+// law returns the law of an instance that compares several levels in turn, each for the condition beside it: the
+// probability that it fires at each of them, and last the probability that it never fires. It sums over ρ; what is left
+// out is less than e^−45 of any outcome's probability.
 func (w *Watch) law(beyond []int64) []float64 {
 	law := make([]float64, len(beyond)+1)
 	most := w.plan.margin
@@ -35,7 +35,7 @@ func (w *Watch) law(beyond []int64) []float64 {
 	return law
 }
 
-// lookedAt returns what an instance compares in some windows of some groups, until it fires.
+// lookedAt returns what an instance compares in several windows of several groups, until it fires.
 func (w *Watch) lookedAt(windows [][]*Sample) []int64 { return w.lookedFrom(0, windows) }
 
 // lookedFrom is lookedAt with a last value.
@@ -55,12 +55,12 @@ func (w *Watch) worstLoss(g *Grid, cells, users int) float64 {
 	return w.worstLossFrom(make([]int64, cells), g, cells, users)
 }
 
-// worstLossFrom goes through all that up to so many users can send to each of some groups, of one or more windows, of the grid's
-// values, and through all that one user more can send to them. It returns the largest |ln(P(outcome)/P'(outcome))|.
+// worstLossFrom goes through all values that up to a number of users can send to each group of one or more windows, and
+// all that one more user can send. It returns the largest |ln(P(outcome)/P'(outcome))|.
 func (w *Watch) worstLossFrom(last []int64, g *Grid, cells, users int) float64 {
 	points := int(g.last) + 1
 	var samples []*Sample           // all samples of one group
-	more := make([][]int, points+1) // the sample that one becomes if a user more is absent, or holds each point
+	more := make([][]int, points+1) // the sample that results if one more user is absent, or holds each point
 	at := map[string]int{}
 	dptest.Samples(points, users+1, func(h []int64) {
 		at[fmt.Sprint(h)] = len(samples)
@@ -86,7 +86,7 @@ func (w *Watch) worstLossFrom(last []int64, g *Grid, cells, users int) float64 {
 			compared[c][i] = w.lookedFrom(last[c], [][]*Sample{{s}})
 		}
 	}
-	laws := map[[8]int64][]float64{} // by what is compared
+	laws := map[[8]int64][]float64{} // by what the instance compares
 	law := func(choice []int) []float64 {
 		var key [8]int64
 		beyond := key[:0]
@@ -121,7 +121,7 @@ func (w *Watch) worstLossFrom(last []int64, g *Grid, cells, users int) float64 {
 	return worst
 }
 
-// each counts through all lists of digits below n.
+// each goes through all lists of digits below n.
 func each(digits []int, n int, f func([]int)) {
 	for {
 		f(digits)
@@ -138,7 +138,7 @@ func each(digits []int, n int, f func([]int)) {
 	}
 }
 
-// kinds are all kinds of condition on a grid of the points 0 and 1.
+// kinds returns every kind of condition on a grid with the points 0 and 1.
 func kinds() map[string]Condition {
 	zero, one, few, many, two := dec("0"), dec("1"), dec("0.25"), dec("0.6"), int64(2)
 	return map[string]Condition{
@@ -163,21 +163,21 @@ func watchOf(t testing.TB, g *Grid, epsilon string, conditions ...Condition) *Wa
 	return w
 }
 
-// All neighbours over three windows, for every kind of condition and several divisions of ε: ε is kept, and it is used up. With
-// twice the ε the same check finds more than ε.
+// Goes through all neighbours over three windows, for every kind of condition and several divisions of ε. ε is kept and
+// fully used. With twice the ε the same check finds more than ε.
 func TestWatchPrivacy(t *testing.T) {
 	g := smallGrid(t, 2)
 	for name, c := range kinds() {
 		for _, share := range []int64{0, 20, 80} {
 			const epsilon = 1.5
 			w, doubled := watchOf(t, g, "1.5", c), watchOf(t, g, "3", c)
-			if share > 0 { // else the one that is chosen
+			if share > 0 { // otherwise the watch's own choice
 				margin := w.plan.margin
 				w.plan, doubled.plan = w.divide(share), doubled.divide(share)
 				w.plan.margin, doubled.plan.margin = margin, margin
 			}
-			// The worst neighbours have a user whom the condition counts in a window of enough users, which stays silent,
-			// and whom it counts against in a window that fires.
+			// The worst case is a user whom the condition counts in a silent window with enough users, and who counts
+			// against the condition in a window that fires.
 			users := 3
 			if w.plan.margin > 2*w.den {
 				users = 5
@@ -197,13 +197,13 @@ func TestWatchPrivacy(t *testing.T) {
 	}
 }
 
-// A user may be in several groups of a window, and a watch may have several conditions. ε stays what it is. Not all of it
-// is used where no user moves both conditions as far as the bound allows.
+// A user may be in several groups of a window, and a watch may have several conditions. ε stays the same. Part of it is
+// unused if no user moves both conditions as far as the bound allows.
 func TestWatchPrivacyOfGroupsAndConditions(t *testing.T) {
 	g := smallGrid(t, 2)
 	k := kinds()
 	for _, c := range []struct {
-		groups, users int // of all windows together, and in each
+		groups, users int // of all windows together, and in each window
 		tight         float64
 		conditions    []Condition
 	}{
@@ -214,7 +214,7 @@ func TestWatchPrivacyOfGroupsAndConditions(t *testing.T) {
 		{3, 3, 0.9, []Condition{k["above, more_than"], k["above, less_than"]}},
 		{3, 3, 0.7, []Condition{k["below, less_than"], k["above, users"]}},
 	} {
-		for _, share := range []int64{0, 80} { // 0: the one that is chosen
+		for _, share := range []int64{0, 80} { // 0: the watch's own choice
 			w := watchOf(t, g, "1.5", c.conditions...)
 			if share > 0 {
 				margin := w.plan.margin
@@ -231,7 +231,7 @@ func TestWatchPrivacyOfGroupsAndConditions(t *testing.T) {
 	}
 }
 
-// The negative control: with a fresh ρ in every window, windows that stay silent add up.
+// The negative control: with a fresh ρ in every window, silent windows add up.
 func TestWatchWithFreshRhoLosesMore(t *testing.T) {
 	g := smallGrid(t, 2)
 	w := watchOf(t, g, "1.5", kinds()["above, more_than"])
@@ -261,7 +261,7 @@ func TestWatchWithFreshRhoLosesMore(t *testing.T) {
 	}
 }
 
-// What is drawn follows the law: 60,000 instances that look at three windows of two groups, until they fire.
+// Draws follow the law: 60,000 instances check three windows of two groups until they fire.
 func TestWatchSampler(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{40})
 	g := smallGrid(t, 2)

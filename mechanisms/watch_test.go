@@ -14,7 +14,7 @@ import (
 	"github.com/louver/louver/budget/privacy"
 )
 
-// With an ε as large as this a watch does what its condition says.
+// With such a large ε a watch follows its condition exactly.
 func TestWatchConditions(t *testing.T) {
 	g := grid(t, "0", "100", "0.5")
 	at := func(d string) *decimal.Decimal { return new(dec(d)) }
@@ -117,7 +117,7 @@ func TestWatchMistakes(t *testing.T) {
 	}
 }
 
-// A condition is read as it is written.
+// A condition reads back as it is written.
 func TestParseCondition(t *testing.T) {
 	for _, c := range kinds() {
 		got, err := ParseCondition(c.String())
@@ -138,7 +138,7 @@ func TestParseCondition(t *testing.T) {
 	}
 }
 
-// An instance that is written down and read again is the same one, and its text is nobody else's.
+// An instance that is written down and read again is the same, and no other instance has its text.
 func TestWatchResumes(t *testing.T) {
 	g := smallGrid(t, 2)
 	w := watchOf(t, g, "0.7", kinds()["above, more_than"])
@@ -148,7 +148,7 @@ func TestWatchResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := watchOf(t, g, "0.7", kinds()["above, more_than"])
-	later.plan = later.divide(7) // as another machine might choose
+	later.plan = later.divide(7) // as another machine might choose it
 	b, err := later.Resume(text)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestWatchResumes(t *testing.T) {
 	}
 }
 
-// ρ is a secret: no way of printing an instance shows it.
+// ρ is a secret: no way of printing an instance reveals it.
 func TestWatchPrintsNothing(t *testing.T) {
 	a := arm(t, watchOf(t, smallGrid(t, 2), "0.000123", kinds()["users_below"]))
 	secret := a.rho.String()
@@ -183,7 +183,7 @@ func TestWatchPrintsNothing(t *testing.T) {
 	}
 }
 
-// Without random bits nothing is decided, and the same window can be looked at again.
+// Without random bits nothing is decided, and the same window can be checked again.
 func TestWatchWithoutRandom(t *testing.T) {
 	g := smallGrid(t, 2)
 	w := watchOf(t, g, "1", kinds()["users_below"])
@@ -192,7 +192,7 @@ func TestWatchWithoutRandom(t *testing.T) {
 		t.Errorf("arming without random bits: %v", err)
 	}
 	a := arm(t, w)
-	full := []*Sample{sampleOf(g, []int64{5, 5})} // far from firing, so that a coin is needed
+	full := []*Sample{sampleOf(g, []int64{5, 5})} // far from firing, so that it needs a coin
 	for range 100 {
 		if _, err := a.Look(full, iotest.ErrReader(broken)); !errors.Is(err, broken) || a.Fired() {
 			t.Fatalf("looking without random bits: %v, fired %t", err, a.Fired())
