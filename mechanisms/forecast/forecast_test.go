@@ -211,7 +211,7 @@ func TestWhatIsKnown(t *testing.T) {
 	}
 }
 
-// Percentiles are as wide as the ranks on the side that the tilt favours, and wider if the count is noisy too.
+// Below the quantile, the percentiles are as wide as the rank error. They are wider if the count is noisy too.
 func TestPercentiles(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
 	q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.9")}, Epsilon: dec("0.5"), Mechanism: "margin", Grid: g}

@@ -9,8 +9,8 @@ import (
 // gaussian is the standard normal noise; it gives (ε, δ).
 //
 // Both calibrations are α = ε/(5L), L = √(2 ln(2/δ)), and β = ε/(4(1 + ln(2/δ))) [Nissim, Raskhodnikova & Smith 2007,
-// Lemma 2.10]; a smaller β may be given. The paper has ε < 1. Beyond, this proof holds: |y| ≤ L but for a probability of
-// δ/2, and there the loss ½(y'² − y²) − t, y' = e^t(y+s), is at most
+// Lemma 2.10]; a smaller β may be given. The paper requires ε < 1. For larger ε this proof holds: |y| ≤ L except with
+// probability δ/2, and there the loss ½(y'² − y²) − t, y' = e^t(y+s), is at most
 //
 //   - ½((e^t L + α)² − L²) − t for t ≥ 0, which is convex in t, so at most Lα + ½α² ≤ ε or what it is at β,
 //   - ½((L + α)² − L²) + β for t ≤ 0.
