@@ -67,7 +67,7 @@ func NewFilter(q Query) (*Filter, error) {
 	switch u := r.utility.(type) {
 	case margin:
 		left, right = big.NewRat(u.a*u.q, u.span()), big.NewRat(u.b*u.q, u.span())
-	case tail: // as with few users, because with many a release says enough anyway
+	case tail: // as with few users: among many users a release says enough anyway
 		left, right = big.NewRat(2*u.q, u.divisor()), big.NewRat(4*u.q, u.divisor())
 		if 2*u.p < u.q {
 			left, right = right, left

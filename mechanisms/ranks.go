@@ -140,12 +140,12 @@ func percentiles(alpha, left, right, fewest float64) (low, high float64) {
 	return max(0, alpha-left/fewest), min(1, alpha+right/fewest)
 }
 
-// fewest is a number of users that the true one is at least, but for a probability of countRisk.
+// fewest is a number of users that the true one reaches, except with a probability of countRisk.
 func (c *NoisyCount) fewest() float64 {
 	return float64(c.Value) - math.Ceil(laplaceReach(c.Epsilon, countRisk))
 }
 
-// off bounds the distance of a noisy count from the true one, but for a probability of countRisk.
+// off bounds the distance of a noisy count from the true one, except with a probability of countRisk.
 func (c *NoisyCount) off() float64 { return math.Ceil(laplaceReach(c.Epsilon, countRisk/2)) }
 
 // tour walks over the pieces of the grid: piece 2j is the gap before the j-th distinct value and 2j+1 is that value.

@@ -13,7 +13,7 @@ type ChangeQuery struct {
 	// P is the probability of the quantile, and Tolerance how far the last value may be from it. Both lie in (0, 1) with at most
 	// 9 digits after the point, and so do P − Tolerance and P + Tolerance. Required.
 	P, Tolerance decimal.Decimal
-	// Epsilon > 0 is what one look after another costs a user, until one finds a change. Required.
+	// Epsilon > 0 is the cost to a user of all looks together, until one finds a change. Required.
 	Epsilon decimal.Decimal
 	// FalseAlarms in (0, 1) bounds the probability of any change being found in Windows windows of Groups groups where there
 	// is none. Required.

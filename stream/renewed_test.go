@@ -33,7 +33,7 @@ func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// This is what it leaves behind when it has read five records.
+		// A service that has read five records leaves this behind.
 		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: names.Progress()}
 		read := progress.Input{Offset: 5, Read: 5, TopicID: id, Streams: map[string]progress.Stream{"live": {From: 5, Through: start.UnixNano()}}}
 		if err := log.Put(ctx, progress.InputKey(w.input, 0), read); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// exactly asks for so much ε that every figure is the true one but for a chance far below 1e-6: one more edit costs a
+// exactly asks for so much ε that every figure is the true one, except with a chance far below 1e-6: one more edit costs a
 // factor e^(−10⁶/2).
 const exactly = `
 version: 1

@@ -55,7 +55,7 @@ type picture struct {
 	lost decimal.Decimal
 	// count is the number of windows so far.
 	count int
-	// sim is what is known about simulated events; nil if they are real.
+	// sim knows the simulated events; nil if they are real.
 	sim *simulated
 }
 

@@ -13,7 +13,7 @@ type examination struct {
 	Topics   []topics.Topic   `json:"topics"`
 	Rights   []topics.Right   `json:"rights"`
 	Warnings []string         `json:"warnings"`
-	// Preview is what the files would change; nil if the cluster was not asked.
+	// Preview says what the files would change; nil if the cluster was not asked.
 	Preview *foreseen `json:"preview,omitempty"`
 }
 
@@ -66,7 +66,7 @@ type examinedBudget struct {
 	Windows     int64      `json:"windows"`
 	Lasts       string     `json:"lasts"`
 	ExhaustedAt *time.Time `json:"exhausted_at"`
-	// Wanted is what the schedules would cost in a period without a limit; nil if that is endless.
+	// Wanted is the cost of the schedules in a period if there were no limit; nil if that is endless.
 	Wanted *figure `json:"epsilon_wanted"`
 	// DayEpsilon and DayDelta are what the windows that end in any 24 hours cost one person at most.
 	DayEpsilon figure `json:"epsilon_per_day"`

@@ -43,7 +43,7 @@ type plannedStream struct {
 	every     time.Duration
 }
 
-// plannedLoss is what a user can lose through some windows.
+// plannedLoss says how much a user can lose through some windows.
 type plannedLoss struct {
 	Windows int64  `json:"windows"`
 	Epsilon figure `json:"epsilon"`

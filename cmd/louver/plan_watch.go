@@ -20,7 +20,7 @@ type planWatchFlags struct {
 	WatchGroups int64         `default:"1" group:"watch" placeholder:"N" help:"Number of groups in a window."`
 }
 
-// plannedWatch is what there is to know of a watch before it is armed.
+// plannedWatch describes a watch before it is armed.
 type plannedWatch struct {
 	Epsilon json.Number `json:"epsilon"`
 	// Margin is how many users the watch adds to its target. Excess is how many must be amiss to be seen with 95 % in the first

@@ -33,7 +33,7 @@ type stored struct {
 	Until       *second     `json:"until,omitempty"`
 	Limit       storedLimit `json:"limit"`
 	Continues   names       `json:"continues,omitempty"`
-	// Charge is what was charged. If the window is withheld, it is all zero, and Price is what it would have cost.
+	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have cost.
 	Status string        `json:"status"`
 	Reason string        `json:"reason,omitempty"`
 	Charge storedCharge  `json:"charge"`

@@ -43,7 +43,7 @@ type Entry struct {
 	// Continues names the budgets whose charges this one took over, and those that they took over in turn, nearest
 	// first. Books must have seen their entries before they decide a window of this budget.
 	Continues []string
-	// Price is what the window costs one user if it is paid.
+	// Price is the cost of the window to one user if it is paid.
 	Price []budget.Item
 	// Reason is BudgetExhausted if the whole window is withheld. It is "" if the window is paid; then Price is its
 	// charge.

@@ -13,7 +13,7 @@ import (
 )
 
 // Every value says how far it may be off and whether it can be relied on, group by group: group a has 2000 users, b has
-// nobody. At ε 30 a count is exact but for a chance of 10⁻¹².
+// nobody. At ε 30 a count is exact, except with a chance of 10⁻¹².
 func TestDrawJudgesEveryValue(t *testing.T) {
 	entry := firstWindow(t, twoGroups("lower: 0, upper: 1000, step: 1", `
       - {name: p50, statistic: median, epsilon: 1}

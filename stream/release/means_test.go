@@ -8,7 +8,7 @@ import (
 
 // Means and sums of a window: finer than the step, near those of 2000 users from 0 to 499, with the noise's error and the
 // interval that values were cut to, which stand in the record too. At ε 5 and beside an exact count noise and cutting are
-// less than a hundredth but for a chance of e^−30 or so.
+// less than a hundredth, except with a chance of about e^−30.
 func TestDrawsMeansAndSums(t *testing.T) {
 	entry := firstWindow(t, twoGroups("lower: 0, upper: 1000, step: 0.5", `
       - {name: users, statistic: count, epsilon: 30}

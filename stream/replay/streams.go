@@ -19,7 +19,7 @@ type Demo struct {
 	*Survey
 	// Lower, Upper and Step are the grid. Required.
 	Lower, Upper, Step decimal.Decimal
-	// Epsilon is what one user can lose in one window. Required.
+	// Epsilon is the most that one user can lose in one window. Required.
 	Epsilon decimal.Decimal
 	// Unit is shown with every value. Optional.
 	Unit string
