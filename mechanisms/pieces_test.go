@@ -59,12 +59,12 @@ func TestRhoOfPieces(t *testing.T) {
 				}},
 		} {
 			rho, half := c.m.Promise().Rho.InexactFloat64(), dec(epsilon).Mul(dec(epsilon)).Mul(decimal.New(5, -1)).InexactFloat64()
-			got := worstDivergence(3, c.users, c.law(1))
+			got := worstDivergence(c.users, c.law(1))
 			t.Logf("%s, ε = %s: ρ = %.4f of ½ε², of which %.4f is lost", c.name, epsilon, rho/half, got/rho)
 			if got > rho*(1+1e-9) || got < c.least*rho {
 				t.Errorf("%s, ε = %s: ρ = %v is lost of %v", c.name, epsilon, got, rho)
 			}
-			if got := worstDivergence(3, c.users, c.law(2)); got <= rho {
+			if got := worstDivergence(c.users, c.law(2)); got <= rho {
 				t.Errorf("%s, ε = %s: a doubled ε goes unnoticed: ρ = %v", c.name, epsilon, got)
 			}
 		}

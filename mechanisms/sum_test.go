@@ -98,7 +98,7 @@ func TestClippedSumGaussianPrivacy(t *testing.T) {
 		rho := m.Promise().Rho.InexactFloat64()
 		worst := func(factor float64) float64 {
 			branches := remembered(m.clipping, factor)
-			return worstDivergence(points, users, func(h []int64) []float64 {
+			return worstDivergence(users, func(h []int64) []float64 {
 				var law []float64
 				chance, plans := branches(total(h))
 				for i, p := range plans {

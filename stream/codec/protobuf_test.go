@@ -53,14 +53,14 @@ func varint(n protowire.Number, v uint64) string {
 	return string(protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), v))
 }
 
-func double(n protowire.Number, v float64) string {
-	return string(protowire.AppendFixed64(protowire.AppendTag(nil, n, protowire.Fixed64Type), math.Float64bits(v)))
+func latency(v float64) string {
+	return string(protowire.AppendFixed64(protowire.AppendTag(nil, 3, protowire.Fixed64Type), math.Float64bits(v)))
 }
 
 var (
 	aUser    = lengthed(1, lengthed(1, "u1"))
 	aRegion  = varint(2, 1)
-	aLatency = double(3, 12.3)
+	aLatency = latency(12.3)
 	aTime    = lengthed(4, varint(1, uint64(at/int64(time.Second))))
 )
 
@@ -72,11 +72,11 @@ func TestProtobufGood(t *testing.T) {
 	for _, c := range []good{
 		{"plain", all, usual},
 		{"another order", aTime + aLatency + aRegion + aUser, usual},
-		{"the last one counts", double(3, 7) + all, usual},
+		{"the last one counts", latency(7) + all, usual},
 		{"fields that the schema does not know", all + lengthed(99, "new") + varint(100, 1), usual},
 		{"another group", aUser + varint(2, 2) + aLatency + aTime, event{"u1", 1, at, 123}},
 		{"zero is a value", aUser + aRegion + aTime, event{"u1", 0, at, 0}},
-		{"above", aUser + aRegion + double(3, 1e300) + aTime, event{"u1", 0, at, 600001}},
+		{"above", aUser + aRegion + latency(1e300) + aTime, event{"u1", 0, at, 600001}},
 		{"nanoseconds", aUser + aRegion + aLatency + lengthed(4, varint(1, uint64(at/1e9))+varint(2, 123456789)), event{"u1", 0, at + 123456789, 123}},
 		{"a second after 1970", aUser + aRegion + aLatency + lengthed(4, varint(1, 1)), event{"u1", 0, 1e9, 123}},
 	} {
@@ -99,7 +99,7 @@ func TestProtobufBad(t *testing.T) {
 	}
 	for want, records := range map[codec.Reason][]string{
 		codec.Malformed: {"\x00", all[:len(all)-1], all + "\x0a", value("12.3"), "\x00\x00\x00\x00\x07\x00" + all, lengthed(1, lengthed(1, "\xff")) + aRegion + aLatency + aTime, deep},
-		codec.BadValue:  {aUser + aRegion + double(3, math.NaN()) + aTime, aUser + aRegion + double(3, math.Inf(-1)) + aTime},
+		codec.BadValue:  {aUser + aRegion + latency(math.NaN()) + aTime, aUser + aRegion + latency(math.Inf(-1)) + aTime},
 		codec.BadUser:   {aRegion + aLatency + aTime, lengthed(1, "") + aRegion + aLatency + aTime, lengthed(1, lengthed(1, "")) + aRegion + aLatency + aTime, varint(1, 7) + aRegion + aLatency + aTime},
 		codec.BadTime: {aUser + aRegion + aLatency, aUser + aRegion + aLatency + lengthed(4, varint(1, math.MaxUint64)),
 			aUser + aRegion + aLatency + lengthed(4, varint(1, 1)+varint(2, 1e9)), aUser + aRegion + aLatency + lengthed(4, varint(1, 1<<62))},

@@ -57,8 +57,8 @@ func above(stream, release, value string, windows int) Threshold {
 	return Threshold{Stream: stream, Release: release, Value: decimal.RequireFromString(value), Windows: windows}
 }
 
-func below(stream, release, value string, windows int) Threshold {
-	t := above(stream, release, value, windows)
+func below(release, value string, windows int) Threshold {
+	t := above("web", release, value, windows)
 	t.Below = true
 	return t
 }
@@ -71,11 +71,11 @@ func TestWhatIsKnownOfABand(t *testing.T) {
 	}{
 		// q = e^{−0.02·151}/(1+e^{−0.02}) = 0.02465; two groups of 4320 windows: 0.126 alarms of three in a row.
 		{above("web", "users", "500", 0), "for 3 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm about 0.13 times in 30 days in all 2 groups together"},
-		{below("web", "users", "500", 1), "for 1 window. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm about 208 times in 30 days"},
+		{below("users", "500", 1), "for 1 window. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm about 208 times in 30 days"},
 		// (1−0.9)/2 on each side: 2·4317·0.05⁴ = 0.054.
 		{above("web", "sure", "500", 0), "for 4 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm at most 0.054 times"},
 		{above("web", "avg", "500", 0), "the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
-		{below("web", "total", "50000", 0), "the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
+		{below("total", "50000", 0), "the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
 		// 2·4320·0.05/3.
 		{above("web", "p50", "500", 0), "falsely at most 144 times in 30 days in all 2 groups together; further away, less often. This goes by the 90 % band"},
 		{above("web", "p95", "500", 0), "absent, and the alert silent, for fewer than about 2000 users"},
@@ -100,8 +100,8 @@ func TestThresholdsThatCannotBeWatched(t *testing.T) {
 		{above("web", "core", "500", 0), "--above web/core=500: nothing public bounds the error of this trimmed_mean"},
 		{above("alone", "p50", "500", 0), "--above alone/p50=500: nothing public bounds the error of this median"},
 		{above("web", "p50", "1000", 0), "--above web/p50=1000: values lie within the bounds of the stream, 0 to 1000; want a threshold between them"},
-		{below("web", "p50", "0", 0), "--below web/p50=0: values lie within the bounds of the stream"},
-		{below("web", "users", "150", 0), "--below web/users=150: this count is off by up to 150 users, so its band is never below 150; want more than 150"},
+		{below("p50", "0", 0), "--below web/p50=0: values lie within the bounds of the stream"},
+		{below("users", "150", 0), "--below web/users=150: this count is off by up to 150 users, so its band is never below 150; want more than 150"},
 		{above("web", "users", "-1", 0), "--above web/users=-1: a count is never below 0; want 0 or more"},
 	} {
 		var b strings.Builder
@@ -130,7 +130,7 @@ func TestRulesInPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thresholds := []Threshold{above("web", "users", "500", 2), below("web", "users", "400", 2), above("web", "p50", "500", 1), above("web", "total", "5000000", 0), above("web", "avg", "10.5", 0)}
+	thresholds := []Threshold{above("web", "users", "500", 2), below("users", "400", 2), above("web", "p50", "500", 1), above("web", "total", "5000000", 0), above("web", "avg", "10.5", 0)}
 	if err := Write(f, parsed(t), thresholds); err != nil {
 		t.Fatal(err)
 	}

@@ -54,10 +54,10 @@ func (f *Facts) cut(t *testing.T, partition, hour int, streams ...string) {
 	}
 }
 
-// decide takes in the entry of the window that ends at an hour.
-func (f *Facts) decide(stream string, hour int, change func(*ledger.Entry)) {
+// decide takes in the entry of the window of stream a that ends at an hour.
+func (f *Facts) decide(hour int, change func(*ledger.Entry)) {
 	end := midnight.Add(time.Duration(hour) * time.Hour)
-	e := ledger.Entry{Stream: stream, Budget: "shared", Input: "in", WindowStart: end.Add(-time.Hour), WindowEnd: end, DueAt: end.Add(10 * time.Second), Every: time.Hour}
+	e := ledger.Entry{Stream: "a", Budget: "shared", Input: "in", WindowStart: end.Add(-time.Hour), WindowEnd: end, DueAt: end.Add(10 * time.Second), Every: time.Hour}
 	change(&e)
 	f.Learn(e)
 }
@@ -91,11 +91,11 @@ func at(hour int, more time.Duration) time.Time {
 func TestEveryWindowHasOneState(t *testing.T) {
 	f := facts(t, "a")
 	released := func(*ledger.Entry) {}
-	f.decide("a", 1, released)
-	f.decide("a", 2, released)
-	f.decide("a", 3, func(e *ledger.Entry) { e.Incomplete, e.IncompleteIn = true, []int{1} })
-	f.decide("a", 4, func(e *ledger.Entry) { e.Incomplete = true })
-	f.decide("a", 5, func(e *ledger.Entry) { e.Reason = ledger.BudgetExhausted })
+	f.decide(1, released)
+	f.decide(2, released)
+	f.decide(3, func(e *ledger.Entry) { e.Incomplete, e.IncompleteIn = true, []int{1} })
+	f.decide(4, func(e *ledger.Entry) { e.Incomplete = true })
+	f.decide(5, func(e *ledger.Entry) { e.Reason = ledger.BudgetExhausted })
 	f.cut(t, 0, 8, "a")
 	f.cut(t, 1, 6, "a")
 	want := []string{
@@ -137,7 +137,7 @@ func TestWindowsWaitForTheirTurn(t *testing.T) {
 	f := facts(t, "a", "b")
 	f.cut(t, 0, 2, "a", "b")
 	f.cut(t, 1, 2, "a") // this partition has no cut of b
-	f.decide("a", 1, func(*ledger.Entry) {})
+	f.decide(1, func(*ledger.Entry) {})
 	want := []string{
 		"a 1..1 (1) released",
 		"a 2..2 (1) cut: its turn comes after the window of stream b that was due 2026-01-01T01:00:10Z",
@@ -157,7 +157,7 @@ func TestWindowsWaitForTheirTurn(t *testing.T) {
 func TestOnlyTheLastDecidedRunsAreKept(t *testing.T) {
 	f := facts(t, "a")
 	for hour := 1; hour <= 20; hour++ {
-		f.decide("a", hour, func(e *ledger.Entry) {
+		f.decide(hour, func(e *ledger.Entry) {
 			if hour%2 == 0 {
 				e.Reason = ledger.BudgetExhausted
 			}

@@ -48,7 +48,7 @@ const (
 	leaveTimeout  = 2 * time.Second
 )
 
-// Next returns ErrClosed after Close.
+// ErrClosed is returned by Next after Close.
 var ErrClosed = errors.New("the group member is closed")
 
 // Member is this process's membership. Call Next from one goroutine only, and Close from any.
