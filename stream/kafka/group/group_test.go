@@ -371,7 +371,9 @@ func TestBrokerIsKilledAndComesBack(t *testing.T) {
 	<-g.Done()
 	after := soon(t, m)
 	b.Start(t)
-	g = <-after
+	if g = <-after; g == nil {
+		return // soon has said why
+	}
 	got, err := g.Committed(kafkatest.Context(t), topic, []int{0})
 	if err != nil || got[0].Offset != 3 || got[0].Metadata != "note" {
 		t.Errorf("committed %v, %v", got, err)

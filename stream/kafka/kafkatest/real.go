@@ -3,10 +3,13 @@ package kafkatest
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -18,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sync/errgroup"
 
@@ -104,6 +108,9 @@ type server struct {
 	// users have passwords, and no rights until the test grants them. If nil, everyone may do everything.
 	users []string
 	addr  string
+	// cluster is the id of the Kafka that the node belongs to. Tests run side by side, so after a while another server
+	// may answer at the node's address.
+	cluster string
 	// front, if not nil, stands between the node and its clients and other nodes.
 	front *front
 	pid   int
@@ -171,9 +178,13 @@ func configure(nodes []*server) error {
 	for i, s := range nodes {
 		voters = append(voters, fmt.Sprintf("%d@%s", s.id, addrs[2*i+1]))
 	}
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	id[0] &= 0x7f           // its text must not begin with a dash
+	cluster := base64.RawURLEncoding.EncodeToString(id[:])
 	var formatting errgroup.Group
 	for i, s := range nodes {
-		s.addr = addrs[2*i]
+		s.addr, s.cluster = addrs[2*i], cluster
 		advertised := s.addr
 		if s.front != nil {
 			advertised = s.front.addr()
@@ -193,9 +204,8 @@ func configure(nodes []*server) error {
 }
 
 func (s *server) format() error {
-	const clusterID = "bG91dmVyLXRlc3QtMDAwMQ" // any 16 bytes in base64
 	out, err := exec.Command("java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(s.libs, "*"), "kafka.tools.StorageTool",
-		"format", "-t", clusterID, "-c", s.config()).CombinedOutput()
+		"format", "-t", s.cluster, "-c", s.config()).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("format: %w: %s", err, out)
 	}
@@ -231,18 +241,22 @@ func (s *server) session(nodes int) time.Duration {
 	return 3 * time.Second
 }
 
-// freeAddrs finds addresses that nobody listens on.
+// freeAddrs finds addresses that nobody listens on. Their ports lie below those that a system gives out by itself: while a
+// node is down, no other server and no connection gets its port by chance.
 func freeAddrs(n int) ([]string, error) {
+	const first, ports = 10_000, 20_000
 	var out []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for range 100 * n {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+mathrand.N(ports))))
 		if err != nil {
-			return nil, err
+			continue // taken
 		}
 		defer l.Close() //nolint:errcheck // it was only to learn the port
-		out = append(out, l.Addr().String())
+		if out = append(out, l.Addr().String()); len(out) == n {
+			return out, nil
+		}
 	}
-	return out, nil
+	return nil, fmt.Errorf("found %d free ports from %d; want %d", len(out), first, n)
 }
 
 // watchdog starts a program, prints its pid, and kills it when stdin closes.
@@ -305,12 +319,25 @@ func (s *server) await() error {
 		case <-ctx.Done():
 		}
 	}(s.ended)
-	if err := conn.Check(ctx, nil); err != nil {
+	err = conn.Check(ctx, nil)
+	if err == nil {
+		err = s.known(ctx, conn)
+	}
+	if err != nil {
 		log, _ := os.ReadFile(s.log())
 		s.kill()
 		return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-4096):])
 	}
 	return nil
+}
+
+// known returns an error if another server than the node answers at its address.
+func (s *server) known(ctx context.Context, conn *kafkaconn.Conn) error {
+	res, err := conn.Client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})
+	if err == nil && res.ClusterID != s.cluster {
+		err = fmt.Errorf("cluster %s answers at %s; want %s", res.ClusterID, s.addr, s.cluster)
+	}
+	return err
 }
 
 func (s *server) kill() {
