@@ -342,6 +342,9 @@ func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
 // WindowsLeftUnder is WindowsLeft for windows of a stream under a cap. Once the largest prices are paid, further windows cost
 // nothing.
 func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int64, plus ...Charge) int64 {
+	if cap.none() {
+		return a.WindowsLeft(items, at, plus...)
+	}
 	from, to := int64(math.MinInt64), int64(math.MaxInt64)
 	if a.limit.Per != 0 {
 		from, to = before(at, int64(a.limit.Per)), at

@@ -38,6 +38,11 @@ func healthy(t *testing.T) *logs {
 		add(plan{stream: "s", budget: "shared", epsilon: "0.2", limit: shared}.entry(n))
 		add(plan{stream: "u", budget: "shared", epsilon: "0.3", limit: shared}.entry(n))
 	}
+	capped := budget.Cap{Count: 2, Per: 4 * time.Minute} // two windows of four cost something, so its limit pays for all
+	for n := range 8 {
+		e := plan{stream: "capped", budget: "capped", epsilon: "0.5", limit: limit("1", 4*time.Minute), cap: capped}.entry(n)
+		add(e)
+	}
 	for n := range 3 {
 		add(plan{stream: "new", budget: "new", epsilon: "0.3", limit: limit("2", 0), continues: "old"}.entry(6 + n))
 	}
@@ -89,7 +94,7 @@ func (l *logs) audit(t *testing.T, outputsFirst bool) Findings {
 
 func TestAuditOfAHealthyRun(t *testing.T) {
 	l := healthy(t)
-	if l.entry("u", 1).Reason != "" || l.entry("u", 3).Reason != BudgetExhausted || l.entry("new", 2).Reason != BudgetExhausted {
+	if l.entry("u", 1).Reason != "" || l.entry("u", 3).Reason != BudgetExhausted || l.entry("new", 2).Reason != BudgetExhausted || l.entry("capped", 7).Reason != "" {
 		t.Fatal("the run does not hold what it should")
 	}
 	n := int64(len(l.entries))

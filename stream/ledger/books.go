@@ -25,11 +25,16 @@ type Books struct {
 }
 
 type streamBook struct {
-	ends   map[uint32][]int64 // of the windows decided, by epoch, Unix nanoseconds, sorted
-	latest Entry              // the last entry, without its groups
+	ends   map[uint32][]int64    // of the windows decided, by epoch, Unix nanoseconds, sorted
+	caps   map[uint32]budget.Cap // of the latest window of each epoch that has one
+	latest Entry                 // the last entry, without its groups
 	// unpaid is the end of the first window in the current run of withheld ones. It is zero if the last window was
 	// paid.
 	unpaid time.Time
+}
+
+func newStreamBook() *streamBook {
+	return &streamBook{ends: map[uint32][]int64{}, caps: map[uint32]budget.Cap{}}
 }
 
 // NewBooks opens empty books.
@@ -58,12 +63,15 @@ func (b *Books) Add(e Entry) error {
 	b.account(e).Add(charge)
 	s := b.streams[e.Stream]
 	if s == nil {
-		s = &streamBook{ends: map[uint32][]int64{}}
+		s = newStreamBook()
 		b.streams[e.Stream] = s
 	}
 	ends := s.ends[e.Epoch]
 	if at, found := slices.BinarySearch(ends, charge.End); !found {
 		s.ends[e.Epoch] = slices.Insert(ends, at, charge.End)
+		if at == len(ends) && charge.Cap != (budget.Cap{}) {
+			s.caps[e.Epoch] = charge.Cap
+		}
 	}
 	if e.Groups = nil; !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
@@ -164,7 +172,7 @@ func (b *Books) standing(e Entry, plus ...budget.Charge) Standing {
 	return Standing{
 		StreamSpent: epsilon(a.StreamTotal(e.Stream, plus...)),
 		BudgetSpent: epsilon(a.Spent(end, plus...)),
-		WindowsLeft: a.WindowsLeft(e.Price, end, plus...),
+		WindowsLeft: a.WindowsLeftUnder(e.Stream, e.Cap, e.Price, end, plus...),
 	}
 }
 

@@ -19,6 +19,7 @@ type plan struct {
 	epsilon        string
 	limit          budget.Limit
 	continues      string
+	cap            budget.Cap
 }
 
 var epoch = at("2026-11-20T08:00:00Z")
@@ -29,7 +30,7 @@ func (p plan) entry(n int) Entry {
 	return Entry{
 		App: "louver", Stream: p.stream, Budget: p.budget, Input: p.stream + ".in", Output: p.stream + ".out",
 		WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end.Add(time.Second), ReleasedAt: end.Add(2 * time.Second),
-		Every: time.Minute, Limit: p.limit, Continues: strings.Fields(p.continues),
+		Every: time.Minute, Limit: p.limit, Continues: strings.Fields(p.continues), Cap: p.cap,
 		Price:    []budget.Item{{Promise: privacy.NewBoundedRange(dec(p.epsilon)), Times: 1}},
 		Releases: []Release{{Name: "p50", Statistic: "median", P: some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: dec(p.epsilon)}},
 		Groups:   []Group{{}},

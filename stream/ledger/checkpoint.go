@@ -40,6 +40,7 @@ type storedBudget struct {
 
 type storedCharges struct {
 	Stream string        `json:"stream"`
+	Cap    *storedCap    `json:"cap,omitempty"`
 	Items  []budget.Item `json:"items"`
 	Ends   runs          `json:"ends"`
 }
@@ -54,8 +55,9 @@ type storedStream struct {
 }
 
 type storedEpoch struct {
-	Epoch uint32 `json:"epoch"`
-	Ends  runs   `json:"ends"`
+	Epoch uint32     `json:"epoch"`
+	Ends  runs       `json:"ends"`
+	Cap   *storedCap `json:"cap,omitempty"`
 }
 
 // storedRecent are windows in a row that published the same series.
@@ -137,7 +139,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		limit := a.Limit()
 		b := storedBudget{Budget: name, Limit: storedLimit{limit.Epsilon, limit.Delta, budget.FormatPer(limit.Per)}, Continues: f.Books.continues[name]}
 		for _, charges := range a.Charges() {
-			b.Charges = append(b.Charges, storedCharges{charges.Stream, charges.Items, runsOf(charges.Ends)})
+			b.Charges = append(b.Charges, storedCharges{charges.Stream, storeCap(charges.Cap), charges.Items, runsOf(charges.Ends)})
 		}
 		c.Budgets = append(c.Budgets, b)
 	}
@@ -149,7 +151,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		}
 		s := storedStream{Stream: name, Latest: latest, Recent: f.recent[name].stored()}
 		for _, epoch := range slices.Sorted(maps.Keys(book.ends)) {
-			s.Epochs = append(s.Epochs, storedEpoch{epoch, runsOf(book.ends[epoch])})
+			s.Epochs = append(s.Epochs, storedEpoch{epoch, runsOf(book.ends[epoch]), storeCap(book.caps[epoch])})
 		}
 		if !book.unpaid.IsZero() {
 			unpaid := whole(book.unpaid)
@@ -232,8 +234,12 @@ func (b *Books) restoreBudget(s storedBudget) error {
 	b.continued(s.Budget, s.Continues)
 	for _, c := range s.Charges {
 		ends, err := c.Ends.ends()
+		if err != nil {
+			return err
+		}
+		of, err := c.Cap.read()
 		if err == nil {
-			err = a.AddAll(budget.Charges{Stream: c.Stream, Items: c.Items, Ends: ends})
+			err = a.AddAll(budget.Charges{Stream: c.Stream, Cap: of, Items: c.Items, Ends: ends})
 		}
 		if err != nil {
 			return err
@@ -243,12 +249,18 @@ func (b *Books) restoreBudget(s storedBudget) error {
 }
 
 func (f *Fold) restoreStream(s storedStream) (err error) {
-	book := &streamBook{ends: map[uint32][]int64{}}
+	book := newStreamBook()
 	if book.latest, err = s.Latest.entry(); err != nil {
 		return err
 	}
 	for _, e := range s.Epochs {
 		if book.ends[e.Epoch], err = e.Ends.ends(); err != nil {
+			return err
+		}
+		if e.Cap == nil {
+			continue
+		}
+		if book.caps[e.Epoch], err = e.Cap.read(); err != nil {
 			return err
 		}
 	}

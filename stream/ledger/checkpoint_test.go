@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
+
+	"github.com/louver/louver/budget"
 )
 
 // partition is one of a ledger: entries as records, each at an offset with gaps, as transactions leave them.
@@ -91,6 +93,7 @@ func history(t *rapid.T, n int) *partition {
 		{stream: "s", budget: "b", epsilon: "0.3", limit: limit("1", 4*time.Minute)},
 		{stream: "u", budget: "b", epsilon: "0.25", limit: limit("1", 4*time.Minute)},
 		{stream: "v", budget: "c", epsilon: "0.1", limit: limit("2", 0), continues: "b"},
+		{stream: "capped", budget: "c", epsilon: "0.1", limit: limit("2", 0), continues: "b", cap: budget.Cap{Count: 2, Per: time.Hour}},
 		{stream: "gone", budget: "elsewhere", epsilon: "0.1", limit: limit("2", 0), continues: "nowhere"},
 	}
 	next := map[string]int{}
@@ -99,6 +102,9 @@ func history(t *rapid.T, n int) *partition {
 		e := plan.entry(next[plan.stream])
 		next[plan.stream] += rapid.SampledFrom([]int{1, 1, 1, 2, 700}).Draw(t, "step")
 		e.Epoch = uint32(next[plan.stream] / 1000)
+		if plan.stream == "capped" {
+			e.Cap.Era = int64(e.Epoch) + rapid.Int64Range(0, 1).Draw(t, "era")
+		}
 		e.Format = Format
 		if rapid.IntRange(0, 5).Draw(t, "limit") == 0 {
 			e.Limit = limit("1.5", plan.limit.Per)
@@ -149,6 +155,9 @@ func TestCheckpointIsTheFold(t *testing.T) {
 			}
 			if diff := cmp.Diff(a, b, sameDecimals); diff != "" {
 				t.Fatal(diff)
+			}
+			if a, b := whole.Books.Cap(e.Stream, e.Epoch), restored.Books.Cap(e.Stream, e.Epoch); a != b {
+				t.Fatalf("%s has the cap %+v, and from the checkpoint %+v", e.Stream, a, b)
 			}
 			if a, b := whole.Recent(e.Stream), restored.Recent(e.Stream); len(a) != len(b) || len(a) > 0 && (a[0].End != b[0].End || a[0].text != b[0].text) {
 				t.Fatalf("%s has published %v, and from the checkpoint %v", e.Stream, a, b)

@@ -38,6 +38,7 @@ type stored struct {
 	Reason string        `json:"reason,omitempty"`
 	Charge storedCharge  `json:"charge"`
 	Price  []budget.Item `json:"price,omitempty"`
+	Cap    *storedCap    `json:"cap,omitempty"`
 	// Incomplete is optional: an older reader ignores only this mark.
 	Incomplete   bool      `json:"incomplete,omitempty"`
 	IncompleteIn []int     `json:"incomplete_in,omitempty"`
@@ -127,6 +128,7 @@ func (e Entry) stored() (stored, error) {
 		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: ok, Reason: e.Reason,
 		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
 		Charge:     storedCharge{charge.Epsilon, charge.Delta, price},
+		Cap:        storeCap(e.Cap),
 		Incomplete: e.Incomplete, IncompleteIn: e.IncompleteIn, Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
 	}
 	if !e.Until.IsZero() {
@@ -194,6 +196,9 @@ func (s stored) entry() (Entry, error) {
 	if e.Limit.Per, err = budget.ParsePer(s.Limit.Per); err != nil {
 		return Entry{}, fmt.Errorf("%s: limit: %w", e.name(), err)
 	}
+	if e.Cap, err = s.Cap.read(); err != nil {
+		return Entry{}, fmt.Errorf("%s: %w", e.name(), err)
+	}
 	switch {
 	case s.Status == ok && s.Reason == "" && len(s.Price) == 0:
 		e.Price = readCosts(s.Charge.Items, s.Version)
@@ -237,7 +242,7 @@ func (e Entry) check() error {
 	case len(e.Price) == 0 || len(e.Releases) == 0 || len(e.Groups) == 0:
 		return fail("%d items in the price, %d releases and %d groups; want at least one each", len(e.Price), len(e.Releases), len(e.Groups))
 	}
-	if err := e.Limit.Check(); err != nil {
+	if err := errors.Join(e.Limit.Check(), e.checkCap()); err != nil {
 		return fail("%w", err)
 	}
 	for _, r := range e.Releases {

@@ -45,6 +45,9 @@ type Entry struct {
 	Continues []string
 	// Price is the cost of the window to one user if it is paid.
 	Price []budget.Item
+	// Cap limits the windows in which one user counts. Its era is the start of the first window that it covers, in Unix
+	// seconds. The zero value is no limit.
+	Cap budget.Cap
 	// Reason is BudgetExhausted if the whole window is withheld. It is "" if the window is paid; then Price is its
 	// charge.
 	Reason string
@@ -152,7 +155,9 @@ func (e Entry) Charge() (budget.Charge, error) {
 	if e.Reason != "" {
 		items = nil
 	}
-	return budget.NewCharge(e.Stream, e.Budget, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), items)
+	c, err := budget.NewCharge(e.Stream, e.Budget, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), items)
+	c.Cap = e.Cap
+	return c, err
 }
 
 // WithholdBelow withholds, in every group whose value of the release `count` is below minimum, all values but that one.

@@ -101,7 +101,10 @@ func TestDecodeGivesBackTheEntry(t *testing.T) {
 	paid.Price = append(paid.Price,
 		budget.Item{Promise: privacy.NewZCDP(dec("1")), Times: 2},
 		budget.Item{Promise: privacy.NewApproximate(dec("1"), dec("1e-9")), Times: 2})
-	for name, e := range map[string]Entry{"example": exampleEntry(), "withheld": withheld, "with everything": paid} {
+	capped := exampleEntry()
+	capped.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: capped.WindowStart.Unix()}
+	withheld.Cap = budget.Cap{Count: 1, Per: time.Minute}
+	for name, e := range map[string]Entry{"example": exampleEntry(), "withheld": withheld, "capped": capped, "with everything": paid} {
 		value := encode(t, e)
 		got, err := Decode(value)
 		if err != nil {

@@ -37,7 +37,8 @@ type Figure struct {
 	RankError95 *json.Number    `json:"rank_error_95"`
 	Error95     *json.Number    `json:"error_95"`
 	Quality     Quality         `json:"quality"`
-	Clip        *[2]json.Number `json:"clip,omitempty"` // only if values were cut
+	Clip        *[2]json.Number `json:"clip,omitempty"`        // only if values were cut
+	MaxWindows  *FigureCap      `json:"max_windows,omitempty"` // only if not everybody counts in every window
 	Users       *int64          `json:"users"`
 	PLow        *json.Number    `json:"p_low"`
 	PHigh       *json.Number    `json:"p_high"`
@@ -107,7 +108,7 @@ func (e Entry) figure(g Group, i int) Figure {
 		Stream: e.Stream, Group: g.Name, Release: r.Name,
 		WindowStart: whole(e.WindowStart).Time, WindowEnd: whole(e.WindowEnd).Time, DueAt: whole(e.DueAt).Time, Incomplete: e.Incomplete,
 		Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
-		Status: ok, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), Users: g.Users,
+		Status: ok, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), MaxWindows: figureCap(e.Cap), Users: g.Users,
 		StreamSpent: optionalDigits(e.Standing.StreamSpent), Budget: e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
 		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
 	}

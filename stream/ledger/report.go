@@ -68,7 +68,7 @@ func NewReport(b *Books, at time.Time) Report {
 		latest, _ := b.Latest(name)
 		a := b.accounts[latest.Budget]
 		f := figures(a, latest.Budget, name, at, runways[latest.Budget])
-		f.WindowsLeft = a.WindowsLeft(latest.Price, at.UnixNano())
+		f.WindowsLeft = a.WindowsLeftUnder(name, latest.Cap, latest.Price, at.UnixNano())
 		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() && f.WindowsLeft == 0 {
 			f.ExhaustedSince = new(whole(unpaid))
 			if first := since[latest.Budget]; first == nil || unpaid.Before(first.Time) {
@@ -98,7 +98,7 @@ func (b *Books) schedules(name string) []budget.Schedule {
 		}
 		s := budget.Schedule{
 			Stream: stream, Start: e.WindowStart.Add(e.Every).UnixNano(),
-			Size: e.WindowEnd.Sub(e.WindowStart), Every: e.Every, Items: e.Price,
+			Size: e.WindowEnd.Sub(e.WindowStart), Every: e.Every, Cap: e.Cap, Items: e.Price,
 		}
 		if !e.Until.IsZero() {
 			s.End = e.Until.UnixNano()

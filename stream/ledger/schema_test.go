@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
 )
 
 func compiledSchema(t *testing.T) (*jsonschema.Schema, map[string]any) {
@@ -46,8 +49,10 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024")}
 	}
 	cut.Groups = cut.Groups[:1]
-	plain := maps.Clone(described) // fields of a record whose values were not cut
+	cut.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour}
+	plain := maps.Clone(described) // fields of a record whose values were not cut, and in which everybody counts
 	delete(plain, "clip")
+	delete(plain, "max_windows")
 	for name, e := range map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "old": old, "cut": cut} {
 		for _, r := range records(t, e) {
 			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.Value))
@@ -68,7 +73,7 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 			if d := cmp.Diff(slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(fields))); d != "" {
 				t.Fatalf("fields of the schema and of a record (-, +):\n%s", d)
 			}
-			for _, inner := range []string{"interval", "smoothed"} {
+			for _, inner := range []string{"interval", "smoothed", "max_windows"} {
 				if has, ok := fields[inner].(map[string]any); ok {
 					want := described[inner].(map[string]any)["properties"].(map[string]any)
 					if d := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(has))); d != "" {

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -38,6 +39,7 @@ var entryFields = map[string]class{
 	"Limit.Epsilon": public, "Limit.Delta": public, "Limit.Per": public,
 	"Continues": public, "Continues.": public,
 	"Price": public, "Price.Promise.Kind": public, "Price.Promise.Epsilon": public, "Price.Promise.Delta": public, "Price.Promise.Rho": public, "Price.Times": public,
+	"Cap.Count": public, "Cap.Per": public, "Cap.Era": public,
 	"Reason": public, "Incomplete": public, "IncompleteIn": public, "IncompleteIn.": public,
 	"Releases": public, "Releases.Name": public, "Releases.Statistic": public, "Releases.P": public, "Releases.Mechanism": public,
 	"Releases.Unit": public, "Releases.Epsilon": public, "Releases.Delta": public,
@@ -59,7 +61,7 @@ var figureFields = map[string]class{
 	"Clip": byDraws, "Clip.": byDraws, "Users": byDraws, "PLow": byDraws, "PHigh": byDraws,
 	"Interval.Level": byDraws, "Interval.Low": byDraws, "Interval.High": byDraws,
 	"Smoothed.Value": byDraws, "Smoothed.Low": byDraws, "Smoothed.High": byDraws,
-	"StreamSpent": public, "Budget": public, "BudgetSpent": public, "BudgetLimit": public, "BudgetLeft": public,
+	"MaxWindows.Count": public, "MaxWindows.Per": public, "StreamSpent": public, "Budget": public, "BudgetSpent": public, "BudgetLimit": public, "BudgetLeft": public,
 }
 
 // neverFilled are fields that no entry of this format has: format 0 wrote them.
@@ -248,6 +250,7 @@ func decideScripted(t *testing.T, script uint64, sample func(w int) []contributi
 		for i := range 8 {
 			d.give(w, sample(i), int64(i/7)) // of the last one something is lost
 			e := d.decide(w)
+			e.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: 1}
 			got.entry(t, e)
 			d.learnt(w, e)
 			w, _ = p.schedule.Next(w)

@@ -1,0 +1,89 @@
+package ledger
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/budget"
+)
+
+// Under a cap of two windows in four minutes every window of a minute fits a limit that pays for two. A new era does not
+// know who counted in the old one, so that both cost something until the old one is four minutes old.
+func TestSettleUnderACap(t *testing.T) {
+	p := plan{stream: "s", budget: "b", epsilon: "0.4", limit: limit("1", 4*time.Minute), cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
+	b := NewBooks()
+	type row struct{ reason, spent string }
+	var got []row
+	for n := range 12 {
+		e := p.entry(n)
+		if n >= 6 {
+			e.Cap.Era = e.WindowStart.Unix() - int64(n-6)*60 // the start of window 6
+		}
+		e = settle(t, b, e)
+		got = append(got, row{e.Reason, e.Standing.BudgetSpent.String()})
+	}
+	paid, withheld := func(spent string) row { return row{"", spent} }, row{BudgetExhausted, "0.8"}
+	want := []row{paid("0.4"), paid("0.8"), paid("0.8"), paid("0.8"), paid("0.8"), paid("0.8"),
+		withheld, withheld, // the windows 3, 4 and 5 may have cost two prices
+		paid("0.8"), paid("0.8"), paid("0.8"), paid("0.8")}
+	want[8] = paid("0.8") // window 5 costs one price, and this one the second
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
+		t.Error(diff)
+	}
+	if c := b.Cap("s", 0); c.Era != p.entry(6).WindowStart.Unix() {
+		t.Errorf("the latest cap is %+v", c)
+	}
+}
+
+// A report on a capped stream has figures of the cap: what is spent, and windows without end.
+func TestReportUnderACap(t *testing.T) {
+	p := plan{stream: "s", budget: "b", epsilon: "0.4", limit: limit("1", 4*time.Minute), cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
+	b := NewBooks()
+	var last Entry
+	for n := range 10 {
+		last = settle(t, b, p.entry(n))
+	}
+	f := NewReport(b, last.WindowEnd).Budgets[0]
+	if !f.EpsilonSpent.Equal(dec("0.8")) || f.WindowsLeft != budget.MostWindows || f.ExhaustedAt != nil {
+		t.Errorf("spent %s, left %d, exhausted %v; want 0.8, no end of windows, never", f.EpsilonSpent, f.WindowsLeft, f.ExhaustedAt)
+	}
+}
+
+func TestEntriesWithImpossibleCapsAreUnreadable(t *testing.T) {
+	e := exampleEntry()
+	e.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: e.WindowStart.Unix()}
+	good := string(encode(t, e))
+	for old, replaced := range map[string]string{`"count":8`: `"count":0`, `"per":"24h","era"`: `"per":"forever","era"`, `"era":1`: `"era":9`} {
+		if strings.Count(good, old) != 1 {
+			t.Fatalf("%s does not appear once in %s", old, good)
+		}
+		if _, err := Decode([]byte(strings.Replace(good, old, replaced, 1))); !errors.Is(err, ErrUnreadable) {
+			t.Errorf("%s: error %v", replaced, err)
+		}
+	}
+}
+
+// What an entry charges without its cap is more, so that a reader that does not know caps overstates.
+func TestWithoutItsCapAnEntryChargesMore(t *testing.T) {
+	with, without := NewBooks(), NewBooks()
+	p := plan{stream: "s", budget: "b", epsilon: "0.4", limit: limit("100", 0), cap: budget.Cap{Count: 2, Per: time.Hour}}
+	for n := range 10 {
+		e := settle(t, with, p.entry(n))
+		value := encode(t, e)
+		e.Cap = budget.Cap{}
+		plain := encode(t, e)
+		if !strings.HasPrefix(string(value), `{"v":1,`) || len(plain) >= len(value) {
+			t.Fatalf("%s: want an entry of version 1 with a cap", value)
+		}
+		if err := without.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := with.Account("b").Total().Epsilon, without.Account("b").Total().Epsilon; !a.Equal(dec("0.8")) || !b.Equal(dec("4")) {
+		t.Errorf("ε %s with the cap, %s without; want 0.8 and 4", a, b)
+	}
+}
