@@ -35,20 +35,26 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-// jars returns the folder with Kafka's jars, and fetches them if necessary.
-// Test binaries that run at the same time wait for one another.
+// jars returns the folder with Kafka's jars.
 func jars(t testing.TB) string {
+	t.Helper()
+	return Jars(t, "kafka-"+Version(), fmt.Sprintf(pom, Version()))
+}
+
+// Jars returns the folder with the jars that a pom.xml asks for, and fetches them from Maven Central if necessary. The
+// name says what they are and which versions. Test binaries that run at the same time wait for one another.
+func Jars(t testing.TB, name, pom string) string {
 	t.Helper()
 	for _, tool := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			missing(t, "a real Kafka needs %s: %v", tool, err)
+			missing(t, "%s needs %s: %v", name, tool, err)
 		}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(cache, "louver-test", "kafka-"+Version())
+	dir := filepath.Join(cache, "louver-test", name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +70,7 @@ func jars(t testing.TB) string {
 	if _, err := os.Stat(libs); err == nil {
 		return libs
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), fmt.Appendf(nil, pom, Version()), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), []byte(pom), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	// The folder gets its name at the end, so an interrupted fetch does not
@@ -73,7 +79,7 @@ func jars(t testing.TB) string {
 	cmd := exec.Command("mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+partial)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		missing(t, "the jars of Kafka %s can't be fetched: %v\n%s", Version(), err, out)
+		missing(t, "the jars of %s can't be fetched: %v\n%s", name, err, out)
 	}
 	if err := os.Rename(filepath.Join(dir, partial), libs); err != nil {
 		t.Fatal(err)
