@@ -398,8 +398,19 @@ func (a *Account) Returns(at int64, stream string) []Return {
 		}
 	}
 	slices.Sort(ends)
-	ends = slices.Compact(ends)
 	var out []Return
+	if each, ok := a.sameReturn(stream); ok {
+		for len(ends) > 0 {
+			n := 1
+			for n < len(ends) && ends[n] == ends[0] {
+				n++
+			}
+			out = append(out, Return{At: after(ends[0], per), Epsilon: each.Mul(decimal.NewFromInt(int64(n)))})
+			ends = ends[n:]
+		}
+		return out
+	}
+	ends = slices.Compact(ends)
 	counted := func(from int64) decimal.Decimal { return a.limit.bound(a.between(from, at, stream, nil)).Epsilon }
 	last := counted(before(at, per))
 	for _, end := range ends {
@@ -410,4 +421,24 @@ func (a *Account) Returns(at int64, stream string) []Return {
 		}
 	}
 	return out
+}
+
+// sameReturn returns the ε that each charge gives back, if it does not depend on the others: all of them have one price of
+// plain ε and no cap, and there is no δ to add them up more sharply.
+func (a *Account) sameReturn(stream string) (decimal.Decimal, bool) {
+	var only *class
+	for _, k := range a.all() {
+		if stream != "" && k.stream != stream {
+			continue
+		}
+		if only != nil || !k.cap.none() {
+			return decimal.Decimal{}, false
+		}
+		only = k
+	}
+	if only == nil || len(a.allHeld()) > 0 || !a.limit.Delta.IsZero() || !only.unit.rho.IsZero() {
+		return decimal.Decimal{}, false
+	}
+	each := only.unit.pure.Add(only.unit.approximate)
+	return each, each.Sign() > 0
 }

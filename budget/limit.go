@@ -122,7 +122,11 @@ func (s *sum) add(t sum, times int64) {
 	}
 	n := decimal.NewFromInt(times)
 	add := func(to *decimal.Decimal, d decimal.Decimal) {
-		if !d.IsZero() {
+		switch {
+		case d.IsZero():
+		case times == 1:
+			*to = to.Add(d)
+		default:
 			*to = to.Add(d.Mul(n))
 		}
 	}

@@ -89,7 +89,9 @@ func TestProblems(t *testing.T) {
 		detail       string
 	}{
 		{"GET", "/api/v1/releases?strem=s", 400, "strem means nothing here; want stream, group, release, from, to, last, limit, cursor, fields, format"},
-		{"GET", "/api/v1/budget?x=1", 400, "x means nothing here; want no parameters"},
+		{"GET", "/api/v1/budget?x=1", 400, "x means nothing here; want only, returns"},
+		{"GET", "/api/v1/budget?only=streams", 400, `only="streams"; want budgets`},
+		{"GET", "/api/v1/budget?returns=0", 400, `returns="0"; want a whole number from 1 to 1000`},
 		{"GET", "/api/v1/releases?stream=x", 404, `there is no stream "x"; want one of s`},
 		{"GET", "/api/v1/releases/latest?stream=s&group=ap", 404, `there is no group "ap"; want one of eu, us`},
 		{"GET", "/api/v1/releases?from=yesterday", 400, `from="yesterday"; want a time such as 2026-11-20T08:15:00Z`},

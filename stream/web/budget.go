@@ -1,6 +1,9 @@
 package web
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -16,40 +19,121 @@ type reports struct {
 	mu    sync.Mutex
 	until time.Time
 	last  ledger.Report
+	texts map[brief][]byte // answers from the last report
 }
+
+// brief says what an answer leaves out of the report. The zero value leaves out nothing.
+type brief struct {
+	// budgets leaves out the streams' own figures.
+	budgets bool
+	// returns, if not 0, is how many entries a list of returns may have. With many short windows these lists are nearly
+	// all of the report, and a picture of them needs few.
+	returns int
+}
+
+// mostReturns is more than a picture needs.
+const mostReturns = 1000
 
 // budget answers with what has been spent, what is left, and until when.
 func (h *handler) budget(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
-	if p.allowed(); p.err != nil {
+	p.allowed("only", "returns")
+	want := brief{returns: p.number("returns", 0, mostReturns)}
+	switch only := p.values.Get("only"); only {
+	case "":
+	case "budgets":
+		want.budgets = true
+	default:
+		p.refuse("only=%q; want budgets", only)
+	}
+	if p.err != nil {
 		return invalid(p.err)
 	}
-	report, err := h.report()
+	text, err := h.report(want)
 	if err != nil {
 		return err
 	}
-	return answerJSON(w, r, report)
+	answer(w, r, "application/json", text)
+	return nil
 }
 
-func (h *handler) report() (ledger.Report, error) {
-	h.reports.mu.Lock()
-	defer h.reports.mu.Unlock()
+// report returns the text of the report.
+func (h *handler) report(want brief) ([]byte, error) {
+	kept := &h.reports
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
 	now := h.now()
-	if now.Before(h.reports.until) {
-		return h.reports.last, nil
+	if !now.Before(kept.until) {
+		books, err := h.books()
+		if err != nil {
+			return nil, err
+		}
+		newest, err := h.Store.newestOfStreams()
+		if err != nil {
+			return nil, err
+		}
+		kept.last, kept.texts = ledger.Published(books, newest, now), map[brief][]byte{}
+		took := h.now().Sub(now)
+		kept.until = now.Add(max(time.Second, 10*took))
 	}
-	books, err := h.books()
-	if err != nil {
-		return ledger.Report{}, err
+	if text := kept.texts[want]; text != nil {
+		return text, nil
 	}
-	newest, err := h.Store.newestOfStreams()
-	if err != nil {
-		return ledger.Report{}, err
+	var text bytes.Buffer
+	if err := json.NewEncoder(&text).Encode(want.of(kept.last)); err != nil {
+		return nil, fmt.Errorf("budget: %w", err)
 	}
-	h.reports.last = ledger.Published(books, newest, now)
-	took := h.now().Sub(now)
-	h.reports.until = now.Add(max(time.Second, 10*took))
-	return h.reports.last, nil
+	if len(kept.texts) < mostTexts {
+		kept.texts[want] = text.Bytes()
+	}
+	return text.Bytes(), nil
+}
+
+// mostTexts bounds the memory of kept answers: anyone may ask for any number of returns.
+const mostTexts = 4
+
+// of returns the wanted part of a report, which it does not change.
+func (b brief) of(r ledger.Report) any {
+	if b.returns > 0 {
+		r.Budgets, r.Streams = slices.Clone(r.Budgets), slices.Clone(r.Streams)
+		for i := range r.Budgets {
+			r.Budgets[i].Returns = fewer(r.Budgets[i].Returns, b.returns)
+		}
+		for i := range r.Streams {
+			r.Streams[i].Returns = fewer(r.Streams[i].Returns, b.returns)
+		}
+	}
+	if b.budgets {
+		return struct {
+			Budgets []ledger.Figures `json:"budgets"`
+		}{r.Budgets}
+	}
+	return r
+}
+
+// fewer adds up neighbouring returns until there are at most n ≥ 1. The first stays as it is if n > 1. The others are added
+// up over equal stretches of time, each at the time of its last: by then all of it is back.
+func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
+	if len(all) <= n {
+		return all
+	}
+	few, rest := []ledger.ReturnFigure{}, all
+	if n > 1 {
+		few, rest, n = append(few, all[0]), all[1:], n-1
+	}
+	from := rest[0].At.Unix()
+	length := rest[len(rest)-1].At.Unix() - from + 1
+	last := int64(-1)
+	for _, x := range rest {
+		part := (x.At.Unix() - from) * int64(n) / length
+		if part == last {
+			sum := &few[len(few)-1]
+			sum.At, sum.Epsilon.Decimal = x.At, sum.Epsilon.Add(x.Epsilon.Decimal)
+			continue
+		}
+		few, last = append(few, x), part
+	}
+	return few
 }
 
 // books returns the books of the windows in memory. Records say whether a window was paid; the public definition says

@@ -39,7 +39,7 @@ streams:
     on_exhausted: withhold
 `
 
-func parsed(t *testing.T, file string) []*config.Stream {
+func parsed(t testing.TB, file string) []*config.Stream {
 	t.Helper()
 	f, err := config.Parse("streams.yaml", []byte(file), func(string) (string, bool) { return "", false })
 	if err != nil {
@@ -65,6 +65,18 @@ func (w *world) ledgerOf(streams []*config.Stream, minutes, from int) *ledger.Bo
 
 func (w *world) decide(books *ledger.Books, s *config.Stream, start, end time.Time, published bool) {
 	w.Helper()
+	w.draw(books, s, start, end, published, func(e *ledger.Entry) {
+		for g := range e.Groups {
+			for range e.Releases {
+				e.Groups[g].Values = append(e.Groups[g].Values, ledger.Value{Value: new(decimal.NewFromInt(7))})
+			}
+		}
+	})
+}
+
+// draw decides a window. If it is paid, fill gives its groups their values.
+func (w *world) draw(books *ledger.Books, s *config.Stream, start, end time.Time, published bool, fill func(*ledger.Entry)) {
+	w.Helper()
 	e := ledger.Entry{Format: ledger.Format, App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start, WindowEnd: end,
 		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: release.Series(s)}
 	for _, g := range s.Groups {
@@ -74,11 +86,7 @@ func (w *world) decide(books *ledger.Books, s *config.Stream, start, end time.Ti
 		w.Fatal(err)
 	}
 	if e.Reason == "" {
-		for g := range e.Groups {
-			for range e.Releases {
-				e.Groups[g].Values = append(e.Groups[g].Values, ledger.Value{Value: new(decimal.NewFromInt(7))})
-			}
-		}
+		fill(&e)
 	}
 	records, err := e.Records()
 	if err != nil {
@@ -94,7 +102,7 @@ func (w *world) decide(books *ledger.Books, s *config.Stream, start, end time.Ti
 	}
 }
 
-func ask(t *testing.T, h http.Handler, path string) string {
+func ask(t testing.TB, h http.Handler, path string) string {
 	t.Helper()
 	a := httptest.NewRecorder()
 	h.ServeHTTP(a, httptest.NewRequest(http.MethodGet, path, nil))
@@ -140,6 +148,56 @@ func TestBudgetOfALateWindow(t *testing.T) {
 	want(t, "the report", ask(t, served(w, streams, minute(5)), "/api/v1/budget"), b.String())
 }
 
+// Fewer returns are the same ε: the next one as it is, and none before it is really back.
+func TestFewerReturns(t *testing.T) {
+	streams := parsed(t, streamsFile)
+	w := newWorld(t, 1<<20)
+	w.ledgerOf(streams, 30, 0)
+	h := served(w, streams, epoch.Add(30*time.Minute+10*time.Second))
+	type back struct {
+		At      time.Time
+		Epsilon decimal.Decimal
+	}
+	type answer struct {
+		Streams []any
+		Budgets []struct{ Returns []back }
+	}
+	get := func(query string) (a answer) {
+		if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/budget"+query)), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	upTo := func(all []back, until time.Time) (sum decimal.Decimal) {
+		for _, r := range all {
+			if !r.At.After(until) {
+				sum = sum.Add(r.Epsilon)
+			}
+		}
+		return sum
+	}
+	all := get("")
+	full := all.Budgets[0].Returns
+	if len(all.Streams) != 2 || len(full) < 5 {
+		t.Fatalf("%d streams, %d returns; want 2 and some", len(all.Streams), len(full))
+	}
+	for n := 1; n <= len(full)+1; n++ {
+		a := get(fmt.Sprint("?only=budgets&returns=", n))
+		few := a.Budgets[0].Returns
+		if a.Streams != nil || len(few) > n || n > 1 && !(few[0].At.Equal(full[0].At) && few[0].Epsilon.Equal(full[0].Epsilon)) {
+			t.Errorf("%d: %v, streams %v", n, few, a.Streams)
+		}
+		for _, r := range full {
+			if upTo(few, r.At).GreaterThan(upTo(full, r.At)) {
+				t.Errorf("%d returns: more is said to be back at %s than is", n, r.At)
+			}
+		}
+		if end := full[len(full)-1].At; !upTo(few, end).Equal(upTo(full, end)) {
+			t.Errorf("%d returns: %s in all; want %s", n, upTo(few, end), upTo(full, end))
+		}
+	}
+}
+
 func TestBudgetOfAnIncompletePast(t *testing.T) {
 	streams := parsed(t, streamsFile)
 	w := newWorld(t, 1<<20)
@@ -181,13 +239,15 @@ func TestStatement(t *testing.T) {
 		}
 	}
 	// A stretch of 10 minutes is overlapped by up to 11 windows of one minute and 14 of four. Together they cost
-	// 11·0.3 + 14·0.01 = 3.44.
+	// 11·0.3 + 14·0.01 = 3.44. A day has 144 periods of 10 minutes, each of which pays at most 2, and the schedule wants more.
 	want(t, "sentences", strings.Join(sentences, "\n"), strings.TrimSpace(`
 fast window 58: One window costs one person at most ε 0.3. Of 100 guesses whether that person is in it, at most 58 are right.
+fast day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
 fast budget 89: The windows that end in any 10m cost one person at most ε 2. Of 100 guesses whether that person is in any of them, at most 89 are right.
 fast stretch 97: What one person does in any 10m falls into up to 25 windows. Together they cost at most ε 3.44. Of 100 guesses whether that person is in any of them, at most 97 are right.
 hopping window 51: One window costs one person at most ε 0.01. Of 100 guesses whether that person is in it, at most 51 are right.
 hopping event 51: One event falls into up to 4 windows. Together they cost its person at most ε 0.04. Of 100 guesses whether that person is in any of them, at most 51 are right.
+hopping day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
 hopping budget 89: The windows that end in any 10m cost one person at most ε 2. Of 100 guesses whether that person is in any of them, at most 89 are right.
 hopping stretch 97: What one person does in any 10m falls into up to 25 windows. Together they cost at most ε 3.44. Of 100 guesses whether that person is in any of them, at most 97 are right.`))
 	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/statement?stream=hopping")), &got); err != nil || len(got.Streams) != 1 {

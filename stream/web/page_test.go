@@ -140,14 +140,16 @@ func (b *tab) run(actions ...chromedp.Action) {
 	}
 }
 
+// awaited makes an evaluation wait for its promise.
+func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
 // until waits for an expression to be true in the page.
 func (b *tab) until(expression string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	wait := fmt.Sprintf("new Promise((done) => { const look = () => (%s) ? done(true) : setTimeout(look, 50); look(); })", expression)
-	await := func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
-	if err := chromedp.Run(ctx, chromedp.Evaluate(wait, nil, await)); err != nil {
+	if err := chromedp.Run(ctx, chromedp.Evaluate(wait, nil, awaited)); err != nil {
 		var shown string
 		_ = chromedp.Run(b.ctx, chromedp.Evaluate("document.body.innerText", &shown))
 		b.Fatalf("%s: %v; the page shows\n%s\n%q", expression, err, shown, b.bad)
@@ -255,8 +257,7 @@ func TestPageIsAccessible(t *testing.T) {
 			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}),
 				chromedp.Navigate("about:blank"), chromedp.Navigate("http://"+s.address+"/"+view))
 			b.until(fmt.Sprintf("document.querySelector(%q)?.textContent", ready))
-			b.run(chromedp.Evaluate(string(axe)+";0", nil), chromedp.Evaluate(`axe.run().then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, &found,
-				func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+			b.run(chromedp.Evaluate(string(axe)+";0", nil), chromedp.Evaluate(`axe.run().then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, &found, awaited))
 			for _, f := range found {
 				t.Errorf("%s, %s: %s", view, theme, f)
 			}

@@ -18,8 +18,8 @@ type statement struct {
 
 // loss is the most that one person can lose through some windows.
 type loss struct {
-	// Scope says which windows: one `window`, those that one `event` falls into, those that a `budget` pays in its period,
-	// or those that overlap a `stretch` of time as long as that period.
+	// Scope says which windows: one `window`, those that one `event` falls into, those of the stream's budget that end in a
+	// `day`, those that the `budget` pays in its period, or those that overlap a `stretch` of time as long as that period.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
 	// Per is the period, such as 24h, or forever; null if there is none.
@@ -59,6 +59,8 @@ func (h *handler) statement(s *config.Stream) statement {
 	}
 	b, per := s.Budget, budget.FormatPer(s.Budget.Per)
 	limit := budget.Spending{Epsilon: b.Epsilon, Delta: b.Delta}
+	inAnyDay := (&config.File{Streams: h.Streams}).InAnyDay(b, h.now())
+	all.Losses = append(all.Losses, newLoss("day", 0, "24h", inAnyDay, "In any 24 h one person loses at most %s, counting the windows that end in it.", "that person is in any of them"))
 	if b.Per == 0 {
 		all.Losses = append(all.Losses, newLoss("budget", 0, per, limit, "All windows together, for ever, cost one person at most %s.", "that person is in any of them"))
 		return all

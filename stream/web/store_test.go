@@ -10,14 +10,14 @@ import (
 
 // world is a Store and the topic that its records stand in.
 type world struct {
-	*testing.T
+	testing.TB
 	store *Store
 	next  map[int]int64 // offsets of topic "out"
 }
 
 var epoch = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
-func newWorld(t *testing.T, bytes int64) *world {
+func newWorld(t testing.TB, bytes int64) *world {
 	return &world{t, NewStore(bytes), map[int]int64{}}
 }
 

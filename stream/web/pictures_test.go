@@ -1,0 +1,166 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/ledger"
+)
+
+// picture is a view of the page that somebody should look at.
+type picture struct {
+	name string
+	// serve makes the server that the page comes from.
+	serve func(t *testing.T) http.Handler
+	// view is the part of the address behind the page, and ready what it shows when it is complete.
+	view, ready string
+	// away stops the server before the picture is taken.
+	away bool
+	// do happens on the complete page, if it is not empty: JavaScript that is true once all is done.
+	do string
+}
+
+const (
+	card  = `document.querySelectorAll(".card .value").length > 0`
+	table = `document.querySelector(".windows td") && document.querySelector(".plot.large canvas")`
+)
+
+// recent is the start of a window so many minutes ago.
+func recent(minutes int) time.Time {
+	return time.Now().UTC().Truncate(time.Minute).Add(-time.Duration(minutes) * time.Minute)
+}
+
+// overview serves n services that have run for two hours.
+func overview(n int) func(t *testing.T) http.Handler {
+	return func(t *testing.T) http.Handler {
+		a := newAct(t, n, "{epsilon: 400, per: 24h}", recent(120))
+		a.play(0, 120)
+		return New(Config{Store: a.store, Streams: a.streams})
+	}
+}
+
+// troubles serves a service with a gap, a window that lost input, an incident and groups with few users.
+func troubles(t *testing.T) http.Handler {
+	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
+	slow := func(window int) bool { return window >= 88 && window < 97 }
+	a.change = func(window int, e *ledger.Entry) {
+		switch {
+		case e.Stream != "checkout-latency":
+		case window >= 60 && window < 66 || window == 104:
+			for g := range e.Groups {
+				e.Groups[g].Values[3].Value = new(decimal.NewFromInt(12))
+			}
+			e.WithholdBelow("users", 50)
+		case window >= 40 && window < 43:
+			e.Incomplete = true
+		case slow(window):
+			for i := range 2 {
+				v := &e.Groups[0].Values[i]
+				for _, d := range []*decimal.Decimal{v.Value, &v.Smoothed.Value, v.Smoothed.Low, v.Smoothed.High} {
+					*d = d.Mul(decimal.NewFromInt(3))
+				}
+			}
+		}
+		if e.Stream == "checkout-latency" && window > 100 {
+			for i := range 2 {
+				e.Groups[2].Values[i].Quality = "noise"
+				e.Groups[1].Values[i].Quality = "rough"
+			}
+		}
+	}
+	a.play(0, 120)
+	told := []map[string]any{}
+	for window := range 120 {
+		w := map[string]any{"stream": "checkout-latency", "window_end": a.first.Add(time.Duration(window+1) * time.Minute), "truth": map[string]any{}, "incident": nil, "torn": false}
+		if slow(window) {
+			w["incident"] = "eu"
+		}
+		told = append(told, w)
+	}
+	return New(Config{Store: a.store, Streams: a.streams, Demo: func() any { return map[string]any{"windows": told} }})
+}
+
+// spent serves a budget that is exhausted, one that will be, and one that lasts.
+func spent(t *testing.T) http.Handler {
+	first := recent(120)
+	var store *Store
+	c := Config{}
+	for i, budget := range []string{"{epsilon: 12, per: 3h}", "{epsilon: 20, per: 24h}", "{epsilon: 400, per: 24h}"} {
+		a := newAct(t, i+1, budget, first)
+		a.streams = a.streams[i:]
+		if store != nil {
+			a.store = store
+		}
+		store = a.store
+		a.play(0, 120)
+		c.Streams = append(c.Streams, a.streams...)
+	}
+	c.Store = store
+	return New(c)
+}
+
+var pictures = []picture{
+	{name: "overview-1", serve: overview(1), view: "#/", ready: card},
+	{name: "overview-6", serve: overview(6), view: "#/", ready: card},
+	{name: "overview-60", serve: overview(60), view: "#/", ready: card},
+	{name: "overview-troubles", serve: troubles, view: "#/", ready: card},
+	{name: "detail-gap", serve: troubles, view: "#/s/checkout-latency/eu", ready: table},
+	{name: "detail-incident", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, do: `(document.getElementById("truth").checked || document.getElementById("truth").click(), true)`},
+	{name: "detail-noise", serve: troubles, view: "#/s/checkout-latency/ap", ready: table},
+	{name: "detail-one", serve: troubles, view: "#/s/checkout-latency/eu/p50", ready: table},
+	{name: "detail-mode", serve: troubles, view: "#/s/checkout-latency/us/top", ready: table},
+	{name: "budget", serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3`},
+	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
+	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/", ready: `document.querySelector(".empty h2")`},
+	{name: "waiting", serve: func(t *testing.T) http.Handler {
+		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(0))
+		return New(Config{Store: a.store, Streams: a.streams})
+	}, view: "#/", ready: `document.querySelector(".card")`},
+}
+
+// Pictures of all views, for people to look at: on a phone, a desk and a wall, in both themes.
+func TestPictures(t *testing.T) {
+	directory := os.Getenv("LOUVER_TEST_PICTURES")
+	if directory == "" {
+		t.Skip("LOUVER_TEST_PICTURES names no directory for pictures of the page")
+	}
+	for _, p := range pictures {
+		t.Run(p.name, func(t *testing.T) {
+			s := &restartable{T: t, handler: p.serve(t)}
+			s.start()
+			if !p.away {
+				t.Cleanup(func() { s.stop() })
+			}
+			b := browse(t, s.address)
+			b.setAway(p.away)
+			b.run(chromedp.Navigate("http://" + s.address + "/" + p.view))
+			b.until(p.ready)
+			if p.do != "" {
+				b.until(p.do)
+			}
+			if p.away {
+				s.stop()
+				b.shows("#trouble", "connection is lost")
+			}
+			for _, theme := range []string{"light", "dark"} {
+				b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+				for width, height := range map[int64]int64{360: 740, 1280: 800, 2560: 1440} {
+					var png []byte
+					b.run(emulation.SetDeviceMetricsOverride(width, height, 1, false),
+						chromedp.Evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100))))", nil, awaited), chromedp.CaptureScreenshot(&png))
+					if err := os.WriteFile(filepath.Join(directory, fmt.Sprintf("%s-%d-%s.png", p.name, width, theme)), png, 0o644); err != nil { //nolint:gosec // not secret
+						t.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}

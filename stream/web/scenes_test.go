@@ -1,0 +1,111 @@
+package web
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// The scenes are made-up services whose figures look like real ones: with noise, a gap, an incident and a window that
+// lost input.
+
+// services is a streams file of n services in three regions.
+func services(n int, budget string) string {
+	var b strings.Builder
+	b.WriteString("version: 1\nstreams:\n")
+	topics := []string{"checkout-latency", "search-latency", "basket-size", "login-time", "video-start", "upload-size"}
+	for i := range n {
+		name := topics[i%len(topics)]
+		if i >= len(topics) {
+			name = fmt.Sprintf("%s-%d", name, i/len(topics)+1)
+		}
+		fmt.Fprintf(&b, `
+  - name: %s
+    description: time to confirm an order
+    input: {topic: in-%d, user: u, value: v, group: g}
+    unit: ms
+    groups: [eu, us, ap]
+    bounds: {lower: 0, upper: 60000, step: 1}
+    expected_users: 4000
+    window: {size: 1m, grace: 5s, start: 2026-11-20T08:00:00Z}
+    releases:
+      - {name: p50, statistic: median, epsilon: 0.05}
+      - {name: p90, statistic: quantile, p: 0.9, epsilon: 0.05}
+      - {name: top, statistic: mode, epsilon: 0.02}
+      - {name: users, statistic: count, epsilon: 0.02}
+      - {name: slow, statistic: count, above: 800, epsilon: 0.01}
+    output: {topic: out}
+    budget: %s
+    on_exhausted: withhold
+`, name, i, budget)
+	}
+	return b.String()
+}
+
+// act makes the figures of services.
+type act struct {
+	*world
+	streams []*config.Stream
+	books   *ledger.Books
+	first   time.Time // the start of the first window
+	noise   *rand.Rand
+	// change, if not nil, changes a window before it is published; window counts from 0.
+	change func(window int, e *ledger.Entry)
+}
+
+func newAct(t testing.TB, n int, budget string, first time.Time) *act {
+	return &act{world: newWorld(t, 256<<20), streams: parsed(t, services(n, budget)), books: ledger.NewBooks(), first: first, noise: rand.New(rand.NewPCG(1, 2))}
+}
+
+// play publishes the windows from one number to another.
+func (a *act) play(from, to int) {
+	for window := from; window < to; window++ {
+		start := a.first.Add(time.Duration(window) * time.Minute)
+		for i, s := range a.streams {
+			a.draw(a.books, s, start, start.Add(time.Minute), true, func(e *ledger.Entry) {
+				for g := range e.Groups {
+					a.fill(e, g, window, 60*float64(1+i%6)*(1+0.4*float64(g)))
+				}
+				if a.change != nil {
+					a.change(window, e)
+				}
+			})
+		}
+	}
+}
+
+// fill gives a group its values, around a level that goes up and down with the hours.
+func (a *act) fill(e *ledger.Entry, group, window int, level float64) {
+	level *= 1 + 0.15*math.Sin(float64(window)/40)
+	users := int64(4000/(1+group)) + int64(60*a.noise.NormFloat64())
+	e.Groups[group].Users = &users
+	whole := func(x float64) *decimal.Decimal { return new(decimal.NewFromInt(int64(math.Round(x)))) }
+	share := func(x float64) *decimal.Decimal { return new(decimal.NewFromFloat(x)) }
+	quantile := func(x, p, spread float64) ledger.Value {
+		off := spread / 2 * a.noise.NormFloat64()
+		near := x + off/3
+		return ledger.Value{Value: whole(x + off), PLow: share(p - 0.04), PHigh: share(min(1, p+0.04)), Quality: "useful",
+			Smoothed: &ledger.Smoothed{Value: *whole(near), Low: whole(near - spread), High: whole(near + spread)}}
+	}
+	count := func(n int64, error95 float64, quality string) ledger.Value {
+		return ledger.Value{Value: whole(max(0, float64(n)+error95/2*a.noise.NormFloat64())), Error95: whole(error95), Quality: quality}
+	}
+	for _, r := range e.Releases {
+		v := map[string]ledger.Value{
+			"p50":   quantile(level, 0.5, level/10),
+			"p90":   quantile(2.4*level, 0.9, level/2),
+			"top":   {Value: whole(level * (0.7 + 0.1*float64(a.noise.IntN(3)))), Quality: "useful"},
+			"users": count(users, 150, "useful"),
+			"slow":  count(90, 300, "noise"),
+		}[r.Name]
+		e.Groups[group].Values = append(e.Groups[group].Values, v)
+	}
+}
