@@ -13,8 +13,10 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// comparison says whether two figures differ by more than their noise. Its JSON names are public.
+// comparison says whether two figures, or the means of two ranges, differ by more than their noise. Its JSON names are
+// public.
 type comparison struct {
+	// A and B are records, or averages.
 	A json.RawMessage `json:"a"`
 	B json.RawMessage `json:"b"`
 	// Difference is the difference of the values; null if one is withheld.
@@ -32,13 +34,19 @@ type comparison struct {
 // rare is the probability below which noise is no longer the likely reason.
 const rare = 0.05
 
-// compare answers whether two figures differ by more than their noise.
+// compare answers whether two figures, or the means of two ranges, differ by more than their noise.
 func (h *handler) compare(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
 	p.allowed("a", "b")
 	a, b := p.id("a"), p.id("b")
 	if p.err != nil {
 		return invalid(p.err)
+	}
+	if a.release != b.release || (a.end == 0) != (b.end == 0) {
+		return invalid(fmt.Errorf("%s and %s; want two figures of one release, or two ranges of windows", a, b))
+	}
+	if a.end != 0 {
+		return h.compareRanges(w, r, a, b)
 	}
 	var found [2]*figure
 	var records [2]outputs.Record
@@ -54,7 +62,7 @@ func (h *handler) compare(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	x, y := records[0], records[1]
-	if x.Release != y.Release || x.Unit != y.Unit || x.Statistic != y.Statistic {
+	if x.Unit != y.Unit || x.Statistic != y.Statistic {
 		return invalid(fmt.Errorf("%s is a %s in %q and %s a %s in %q; want two figures of one release", a, x.Statistic, x.Unit, b, y.Statistic, y.Unit))
 	}
 	c := compared(x, y)
@@ -62,24 +70,37 @@ func (h *handler) compare(w http.ResponseWriter, r *http.Request) error {
 	return answerJSON(w, r, c)
 }
 
-// identity is a record's id: stream/group/window start/release.
+// identity is a record's id, stream/group/window start/release, or names all windows in a range of time:
+// stream/group/from..to/release.
 type identity struct {
 	stream, group, release string
-	start                  int64
+	start, end             int64 // end is 0 for one record
 }
 
 func (i identity) String() string {
-	return fmt.Sprintf("%s/%s/%s/%s", i.stream, i.group, clock(time.Unix(i.start, 0)), i.release)
+	at := clock(time.Unix(i.start, 0))
+	if i.end != 0 {
+		at += ".." + clock(time.Unix(i.end, 0))
+	}
+	return fmt.Sprintf("%s/%s/%s/%s", i.stream, i.group, at, i.release)
 }
 
 func (p *parameters) id(name string) (id identity) {
 	parts := strings.Split(p.values.Get(name), "/")
 	if len(parts) == 4 {
-		if start, err := time.Parse(time.RFC3339, parts[2]); err == nil {
-			return identity{parts[0], parts[1], parts[3], start.Unix()}
+		from, to, isRange := strings.Cut(parts[2], "..")
+		start, err := time.Parse(time.RFC3339, from)
+		id = identity{stream: parts[0], group: parts[1], release: parts[3], start: start.Unix()}
+		if err == nil && !isRange {
+			return id
+		}
+		if end, err2 := time.Parse(time.RFC3339, to); err == nil && err2 == nil && end.After(start) {
+			id.end = end.Unix()
+			return id
 		}
 	}
-	p.refuse("%s=%q; want the id of a record, such as checkout-latency/eu/2026-11-20T08:00:00Z/p50", name, p.values.Get(name))
+	p.refuse("%s=%q; want the id of a record, such as checkout-latency/eu/2026-11-20T08:00:00Z/p50, or a range of windows, such as "+
+		"checkout-latency/eu/2026-11-20T08:00:00Z..2026-11-20T12:00:00Z/p50", name, p.values.Get(name))
 	return id
 }
 
@@ -106,12 +127,17 @@ func compared(a, b outputs.Record) comparison {
 		c.Sentence = change + ": nothing public says how often noise alone makes such a difference."
 		return c
 	}
-	c.Basis, c.Probability = &basis, new(math.Round(p*1e6)/1e6)
-	c.Verdict, c.Sentence = "noise", change+": noise alone does this "+often(p)+"."
+	c.judge(basis, p)
+	c.Sentence = change + ": noise alone does this " + often(p) + "."
+	return c
+}
+
+// judge fills in what follows from the probability.
+func (c *comparison) judge(basis string, p float64) {
+	c.Basis, c.Probability, c.Verdict = &basis, new(math.Round(p*1e6)/1e6), "noise"
 	if p < rare {
 		c.Verdict = "change"
 	}
-	return c
 }
 
 // often puts a probability into words.

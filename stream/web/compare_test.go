@@ -197,8 +197,10 @@ func TestMediansThatDoNotChange(t *testing.T) {
 	}
 	calm := people(120)
 	last, changes, seen := release(calm), 0, 0
+	var figures []outputs.Record
 	for range windows {
 		next := release(calm)
+		figures = append(figures, next)
 		if c := compared(last, next); c.Verdict == "change" {
 			changes++
 		}
@@ -214,6 +216,24 @@ func TestMediansThatDoNotChange(t *testing.T) {
 	}
 	if seen <= windows*11/100 {
 		t.Errorf("with bands of a tenth of their width %d of %d comparisons see a change; want the test to see that", seen, windows)
+	}
+	// Of 100 pairs of ranges of five windows, more than t = 20 % change with a probability of at most
+	// e^{−100·KL(t, 0.05)} = 9e-7.
+	changes, seen = 0, 0
+	for ; len(figures) >= 10; figures = figures[10:] {
+		if comparedMeans(averageOf(figures[:5]), averageOf(figures[5:10])).Verdict == "change" {
+			changes++
+		}
+		narrow := make([]outputs.Record, 10)
+		for i, f := range figures[:10] {
+			narrow[i] = narrowed(f)
+		}
+		if comparedMeans(averageOf(narrow[:5]), averageOf(narrow[5:])).Verdict == "change" {
+			seen++
+		}
+	}
+	if changes > 20 || seen <= 20 {
+		t.Errorf("%d of 100 pairs of ranges see a change where there is none, and %d with bands of a tenth of their width; want at most 20, and more", changes, seen)
 	}
 	slow := people(360)
 	release(slow)

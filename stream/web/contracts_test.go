@@ -78,6 +78,7 @@ func TestOpenAPI(t *testing.T) {
 	w.publish(0, text("foreign", "x", "users", 1, "1"))
 	h := New(Config{Store: w.store, Streams: streams, Demo: func() any { return map[string]any{"windows": []int{}} }})
 	ids := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z/users"}, "b": {"fast/us/2026-11-20T08:01:00Z/users"}}.Encode()
+	ranges := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"}, "b": {"fast/us/2026-11-20T08:02:00Z..2026-11-20T08:15:00Z/users"}}.Encode()
 	asked := map[string]bool{}
 	for _, c := range []struct {
 		path, accept string
@@ -88,7 +89,7 @@ func TestOpenAPI(t *testing.T) {
 		{"/api/v1/releases", "text/csv", 200}, {"/api/v1/releases?format=csv&fields=value,unit", "*/*", 200}, {"/api/v1/releases?limit=0", "*/*", 400},
 		{"/api/v1/releases/latest", "application/json", 200}, {"/api/v1/releases/latest", "text/csv", 200}, {"/api/v1/releases/latest?group=zz", "*/*", 404},
 		{"/api/v1/budget", "*/*", 200}, {"/api/v1/budget?only=budgets&returns=2", "*/*", 200}, {"/api/v1/budget?x=1", "*/*", 400},
-		{"/api/v1/compare?" + ids, "*/*", 200}, {"/api/v1/compare?a=x&b=y", "*/*", 400},
+		{"/api/v1/compare?" + ids, "*/*", 200}, {"/api/v1/compare?" + ranges, "*/*", 200}, {"/api/v1/compare?a=x&b=y", "*/*", 400},
 		{"/api/v1/statement", "*/*", 200}, {"/api/v1/statement?stream=foreign", "*/*", 404},
 		{"/api/v1/demo", "*/*", 200}, {"/api/v1/openapi.json", "*/*", 200}, {"/api/v1/releases/live?stream=zz", "*/*", 404},
 	} {

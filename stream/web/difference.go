@@ -69,3 +69,60 @@ func ofReach(l law, reach, level float64) noise {
 	}
 	return noise{laplace, reach / -math.Log1p(-level)}
 }
+
+// chanceOfMeans is the probability that the means of two sets of values differ by at least d through independent errors
+// alone.
+//
+// The difference Z is a sum of symmetric errors, of Laplace scales s and a normal part of variance σ². Its characteristic
+// function is φ(t) = e^{−σ²t²/2}·∏ 1/(1+s²t²). On a circle of length T its law is that of Z up to what lies beyond, and
+// P(|Z| < d) = hd/π + (2/π)·Σ φ(hk)·sin(hkd)/k over k ≥ 1, with h = 2π/T (Poisson's summation formula).
+//
+// Beyond: let V be the variance of Z, m its largest s and λ = 1/max(√V, 2m). For λs ≤ 1/2 a Laplace error has
+// E e^{λX} = 1/(1−λ²s²) ≤ e^{4λ²s²/3}, so P(|Z| > far) ≤ 2·e^{2λ²V/3−λ·far} ≤ 4·e^{−λ·far}, which is below 2e-9 for
+// far = 22/λ.
+//
+// A geometric error counts as a Laplace error of the same scale: that is a geometric error plus an independent symmetric
+// one, so the chance is rather too high.
+func chanceOfMeans(x, y []noise, d float64) float64 {
+	variance, largest := 0.0, 0.0 // of the normal part at first
+	scales := map[float64]float64{}
+	for _, side := range [][]noise{x, y} {
+		for _, e := range side {
+			s := e.scale / float64(len(side))
+			if e.law == normal {
+				variance += s * s
+				continue
+			}
+			s = math.Pow(grain, math.Ceil(math.Log(s)/math.Log(grain))) // few different ones, rather too large
+			scales[s]++
+			largest = max(largest, s)
+		}
+	}
+	part := variance / 2
+	for s, n := range scales {
+		variance += 2 * n * s * s
+	}
+	far := 22 * max(math.Sqrt(variance), 2*largest)
+	if d >= far {
+		return 0
+	}
+	const negligible, most = 1e-9, 200000
+	step := math.Pi / (d + far)
+	sum := step * d / 2
+	for k := 1.0; k < most; k++ {
+		t := step * k
+		exponent := part * t * t
+		for s, n := range scales {
+			exponent += n * math.Log1p(s*s*t*t)
+		}
+		height := math.Exp(-exponent)
+		if height < negligible {
+			break
+		}
+		sum += height * math.Sin(t*d) / k
+	}
+	return min(1, max(0, 1-2/math.Pi*sum))
+}
+
+// grain is the ratio of neighbouring scales: larger numbers are faster, and give chances that are a little higher.
+const grain = 1.001
