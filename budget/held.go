@@ -83,15 +83,16 @@ func (a *Account) HeldCharges() []Held {
 }
 
 // FitsHeld says whether the limit would still hold, in every period, with h beside what is charged: one that is open also
-// counts in all periods to come. An exact match fits.
-func (a *Account) FitsHeld(h Held) bool {
+// counts in all periods to come. An exact match fits. It counts the charges in plus as if they were added; they must not
+// end after h begins.
+func (a *Account) FitsHeld(h Held, plus ...Charge) bool {
 	one := held{h, sumOf(h.Items)}
 	reach := int64(math.MaxInt64)
 	if a.limit.Per != 0 {
 		reach = after(h.To, int64(a.limit.Per))
 	}
 	return a.fitsThrough(h.From, reach, func(at int64) sum {
-		s := a.period(at, "", nil)
+		s := a.period(at, "", plus)
 		s.add(one.unit, 1)
 		return s
 	})

@@ -41,6 +41,8 @@ const (
 	CheckpointUnreadable = "checkpoint_unreadable" // cannot be decoded, or is not of this partition
 	CheckpointDiffers    = "checkpoint_differs"    // does not follow from the entries
 
+	WatchDiffers = "watch_differs" // another instance looked or was armed than follows from the earlier entries
+
 	PriorDiffers = "prior_differs" // the measures of a window's draws do not follow from the entries before it
 )
 
@@ -64,6 +66,9 @@ type Findings struct {
 	Checkpoints int64 `json:"checkpoints"`
 	// Priors counts the windows whose measures follow from the entries before them.
 	Priors int64 `json:"priors"`
+	// Instances counts the armed instances of watches, each charged once, and Firings those that fired.
+	Instances int64 `json:"instances"`
+	Firings   int64 `json:"firings"`
 	// Pending values wait for publication. Absent values are missing although later ones of their stream are published:
 	// they left the output topic by retention or compaction, or were never in it.
 	Pending int64 `json:"pending"`
@@ -244,6 +249,7 @@ func (a *Audit) book(b booking) {
 		a.fault(ChargedTwice, b.at, "%s: already has an entry", e.name())
 	}
 	again := e
+	again.Watches = slices.Clone(e.Watches)
 	if err := a.books.Settle(&again); err != nil {
 		a.fault(EntryUnreadable, b.at, "%v", err)
 		return
@@ -254,6 +260,7 @@ func (a *Audit) book(b booking) {
 	case e.Reason != "" && again.Reason == "":
 		a.fault(WronglyWithheld, b.at, "%s: budget %q could pay for it within epsilon %s per %s", e.name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
 	}
+	a.compareWatches(b, again.Watches)
 	standing, err := a.books.Standing(e)
 	if err == nil {
 		a.compareStanding(b, standing)

@@ -281,7 +281,7 @@ func TestFindingsGolden(t *testing.T) {
 	a := NewAudit()
 	a.Output(Position{"s.out", 1, 7}, nil, []byte(`{}`))
 	got, err := json.Marshal(a.Findings())
-	want := `{"ok":false,"entries":0,"outputs":1,"matched":0,"checkpoints":0,"priors":0,"pending":0,"absent":0,"fault_count":1,"faults":[` +
+	want := `{"ok":false,"entries":0,"outputs":1,"matched":0,"checkpoints":0,"priors":0,"instances":0,"firings":0,"pending":0,"absent":0,"fault_count":1,"faults":[` +
 		`{"kind":"output_unreadable","at":{"topic":"s.out","partition":1,"offset":7},"what":"want JSON of schema louver.release.v1 with an id"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)

@@ -22,6 +22,8 @@ type Books struct {
 	// of those that are kept in other books.
 	continues map[string][]string
 	elsewhere map[string]*budget.Account
+	// watches holds the instances of each watch, in the order of their numbers.
+	watches map[watchName][]*armed
 }
 
 type streamBook struct {
@@ -40,7 +42,7 @@ func newStreamBook() *streamBook {
 // NewBooks opens empty books.
 func NewBooks() *Books {
 	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
-		elsewhere: map[string]*budget.Account{}}
+		elsewhere: map[string]*budget.Account{}, watches: map[watchName][]*armed{}}
 }
 
 // Elsewhere tells that the account of a budget is kept in other books. Budgets here that continue it use that account.
@@ -61,6 +63,9 @@ func (b *Books) Add(e Entry) error {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	b.account(e).Add(charge)
+	if err := b.addWatches(e); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
 	s := b.streams[e.Stream]
 	if s == nil {
 		s = newStreamBook()
@@ -73,7 +78,8 @@ func (b *Books) Add(e Entry) error {
 			s.caps[e.Epoch] = charge.Cap
 		}
 	}
-	if e.Groups = nil; !e.WindowEnd.Before(s.latest.WindowEnd) {
+	e.Groups, e.Watches, e.Ended = nil, nil, nil
+	if !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
 		switch {
 		case e.Reason == "":
@@ -117,8 +123,9 @@ func (b *Books) open(name string) *budget.Account {
 	return a
 }
 
-// Settle decides whether a window can be paid and fills in the entry's Reason and Standing; it does not add the entry.
-// The decision depends only on earlier entries and on the entry's window, price and limit.
+// Settle decides whether a window can be paid and what its watches do. It fills in the entry's Reason, Watches and
+// Standing, and does not add the entry. The decisions depend only on earlier entries and on the entry's window, prices
+// and limit, and on which instances it ends.
 func (b *Books) Settle(e *Entry) error {
 	e.Reason = ""
 	charge, err := e.Charge()
@@ -127,8 +134,9 @@ func (b *Books) Settle(e *Entry) error {
 	}
 	a := b.account(*e)
 	if !a.Fits(charge) {
-		e.Reason = BudgetExhausted
+		e.Reason, charge.Items = BudgetExhausted, nil
 	}
+	b.settleWatches(e, charge)
 	e.Standing, err = b.Standing(*e)
 	return err
 }
@@ -163,7 +171,11 @@ func (b *Books) Standing(e Entry) (Standing, error) {
 	if err != nil {
 		return Standing{}, err
 	}
-	return b.standing(e, charge), nil
+	arms, err := e.arms()
+	if err != nil {
+		return Standing{}, err
+	}
+	return b.standing(e, append(arms, charge)...), nil
 }
 
 // standing returns the state of the books at an entry, as if the charges in plus were added.

@@ -11,9 +11,12 @@ import (
 	"github.com/louver/louver/budget"
 )
 
-// checkpointVersion is the version of checkpoints. Raise it when the same entries lead to other bytes, because `louver
-// audit` compares them.
-const checkpointVersion = 1
+// The versions of checkpoints. Raise them when the same entries lead to other bytes, because `louver audit` compares
+// them. Version 2 has watches. A checkpoint without any is written in version 1, which an earlier release can read.
+const (
+	oldestCheckpoint = 1
+	newestCheckpoint = 2
+)
 
 // checkpoint is a [Fold] as it is stored. Times are in whole seconds.
 type checkpoint struct {
@@ -36,6 +39,7 @@ type storedBudget struct {
 	Limit     storedLimit     `json:"limit"`
 	Continues []string        `json:"continues,omitempty"`
 	Charges   []storedCharges `json:"charges,omitempty"`
+	Watches   []storedWatch   `json:"watches,omitempty"`
 }
 
 type storedCharges struct {
@@ -132,7 +136,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 	if f.offset < 0 {
 		return nil, nil
 	}
-	c := checkpoint{Version: checkpointVersion, App: f.app, Partition: f.partition, Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
+	c := checkpoint{Version: oldestCheckpoint, App: f.app, Partition: f.partition, Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
 		Newest: whole(f.newest), Budgets: []storedBudget{}, Streams: []storedStream{}}
 	for _, name := range f.Books.Budgets() {
 		a := f.Books.accounts[name]
@@ -140,6 +144,9 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		b := storedBudget{Budget: name, Limit: storedLimit{limit.Epsilon, limit.Delta, budget.FormatPer(limit.Per)}, Continues: f.Books.continues[name]}
 		for _, charges := range a.Charges() {
 			b.Charges = append(b.Charges, storedCharges{charges.Stream, storeCap(charges.Cap), charges.Items, runsOf(charges.Ends)})
+		}
+		if b.Watches = f.Books.storedWatches(name); len(b.Watches) > 0 {
+			c.Version = newestCheckpoint
 		}
 		c.Budgets = append(c.Budgets, b)
 	}
@@ -195,8 +202,8 @@ func Restore(text []byte, app string, partition int) (*Fold, error) {
 func restore(text []byte, app string, partition int) (*Fold, error) {
 	var c checkpoint
 	err := json.Unmarshal(text, &c)
-	if (err == nil || c.Version != 0) && c.Version != checkpointVersion {
-		return nil, fmt.Errorf("format version %s; want %d", versionText(c.Version), checkpointVersion)
+	if (err == nil || c.Version != 0) && (c.Version < oldestCheckpoint || c.Version > newestCheckpoint) {
+		return nil, fmt.Errorf("format version %s; want %d to %d", versionText(c.Version), oldestCheckpoint, newestCheckpoint)
 	}
 	if err != nil {
 		return nil, err
@@ -245,7 +252,7 @@ func (b *Books) restoreBudget(s storedBudget) error {
 			return err
 		}
 	}
-	return nil
+	return b.restoreWatches(s.Budget, s.Watches)
 }
 
 func (f *Fold) restoreStream(s storedStream) (err error) {

@@ -11,13 +11,17 @@ import (
 
 // The versions of entries. Every release of Louver reads all of them.
 //
+// Version 3 is version 2 with what watches did. An earlier reader would miss their charges.
+//
 // In version 2 a cost always states its ρ. In version 1 it states ρ only if that is not [impliedRho]. If both versions
 // would say the same, the entry is written in version 1. Then processes of an earlier release can read it too, and run
 // alongside this one during an upgrade. A change that an earlier reader would misread needs a new version; a new
 // optional field does not.
 const (
-	oldest = 1
-	newest = 2
+	oldest  = 1
+	stated  = 2
+	watched = 3
+	newest  = watched
 )
 
 // impliedRho is the ρ of a cost in version 1 that does not state one. It is 0 if the cost must state its ρ, or has
@@ -32,18 +36,21 @@ func impliedRho(p privacy.Promise) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// storedCosts returns the costs as they are written, and in which version.
-func storedCosts(items []budget.Item) (stored []budget.Item, version int) {
-	stored = slices.Clone(items)
+// storedCosts returns the costs as they are written, and in which version. watches says that the entry has some.
+func storedCosts(items []budget.Item, watches bool) (written []budget.Item, version int) {
+	if watches {
+		return items, watched
+	}
+	written = slices.Clone(items)
 	for i, item := range items {
 		switch {
 		case item.Rho.Equal(impliedRho(item.Promise)):
-			stored[i].Rho = decimal.Decimal{}
+			written[i].Rho = decimal.Decimal{}
 		case item.Kind == privacy.BoundedRange: // it has no ρ of its own in version 1
-			return items, newest
+			return items, stated
 		}
 	}
-	return stored, oldest
+	return written, oldest
 }
 
 // readCosts returns the costs in an entry.

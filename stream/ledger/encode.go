@@ -46,6 +46,9 @@ type stored struct {
 	Groups       []Group   `json:"groups"`
 	Standing     Standing  `json:"books"`
 	Prior        *Prior    `json:"prior,omitempty"`
+	// Watches and Ended are in version 3 only.
+	Watches []Watch    `json:"watches,omitempty"`
+	Ended   []Instance `json:"ended,omitempty"`
 }
 
 // names are written as a single string if there is only one: earlier versions write and read nothing else.
@@ -117,7 +120,7 @@ func (e Entry) stored() (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("%s: %w", e.name(), err)
 	}
-	price, version := storedCosts(price)
+	price, version := storedCosts(price, len(e.Watches)+len(e.Ended) > 0)
 	charge, err := e.Charge()
 	if err != nil {
 		return stored{}, err
@@ -130,6 +133,7 @@ func (e Entry) stored() (stored, error) {
 		Charge:     storedCharge{charge.Epsilon, charge.Delta, price},
 		Cap:        storeCap(e.Cap),
 		Incomplete: e.Incomplete, IncompleteIn: e.IncompleteIn, Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
+		Watches: e.Watches, Ended: e.Ended,
 	}
 	if !e.Until.IsZero() {
 		until := whole(e.Until)
@@ -185,6 +189,7 @@ func (s stored) entry() (Entry, error) {
 		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
 		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
+		Watches: s.Watches, Ended: s.Ended,
 	}
 	if s.Until != nil {
 		e.Until = s.Until.UTC()
@@ -249,6 +254,9 @@ func (e Entry) check() error {
 		if r.Name == "" || r.Epsilon.Sign() <= 0 {
 			return fail("release %q has epsilon %s; want a name and more than 0", r.Name, r.Epsilon)
 		}
+	}
+	if err := e.checkWatches(); err != nil {
+		return fail("%w", err)
 	}
 	for _, g := range e.Groups {
 		if want := len(e.Releases); e.Reason == "" && len(g.Values) != want || e.Reason != "" && len(g.Values) != 0 {

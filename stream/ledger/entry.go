@@ -64,6 +64,10 @@ type Entry struct {
 	// Prior says which earlier releases the adaptive base measure had learnt from. It is nil if no such measure was
 	// used.
 	Prior *Prior
+	// Watches are what the stream's watches did in the window, in the order of the definition. Ended are the instances
+	// of watches of any stream of the budget that end without having looked at this window.
+	Watches []Watch
+	Ended   []Instance
 }
 
 // Release describes one series of values, the same in every group and window.

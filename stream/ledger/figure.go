@@ -49,6 +49,10 @@ type Figure struct {
 	BudgetSpent *json.Number    `json:"budget_epsilon_spent"`
 	BudgetLimit json.Number     `json:"budget_epsilon_limit"`
 	BudgetLeft  int64           `json:"budget_windows_left"`
+	// Only watches have these.
+	Since    *time.Time   `json:"since,omitempty"`
+	Instance int64        `json:"instance,omitempty"`
+	Excess95 *json.Number `json:"excess_95,omitempty"`
 }
 
 // FigureInterval is a paid interval.
@@ -102,16 +106,7 @@ func optionalDigits(d *decimal.Decimal) *json.Number {
 // figure returns the figure of the i-th release of a group.
 func (e Entry) figure(g Group, i int) Figure {
 	r := e.Releases[i]
-	f := Figure{
-		Schema: Schema,
-		ID:     fmt.Sprintf("%s/%s/%s/%s", e.Stream, g.Name, whole(e.WindowStart), r.Name),
-		Stream: e.Stream, Group: g.Name, Release: r.Name,
-		WindowStart: whole(e.WindowStart).Time, WindowEnd: whole(e.WindowEnd).Time, DueAt: whole(e.DueAt).Time, Incomplete: e.Incomplete,
-		Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
-		Status: ok, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), MaxWindows: figureCap(e.Cap), Users: g.Users,
-		StreamSpent: optionalDigits(e.Standing.StreamSpent), Budget: e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
-		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
-	}
+	f := e.blank(g, r)
 	switch {
 	case e.Reason != "":
 		f.Status, f.Reason = withheld, &e.Reason
@@ -122,6 +117,20 @@ func (e Entry) figure(g Group, i int) Figure {
 		f.fill(g.Values[i])
 	}
 	return f
+}
+
+// blank returns the figure of a release of a group, without its value.
+func (e Entry) blank(g Group, r Release) Figure {
+	return Figure{
+		Schema: Schema,
+		ID:     fmt.Sprintf("%s/%s/%s/%s", e.Stream, g.Name, whole(e.WindowStart), r.Name),
+		Stream: e.Stream, Group: g.Name, Release: r.Name,
+		WindowStart: whole(e.WindowStart).Time, WindowEnd: whole(e.WindowEnd).Time, DueAt: whole(e.DueAt).Time, Incomplete: e.Incomplete,
+		Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
+		Status: ok, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), MaxWindows: figureCap(e.Cap), Users: g.Users,
+		StreamSpent: optionalDigits(e.Standing.StreamSpent), Budget: e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
+		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
+	}
 }
 
 func (f *Figure) fill(v Value) {

@@ -31,16 +31,23 @@ const (
 // incomplete, and with released_at.
 const Format = 1
 
-// Records expands the entry into its output records, group by group, in the order of the releases. The same entry
+// Records expands the entry into its output records, group by group, in the order of the releases and the watches. The same entry
 // gives the same bytes. The entry must be one that [Entry.Encode] accepts.
 func (e Entry) Records() ([]Record, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	out := make([]Record, 0, len(e.Groups)*len(e.Releases))
+	out := make([]Record, 0, len(e.Groups)*(len(e.Releases)+len(e.Watches)))
 	for _, g := range e.Groups {
 		for i := range e.Releases {
-			r, err := e.record(g, i)
+			r, err := e.record(e.figure(g, i))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r)
+		}
+		for i := range e.Watches {
+			r, err := e.record(e.watchFigure(g, i))
 			if err != nil {
 				return nil, err
 			}
@@ -50,8 +57,7 @@ func (e Entry) Records() ([]Record, error) {
 	return out, nil
 }
 
-func (e Entry) record(g Group, i int) (Record, error) {
-	f := e.figure(g, i)
+func (e Entry) record(f Figure) (Record, error) {
 	var written any = &f
 	if e.Format == 0 {
 		at := whole(e.ReleasedAt).Time

@@ -23,6 +23,7 @@ func RecordSchema() []byte {
 			statistics = append(statistics, `"`+string(s)+`"`)
 		}
 	}
+	statistics = append(statistics, `"`+StatisticWatch+`"`)
 	return []byte(strings.Replace(recordSchema, `"STATISTICS"`, strings.Join(statistics, ", "), 1))
 }
 

@@ -1,0 +1,61 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/louver/louver/budget"
+)
+
+// storedWatch is a watch and all its instances, in the order of their numbers.
+type storedWatch struct {
+	Stream    string        `json:"stream"`
+	Watch     string        `json:"watch"`
+	Instances []storedArmed `json:"instances"`
+}
+
+// storedArmed is an instance. Times are Unix seconds.
+type storedArmed struct {
+	Definition string        `json:"definition"`
+	Cost       []budget.Item `json:"cost"`
+	From       int64         `json:"from"`
+	Looked     int64         `json:"looked"`
+	Over       bool          `json:"over,omitempty"`
+	Sealed     []byte        `json:"sealed,omitempty"`
+	Fired      *string       `json:"fired,omitempty"`
+}
+
+func (b *Books) storedWatches(budget string) (all []storedWatch) {
+	for _, name := range b.watchNames() {
+		if name.budget != budget {
+			continue
+		}
+		w := storedWatch{Stream: name.stream, Watch: name.watch}
+		for _, a := range b.watches[name] {
+			w.Instances = append(w.Instances, storedArmed{a.definition, a.cost, a.from / int64(time.Second), a.looked / int64(time.Second), a.over, a.sealed, a.fired})
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+func (b *Books) restoreWatches(budget string, all []storedWatch) error {
+	account := b.open(budget)
+	for _, w := range all {
+		name := watchName{budget, w.Stream, w.Watch}
+		if b.watches[name] != nil {
+			return fmt.Errorf("watch %s of stream %s: it is there twice", w.Watch, w.Stream)
+		}
+		for i, s := range w.Instances {
+			a := &armed{definition: s.Definition, cost: s.Cost, from: s.From * int64(time.Second), looked: s.Looked * int64(time.Second), over: s.Over, sealed: s.Sealed, fired: s.Fired}
+			if len(a.cost) == 0 || a.looked < a.from {
+				return fmt.Errorf("instance %s costs nothing, or ends before it begins", name.instance(int64(i+1)))
+			}
+			b.watches[name] = append(b.watches[name], a)
+			if err := account.Hold(a.held(name, int64(i+1))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+)
+
+// NotArmed is the reason for which a watch says nothing about a group: it has fired in another group, and is not armed
+// again yet.
+const NotArmed = "not_armed"
+
+// Watch is what a watch did in a window. [Books.Settle] decides whether one of its instances looks at the window, and
+// whether this is a new one. The caller then arms it or has it look, and fills in Sealed and Fired.
+type Watch struct {
+	Name string `json:"name"`
+	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the same.
+	Definition string `json:"definition"`
+	// Cost is what one user loses through an instance, from arming to firing, over all windows and groups together.
+	Cost []budget.Item `json:"cost"`
+	// Excess95 is how many users must be too many, or missing, for a new instance to fire with 95 %.
+	Excess95 *decimal.Decimal `json:"excess_95"`
+	// AtMost is how many instances a period of the budget may count. Hold is how many seconds after firing the watch is
+	// armed again.
+	AtMost int64 `json:"at_most"`
+	Hold   int64 `json:"hold"`
+	// Last says that the stream's definition ends with this window, and so does the instance.
+	Last bool `json:"last,omitempty"`
+
+	// Instance is the number of the instance that looks, or else of the one before, from 1. 0: there was none.
+	Instance int64 `json:"instance,omitempty"`
+	// Arms says that the instance is armed for this window, and charged. Sealed is then its secret, which only holders of
+	// the app's key can open.
+	Arms   bool   `json:"arms,omitempty"`
+	Sealed []byte `json:"sealed,omitempty"`
+	// Reason is "" if an instance looks at the window. It is NotArmed while Hold lasts, or if the instance has looked at a
+	// window that ends later. It is BudgetExhausted if AtMost or the budget allows no other instance.
+	Reason string `json:"reason,omitempty"`
+	// Fired is the group in which the instance has fired: in this window, or lately if the reason is NotArmed. Since is
+	// the end of that window. The groups before it were silent, the groups after it were not looked at.
+	Fired *string    `json:"fired,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// Instance is one instance of a watch.
+type Instance struct {
+	Stream string `json:"stream"`
+	Watch  string `json:"watch"`
+	Number int64  `json:"instance"`
+}
+
+// String is the instance's name in the books: "checkout-latency/slow/3".
+func (i Instance) String() string { return fmt.Sprintf("%s/%s/%d", i.Stream, i.Watch, i.Number) }
+
+// mostHold is the longest hold, in seconds: 31 years.
+const mostHold = 1e9
+
+// Looks reports whether an instance looks at the window.
+func (w Watch) Looks() bool { return w.Reason == "" }
+
+// Looks reports whether any instance of a watch looks at the window.
+func (e Entry) Looks() bool { return slices.ContainsFunc(e.Watches, Watch.Looks) }
+
+// Fire records that the instance fired in a group of the window.
+func (w *Watch) Fire(e Entry, group string) {
+	w.Fired, w.Since = &group, new(whole(e.WindowEnd).Time)
+}
+
+// arms returns what the instances cost that are armed for the window.
+func (e Entry) arms() ([]budget.Charge, error) {
+	var all []budget.Charge
+	for _, w := range e.Watches {
+		if !w.Arms {
+			continue
+		}
+		c, err := e.costs(w)
+		if err != nil {
+			return nil, fmt.Errorf("watch %q: %w", w.Name, err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.
+func (e Entry) costs(w Watch) (budget.Charge, error) {
+	return budget.NewCharge(e.Stream, e.Budget, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), w.Cost)
+}
+
+func (e Entry) checkWatches() error {
+	names := map[string]bool{}
+	for _, w := range e.Watches {
+		if names[w.Name] {
+			return fmt.Errorf("watch %q is there twice", w.Name)
+		}
+		names[w.Name] = true
+		if err := w.check(e); err != nil {
+			return fmt.Errorf("watch %q: %w", w.Name, err)
+		}
+	}
+	for _, i := range e.Ended {
+		if i.Stream == "" || i.Watch == "" || i.Number < 1 {
+			return fmt.Errorf("instance %q ends; want the name of one", i)
+		}
+	}
+	return nil
+}
+
+func (w Watch) check(e Entry) error {
+	switch {
+	case w.Name == "" || w.Definition == "" || len(w.Cost) == 0 || w.AtMost < 1 || w.Hold < 0 || w.Hold > mostHold:
+		return fmt.Errorf("definition %q, %d costs, at most %d instances and a hold of %d s; want a name, a definition, a cost and at least one instance", w.Definition, len(w.Cost), w.AtMost, w.Hold)
+	case w.Reason != "" && w.Reason != NotArmed && w.Reason != BudgetExhausted:
+		return fmt.Errorf("reason %q; want none, %q or %q", w.Reason, NotArmed, BudgetExhausted)
+	case w.Arms != (len(w.Sealed) > 0):
+		return errors.New("an instance is armed without a secret, or has one without being armed")
+	case w.Looks() && w.Instance < 1 || !w.Looks() && w.Arms:
+		return fmt.Errorf("instance %d with reason %q; want an instance that looks, or none that is armed", w.Instance, w.Reason)
+	case (w.Fired == nil) != (w.Since == nil) || w.Reason == BudgetExhausted && w.Fired != nil:
+		return fmt.Errorf("it has fired or not, with reason %q", w.Reason)
+	case w.Fired != nil && !slices.ContainsFunc(e.Groups, func(g Group) bool { return g.Name == *w.Fired }):
+		return fmt.Errorf("it has fired in group %q, which the stream does not have", *w.Fired)
+	case w.Looks() && w.Since != nil && !w.Since.Equal(e.WindowEnd):
+		return errors.New("it fires at another time than the window's end")
+	}
+	_, err := budget.Canonical(w.Cost)
+	return err
+}
