@@ -65,6 +65,9 @@ func (c CapSpec) Rule(s Schedule) (CapRule, error) {
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
+// Every is the step from one window to the next.
+func (r CapRule) Every() time.Duration { return r.every }
+
 // number returns the number of a window.
 func (r CapRule) number(w Window) int64 { return floor(w.Start, r.every) / int64(r.every) }
 

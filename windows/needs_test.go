@@ -67,6 +67,13 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 			send(m.Message())
 			w.offset, w.through, w.open = o.To, m.Through, map[int64]bool{}
 		}
+		told := func(g *Gathering, d uint32, w Window) string {
+			text := fmt.Sprintf("%+v", g.State("s", d, w))
+			for _, h := range g.Parts("s", d, w) {
+				text += fmt.Sprintf("\n%v %d %v", h.Origin, h.Slice.Start, h.Offsets)
+			}
+			return text
+		}
 		// same compares the next windows of all followed definitions.
 		same := func() {
 			for d := range known {
@@ -74,14 +81,7 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 					if w, _ = schedule.After(max(decided[d], w.End)); n == 0 {
 						w, _ = schedule.After(decided[d])
 					}
-					told := func(g *Gathering) string {
-						text := fmt.Sprintf("%+v", g.State("s", d, w))
-						for _, h := range g.Parts("s", d, w) {
-							text += fmt.Sprintf("\n%v %d %v", h.Origin, h.Slice.Start, h.Offsets)
-						}
-						return text
-					}
-					if diff := cmp.Diff(told(whole), told(rest)); diff != "" {
+					if diff := cmp.Diff(told(whole, d, w), told(rest, d, w)); diff != "" {
 						t.Fatalf("definition %d, window ending %d, log deleted below %d: %s", d, w.End/every, deleted, diff)
 					}
 				}
@@ -102,6 +102,16 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 				d := rapid.Uint32Range(0, known-1).Draw(t, "definition")
 				w, _ := schedule.After(decided[d])
 				if rest.State("s", d, w).Ready {
+					// A gathering that knows only what this window needs has the same parts of it.
+					one := follow(known, decided)
+					for at := rest.NeedsOf("s", d, w); at < int64(len(log)); at++ {
+						if err := one.Add(log[at], at, time.Unix(0, 0)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if diff := cmp.Diff(told(rest, d, w), told(one, d, w)); diff != "" {
+						t.Fatalf("definition %d, window ending %d, read from %d on: %s", d, w.End/every, rest.NeedsOf("s", d, w), diff)
+					}
 					whole.Decide("s", d, w)
 					rest.Decide("s", d, w)
 					decided[d] = w.End

@@ -31,7 +31,9 @@ type Stream struct {
 	Groups []string
 	// MaxGroups is in how many groups of a window one user counts, at least 1.
 	MaxGroups int
-	Grid      *mechanisms.Grid
+	// MaxWindows limits the windows in which one user counts. It is nil if everybody counts in every window.
+	MaxWindows *MaxWindows
+	Grid       *mechanisms.Grid
 	// Prior is the base measure: "adaptive", "tapered", "cells" or "uniform".
 	Prior string
 	// ExpectedUsers is a public forecast of the users in one window and group, or 0 if unknown.

@@ -13,9 +13,11 @@ import (
 
 // merge turns the parts of a window into one sample for each group. lost says that a part does not match the stream. It
 // reads parts whose payload is not held again, one after another, and holds them if there is room, as well as parts of
-// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts.
-func (s *session) merge(ctx context.Context, p *program, w windows.Window) (merged *windows.Merger, lost bool, err error) {
+// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. counts, if
+// it is not nil, says which users of the window count.
+func (s *session) merge(ctx context.Context, p *program, w windows.Window, counts func(windows.UserHash) bool) (merged *windows.Merger, lost bool, err error) {
 	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w, Hasher: s.Hasher}, s.MergeBytes)
+	merged.Restrict(counts)
 	parts := s.gather.Parts(p.stream.Name, p.epoch, w)
 	bad := map[*windows.Held]bool{}
 	leave := func(h *windows.Held, why string, err error) {

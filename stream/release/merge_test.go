@@ -72,7 +72,7 @@ func TestMergeReadsAgain(t *testing.T) {
 				if state := d.gather.State(p.stream.Name, p.epoch, w); !state.Ready || len(state.Incomplete) > 0 {
 					t.Fatalf("the window stands at %+v", state)
 				}
-				merged, lost, err := d.merge(t.Context(), p, w)
+				merged, lost, err := d.merge(t.Context(), p, w, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -32,6 +32,7 @@ type session struct {
 	producer *txn.Producer
 	own      *partition // of the ledger
 	priors   []*prior   // of the programs
+	turns    []*turns   // of the programs; nil where everybody counts
 	gather   *windows.Gathering
 	reader   *fetch.Reader
 	lost     int64 // records deleted before they were read, if none has been read since …
@@ -69,8 +70,9 @@ func (w *worker) session(ctx context.Context) error {
 	if err := s.adopt(ctx, aborted); err != nil {
 		return err
 	}
-	for _, p := range w.programs {
-		s.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, s.decided(p))
+	for i, p := range w.programs {
+		s.turns = append(s.turns, s.newTurns(p))
+		s.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, s.follows(i))
 	}
 	kept, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.kept = stage.NewLatest(kept, s.keep)
@@ -154,13 +156,13 @@ func (s *session) progressed() {
 }
 
 // needs returns the offset at which the next session has to begin, so that it knows as much about undecided windows as
-// this one.
+// this one, and as much about who still counts in them.
 func (s *session) needs() int64 {
 	position := s.reader.Position()
 	if s.lost > 0 {
 		position = s.lostFrom
 	}
-	return s.gather.Needs(position)
+	return min(s.gather.Needs(position), s.capsNeed())
 }
 
 // keep writes the progress. It also commits the offset for the group, but only so that other tools see the lag.
@@ -235,6 +237,9 @@ func (s *session) skip(from int64, err error) bool {
 
 // decide releases each complete window that is its budget's next one by due time. Budgets take turns.
 func (s *session) decide(ctx context.Context) error {
+	if err := s.rebuild(ctx); err != nil {
+		return err
+	}
 	budgets := s.budgets()
 	for len(budgets) > 0 {
 		var more []string
@@ -269,6 +274,7 @@ func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 		if !state.Ready {
 			break
 		}
+		s.caught(i)
 		if len(entries) == 0 {
 			if err := s.mark(&tx); err != nil {
 				return 0, err
@@ -341,6 +347,9 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	if line := s.Lineage(p.stream.Budget.Name); len(line) > 1 {
 		e.Continues = line[1:]
 	}
+	if t := s.turns[program]; t != nil {
+		e.Cap = t.of
+	}
 	if err := s.own.fold.Books.Settle(&e); err != nil {
 		return e, err
 	}
@@ -351,14 +360,17 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 		s.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete", zap.String("stream", p.stream.Name),
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
-	if e.Reason != "" {
-		return e, nil
-	}
 	var err error
+	if e.Reason != "" {
+		if s.turns[program] != nil {
+			_, _, err = s.counting(ctx, program, window)
+		}
+		return e, err
+	}
 	if e.Prior, err = learned.before(window, s.recent(e.Stream)); err != nil {
 		return e, err
 	}
-	merged, lost, err := s.merge(ctx, p, window)
+	merged, lost, err := s.counting(ctx, program, window)
 	if err != nil {
 		return e, err
 	}

@@ -87,11 +87,15 @@ func Plan(app string, streams []*config.Stream) []Topic {
 }
 
 // partialsRetention is how long parts must be kept: through a weekend without a release stage, and at least twice as
-// long as the longest window.
+// long as the longest window and the windows before it that decide who counts in it.
 func partialsRetention(streams []*config.Stream) time.Duration {
 	keep := 7 * 24 * time.Hour
 	for _, s := range streams {
-		keep = max(keep, 2*(s.Window.Size+s.Window.Grace))
+		need := s.Window.Size + s.Window.Grace
+		if s.MaxWindows != nil {
+			need += time.Duration(s.MaxWindows.By.Reach()) * s.Window.Every
+		}
+		keep = max(keep, 2*need)
 	}
 	return keep
 }

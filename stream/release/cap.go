@@ -1,0 +1,182 @@
+package release
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/windows"
+)
+
+// A stream with max_windows has a [windows.Cap], which every window of it goes through, in order: also a window that is
+// withheld, because its users have used a turn like those of any other. So who counts depends on the parts and on the
+// schedule, and not on what was charged.
+//
+// A session has nothing but the log of parts to know who has counted before. So the parts of the last windows are not
+// deleted, as many as [windows.CapRule.Reach] says, and the next session takes these windows through the cap once more.
+// If some of that is lost, nobody knows who has counted, and guessing could let somebody count too often. Then the cap
+// begins anew with the next window. From there on the windows are charged under a new era of the cap, and what they cost
+// adds to what those of the old one did.
+
+// turns is the cap of one program's windows.
+type turns struct {
+	rule windows.CapRule
+	cap  *windows.Cap
+	// of is what windows are charged under. Its era is the start of the first window that cap has been through or will go
+	// through, in Unix seconds.
+	of budget.Cap
+	// at is the end of the last window that cap has been through.
+	at int64
+	// needed are the offsets of the log from which later sessions have to read the last windows. Those of a window that an
+	// earlier one's offset covers are left out.
+	needed []needed
+}
+
+type needed struct {
+	end    int64 // of the window
+	offset int64
+}
+
+// newTurns returns the cap of a program before it has been through the windows in its reach. It is nil for programs without
+// a cap, and for those that have decided their last window.
+func (s *session) newTurns(p *program) *turns {
+	decided := s.decided(p)
+	next, more := p.schedule.After(decided)
+	if p.stream.MaxWindows == nil || !more {
+		return nil
+	}
+	rule := p.stream.MaxWindows.By
+	t := &turns{rule: rule, cap: windows.NewCap(rule), of: s.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided}
+	if t.of != p.stream.Cap(t.of.Era) { // none of its windows is decided
+		t.of = p.stream.Cap(era(next))
+		return t
+	}
+	every := int64(p.schedule.Every)
+	before := t.of.Era*int64(time.Second) + int64(p.schedule.Size) - every // the end of the window before the era
+	t.at = max(before, decided-t.rule.Reach()*every)
+	return t
+}
+
+// era names the choice of users that begins with a window.
+func era(w windows.Window) int64 { return w.Start / int64(time.Second) }
+
+// follows returns the end of the window after which the session collects a program's parts.
+func (s *session) follows(program int) int64 {
+	if t := s.turns[program]; t != nil {
+		return t.at
+	}
+	return s.decided(s.programs[program])
+}
+
+// rebuild takes decided windows through the caps of their programs, as far as their parts have been read.
+func (s *session) rebuild(ctx context.Context) error {
+	for i, t := range s.turns {
+		if t == nil {
+			continue
+		}
+		p := s.programs[i]
+		for decided := s.decided(p); t.at < decided; {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			w, _ := p.schedule.After(t.at)
+			state := s.gather.State(p.stream.Name, p.epoch, w)
+			if !state.Ready {
+				break
+			}
+			lost := len(state.Incomplete) > 0
+			if !lost {
+				var err error
+				if _, lost, err = s.counting(ctx, i, w); err != nil {
+					return err
+				}
+			}
+			s.gather.Decide(p.stream.Name, p.epoch, w)
+			if t.at = w.End; lost {
+				s.anew(i)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// counting merges a window's parts for the users who count in it. See [session.merge].
+func (s *session) counting(ctx context.Context, program int, w windows.Window) (*windows.Merger, bool, error) {
+	p, t := s.programs[program], s.turns[program]
+	if t == nil {
+		return s.merge(ctx, p, w, nil)
+	}
+	if err := t.cap.Begin(w); err != nil {
+		return nil, false, err
+	}
+	merged, lost, err := s.merge(ctx, p, w, t.cap.Counts)
+	t.need(needed{w.End, s.gather.NeedsOf(p.stream.Name, p.epoch, w)})
+	t.at = w.End
+	return merged, lost, err
+}
+
+// caught makes sure that a program's cap has been through all windows before the next one, which is ready. If a window
+// before is not ready by then, part of it is lost.
+func (s *session) caught(program int) {
+	if t := s.turns[program]; t != nil && t.at < s.decided(s.programs[program]) {
+		s.anew(program)
+	}
+}
+
+// anew begins a new era with a program's next window.
+func (s *session) anew(program int) {
+	p, t := s.programs[program], s.turns[program]
+	decided := s.decided(p)
+	for w, ok := p.schedule.After(t.at); ok && w.End <= decided; w, ok = p.schedule.Next(w) {
+		s.gather.Decide(p.stream.Name, p.epoch, w)
+	}
+	next, more := p.schedule.After(decided)
+	if !more {
+		s.turns[program] = nil
+		return
+	}
+	t.cap, t.at, t.needed = windows.NewCap(t.rule), decided, nil
+	t.of.Era = era(next)
+	s.Log.Error("parts of earlier windows are lost, so nobody knows how often users have counted: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
+		zap.String("stream", p.stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC()))
+}
+
+// need adds what later sessions need of a window.
+func (t *turns) need(n needed) {
+	for len(t.needed) > 0 && t.needed[len(t.needed)-1].offset >= n.offset {
+		t.needed = t.needed[:len(t.needed)-1]
+	}
+	t.needed = append(t.needed, n)
+}
+
+// needs returns the lowest offset that a session needs which begins when the windows up to an end are decided.
+func (t *turns) needs(decided int64) int64 {
+	reach := decided - t.rule.Reach()*int64(t.rule.Every())
+	for len(t.needed) > 0 && t.needed[0].end <= reach {
+		t.needed = t.needed[1:]
+	}
+	if len(t.needed) == 0 {
+		return math.MaxInt64
+	}
+	return t.needed[0].offset
+}
+
+// capsNeed returns the lowest offset that the caps of the next session need.
+func (s *session) capsNeed() int64 {
+	least := int64(math.MaxInt64)
+	for i, t := range s.turns {
+		if t == nil {
+			continue
+		}
+		p := s.programs[i]
+		decided := s.decided(p)
+		if _, more := p.schedule.After(decided); more {
+			least = min(least, t.needs(decided))
+		}
+	}
+	return least
+}

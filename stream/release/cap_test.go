@@ -1,0 +1,254 @@
+package release
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"pgregory.net/rapid"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/windows"
+)
+
+// capUsers have a group each, so that exact counts show who counts in a window.
+const capUsers = 6
+
+const capped = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: user}
+    groups: [u0, u1, u2, u3, u4, u5]
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: SIZE, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z}
+    contribution: last
+    releases: [{name: users, statistic: count, epsilon: 1000000}]
+    output: {topic: out}
+    budget: {epsilon: LIMIT, per: 24h}
+    on_exhausted: withhold
+`
+
+// cappedProgram is that of a stream with a cap, whose windows hold some hours.
+func cappedProgram(t testing.TB, hours int64, limit string, c windows.CapSpec) *program {
+	t.Helper()
+	p := programOf(t, strings.NewReplacer("SIZE", fmt.Sprintf("%dh", hours), "LIMIT", limit).Replace(capped))
+	rule, err := c.Rule(p.schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stream.MaxWindows = &config.MaxWindows{CapSpec: c, By: rule}
+	return p
+}
+
+// capWorld is what outlives a session: the log of parts, and the ledger.
+type capWorld struct {
+	p       *program
+	log     [][]byte
+	deleted int64    // messages below are gone
+	lost    bool     // some of them were still needed
+	ledger  [][]byte // committed entries
+	aborted [][]byte
+	came    map[int64][capUsers]bool // who has a record in the slice that starts then
+	slice   windows.Window           // the last one that is in the log
+}
+
+// next adds the part and the mark of the next slice.
+func (c *capWorld) next(came [capUsers]bool) {
+	every := int64(c.p.schedule.Every)
+	if c.slice == (windows.Window{}) {
+		c.slice = windows.Window{Start: c.p.schedule.Start - every, End: c.p.schedule.Start}
+	}
+	c.slice = windows.Window{Start: c.slice.End, End: c.slice.End + every}
+	c.came[c.slice.Start] = came
+	bag := windows.NewBag(windows.BagSpec{Groups: c.p.stream.Groups, MaxGroups: 1, Policy: c.p.stream.Contribution, Window: c.slice, Hasher: windows.NewHasher([16]byte{})})
+	for u, here := range came {
+		if here {
+			bag.Add(capUser(u), u, c.slice.Start, 5)
+		}
+	}
+	n := int64(len(c.came))
+	o := windows.Origin{Stream: c.p.stream.Name, Epoch: c.p.epoch, From: n, To: n + 1, Attempt: [16]byte{byte(n), byte(n >> 8)}}
+	part := windows.Part{Origin: o, Slice: c.slice, Payload: bag.Seal()}
+	mark := windows.Mark{Origin: o, Partitions: 1, Slices: []int64{c.slice.Start}, After: c.slice.Start, Through: c.slice.End}
+	c.log = append(c.log, append(part.Messages(1<<20), mark.Message())...)
+}
+
+// capUser is the hash of a user. Hashes are spread over all numbers.
+func capUser(u int) windows.UserHash {
+	return windows.UserHash{uint64(u+1) * 0x9e3779b97f4a7c15, uint64(u+1) * 0xc2b2ae3d27d4eb4f}
+}
+
+// session begins one, as after a crash: it knows the ledger and what is left of the log.
+func (c *capWorld) session(t testing.TB, log *zap.Logger) *decider {
+	t.Helper()
+	d := newDecider(t, c.p, log)
+	d.MergeBytes = 1 // as many passes as there can be
+	for _, value := range c.aborted {
+		e := c.decode(t, value)
+		if !slices.ContainsFunc(c.ledger, func(v []byte) bool { return c.decode(t, v).WindowEnd.Equal(e.WindowEnd) }) {
+			c.ledger = append(c.ledger, value)
+		}
+	}
+	c.aborted = nil
+	for _, value := range c.ledger {
+		if err := d.learn(c.decode(t, value), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.turns = []*turns{d.newTurns(c.p)}
+	d.gather = windows.NewGathering(1 << 30)
+	d.gather.Follow(c.p.stream.Name, c.p.epoch, c.p.schedule, 0, d.follows(0))
+	d.offset = c.deleted
+	if c.lost {
+		d.gather.Lose(0, time.Unix(0, c.slice.Start))
+	}
+	return d
+}
+
+func (c *capWorld) decode(t testing.TB, value []byte) ledger.Entry {
+	t.Helper()
+	e, err := ledger.Decode(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// read hands over the rest of the log.
+func (d *decider) read(c *capWorld) {
+	for ; d.offset < int64(len(c.log)); d.offset++ {
+		if err := d.gather.Add(bytes.Clone(c.log[d.offset]), d.offset, time.Unix(0, c.slice.End)); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+// draws decides up to n windows and gives their entries.
+func (d *decider) draws(n int) (values [][]byte) {
+	d.t.Helper()
+	p := d.programs[0]
+	if err := d.rebuild(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
+	for range n {
+		w, ok := p.schedule.After(d.decided(p))
+		if !ok || !d.gather.State(p.stream.Name, p.epoch, w).Ready {
+			break
+		}
+		d.caught(0)
+		e := d.decide(w)
+		value, err := e.Encode()
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		d.learnt(w, e)
+		values = append(values, value)
+	}
+	return values
+}
+
+// check compares who counts in the windows of the ledger with a cap that is never disturbed and begins with each era. It
+// returns how many eras there are.
+func (c *capWorld) check(t *rapid.T, real testing.TB) (eras int) {
+	var whole *windows.Cap
+	era := int64(-1)
+	next, _ := c.p.schedule.After(0)
+	for _, value := range c.ledger {
+		e := c.decode(real, value)
+		w := windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}
+		if w != next {
+			t.Fatalf("window %v, want %v", w, next)
+		}
+		next, _ = c.p.schedule.Next(w)
+		if e.Cap.Era != era {
+			if e.Cap.Era != e.WindowStart.Unix() || e.Cap.Count != c.p.stream.MaxWindows.Count {
+				t.Fatalf("a window that starts at %d has the cap %+v", e.WindowStart.Unix(), e.Cap)
+			}
+			whole, era = windows.NewCap(c.p.stream.MaxWindows.By), e.Cap.Era
+			eras++
+		}
+		if err := whole.Begin(w); err != nil {
+			t.Fatal(err)
+		}
+		for u := range capUsers {
+			came := false
+			for start := w.Start; start < w.End; start += int64(c.p.schedule.Every) {
+				came = came || c.came[start][u]
+			}
+			want := "0"
+			if came && whole.Counts(capUser(u)) {
+				want = "1"
+			}
+			if e.Reason != "" {
+				continue // who came has used a turn
+			}
+			if got := e.Groups[u].Values[0].Value.String(); got != want {
+				t.Fatalf("window %v, era %d: user %d counts %s times, want %s", e.WindowStart, era, u, got, want)
+			}
+		}
+	}
+	return eras
+}
+
+// TestTheSameUsersCountWhateverHappens stops sessions at any moment: before a transaction, between several, after an abort
+// that is adopted, and after one that left nothing. It deletes what is not needed, and more than that. In every window the
+// users count that would have counted undisturbed, and where that cannot be known, a new era begins.
+func TestTheSameUsersCountWhateverHappens(t *testing.T) {
+	losses, renewals := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		overlap := rapid.Int64Range(1, 3).Draw(r, "slices of a window")
+		spec := windows.CapSpec{Parts: rapid.Int64Range(1, 3).Draw(r, "parts"), Per: time.Duration(rapid.Int64Range(overlap, 12).Draw(r, "period")) * time.Hour}
+		spec.Count = overlap*(spec.Parts+1) + rapid.Int64Range(0, 6).Draw(r, "more")
+		p := cappedProgram(t, overlap, rapid.SampledFrom([]string{"1000000000", "3000000"}).Draw(r, "limit"), spec)
+		c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
+		loses := rapid.Bool().Draw(r, "parts are lost")
+		d := c.session(t, zap.NewNop())
+		for range rapid.IntRange(10, 60).Draw(r, "steps") {
+			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop", "lose"}).Draw(r, "step") {
+			case "slice":
+				var came [capUsers]bool
+				for u := range came {
+					came[u] = rapid.IntRange(0, 3).Draw(r, "comes") > 0
+				}
+				c.next(came)
+			case "commit":
+				d.read(c)
+				c.ledger = append(c.ledger, d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))...)
+			case "abort": // others may have seen it
+				d.read(c)
+				c.aborted = d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))
+				d = c.session(t, zap.NewNop())
+			case "nothing": // nobody has
+				d.read(c)
+				d.draws(2)
+				d = c.session(t, zap.NewNop())
+			case "keep":
+				c.deleted = max(c.deleted, min(d.gather.Needs(d.offset), d.capsNeed()))
+			case "stop":
+				d = c.session(t, zap.NewNop())
+			case "lose":
+				d.read(c)
+				if loses && d.turns[0].at == d.decided(p) { // all that decided windows need
+					losses++
+					c.deleted, c.lost = max(c.deleted, d.gather.Needs(d.offset)), true
+					d = c.session(t, zap.NewNop())
+				}
+			}
+		}
+		c.aborted = nil
+		eras := c.check(r, t)
+		if eras > 1 && !c.lost {
+			r.Fatalf("%d eras although nothing was lost", eras)
+		}
+		renewals += max(0, eras-1)
+	})
+	if losses == 0 || renewals == 0 {
+		t.Errorf("parts were lost %d times and %d new eras began: the test tests nothing", losses, renewals)
+	}
+}
