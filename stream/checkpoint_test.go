@@ -100,6 +100,7 @@ func long(hours, paid int) string {
 // TestReleaseGoesOnFromACheckpoint stops a service half-way and starts it again, which then reads no more than what
 // follows the checkpoint. It pays as many windows as one that never stopped.
 func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours, paidHours = 400, 300
 		w := newWorld(t, b, 1, long(hours, paidHours))
@@ -129,6 +130,7 @@ func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
 // TestWrongCheckpointForgetsNothing plants checkpoints that would let more windows be paid, or that nobody can use: the
 // ledger is then read from its first entry, and that is said once.
 func TestWrongCheckpointForgetsNothing(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Fake(t)
 	const hours, paidHours = 400, 250
 	for name, damage := range map[string]func(text string) string{
@@ -145,6 +147,7 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 		"nothing that is JSON": func(string) string { return "hello" },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, b, 1, long(hours, paidHours))
 			at := topics.Place("users", topics.Partitions)
 			more := w.commits(3)
@@ -176,6 +179,7 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 // TestCheckpointOfALostLedgerIsAPrivacyStop makes the ledger anew, and also forgets how far it was published: the
 // checkpoint still tells of entries that are gone.
 func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours = 150
 		w := newWorld(t, b, 1, long(hours, hours))
@@ -210,6 +214,7 @@ func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
 
 // TestProgressIsMadeAnew deletes the topic with the checkpoints: the ledger is read from its first entry.
 func TestProgressIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours, half, paidHours = 120, 60, 90
 		w := newWorld(t, b, 1, long(hours, paidHours))

@@ -117,6 +117,7 @@ streams:
 
 // TestPartsThatMayNotBeDeleted: windows are released all the same, and one line names the right.
 func TestPartsThatMayNotBeDeleted(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Fake(t)
 	h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	w := newWorld(t, b, 2, withBudget("1000000000"))

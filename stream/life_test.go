@@ -214,6 +214,7 @@ func (k *taker) RoundTrip(ctx context.Context, addr net.Addr, q kafka.Request) (
 // TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions. Whoever
 // reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
 func TestTakeoversDrawNothingTwice(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		const count = 12
 		many := strings.NewReplacer("size: 1h, every: 1h", "size: 1m, every: 1m", "epsilon: 1000000}", "epsilon: 0.1}", "T03:00", "T00:12").Replace(withBudget("1000"))

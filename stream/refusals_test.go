@@ -46,6 +46,7 @@ func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
 // TestLedgerThatIsMadeAnewIsAPrivacyStop deletes the ledger and makes it anew, empty: what it charged is forgotten, and
 // no stage may go on as if nothing had been spent.
 func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()

@@ -34,11 +34,11 @@ type Broker struct {
 	nodes []*server
 }
 
-// Each runs f as a subtest on a fake and on a real broker.
+// Each runs f as a subtest on a fake and on a real broker, side by side: mostly a test waits.
 func Each(t *testing.T, f func(t *testing.T, b *Broker)) {
 	t.Helper()
-	t.Run("fake", func(t *testing.T) { f(t, Fake(t)) })
-	t.Run("real", func(t *testing.T) { f(t, Real(t)) })
+	t.Run("fake", func(t *testing.T) { t.Parallel(); f(t, Fake(t)) })
+	t.Run("real", func(t *testing.T) { t.Parallel(); f(t, Real(t)) })
 }
 
 // Fake starts three fake brokers for this test.
