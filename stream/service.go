@@ -71,6 +71,8 @@ type Service struct {
 	Wall func() time.Time
 	// Schemas has the schemas of records that name them; nil: there is no registry.
 	Schemas codec.Registry
+	// Registrar takes the schemas of outputs in Avro; nil: there is no registry.
+	Registrar publish.Registrar
 	// Health says whether the service works. If it is nil, the service makes one.
 	Health *health.Monitor
 	Log    *zap.Logger
@@ -209,7 +211,7 @@ func (s *Service) follow(ctx context.Context) error {
 				Drawn: client(fetch.Options{Aborted: true}), Group: g}
 		}},
 		{Publish, []string{names.Ledger()}, func(env stage.Env, g group.Config) worker {
-			return &publish.Publish{Env: env, Group: g, Sink: publish.Topics}
+			return &publish.Publish{Env: env, Group: g, Sink: publish.Topics(s.Registrar)}
 		}},
 	} {
 		if !slices.Contains(s.Stages, row.stage) {

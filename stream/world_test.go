@@ -36,6 +36,13 @@ type world struct {
 	// What the file says of other files.
 	removed  []string
 	revision int
+	// schemas, if not nil, is the registry of outputs in Avro.
+	schemas codec.Registry
+}
+
+// reader reads the outputs and the app's own topics.
+func (w *world) reader() *outputs.Reader {
+	return &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{}), Schemas: w.schemas}
 }
 
 // newWorld makes an input topic and reads a streams file in which INPUT and OUTPUT stand for this test's topics.
@@ -138,7 +145,7 @@ func recent(events []event) []txn.Record {
 func (w *world) published() []outputs.Record {
 	w.t.Helper()
 	var all []outputs.Record
-	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{})}
+	reader := w.reader()
 	err := reader.All(kafkatest.Context(w.t), w.outputs(), func(m outputs.Message) error {
 		r, ok, err := outputs.Decode(m.Value)
 		if err != nil || !ok {
@@ -163,7 +170,7 @@ func (w *world) records(topic string) int {
 		return 0
 	}
 	n := 0
-	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{})}
+	reader := w.reader()
 	if err := reader.All(kafkatest.Context(w.t), []string{topic}, func(outputs.Message) error { n++; return nil }); err != nil {
 		w.t.Fatal(err)
 	}
@@ -177,7 +184,7 @@ func (w *world) cut() bool {
 	schedule := first.Window.Schedule(first.Window.Start)
 	gather := windows.NewGathering(math.MaxInt64)
 	gather.Follow(first.Name, 0, schedule, first.Input.MaxFuture, math.MinInt64)
-	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{})}
+	reader := w.reader()
 	err := reader.All(kafkatest.Context(w.t), []string{topics.Names{App: w.app}.Partials()}, func(m outputs.Message) error {
 		return gather.Add(m.Value, m.Offset, time.Now())
 	})
@@ -225,13 +232,20 @@ func (w *world) await(n int) map[string]outputs.Record {
 func (w *world) audit() []ledger.Entry {
 	w.t.Helper()
 	audit := ledger.NewAudit()
-	reader := &outputs.Reader{Conn: w.broker.Conn, Fetch: w.broker.Fetch(fetch.Options{})}
+	reader := w.reader()
 	ctx := kafkatest.Context(w.t)
 	if err := stream.Checkpoints(ctx, w.broker.Conn.Client, reader.Fetch, w.app, audit.Checkpoint); err != nil {
 		w.t.Fatal(err)
 	}
 	err := reader.All(ctx, w.outputs(), func(m outputs.Message) error {
-		audit.Output(ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, m.Value)
+		value := m.Value
+		if m.Avro {
+			var err error
+			if value, err = ledger.AvroContent(value); err != nil {
+				return err
+			}
+		}
+		audit.Output(ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, value)
 		return nil
 	})
 	if err != nil {

@@ -69,18 +69,24 @@ func only(r ledger.Report, stream, app string) (ledger.Report, error) {
 // auditCommand compares the ledger with what has been published.
 type auditCommand struct {
 	KafkaSettings
+	RegistrySettings
 	AppID string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose ledger is read."`
 	JSON  bool   `help:"Print JSON."`
 }
 
 // Run implements the command.
 func (c *auditCommand) Run(app *App) error {
+	schemas, _, err := c.registries(nil, true)
+	if err != nil {
+		return err
+	}
 	conn, err := c.connect(app.Context, app)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	r := reader(conn, app.Log)
+	r.Schemas = schemas
 	published := map[string]bool{}
 	err = entries(app.Context, r, c.AppID, func(m outputs.Message) error {
 		// The audit itself, below, reports unreadable entries.
@@ -105,7 +111,13 @@ func (c *auditCommand) Run(app *App) error {
 	}
 	for topic := range published {
 		err := r.All(app.Context, []string{topic}, func(m outputs.Message) error {
-			audit.Output(at(m), m.Key, m.Value)
+			value := m.Value
+			if m.Avro {
+				if kept, err := ledger.AvroContent(value); err == nil { // else the audit says that it is no figure
+					value = kept
+				}
+			}
+			audit.Output(at(m), m.Key, value)
 			return nil
 		})
 		if err != nil {

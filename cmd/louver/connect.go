@@ -16,6 +16,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/fetch"
@@ -137,12 +138,12 @@ func unreachable(err error) string {
 
 // reader reads committed records.
 func reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
-	return readerTelling(conn, episode.New(log).Retrying)
+	return readerTelling(conn, nil, episode.New(log).Retrying)
 }
 
-// readerTelling returns a reader with hooks, made by retrying, for retried failures.
-func readerTelling(conn *kafkaconn.Conn, retrying func(problem, solved string) func(error)) *outputs.Reader {
-	return &outputs.Reader{Conn: conn, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
+// readerTelling returns a reader with hooks, made by retrying, for retried failures. schemas may be nil.
+func readerTelling(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(problem, solved string) func(error)) *outputs.Reader {
+	return &outputs.Reader{Conn: conn, Schemas: schemas, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
 		OnRetry: func(topic string, _ int, err error) {
 			retrying("cannot read topic "+topic, "topic "+topic+" can be read again")(err)
 		}})}

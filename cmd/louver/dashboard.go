@@ -17,6 +17,7 @@ import (
 // dashboardCommand shows the published figures, without the service.
 type dashboardCommand struct {
 	KafkaSettings
+	RegistrySettings
 	HTTPSettings
 	Streams string   `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob. It says what the figures are and what they cost."`
 	Topic   []string `placeholder:"TOPIC" help:"Output topic to show, besides those of the streams file."`
@@ -51,6 +52,10 @@ func (c *dashboardCommand) Run(app *App) error {
 	if c.HTTPAddr == "" {
 		return usageError(errors.New("LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080"))
 	}
+	schemas, _, err := c.registries(streams, true)
+	if err != nil {
+		return err
+	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
 	conn, err := c.open()
@@ -79,7 +84,7 @@ func (c *dashboardCommand) Run(app *App) error {
 		watching, done := context.WithCancel(ctx)
 		defer done()
 		go monitor.Watch(watching, conn.Contact.Brokers)
-		return shown.follow(ctx, readerTelling(conn, shown.store.Retrying(monitor.Retrying)), time.Time{})
+		return shown.follow(ctx, readerTelling(conn, schemas, shown.store.Retrying(monitor.Retrying)), time.Time{})
 	})
 	return group.Wait()
 }

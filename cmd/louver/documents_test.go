@@ -157,6 +157,10 @@ func TestSchemaCommand(t *testing.T) {
 		}
 	}
 	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, exitUsage, "louver: --format markdown: there is no reference of openapi; want json")
+	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != exitDone || !strings.Contains(got.out, `"timestamp-millis"`) {
+		t.Errorf("%+v", got)
+	}
+	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, exitUsage, "louver: --format avro: there is no schema of streams in Avro; want release, or json")
 	commandLine(t, "", "schema", "avro").wants(t, exitUsage, "louver: <streams|release|openapi|asyncapi> avro; want streams, release, openapi or asyncapi")
 }
 

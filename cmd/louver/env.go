@@ -38,7 +38,7 @@ type KafkaSettings struct {
 
 // RegistrySettings say where schemas are.
 type RegistrySettings struct {
-	SchemaRegistryURL          string `envconfig:"LOUVER_SCHEMA_REGISTRY_URL" name:"schema-registry-url" group:"kafka" placeholder:"URL" help:"Schema registry of streams with schema: registry, for example https://registry:8081."`
+	SchemaRegistryURL          string `envconfig:"LOUVER_SCHEMA_REGISTRY_URL" name:"schema-registry-url" group:"kafka" placeholder:"URL" help:"Schema registry of inputs with schema: registry and of outputs with format: avro, for example https://registry:8081."`
 	SchemaRegistryUsername     string `envconfig:"LOUVER_SCHEMA_REGISTRY_USERNAME" group:"kafka" placeholder:"NAME" help:"User name there."`
 	SchemaRegistryPasswordFile string `envconfig:"LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE" group:"kafka" placeholder:"FILE" help:"File that holds the password there. It is read again for each request."`
 }

@@ -8,20 +8,37 @@ import (
 
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/publish"
 	"github.com/louver/louver/stream/registry"
 )
 
-// registry returns the schema registry that the streams need, or nil if they need none.
-func (s RegistrySettings) registry(streams []*config.Stream) (codec.Registry, error) {
+// registries returns the schema registry that the streams need: the same one for what comes in and for what goes out, or
+// nil twice if none is set. reads says that only the outputs matter.
+func (s RegistrySettings) registries(streams []*config.Stream, reads bool) (codec.Registry, publish.Registrar, error) {
 	needed := ""
 	for _, stream := range streams {
-		if stream.Input.Schema.Registry {
-			needed = stream.Name
+		switch {
+		case stream.OutputFormat == config.OutputAvro:
+			needed = fmt.Sprintf("stream %s has an output with format: avro", stream.Name)
+		case stream.Input.Schema.Registry && !reads:
+			needed = fmt.Sprintf("stream %s has schema: registry", stream.Name)
 		}
 	}
+	client, err := s.registry()
 	switch {
-	case s.SchemaRegistryURL == "" && needed != "":
-		return nil, fmt.Errorf("LOUVER_SCHEMA_REGISTRY_URL is not set; stream %s has schema: registry and wants one", needed)
+	case err != nil:
+		return nil, nil, err
+	case client == nil && needed != "":
+		return nil, nil, fmt.Errorf("LOUVER_SCHEMA_REGISTRY_URL is not set; %s and wants one", needed)
+	case client == nil:
+		return nil, nil, nil // interfaces that are nil
+	}
+	return client, client, nil
+}
+
+// registry returns the schema registry of the settings, or nil if they name none.
+func (s RegistrySettings) registry() (*registry.Client, error) {
+	switch {
 	case s.SchemaRegistryURL == "":
 		return nil, nil
 	case (s.SchemaRegistryUsername == "") != (s.SchemaRegistryPasswordFile == ""):

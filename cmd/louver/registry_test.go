@@ -11,6 +11,11 @@ func TestRegistryMistakes(t *testing.T) {
 		return commandLine(t, "", append([]string{"run", "--streams", path}, args...)...)
 	}
 	run().wants(t, exitInvalid, "louver: LOUVER_SCHEMA_REGISTRY_URL is not set; stream checkout has schema: registry and wants one")
+	avro := file(t, "avro.yaml", strings.Replace(streamsFile, "{topic: checkout.private}", "{topic: checkout.private, format: avro}", 1))
+	for _, command := range []string{"run", "watch", "dashboard"} {
+		commandLine(t, "", command, "--streams", avro).wants(t, exitInvalid, "louver: LOUVER_SCHEMA_REGISTRY_URL is not set; stream checkout has an output with format: avro and wants one")
+	}
+	commandLine(t, "", "audit", "--schema-registry-url", "registry").wants(t, exitInvalid, "louver: LOUVER_SCHEMA_REGISTRY_URL: want an address")
 	for _, address := range []string{"registry:8081", "ftp://registry", "http://me:secret@registry", "http://registry, x"} {
 		run("--schema-registry-url", address).wants(t, exitInvalid, "louver: LOUVER_SCHEMA_REGISTRY_URL: want an address such as https://registry:8081, without a password")
 	}

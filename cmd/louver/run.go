@@ -37,7 +37,7 @@ func (c *runCommand) Run(app *App) error {
 	if err != nil {
 		return err
 	}
-	schemas, err := c.registry(file.Streams)
+	schemas, registrar, err := c.registries(file.Streams, false)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *runCommand) Run(app *App) error {
 	defer conn.Close()
 	limitMemory(c.BagBytes)
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
-		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, conn: conn, log: app.Log,
+		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, registrar: registrar, conn: conn, log: app.Log,
 		reach: func(ctx context.Context) error { return c.reach(ctx, conn, app.Log) }}
 	return s.run(ctx)
 }

@@ -16,7 +16,7 @@ import (
 // schemaCommand prints the schemas of files, records and the API.
 type schemaCommand struct {
 	Of     string `arg:"" name:"streams|release|openapi|asyncapi" enum:"streams,release,openapi,asyncapi" help:"streams: the streams file. release: the published record. openapi: the HTTP API. asyncapi: the output topics."`
-	Format string `default:"json" enum:"json,markdown" placeholder:"FORMAT" help:"json: a JSON Schema (draft 2020-12), OpenAPI 3.1 or AsyncAPI 3.0. markdown: a reference to read, of streams and release."`
+	Format string `default:"json" enum:"json,markdown,avro" placeholder:"FORMAT" help:"json: a JSON Schema (draft 2020-12), OpenAPI 3.1 or AsyncAPI 3.0. markdown: a reference to read, of streams and release. avro: the schema of release in Avro."`
 }
 
 // Help is the long help.
@@ -32,7 +32,16 @@ Write the schema next to the file:
 
 // Run prints one contract or reference.
 func (c schemaCommand) Run(app *App) error {
-	if c.Format == "markdown" {
+	switch {
+	case c.Format == "avro" && c.Of != "release":
+		return usageError(fmt.Errorf("--format avro: there is no schema of %s in Avro; want release, or json", c.Of))
+	case c.Format == "avro":
+		schema, err := ledger.AvroSchema()
+		if err != nil {
+			return err
+		}
+		return writeJSON(app.Out, json.RawMessage(schema))
+	case c.Format == "markdown":
 		reference, ok := references[c.Of]
 		if !ok {
 			return usageError(fmt.Errorf("--format markdown: there is no reference of %s; want json", c.Of))

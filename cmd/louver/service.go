@@ -19,6 +19,7 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/publish"
 )
 
 // service is the stages with their HTTP addresses.
@@ -33,7 +34,8 @@ type service struct {
 	streams     []*config.Stream
 	revision    int
 	removed     []string
-	schemas     codec.Registry // nil: no stream needs it
+	schemas     codec.Registry    // nil: no stream needs it
+	registrar   publish.Registrar // the same
 	conn        *kafkaconn.Conn
 	log         *zap.Logger
 	// reach, if not nil, waits for the first answer of Kafka.
@@ -95,7 +97,7 @@ const leastBagBytes = 1 << 20
 
 // engine makes the service from the settings.
 func (s *service) engine(m *metrics.Operator) *stream.Service {
-	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: build().Version, Stages: s.stages, Conn: s.conn, Schemas: s.schemas, ReadUncommitted: s.uncommitted,
+	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: build().Version, Stages: s.stages, Conn: s.conn, Schemas: s.schemas, Registrar: s.registrar, ReadUncommitted: s.uncommitted,
 		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes, CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.log, Health: health.New(s.log, s.stages...)}
 }
 
@@ -115,10 +117,10 @@ func (s *service) work(ctx context.Context, engine *stream.Service, shown *publi
 		working, ctx := errgroup.WithContext(ctx)
 		working.Go(func() error { return classed(engine.Run(ctx)) })
 		working.Go(func() error {
-			return shown.follow(ctx, readerTelling(s.conn, shown.store.Retrying(engine.Health.Retrying)), s.since)
+			return shown.follow(ctx, readerTelling(s.conn, s.schemas, shown.store.Retrying(engine.Health.Retrying)), s.since)
 		})
 		working.Go(func() error {
-			err := restore(ctx, readerTelling(s.conn, engine.Health.Retrying), s.AppID, s.streams, shown.gauges)
+			err := restore(ctx, readerTelling(s.conn, nil, engine.Health.Retrying), s.AppID, s.streams, shown.gauges)
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("the ledger cannot be read: the public metrics show only what is published from now on", zap.Error(err))
 			}

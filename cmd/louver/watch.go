@@ -16,6 +16,7 @@ import (
 // watchCommand prints releases as they come.
 type watchCommand struct {
 	KafkaSettings
+	RegistrySettings
 	Streams string        `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	Stream  string        `placeholder:"NAME" help:"Only this stream."`
 	Since   time.Duration `placeholder:"DURATION" help:"Begin with the windows that ended this long ago. Absent: print new figures only."`
@@ -44,6 +45,10 @@ func (c *watchCommand) Run(app *App) error {
 			return fmt.Errorf("--stream=%s: %s has no such stream", c.Stream, c.Streams)
 		}
 	}
+	schemas, _, err := c.registries(streams, true)
+	if err != nil {
+		return err
+	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
 	conn, err := c.connect(ctx, app)
@@ -56,7 +61,7 @@ func (c *watchCommand) Run(app *App) error {
 		from = time.Now().Add(-c.Since)
 	}
 	lines := newWatchLines(app, streams)
-	err = readerTelling(conn, tellOnce(app.Err)).Follow(ctx, outputTopics(streams), from, func(m outputs.Message, r outputs.Record) error {
+	err = readerTelling(conn, schemas, tellOnce(app.Err)).Follow(ctx, outputTopics(streams), from, func(m outputs.Message, r outputs.Record) error {
 		if c.Stream != "" && r.Stream != c.Stream {
 			return nil
 		}

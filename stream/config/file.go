@@ -47,6 +47,8 @@ type Stream struct {
 	MinUsers *MinUsers
 	// Rejects, Late and Output are topics. The first two hold personal data and are optional: "" if absent.
 	Rejects, Late, Output string
+	// OutputFormat is how figures are written: OutputJSON or OutputAvro.
+	OutputFormat string
 	// Budget pays for the stream; several streams may hold the same one.
 	Budget *Budget
 	// Withhold says that windows are withheld if the budget cannot pay for them. Otherwise it must pay for the whole

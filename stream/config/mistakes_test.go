@@ -59,7 +59,7 @@ func TestMistakes(t *testing.T) {
 		{"a text for a mapping", "bounds: {lower: 0, upper: 60000, step: 1, prior: cells}", "bounds: 0-60000",
 			`18: streams[checkout].bounds: 0-60000; want {lower: …, upper: …, step: …}`},
 		{"a topic without its mapping", "output: {topic: checkout.private}", "output: checkout.private",
-			`30: streams[checkout].output: "checkout.private" is not a mapping; write {topic: checkout.private}`},
+			`30: streams[checkout].output: "checkout.private"; want {topic: …}`},
 		{"nothing after a key", "max_groups: 1", "max_groups:",
 			`17: streams[checkout].max_groups: empty; want a whole number of groups of at least 1`},
 		{"an unknown key, one letter off", "max_groups: 1", "max_group: 1",

@@ -36,6 +36,14 @@ func (p *parser) topics() {
 			s.topicOf("output").refuse("%q is %s of a stream; want another topic: releases must not mix with personal events", s.Output, use[s.Output])
 		}
 	}
+	formats := map[string]*streamNode{} // the first stream of each output topic
+	for _, s := range p.streams {
+		if first := formats[s.Output]; first == nil {
+			formats[s.Output] = s
+		} else if first.OutputFormat != s.OutputFormat {
+			s.values["output"].refuse("format %s, but stream %s writes %s into topic %s; want one format in a topic", s.OutputFormat, first.Name, first.OutputFormat, s.Output)
+		}
+	}
 	for _, s := range p.streams {
 		for _, copied := range []struct{ key, topic string }{{"rejects", s.Rejects}, {"late", s.Late}} {
 			if other := use[copied.topic]; copied.topic != "" && other != "" {

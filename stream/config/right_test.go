@@ -52,7 +52,7 @@ streams:
     min_users: {count: 50, release: users}
     rejects: {topic: checkout.rejects}
     late: {topic: checkout.late}
-    output: {topic: checkout.private}
+    output: {topic: checkout.private, format: avro}
     budget: shoppers
     on_exhausted: refuse
     continues: old-budget
@@ -109,7 +109,7 @@ func TestEverything(t *testing.T) {
 		Unit: "ms", Groups: []string{"eu", "us", "ap"}, MaxGroups: 1, Prior: "adaptive", ExpectedUsers: 5000,
 		Window: Window{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: 30 * time.Second,
 			Start: time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC).UnixNano(), End: time.Date(2026, 12, 20, 8, 0, 0, 0, time.UTC).UnixNano()},
-		Contribution: windows.Max, MinUsers: &MinUsers{50, "users"}, Rejects: "checkout.rejects", Late: "checkout.late", Output: "checkout.private",
+		Contribution: windows.Max, MinUsers: &MinUsers{50, "users"}, Rejects: "checkout.rejects", Late: "checkout.late", Output: "checkout.private", OutputFormat: "avro",
 		Budget:    &Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24), Per: 24 * time.Hour}, Shared: true, Where: "s.yaml:3"},
 		Continues: "old-budget", Where: "s.yaml:5",
 	}
@@ -140,7 +140,7 @@ func TestDefaults(t *testing.T) {
 		Input:  Input{Topic: "in", Spec: codec.Spec{Format: "json", User: codec.KeyField, Value: codec.ValueField, Time: codec.TimestampField, MaxFuture: 5 * time.Minute}},
 		Groups: []string{""}, MaxGroups: 1, Prior: "adaptive",
 		Window:       Window{Size: 24 * time.Hour, Every: 24 * time.Hour, StartNow: true},
-		Contribution: windows.Last, Output: "out",
+		Contribution: windows.Last, Output: "out", OutputFormat: "json",
 		Budget: &Budget{Name: "s", Limit: budget.Limit{Epsilon: decimal.NewFromInt(1), Per: 7 * 24 * time.Hour}, Where: "s.yaml:9"},
 		Where:  "s.yaml:3",
 	}

@@ -45,7 +45,7 @@ var streamForm = form{
 	{name: "late", absent: "not copied", example: "{topic: checkout.late}", meaning: "where copies of late records go. They are personal: restrict access to the topic",
 		value: into(topic("the topic for records that came too late for all their windows", "checkout.late"), func(s *streamNode, v string) { s.Late = v })},
 	{name: "output", required: true, example: "{topic: checkout.private}", meaning: "where the figures are published",
-		value: into(topic("the topic for published records", "checkout.private"), func(s *streamNode, v string) { s.Output = v })},
+		value: into(mappingOf[outputKeys](outputForm, nil), func(s *streamNode, v outputKeys) { s.Output, s.OutputFormat = v.topic, v.format })},
 	{name: "budget", required: true, example: "shoppers", meaning: "what pays for the windows: the name of one of the `budgets`, or a budget of the stream's own",
 		value: into(budgetOrName(), func(s *streamNode, v payer) { s.payer = v })},
 	{name: "on_exhausted", fallback: "refuse", example: "withhold",
@@ -56,6 +56,22 @@ var streamForm = form{
 		value:   into(boolean(), func(s *streamNode, v bool) { s.Fresh = v })},
 	{name: "continues", absent: "none", example: "old-budget", meaning: "an earlier budget that no stream uses any more. What was spent from it counts against the new one. Like `fresh`, it applies once",
 		value: into(budgetName(), func(s *streamNode, v string) { s.Continues = v })},
+}
+
+// The formats of published records.
+const (
+	OutputJSON = "json"
+	OutputAvro = "avro"
+)
+
+type outputKeys struct{ topic, format string }
+
+var outputForm = form{
+	{name: "topic", required: true, example: "checkout.private", meaning: "the topic for published records",
+		value: into(topicName(), func(o *outputKeys, v string) { o.topic = v })},
+	{name: "format", fallback: OutputJSON, example: OutputAvro,
+		meaning: "how records are written. `avro`: as the serializers of Confluent do, with the schema in the registry at LOUVER_SCHEMA_REGISTRY_URL, under the name of the topic and `-value`. Numbers are doubles there. All streams of a topic have the same format, and it never changes",
+		value:   into(oneOf(OutputJSON, OutputAvro), func(o *outputKeys, v string) { o.format = v })},
 }
 
 var minUsersForm = form{

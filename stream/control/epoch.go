@@ -207,6 +207,9 @@ func ended(editions []edition, stream *config.Stream, now time.Time) (bool, erro
 func succeed(editions []edition, stream *config.Stream, now time.Time) ([]edition, error) {
 	last := &editions[len(editions)-1]
 	before, err := last.schedule()
+	if err == nil {
+		err = last.keepsFormat(stream)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -244,6 +247,15 @@ func (e *edition) end(at int64, s windows.Schedule) {
 		until = min(until, s.End)
 	}
 	e.Until = until / int64(time.Second)
+}
+
+// keepsFormat reports an error if the same topic would get figures in another format. Its readers know one.
+func (e *edition) keepsFormat(next *config.Stream) error {
+	before, err := e.Definition.Stream()
+	if err == nil && before.Output == next.Output && before.OutputFormat != next.OutputFormat {
+		err = fmt.Errorf("output.format: %s, but topic %s has figures in %s; want %s, or another topic", next.OutputFormat, next.Output, before.OutputFormat, before.OutputFormat)
+	}
+	return err
 }
 
 func gcd(a, b time.Duration) time.Duration {

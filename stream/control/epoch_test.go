@@ -98,6 +98,7 @@ func TestEpochsRefuse(t *testing.T) {
 	}{
 		"a stream is missing":     {[]string{"name: s", "name: other"}, "stream s is no longer in the streams files"},
 		"steps that never meet":   {[]string{"size: 1h", "size: 86399s", "2026-01-01T00:00:00Z", "now"}, "no common boundary"},
+		"another format":          {[]string{"{topic: out}", "{topic: out, format: avro}"}, "output.format: avro, but topic out has figures in json; want json, or another topic"},
 		"an end before the start": {[]string{"Z}", "Z, end: 2026-01-01T11:00:00Z}", "epsilon: 1}", "epsilon: 2}"}, "is before the end of the first window"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -174,7 +174,11 @@ func (a *Audit) expect(e Entry, records []Record) {
 		if a.expected[id] != nil {
 			continue // charged twice, which the books find; the first entry counts
 		}
-		p := &promise{content: contentOf(r.Key, r.Value), window: w}
+		value := r.Value
+		if e.OutputFormat == OutputAvro {
+			value, _ = AvroContent(value) // of JSON that was just written: never fails
+		}
+		p := &promise{content: contentOf(r.Key, value), window: w}
 		a.expected[id] = p
 		a.windows[w].values++
 		if s, found := a.early[id]; found {
@@ -194,7 +198,7 @@ func (r Record) id() string {
 	return ""
 }
 
-// Output takes a committed record of an output topic.
+// Output takes a committed record of an output topic. The value of a record in Avro is its [AvroContent].
 func (a *Audit) Output(at Position, key, value []byte) {
 	a.findings.Outputs++
 	var o struct {

@@ -24,6 +24,7 @@ type stored struct {
 	Budget      string      `json:"budget"`
 	Input       string      `json:"input"`
 	Output      string      `json:"output"`
+	OutputAs    string      `json:"output_format,omitempty"`
 	Epoch       uint32      `json:"epoch,omitempty"`
 	WindowStart second      `json:"window_start"`
 	WindowEnd   second      `json:"window_end"`
@@ -126,7 +127,7 @@ func (e Entry) stored() (stored, error) {
 		return stored{}, err
 	}
 	s := stored{
-		Version: version, Format: e.Format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output, Epoch: e.Epoch,
+		Version: version, Format: e.Format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output, OutputAs: e.OutputFormat, Epoch: e.Epoch,
 		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt), ReleasedAt: whole(e.ReleasedAt),
 		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: ok, Reason: e.Reason,
 		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
@@ -185,7 +186,7 @@ func decode(value []byte) (Entry, error) {
 // entry converts the stored form, without checks.
 func (s stored) entry() (Entry, error) {
 	e := Entry{
-		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, Epoch: s.Epoch,
+		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, OutputFormat: s.OutputAs, Epoch: s.Epoch,
 		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
 		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
@@ -234,6 +235,8 @@ func (e Entry) check() error {
 		return fail("output records of format %d; want at most %d: it was written by a later release of louver", e.Format, Format)
 	case e.Stream == "" || e.Budget == "" || e.Output == "":
 		return fail("budget %q and output topic %q; want a stream, a budget and a topic", e.Budget, e.Output)
+	case e.OutputFormat != "" && e.OutputFormat != OutputAvro:
+		return fail("output records as %q; want avro, or nothing for JSON: it was written by a later release of louver", e.OutputFormat)
 	case e.WindowStart.Nanosecond() != 0 || e.WindowEnd.Nanosecond() != 0:
 		return fail("the window has fractions of a second; want whole seconds")
 	case e.WindowEnd.Year() > 2200 || e.WindowStart.Year() < 1900:

@@ -28,6 +28,8 @@ type Entry struct {
 	Budget string
 	// Input and Output are the topics of the stream when the window was decided.
 	Input, Output string
+	// OutputFormat is how the records are written: "" is JSON, else [OutputAvro].
+	OutputFormat string
 	// Epoch is the number of the stream's definition that the window followed, from 0.
 	Epoch uint32
 	// WindowStart and WindowEnd bound the window: [start, end).

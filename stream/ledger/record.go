@@ -31,8 +31,9 @@ const (
 // incomplete, and with released_at.
 const Format = 1
 
-// Records expands the entry into its output records, group by group, in the order of the releases and the watches. The same entry
-// gives the same bytes. The entry must be one that [Entry.Encode] accepts.
+// Records expands the entry into its output records, group by group, in the order of the releases and the watches. The
+// same entry gives the same bytes. Values are JSON: whoever writes an entry of [OutputAvro] converts them with
+// [EncodeAvro]. The entry must be one that [Entry.Encode] accepts.
 func (e Entry) Records() ([]Record, error) {
 	if err := e.check(); err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func (e Entry) record(f Figure) (Record, error) {
 		Key:   []byte(f.Key()),
 		Value: bytes.TrimSuffix(value.Bytes(), []byte("\n")),
 		Headers: []Header{
-			{"content-type", []byte("application/json")},
+			{"content-type", []byte(e.contentType())},
 			{"ce_specversion", []byte(specVersion)},
 			{headerID, []byte(f.ID)},
 			{"ce_source", []byte("/" + e.App + "/" + e.Stream)},
@@ -84,4 +85,11 @@ func (e Entry) record(f Figure) (Record, error) {
 		},
 		Time: e.WindowEnd,
 	}, nil
+}
+
+func (e Entry) contentType() string {
+	if e.OutputFormat == OutputAvro {
+		return ContentAvro
+	}
+	return "application/json"
 }

@@ -8,9 +8,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/ledger"
 )
 
 // Reader reads output topics, committed records only. It is safe for concurrent use.
@@ -23,6 +25,12 @@ type Reader struct {
 	// Begins, if not nil, is told the offset at which Follow begins a partition, and the end of the records that were
 	// there before. In a topic that did not exist, all records are new.
 	Begins func(topic string, partition int, from, end int64)
+	// Schemas has the schemas of figures in Avro; nil: there is no registry, and such figures end Follow and All with
+	// ErrNoRegistry.
+	Schemas codec.Registry
+
+	mu    sync.Mutex
+	known map[uint32]*ledger.AvroReader // nil for the schema of something else
 }
 
 // Message is a record of a topic. Key and Value are valid until the function that gets it returns.
@@ -31,6 +39,8 @@ type Message struct {
 	Partition  int
 	Offset     int64
 	Key, Value []byte
+	// Avro says that the record is a figure in Avro. Value is the same in JSON.
+	Avro bool
 }
 
 // Follow calls f for every record from the given time on, including new ones, until ctx ends or f fails. Records of one
@@ -50,13 +60,17 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 				return err
 			}
 			err = page.Each(func(m *fetch.Record) error {
-				record, ok, err := Decode(m.Value)
+				message, err := r.message(ctx, topic, partition, m)
+				if err != nil {
+					return err
+				}
+				record, ok, err := Decode(message.Value)
 				if err != nil || !ok {
 					return nil // a foreign record: the topic belongs to the user
 				}
 				one.Lock()
 				defer one.Unlock()
-				return f(Message{topic, partition, m.Offset, m.Key, m.Value}, record)
+				return f(message, record)
 			})
 			if err != nil {
 				return err
@@ -92,9 +106,13 @@ func (r *Reader) All(ctx context.Context, names []string, f func(Message) error)
 			return err
 		}
 		_, err = r.Fetch.ReadAll(ctx, topic, partition, starts[partition], func(m *fetch.Record) error {
+			message, err := r.message(ctx, topic, partition, m)
+			if err != nil {
+				return err
+			}
 			one.Lock()
 			defer one.Unlock()
-			return f(Message{topic, partition, m.Offset, m.Key, m.Value})
+			return f(message)
 		})
 		return err
 	})

@@ -26,7 +26,7 @@ func (r *Reader) Tail(ctx context.Context, topic string, partition int, f func(M
 	for back := int64(firstTail); ; back *= 8 {
 		from := max(starts[partition], ends[partition]-back)
 		_, err := r.Fetch.ReadAll(ctx, topic, partition, from, func(m *fetch.Record) error {
-			return f(Message{topic, partition, m.Offset, m.Key, m.Value})
+			return f(Message{Topic: topic, Partition: partition, Offset: m.Offset, Key: m.Key, Value: m.Value})
 		})
 		if err != nil || from == starts[partition] || enough() {
 			return err

@@ -23,11 +23,14 @@ type topicSink struct {
 	membership *stage.Membership
 	producer   *txn.Producer  // nil after a transaction that failed
 	sizes      map[string]int // partitions of output topics
+	prefixes   *prefixes
 }
 
-// Topics is the sink of a partition that writes to the output topics.
-func Topics(env stage.Env, at stage.Partition, m *stage.Membership) Sink {
-	return &topicSink{Env: env, at: at, membership: m, sizes: map[string]int{}}
+// Topics makes sinks that write to the output topics. schemas may be nil if no output is in Avro.
+func Topics(schemas Registrar) func(env stage.Env, at stage.Partition, m *stage.Membership) Sink {
+	return func(env stage.Env, at stage.Partition, m *stage.Membership) Sink {
+		return &topicSink{Env: env, at: at, membership: m, sizes: map[string]int{}, prefixes: &prefixes{schemas: schemas}}
+	}
 }
 
 // writeTimeout is how long one transaction may take before its output counts as blocked.
@@ -113,6 +116,11 @@ func (s *topicSink) append(ctx context.Context, to []txn.Record, e ledger.Entry)
 	records, err := e.Records()
 	if err != nil {
 		return nil, err
+	}
+	if e.OutputFormat == ledger.OutputAvro {
+		if err := s.prefixes.avro(ctx, records); err != nil {
+			return nil, err
+		}
 	}
 	for _, out := range records {
 		record := txn.Record{Topic: e.Output, Key: out.Key, Value: out.Value, Time: out.Time.UnixMilli(),

@@ -1,4 +1,4 @@
-// Package registry reads schemas from a schema registry that speaks the API of Confluent's.
+// Package registry reads schemas from a schema registry that speaks the API of Confluent's, and adds those of the outputs.
 package registry
 
 import (
@@ -76,6 +76,19 @@ func (c *Client) Schema(ctx context.Context, id uint32) (codec.Registered, error
 	}
 	c.known[id] = r
 	return r, nil
+}
+
+// Register adds a schema of Avro to a subject, unless the subject has it, and returns its number.
+func (c *Client) Register(ctx context.Context, subject, schema string) (uint32, error) {
+	s, err := c.client.CreateSchema(ctx, subject, sr.Schema{Schema: schema, Type: sr.TypeAvro})
+	if err != nil {
+		var told *sr.ResponseError
+		if errors.As(err, &told) && told.StatusCode == http.StatusConflict {
+			return 0, fmt.Errorf("subject %s has a schema that is not compatible; want a topic whose subject is new, or one with figures of Louver", subject)
+		}
+		return 0, answer(err)
+	}
+	return uint32(s.ID), nil
 }
 
 // references adds what a schema builds upon, each behind those that it builds upon itself.

@@ -90,6 +90,9 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(), DueAt: time.Unix(0, p.schedule.Due(w)).UTC(),
 		Every: p.schedule.Every, Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per},
 		Price: p.price, Releases: p.releases}
+	if s.OutputFormat != config.OutputJSON {
+		e.OutputFormat = s.OutputFormat
+	}
 	if p.schedule.End != 0 {
 		e.Until = time.Unix(0, p.schedule.End).UTC()
 	}

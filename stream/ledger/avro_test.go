@@ -1,0 +1,199 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/shopspring/decimal"
+	"github.com/twmb/avro"
+)
+
+// The schema of records in Avro. Programs and registries of users have it: a field may be added that has a default, and no
+// field may change.
+const avroGolden = `{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"schema","type":"string"},{"name":"id","type":"string"},{"name":"stream","type":"string"},` +
+	`{"name":"group","type":"string"},{"name":"release","type":"string"},{"name":"window_start","type":{"logicalType":"timestamp-millis","type":"long"}},` +
+	`{"name":"window_end","type":{"logicalType":"timestamp-millis","type":"long"}},{"name":"due_at","type":{"logicalType":"timestamp-millis","type":"long"}},` +
+	`{"default":null,"name":"incomplete","type":["null","boolean"]},{"name":"statistic","type":"string"},{"default":null,"name":"p","type":["null","double"]},` +
+	`{"name":"mechanism","type":"string"},{"name":"unit","type":"string"},{"default":null,"name":"value","type":["null","double"]},{"name":"status","type":"string"},` +
+	`{"default":null,"name":"reason","type":["null","string"]},{"name":"epsilon","type":"double"},{"name":"delta","type":"double"},` +
+	`{"default":null,"name":"rank_error_95","type":["null","double"]},{"default":null,"name":"error_95","type":["null","double"]},` +
+	`{"default":null,"name":"clip","type":["null",{"items":"double","type":"array"}]},{"default":null,"name":"quality","type":["null","string"]},` +
+	`{"default":null,"name":"users","type":["null","long"]},{"default":null,"name":"p_low","type":["null","double"]},{"default":null,"name":"p_high","type":["null","double"]},` +
+	`{"default":null,"name":"interval","type":["null",{"type":"record","name":"interval","fields":[{"name":"level","type":"double"},{"name":"low","type":"double"},{"name":"high","type":"double"}]}]},` +
+	`{"default":null,"name":"smoothed","type":["null",{"type":"record","name":"smoothed","fields":[{"name":"value","type":"double"},` +
+	`{"default":null,"name":"low","type":["null","double"]},{"default":null,"name":"high","type":["null","double"]}]}]},` +
+	`{"default":null,"name":"stream_epsilon_spent","type":["null","double"]},{"name":"budget","type":"string"},{"default":null,"name":"budget_epsilon_spent","type":["null","double"]},` +
+	`{"name":"budget_epsilon_limit","type":"double"},{"name":"budget_windows_left","type":"long"}]}`
+
+// A release that adds fields still writes all fields of the first schema, and what it adds has a default: readers with
+// either schema understand the records of both.
+func TestAvroSchemaOnlyGrows(t *testing.T) {
+	text, err := AvroSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first, now struct{ Fields []map[string]any }
+	for text, into := range map[string]any{avroGolden: &first, string(text): &now} {
+		if err := json.Unmarshal([]byte(text), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := map[any]map[string]any{}
+	for _, f := range first.Fields {
+		known[f["name"]] = f
+	}
+	for _, f := range now.Fields {
+		old, there := known[f["name"]]
+		if _, defaults := f["default"]; !there && !defaults {
+			t.Errorf("the new field %s has no default", f["name"])
+		}
+		if d := cmp.Diff(old, f); there && d != "" {
+			t.Errorf("%s has changed (-, +):\n%s", f["name"], d)
+		}
+		delete(known, f["name"])
+	}
+	for name := range known {
+		t.Errorf("%s is gone", name)
+	}
+	writer, reader := avro.MustParse(string(text)), avro.MustParse(avroGolden)
+	if _, err := avro.Resolve(writer, reader); err != nil {
+		t.Error(err)
+	}
+	if _, err := avro.Resolve(reader, writer); err != nil {
+		t.Error(err)
+	}
+}
+
+// kindsOfRecords are entries whose records differ in what they leave out.
+func kindsOfRecords() map[string]Entry {
+	exhausted, paid, cut := exampleEntry(), exampleEntry(), exampleEntry()
+	exhausted.Reason = BudgetExhausted
+	exhausted.Groups = []Group{{Name: ""}}
+	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000")}
+	paid.Groups[0].Values[0].Smoothed = &Smoothed{Value: dec("0.001")}
+	paid.Standing.StreamSpent, paid.Incomplete = nil, true
+	for i := range cut.Groups[0].Values {
+		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024.00000001")}
+	}
+	return map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut}
+}
+
+// A record that went through Avro is the same JSON, to the byte, and follows the JSON Schema.
+func TestAvroKeepsRecords(t *testing.T) {
+	follows, _ := compiledSchema(t)
+	text, err := AvroSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := NewAvroReader(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := func(record []byte) string { // clip is written where the schema has it
+		var v map[string]json.RawMessage
+		if err := json.Unmarshal(record, &v); err != nil {
+			t.Fatal(err)
+		}
+		sorted, _ := json.Marshal(v)
+		return string(sorted)
+	}
+	for name, e := range kindsOfRecords() {
+		for _, r := range records(t, e) {
+			datum, err := EncodeAvro(r.Value)
+			if err != nil {
+				t.Fatalf("%s: %s: %v", name, r.Value, err)
+			}
+			back, err := reader.JSON(datum)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(order(r.Value), order(back)); d != "" {
+				t.Errorf("%s: before and after (-, +):\n%s", name, d)
+			}
+			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(back))
+			if err == nil {
+				err = follows.Validate(v)
+			}
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, back, err)
+			}
+		}
+	}
+}
+
+// A record of an older release lacks fields, one of a newer release has more.
+func TestAvroOfOtherReleases(t *testing.T) {
+	text, err := AvroSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const added = `{"default":null,"name":"news","type":["null","double"]},{"name":"statistic"`
+	newer := strings.Replace(string(text), `{"name":"statistic"`, added, 1)
+	older := strings.Replace(string(text), `{"default":null,"name":"quality","type":["null","string"]},`, "", 1)
+	value := records(t, exampleEntry())[0].Value
+	want, err := AvroContent(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ schema, gone string }{"newer": {newer, ""}, "older": {older, `"quality":"rough",`}} {
+		reader, err := NewAvroReader(c.schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v map[string]any
+		if err := decodeNumbers(value, &v); err != nil {
+			t.Fatal(err)
+		}
+		datum, err := avro.MustParse(c.schema).Encode(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := reader.JSON(datum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := AvroContent(back)
+		if d := cmp.Diff(strings.Replace(string(want), c.gone, "", 1), string(got)); err != nil || d != "" {
+			t.Errorf("%s: %v (-, +)\n%s", name, err, d)
+		}
+		if _, err := reader.JSON(append(datum, 0)); err == nil {
+			t.Errorf("%s: a byte too many passes", name)
+		}
+	}
+	for _, foreign := range []string{`"string"`, `{"type":"record","name":"Release","fields":[]}`, `nonsense`} {
+		if _, err := NewAvroReader(foreign); !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: %v, want ErrForeign", foreign, err)
+		}
+	}
+}
+
+// Any other value of a record has another content.
+func TestAvroContent(t *testing.T) {
+	content := func(text string) string {
+		t.Helper()
+		b, err := AvroContent([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	same := content(`{"value":812.50,"smoothed":{"low":null,"value":1},"clip":[1,2]}`)
+	for text, equal := range map[string]bool{
+		`{"clip":[1.0,2],"value":812.5,"reason":null,"smoothed":{"value":1}}`: true,
+		`{"clip":[1,2],"value":812.51,"smoothed":{"value":1}}`:                false,
+		`{"clip":[2,1],"value":812.5,"smoothed":{"value":1}}`:                 false,
+		`{"value":812.5,"smoothed":{"value":1}}`:                              false,
+	} {
+		if got := content(text); (got == same) != equal {
+			t.Errorf("%s is %s beside %s", text, got, same)
+		}
+	}
+	if _, err := AvroContent([]byte("\x00\x00")); err == nil {
+		t.Error("nonsense passes")
+	}
+}
