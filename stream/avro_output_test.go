@@ -67,6 +67,9 @@ func TestOutputInAvro(t *testing.T) {
 	if line := blocked()[0]; !strings.Contains(line.ContextMap()["error"].(string), "the schema registry does not take its schema: the registry answers 503") {
 		t.Errorf("the log says %v %v", line.Message, line.ContextMap())
 	}
+	if facts := s.Health.Report().String(); !strings.Contains(facts, "output "+w.streams[0].Output+": blocked for ") {
+		t.Errorf("/readyz says\n%s", facts)
+	}
 	if n := len(w.published()); n != 0 {
 		t.Errorf("%d records are published without a schema", n)
 	}
@@ -77,6 +80,9 @@ func TestOutputInAvro(t *testing.T) {
 		}
 	}
 	w.audit()
+	if facts := s.Health.Report().String(); strings.Contains(facts, "blocked") {
+		t.Errorf("/readyz says\n%s", facts)
+	}
 	if n := len(blocked()); n != 1 {
 		t.Errorf("%d lines of the registry, want 1", n)
 	}

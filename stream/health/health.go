@@ -136,7 +136,8 @@ type Stage struct {
 type partition struct {
 	assigned time.Time
 	opened   bool
-	next     map[string]next // by stream
+	next     map[string]next    // by stream
+	blocked  map[string]blocked // by output
 }
 
 // next is the oldest window of a stream that is not finished.

@@ -114,6 +114,7 @@ func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[strin
 			}
 		}
 	}
+	s.reportBlocked(r, now)
 	joining := now.Sub(s.joining)
 	if !s.joining.IsZero() && (!s.member || joining > rejoinPatience) {
 		r.problem("%s: joining its consumer group for %s", s.name, episode.Round(joining))

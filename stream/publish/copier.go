@@ -143,6 +143,7 @@ func (c *copier) put(ctx context.Context, entries []ledger.Entry) error {
 		c.observe(entries)
 	case errors.As(err, &blocked):
 		c.Writing(blocked.Output)(blocked.Err)
+		c.Health.Blocked(c.at, blocked.Output, blocked.Err)
 	}
 	return err
 }
@@ -191,6 +192,7 @@ func (c *copier) catchUp(ctx context.Context) error {
 			return err
 		}
 		c.Writing(output)(nil)
+		c.Health.Blocked(c.at, output, nil)
 		delete(c.retries, output)
 	}
 	return nil
