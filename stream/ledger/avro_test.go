@@ -70,7 +70,9 @@ func TestAvroSchemaOnlyGrows(t *testing.T) {
 }
 
 // kindsOfRecords are entries whose records differ in what they leave out.
-func kindsOfRecords() map[string]Entry {
+func kindsOfRecords(t *testing.T) map[string]Entry {
+	watched := quiet(t, 3)[2]
+	watched.Format = Format
 	exhausted, paid, cut := exampleEntry(), exampleEntry(), exampleEntry()
 	exhausted.Reason = BudgetExhausted
 	exhausted.Groups = []Group{{Name: ""}}
@@ -80,7 +82,7 @@ func kindsOfRecords() map[string]Entry {
 	for i := range cut.Groups[0].Values {
 		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024.00000001")}
 	}
-	return map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut}
+	return map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut, "watched": watched}
 }
 
 // A record that went through Avro is the same JSON, to the byte, and follows the JSON Schema.
@@ -102,7 +104,7 @@ func TestAvroKeepsRecords(t *testing.T) {
 		sorted, _ := json.Marshal(v)
 		return string(sorted)
 	}
-	for name, e := range kindsOfRecords() {
+	for name, e := range kindsOfRecords(t) {
 		for _, r := range records(t, e) {
 			datum, err := EncodeAvro(r.Value)
 			if err != nil {

@@ -21,6 +21,7 @@ import (
 type figure struct {
 	Schema     string       `json:"schema"`
 	WindowEnd  string       `json:"window_end"`
+	Statistic  string       `json:"statistic"`
 	Value      *json.Number `json:"value"`
 	Unit       string       `json:"unit"`
 	Status     string       `json:"status"`
@@ -66,6 +67,7 @@ func (f figure) text() string {
 	if f.Status == "ok" && f.Value != nil {
 		text = strings.TrimSpace(fmt.Sprint(*f.Value, " ", f.Unit))
 		switch {
+		case f.Statistic == "watch": // an alarm: 1 once it has fired
 		case f.Interval != nil:
 			text += fmt.Sprint(", between ", f.Interval.Low, " and ", f.Interval.High, " with probability ", f.Interval.Level)
 		case f.Error95 != nil:

@@ -16,7 +16,9 @@ def text(f):
         words = "withheld: " + (f["reason"] or "")
     else:
         words = f"{f['value']} {f['unit']}".strip()
-        if f["interval"] is not None:
+        if f["statistic"] == "watch":
+            pass  # an alarm: 1 once it has fired
+        elif f["interval"] is not None:
             i = f["interval"]
             words += f", between {i['low']} and {i['high']} with probability {i['level']}"
         elif f.get("error_95") is not None:
