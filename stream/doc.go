@@ -86,6 +86,11 @@
 // mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
+// Nobody counts too often. A stream with max_windows has a [windows.Cap], and each window goes through it in order. A new
+// worker reads the parts of the last windows again and takes these windows through a new cap, so that the same users count
+// as if it had always been there. Parts are kept for that. If some are lost, a new era of the cap begins, whose charges add
+// to those of the old one ([budget.Cap]). The entries say under which cap and in which era they are charged.
+//
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
 // records see it. The next session therefore reads the aborted entries too, and commits them again byte for byte
@@ -130,7 +135,7 @@
 //
 // A reader of uncommitted output records may see the same value twice.
 //
-// Parts are deleted as soon as no undecided window needs them, but a broker erases them only with their segment: about
+// Parts are deleted as soon as no undecided window needs them, for itself or to know who has counted, but a broker erases them only with their segment: about
 // an hour later if the service created the topic. Without the right to delete, they stay until their retention ends.
 //
 // # Other packages

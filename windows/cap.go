@@ -3,6 +3,8 @@ package windows
 import (
 	"fmt"
 	"time"
+
+	"github.com/louver/louver/windows/period"
 )
 
 // CapSpec limits in how many windows of a period one user counts.
@@ -38,22 +40,30 @@ type CapRule struct {
 	every   time.Duration
 }
 
-// Rule returns the rule for the windows of a schedule. The error names the field, its value and what would be right.
+// CapError says which field of a [CapSpec] is wrong, by its name in streams files, and what would be right.
+type CapError struct{ Field, Problem string }
+
+func (e *CapError) Error() string { return "max_windows " + e.Field + ": " + e.Problem }
+
+// Rule returns the rule for the windows of a schedule. Its error is a [CapError].
 func (c CapSpec) Rule(s Schedule) (CapRule, error) {
 	parts := c.Parts
 	if parts == 0 {
 		parts = defaultParts
 	}
 	if parts < 1 || parts > 1000 {
-		return CapRule{}, fmt.Errorf("max_windows parts=%d; want from 1 to 1000", parts)
+		return CapRule{}, &CapError{"parts", fmt.Sprintf("%d; want a whole number from 1 to 1000", parts)}
 	}
 	if c.Per < s.Size || c.Per > longest {
-		return CapRule{}, fmt.Errorf("max_windows per=%s; want from %s, the size of a window, to %s", c.Per, s.Size, longest)
+		return CapRule{}, &CapError{"per", fmt.Sprintf("%s; want from %s, the size of a window, to %s", period.Text(c.Per), period.Text(s.Size), period.Text(longest))}
 	}
 	overlap := int64(s.Size / s.Every)
 	if least := overlap * (parts + 1); c.Count < least || c.Count > 1e9 {
-		return CapRule{}, fmt.Errorf("max_windows count=%d; want at least %d: a user counts in some windows of each of %d blocks, and a moment lies in %d windows",
-			c.Count, least, parts+1, overlap)
+		why := fmt.Sprintf("a period touches %d blocks, and a user counts in a window of each", parts+1)
+		if overlap > 1 {
+			why = fmt.Sprintf("a period touches %d blocks, and in each a user counts in the %d windows that hold one event", parts+1, overlap)
+		}
+		return CapRule{}, &CapError{"count", fmt.Sprintf("%d; want from %d to 1000000000, because %s", c.Count, least, why)}
 	}
 	r := CapRule{Windows: ceilDiv(int64(c.Per), int64(s.Every)), Most: c.Count / (parts + 1), every: s.Every}
 	// Blocks that divide a day would always begin at the same times of day, so that a user who comes at one hour only
@@ -67,6 +77,12 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
 // Every is the step from one window to the next.
 func (r CapRule) Every() time.Duration { return r.every }
+
+// AtMost returns in how many windows of any period one user counts at most. It may be less than the count of the spec, since
+// each block has the same share.
+//
+// W consecutive windows touch at most 1 + ⌈(W−1)/Block⌉ blocks: the first one holds at least one of them.
+func (r CapRule) AtMost() int64 { return min(r.Windows, r.Most*(1+ceilDiv(r.Windows-1, r.Block))) }
 
 // number returns the number of a window.
 func (r CapRule) number(w Window) int64 { return floor(w.Start, r.every) / int64(r.every) }

@@ -102,8 +102,8 @@ func TestCapAgainstBruteForce(t *testing.T) {
 						n++
 					}
 				}
-				if int64(n) > spec.Count {
-					t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, rule.Windows, from, spec.Count)
+				if most := rule.AtMost(); int64(n) > most || most > spec.Count {
+					t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d, and that at most %d", u, n, rule.Windows, from, rule.AtMost(), spec.Count)
 				}
 			}
 			alone := counted(t, NewCap(rule), s, first, map[UserHash][]bool{u: day}, 0, windows)

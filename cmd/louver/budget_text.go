@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/ledger"
 )
 
@@ -12,7 +13,7 @@ import (
 func printBudgets(w io.Writer, width int, r ledger.Report) error {
 	var streams, budgets [][]string
 	for _, s := range r.Streams {
-		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonSpent), bounded(s.EpsilonTotal), fmt.Sprint(s.WindowsLeft), nextReturn(s.Figures)})
+		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonSpent), bounded(s.EpsilonTotal), left(s.WindowsLeft), nextReturn(s.Figures)})
 	}
 	for _, b := range r.Budgets {
 		exhausted := "never"
@@ -23,7 +24,7 @@ func printBudgets(w io.Writer, width int, r ledger.Report) error {
 			exhausted = "at " + moment(b.ExhaustedAt)
 		}
 		budgets = append(budgets, []string{b.Budget, spentOf(b), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
-			fmt.Sprint(b.WindowsLeft), exhausted, nextReturn(b)})
+			left(b.WindowsLeft), exhausted, nextReturn(b)})
 	}
 	if err := writeTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"}, streams); err != nil {
 		return err
@@ -46,6 +47,14 @@ func bounded[N fmt.Stringer](epsilon *N) string {
 		return "no bound"
 	}
 	return (*epsilon).String()
+}
+
+// left writes how many windows a budget can pay for. Under a cap there may be no end of them.
+func left(windows int64) string {
+	if windows >= budget.MostWindows {
+		return "no end"
+	}
+	return fmt.Sprint(windows)
 }
 
 func nextReturn(f ledger.Figures) string {

@@ -26,7 +26,9 @@ type examinedStream struct {
 	Grace     string `json:"grace"`
 	Groups    int    `json:"groups"`
 	MaxGroups int    `json:"max_groups"`
-	Budget    string `json:"budget"`
+	// MaxWindows says in which windows one user counts; nil: in all.
+	MaxWindows *examinedCap `json:"max_windows"`
+	Budget     string       `json:"budget"`
 	// Users is how many users are expected in a window and group; 0 if unknown.
 	Users int64 `json:"expected_users"`
 	// Epsilon and Delta are what one user can lose in one window.
@@ -40,6 +42,15 @@ type examinedStream struct {
 	Releases     []examinedRelease `json:"releases"`
 	// Backlog are windows of the past; nil if there are none.
 	Backlog *examinedBacklog `json:"backlog"`
+}
+
+// examinedCap limits the windows in which one user counts: Count in any stretch of time of length Per, of which Each in a
+// row of windows of length Block. These rows begin at other times for other users.
+type examinedCap struct {
+	Count int64  `json:"count"`
+	Per   string `json:"per"`
+	Each  int64  `json:"each"`
+	Block string `json:"block"`
 }
 
 type examinedRelease struct {

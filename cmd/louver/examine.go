@@ -21,6 +21,9 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 		e := examinedStream{Stream: s.Name, Unit: s.Unit, Where: s.Where, Users: s.ExpectedUsers, Size: config.Duration(s.Window.Size), Every: config.Duration(s.Window.Every),
 			Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups), MaxGroups: s.MaxGroups, Budget: s.Budget.Name,
 			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}, Overlap: overlap, EventEpsilon: figure{event.Epsilon}, EventDelta: figure{event.Delta}}
+		if m := s.MaxWindows; m != nil {
+			e.MaxWindows = &examinedCap{m.By.AtMost(), config.Duration(m.Per), m.By.Most, config.Duration(time.Duration(m.By.Block) * s.Window.Every)}
+		}
 		for _, r := range s.Releases {
 			x, err := examineRelease(s, r)
 			if err != nil {

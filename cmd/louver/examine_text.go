@@ -42,10 +42,17 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	fmt.Fprintf(w, "stream %s (%s)\n", s.Stream, s.Where)
 	fmt.Fprintf(w, "  windows of %s%s, drawn %s after they end\n", s.Size, hops, s.Grace)
 	if s.Users > 0 {
-		fmt.Fprintf(w, "  %s expected in a window and group\n", plural(s.Users, "user"))
+		who := "expected"
+		if s.MaxWindows != nil {
+			who = "expected to count"
+		}
+		fmt.Fprintf(w, "  %s %s in a window and group\n", plural(s.Users, "user"), who)
 	}
 	fmt.Fprintf(w, "  one user counts in %s and can lose %s in a window; budget %s pays\n",
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
+	if m := s.MaxWindows; m != nil {
+		fmt.Fprintf(w, "  one user counts in at most %s of any %s: the first %d with something of theirs, in each stretch of %s\n", plural(m.Count, "window"), m.Per, m.Each, m.Block)
+	}
 	if s.Overlap > 1 {
 		fmt.Fprintf(w, "  one event falls into up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
 	}

@@ -20,7 +20,7 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 	none := json.Number("0")
 	for _, s := range streams {
 		b := s.Budget
-		left := budget.NewAccount(budget.Limit{Epsilon: b.Epsilon, Delta: b.Delta, Per: b.Per}).WindowsLeft(s.Price(), now.UnixNano())
+		left := budget.NewAccount(budget.Limit{Epsilon: b.Epsilon, Delta: b.Delta, Per: b.Per}).WindowsLeftUnder(s.Name, s.Cap(0), s.Price(), now.UnixNano())
 		for _, g := range s.Groups {
 			for _, r := range release.Series(s) {
 				e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic, Mechanism: r.Mechanism, Unit: r.Unit,

@@ -41,6 +41,7 @@ type plannedStream struct {
 	Day       *plannedLoss     `json:"day"`            // nil if windows are further apart
 	Advanced  *plannedLoss     `json:"day_with_delta"` // what the day costs at δ 10⁻⁶, if that is less
 	every     time.Duration
+	capped    bool // a user does not count in every window of a day
 }
 
 // plannedLoss says how much a user can lose through some windows.
@@ -92,6 +93,8 @@ func (c *forecastFlags) plan(s *config.Stream) (*plannedStream, error) {
 	price := s.Price()
 	p.Window = lossOf(price, 1)
 	if perDay := int64(24 * time.Hour / s.Window.Every); perDay > 1 {
+		most := min(perDay, s.Counts(24*time.Hour))
+		p.capped, perDay = most < perDay, most
 		day := lossOf(price, perDay)
 		p.Day = &day
 		if advanced := composed(price, perDay, budget.Limit{Delta: rareDelta}); !advanced.Unbounded && advanced.Epsilon.LessThan(day.Epsilon.Decimal) {

@@ -89,8 +89,11 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 	fmt.Fprintf(w, "One window costs a user %s%s. Somebody who gave it a 50:50 chance that the user took part can become at most %s sure%s.\n",
 		loss(p.Window.Epsilon, p.Window.Delta), groups, certainty(p.Window.Belief), chance)
 	if p.Day != nil {
-		fmt.Fprintf(w, "A user in every window of a day (%s, one every %s) loses %s: at most %s sure", plural(p.Day.Windows, "window"), config.Duration(p.every),
-			loss(p.Day.Epsilon, p.Day.Delta), certainty(p.Day.Belief))
+		who := fmt.Sprintf("A user in every window of a day (%s, one every %s) loses", plural(p.Day.Windows, "window"), config.Duration(p.every))
+		if p.capped {
+			who = fmt.Sprintf("A user counts in at most %s of a day, and then loses", plural(p.Day.Windows, "window"))
+		}
+		fmt.Fprintf(w, "%s %s: at most %s sure", who, loss(p.Day.Epsilon, p.Day.Delta), certainty(p.Day.Belief))
 		if p.Advanced != nil {
 			fmt.Fprintf(w, ". Except with a probability of about %s it is only ε %s: at most %s sure", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), certainty(p.Advanced.Belief))
 		}

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"errors"
+	"time"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/windows"
 )
@@ -12,11 +15,45 @@ type MaxWindows struct {
 	By windows.CapRule
 }
 
+var maxWindowsForm = form{
+	{name: "count", required: true, example: "8", meaning: "in how many windows of any period one user counts at most. At least `parts` + 1; where windows overlap, so many times that as windows hold one event",
+		value: into(whole("of windows "), func(m *MaxWindows, v int64) { m.Count = v })},
+	{name: "per", required: true, example: "24h", meaning: "the length of the period. The limit holds for every stretch of time of this length, whenever it begins",
+		value: into(duration(time.Second), func(m *MaxWindows, v time.Duration) { m.Per = v })},
+	{name: "parts", fallback: "3", example: "1",
+		meaning: "into how many parts a period is divided. In each part a user counts in the first `count` / (`parts` + 1) windows in which they appear. With more parts a user counts at more times of the day, and less often at each",
+		value:   into(whole("of parts "), func(m *MaxWindows, v int64) { m.Parts = v })},
+}
+
+// checkMaxWindows makes the rule. What is wrong with it is placed at its key.
+func (s *streamNode) checkMaxWindows() {
+	if s.MaxWindows == nil {
+		return
+	}
+	var err error
+	if s.MaxWindows.By, err = s.MaxWindows.Rule(s.Window.Schedule(0)); err == nil {
+		return
+	}
+	m, _ := maxWindowsForm.keys(s.values["max_windows"])
+	if wrong := (*windows.CapError)(nil); errors.As(err, &wrong) {
+		m.values[wrong.Field].refuse("%s", wrong.Problem)
+	}
+}
+
 // Cap returns how the costs of the stream's windows add up, in an era. It is the zero value if everybody counts in every
 // window.
 func (s *Stream) Cap(era int64) budget.Cap {
 	if s.MaxWindows == nil {
 		return budget.Cap{}
 	}
-	return budget.Cap{Count: s.MaxWindows.Count, Per: s.MaxWindows.Per, Era: era}
+	return budget.Cap{Count: s.MaxWindows.By.AtMost(), Per: s.MaxWindows.Per, Era: era}
+}
+
+// Counts returns in how many windows one user counts at most, of those that end in any half-open stretch of time.
+func (s *Stream) Counts(stretch time.Duration) int64 {
+	n := int64((stretch-1)/s.Window.Every) + 1
+	if m := s.MaxWindows; m != nil {
+		n = min(n, m.By.AtMost()*(int64((stretch-1)/m.Per)+1))
+	}
+	return n
 }

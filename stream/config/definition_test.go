@@ -13,6 +13,7 @@ streams:
     description: "what: it is"
     input: {topic: in, user: "user", value: 'v', time: ts, group: g}
     unit: "1"
+    max_windows: {count: 8, per: 24h}
     groups: [eu, "010", "a, b"]
     bounds: {lower: -5, upper: ${UPPER}, step: 0.1}
     window: {size: 15m, grace: 30s, start: 2026-11-20T08:00:00Z, end: 2027-11-20T08:00:00Z}
@@ -50,7 +51,7 @@ func TestDefinitionReadsBackAsTheSame(t *testing.T) {
 	if got, want := one.Groups[2], "a, b"; got != want {
 		t.Errorf("group %q, want %q", got, want)
 	}
-	if one.Window != s.Window || one.Input.User != s.Input.User || one.Grid.Value(1).String() != s.Grid.Value(1).String() || one.Budget.Name != "shoppers" ||
+	if *one.MaxWindows != *s.MaxWindows || one.MaxWindows.By.Block == 0 || one.Window != s.Window || one.Input.User != s.Input.User || one.Grid.Value(1).String() != s.Grid.Value(1).String() || one.Budget.Name != "shoppers" ||
 		!one.Budget.Equal(s.Budget.Limit) || len(one.Releases) != 2 || one.Releases[1].Query.Epsilon.String() != s.Releases[1].Query.Epsilon.String() || one.Withhold != s.Withhold || one.Unit != "1" {
 		t.Errorf("read back as %+v, want %+v", one, *s)
 	}

@@ -31,7 +31,7 @@ func (b *Budget) Stretch(streams []*Stream) (windows int64, lost budget.Spending
 	for _, s := range streams {
 		n := s.Window.Overlapping(b.Per)
 		windows += n
-		items = append(items, budget.Times(s.Price(), n)...)
+		items = append(items, budget.Times(s.Price(), min(n, s.Counts(b.Per+s.Window.Size)))...)
 	}
 	lost = b.Compose(items)
 	if two := b.Epsilon.Add(b.Epsilon); lost.Unbounded || lost.Epsilon.GreaterThan(two) {

@@ -112,7 +112,7 @@ func (f *File) InAnyDay(b *Budget, now time.Time) budget.Spending {
 func (f *File) schedules(b *Budget, now time.Time) (all []budget.Schedule) {
 	for _, s := range f.StreamsOf(b) {
 		w := s.Window
-		all = append(all, budget.Schedule{Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Items: s.Price()})
+		all = append(all, budget.Schedule{Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Cap: s.Cap(0), Items: s.Price()})
 	}
 	return all
 }

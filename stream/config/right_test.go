@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
@@ -37,6 +38,7 @@ streams:
     unit: ms                          # shown with every value
     groups: [eu, us, ap]              # public list; absent: one group, ""
     max_groups: 1                     # groups of a window in which one user counts
+    max_windows: {count: 12, per: 24h, parts: 1} # windows of a period in which one user counts
     bounds: {lower: 0, upper: 60000, step: 1, prior: adaptive}
     expected_users: 5000
     window: {size: 15m, every: 5m, grace: 30s, start: 2026-11-20T08:05:00Z, end: 2026-12-20T09:00:00+01:00}
@@ -87,13 +89,13 @@ func TestEverything(t *testing.T) {
 		releases = append(releases, fmt.Sprintf("%s %s %s %s %d %v %s %s", r.Name, q.Statistic, q.P, q.Epsilon, q.Tilt, q.Above, r.Mechanism.Name(), r.Where))
 	}
 	wantReleases := []string{
-		"p50 median [] 0.005 [0 0] <nil> margin s.yaml:24",
-		"p99 quantile [0.99] 0.01 [1 3] <nil> margin s.yaml:25",
-		"typical trimmed_mean [] 0.005 [0 0] <nil> smooth_power s.yaml:26",
-		"top mode [] 0.002 [0 0] <nil> exponential s.yaml:27",
-		"users count [] 0.002 [0 0] <nil> geometric s.yaml:28",
-		"slow count [] 0.001 [0 0] 800 geometric s.yaml:29",
-		"out outside [] 0.001 [0 0] <nil> geometric s.yaml:30",
+		"p50 median [] 0.005 [0 0] <nil> margin s.yaml:25",
+		"p99 quantile [0.99] 0.01 [1 3] <nil> margin s.yaml:26",
+		"typical trimmed_mean [] 0.005 [0 0] <nil> smooth_power s.yaml:27",
+		"top mode [] 0.002 [0 0] <nil> exponential s.yaml:28",
+		"users count [] 0.002 [0 0] <nil> geometric s.yaml:29",
+		"slow count [] 0.001 [0 0] 800 geometric s.yaml:30",
+		"out outside [] 0.001 [0 0] <nil> geometric s.yaml:31",
 	}
 	if d := cmp.Diff(wantReleases, releases); d != "" {
 		t.Error(d)
@@ -101,19 +103,24 @@ func TestEverything(t *testing.T) {
 	if trim := got.Releases[2].Query.Trim.String(); trim != "0.05" {
 		t.Errorf("trim %s", trim)
 	}
+	if by := got.MaxWindows.By; by.Most != 6 || by.Windows != 288 || by.Block <= 288 {
+		t.Errorf("users count by the rule %+v; want 6 of each more than 288, so that no block keeps its time of day", by)
+	}
+	got.MaxWindows.By = windows.CapRule{}
 	got.Grid, got.Releases, got.Definition = nil, nil, ""
 	want := Stream{
 		Name: "checkout-latency", Description: "time to confirm an order",
 		Input: Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", Group: "region",
 			MaxFuture: 5 * time.Minute}},
 		Unit: "ms", Groups: []string{"eu", "us", "ap"}, MaxGroups: 1, Prior: "adaptive", ExpectedUsers: 5000,
+		MaxWindows: &MaxWindows{CapSpec: windows.CapSpec{Count: 12, Per: 24 * time.Hour, Parts: 1}},
 		Window: Window{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: 30 * time.Second,
 			Start: time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC).UnixNano(), End: time.Date(2026, 12, 20, 8, 0, 0, 0, time.UTC).UnixNano()},
 		Contribution: windows.Max, MinUsers: &MinUsers{50, "users"}, Rejects: "checkout.rejects", Late: "checkout.late", Output: "checkout.private", OutputFormat: "avro",
 		Budget:    &Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24), Per: 24 * time.Hour}, Shared: true, Where: "s.yaml:3"},
 		Continues: "old-budget", Where: "s.yaml:5",
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(windows.CapRule{})); d != "" {
 		t.Error(d)
 	}
 	if got.Budget != f.Budgets[0] {

@@ -148,6 +148,7 @@ func TestSchemaRefusesWrongShapes(t *testing.T) {
 		{"format: json", "format: xml"}, {"format: json", "columns: [a, b]"}, {"format: json", "format: csv"}, {"user: user_id", "user: user..id"},
 		{"      user: user_id\n", ""}, {"max_future: 5m", "max_future: 5 minutes"}, {"groups: [eu, us, ap]", "groups: eu, us"},
 		{"groups: [eu, us, ap]", "groups: []"}, {"groups: [eu, us, ap]", "groups: [eu, us/ca]"}, {"max_groups: 1", "max_groups: 0"}, {"max_groups: 1", "max_groups: 1.5"},
+		{"max_groups: 1", "max_windows: 8"}, {"max_groups: 1", "max_windows: {count: 8}"}, {"max_groups: 1", "max_windows: {count: 8, per: 24}"},
 		{"step: 1,", ""}, {"step: 1,", "step: 0,"}, {"prior: cells", "prior: log"}, {"start: now", "start: soon"}, {"start: now", "start: 2026-11-20"},
 		{"grace: 30s, ", ""}, {"contribution: last", "contribution: latest"}, {p50, "p50"}, {p50, "{name: p.50, statistic: median, epsilon: 0.05}"},
 		{p50, "{name: p50, statistic: median}"}, {p50, `{name: p50, statistic: median, epsilon: "0.05"}`}, {p50, "{name: p50, statistic: median, epsilon: 0,05}"},

@@ -28,9 +28,11 @@ var streamForm = form{
 		value: into(listOf(name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200), "names of groups", 1, most), func(s *streamNode, v []string) { s.Groups = v })},
 	{name: "max_groups", fallback: "1", example: "2", meaning: "the number of groups of a window in which one user counts. The cost of a window is multiplied by it",
 		value: into(whole("of groups "), func(s *streamNode, v int64) { s.MaxGroups = int(v) })},
+	{name: "max_windows", absent: "every window", example: "{count: 8, per: 24h}", meaning: "the number of windows of a period in which one user counts. However many windows there are, a user then loses no more than so many of them cost. Figures describe the users who still count, mostly those who come rarely",
+		value: into(mappingOf[MaxWindows](maxWindowsForm, nil), func(s *streamNode, v MaxWindows) { s.MaxWindows = &v })},
 	{name: "bounds", required: true, example: "{lower: 0, upper: 60000, step: 1}", meaning: "the public range of values. Never take it from the data: there are no default bounds",
 		value: into(bounds(), func(s *streamNode, v boundary) { s.Grid, s.Prior = v.grid, v.prior })},
-	{name: "expected_users", absent: "unknown", example: "5000", meaning: "a public forecast of the number of users in one window and group. Forecasts, the adaptive prior and the choice of a quantile's mechanism use it. Never take it from the data",
+	{name: "expected_users", absent: "unknown", example: "5000", meaning: "a public forecast of the number of users in one window and group. Forecasts, the adaptive prior and the choice of a quantile's mechanism use it. With `max_windows`, the number of those who still count. Never take it from the data",
 		value: into(whole("of users "), func(s *streamNode, v int64) { s.ExpectedUsers = v })},
 	{name: "window", required: true, example: "{size: 15m, grace: 30s}", meaning: "the windows of time for which figures are published",
 		value: into(window(), func(s *streamNode, v Window) { s.Window = v })},
@@ -122,6 +124,7 @@ func streams() kind[streamNode] {
 		}
 		s.checkGroups()
 		s.checkMinUsers()
+		s.checkMaxWindows()
 		if v, given := s.values["continues"]; given && s.Fresh {
 			v.refuse("%q, but fresh is true; use one or the other", s.Continues)
 		}

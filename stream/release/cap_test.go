@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
-	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -25,6 +24,7 @@ streams:
   - name: s
     input: {topic: in, user: user, value: value, time: time, group: user}
     groups: [u0, u1, u2, u3, u4, u5]
+    max_windows: {count: COUNT, per: PER, parts: PARTS}
     bounds: {lower: 0, upper: 10, step: 1}
     window: {size: SIZE, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z}
     contribution: last
@@ -37,13 +37,8 @@ streams:
 // cappedProgram is that of a stream with a cap, whose windows hold some hours.
 func cappedProgram(t testing.TB, hours int64, limit string, c windows.CapSpec) *program {
 	t.Helper()
-	p := programOf(t, strings.NewReplacer("SIZE", fmt.Sprintf("%dh", hours), "LIMIT", limit).Replace(capped))
-	rule, err := c.Rule(p.schedule)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.stream.MaxWindows = &config.MaxWindows{CapSpec: c, By: rule}
-	return p
+	return programOf(t, strings.NewReplacer("SIZE", fmt.Sprintf("%dh", hours), "LIMIT", limit,
+		"COUNT", fmt.Sprint(c.Count), "PARTS", fmt.Sprint(c.Parts), "PER", c.Per.String()).Replace(capped))
 }
 
 // capWorld is what outlives a session: the log of parts, and the ledger.
@@ -167,7 +162,7 @@ func (c *capWorld) check(t *rapid.T, real testing.TB) (eras int) {
 		}
 		next, _ = c.p.schedule.Next(w)
 		if e.Cap.Era != era {
-			if e.Cap.Era != e.WindowStart.Unix() || e.Cap.Count != c.p.stream.MaxWindows.Count {
+			if e.Cap.Era != e.WindowStart.Unix() || e.Cap != c.p.stream.Cap(e.Cap.Era) {
 				t.Fatalf("a window that starts at %d has the cap %+v", e.WindowStart.Unix(), e.Cap)
 			}
 			whole, era = windows.NewCap(c.p.stream.MaxWindows.By), e.Cap.Era

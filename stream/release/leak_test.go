@@ -19,7 +19,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -75,6 +74,7 @@ streams:
     groups: [a, b]
     max_groups: 2
     unit: ms
+    max_windows: {count: 100, per: 1h}
     bounds: {lower: 0, upper: 1000, step: 1, prior: adaptive}
     window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z, end: 2026-01-02T00:00:00Z}
     contribution: last
@@ -250,7 +250,6 @@ func decideScripted(t *testing.T, script uint64, sample func(w int) []contributi
 		for i := range 8 {
 			d.give(w, sample(i), int64(i/7)) // of the last one something is lost
 			e := d.decide(w)
-			e.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: 1}
 			got.entry(t, e)
 			d.learnt(w, e)
 			w, _ = p.schedule.Next(w)

@@ -141,7 +141,7 @@ func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 func (h *handler) books() (*ledger.Books, error) {
 	books := ledger.NewBooks()
 	for _, s := range h.Streams {
-		e := ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price()}
+		e := ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Cap: s.Cap(0)}
 		if s.Window.End != 0 {
 			e.Until = time.Unix(0, s.Window.End).UTC()
 		}

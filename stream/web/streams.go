@@ -11,7 +11,9 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/release"
 )
 
@@ -24,10 +26,12 @@ type streamInfo struct {
 	Unit        string   `json:"unit"`
 	Groups      []string `json:"groups"`
 	// MaxGroups is in how many groups of a window one user counts; null if unknown.
-	MaxGroups *int          `json:"max_groups"`
-	Releases  []releaseInfo `json:"releases"`
-	Window    windowInfo    `json:"window"`
-	Bounds    *boundsInfo   `json:"bounds"`
+	MaxGroups *int `json:"max_groups"`
+	// MaxWindows says in how many windows of a period one user counts; null if in all, or unknown.
+	MaxWindows *ledger.FigureCap `json:"max_windows"`
+	Releases   []releaseInfo     `json:"releases"`
+	Window     windowInfo        `json:"window"`
+	Bounds     *boundsInfo       `json:"bounds"`
 	// Contribution says which of a user's values counts; "" if unknown.
 	Contribution  string     `json:"contribution"`
 	ExpectedUsers *int64     `json:"expected_users"`
@@ -141,6 +145,9 @@ func declared(s *config.Stream) streamInfo {
 		Bounds: &boundsInfo{exactly(g.Lower()), exactly(g.Upper()), exactly(g.Step())}, Contribution: string(s.Contribution), Budget: s.Budget.Name}
 	if s.ExpectedUsers > 0 {
 		info.ExpectedUsers = new(s.ExpectedUsers)
+	}
+	if m := s.MaxWindows; m != nil {
+		info.MaxWindows = &ledger.FigureCap{Count: m.By.AtMost(), Per: budget.FormatPer(m.Per)}
 	}
 	if m := s.MinUsers; m != nil {
 		info.MinUsers = &minUsers{m.Count, m.Release}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const cappedFile = `version: 1
+streams:
+  - name: visits
+    input: {topic: visits, user: user, value: ms}
+    max_windows: {count: 9, per: 24h}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    expected_users: 400
+    window: {size: 1m, grace: 10s}
+    releases:
+      - {name: users, statistic: count, epsilon: 0.25}
+    output: {topic: visits.private}
+    budget: {epsilon: 2, per: 24h}
+`
+
+// A budget of eight windows pays for all minutes, since nobody counts in more. The ninth that the file allows is in no block.
+func TestCheckUnderACap(t *testing.T) {
+	t.Setenv("COLUMNS", "200")
+	path := file(t, "s.yaml", cappedFile)
+	got := commandLine(t, "", "check", path)
+	if got.code != exitDone || got.err != "" {
+		t.Fatalf("%+v", got)
+	}
+	for _, want := range []string{
+		"400 users expected to count in a window and group\n",
+		"one user counts in at most 8 windows of any 24h: the first 2 with something of theirs, in each stretch of 8h1m\n",
+		"cost one user at most ε 2; the schedule needs ε 2\n",
+		"one person loses at most ε 2 in any 24 h, counting the windows that end in it\n",
+		"  lasts for ever\n",
+	} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is not in\n%s", want, got.out)
+		}
+	}
+	var report struct {
+		Streams []struct {
+			MaxWindows examinedCap `json:"max_windows"`
+		}
+	}
+	if err := json.Unmarshal([]byte(commandLine(t, "", "check", "--format", "json", path).out), &report); err != nil {
+		t.Fatal(err)
+	}
+	if m := report.Streams[0].MaxWindows; m != (examinedCap{8, "24h", 2, "8h1m"}) {
+		t.Errorf("max_windows %+v", m)
+	}
+	all := strings.Replace(cappedFile, "    max_windows: {count: 9, per: 24h}\n", "", 1)
+	if got := commandLine(t, "", "check", file(t, "all.yaml", all)); got.code != exitInvalid || !strings.Contains(got.err, "pays for only 8 windows of the schedule; want an epsilon of at least 360") {
+		t.Errorf("without the cap: %+v", got)
+	}
+}
+
+func TestPlanUnderACap(t *testing.T) {
+	got := commandLine(t, "", "plan", file(t, "s.yaml", cappedFile))
+	if want := "A user counts in at most 8 windows of a day, and then loses ε 2: at most 88.1 % sure"; !strings.Contains(got.out, want) {
+		t.Errorf("%q is not in %+v", want, got)
+	}
+}

@@ -1,0 +1,198 @@
+package stream_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/windows"
+)
+
+// capUsers have a group each, and counts are exact: so the records show who counts in which window.
+const capUsers = 6
+
+const cappedStream = `
+version: 1
+streams:
+  - name: live
+    input: {topic: INPUT, user: user, value: value, time: time, group: group}
+    groups: [u0, u1, u2, u3, u4, u5]
+    max_windows: CAP
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: SIZE, every: EVERY, grace: 1s, start: START, end: END}
+    contribution: last
+    releases:
+      - {name: users, statistic: count, epsilon: 1000000}
+    output: {topic: OUTPUT}
+    budget: {epsilon: LIMIT, per: 24h}
+`
+
+// attendance says who has an event in which step.
+type attendance map[int64][capUsers]bool
+
+// came draws who comes, and makes their events.
+func (a attendance) came(random *rand.Rand, at time.Time) (events []event) {
+	var here [capUsers]bool
+	for u := range here {
+		if here[u] = random.IntN(capUsers) <= u; here[u] { // the last one always does
+			name := fmt.Sprintf("u%d", u)
+			events = append(events, event{User: name, Group: name, Value: 1, Time: at})
+		}
+	}
+	a[at.UnixNano()] = here
+	return events
+}
+
+// whoCounts compares who counts, by the ledger, with a cap that goes through all windows once. It checks apart from that
+// that nobody counts too often.
+func (w *world) whoCounts(came attendance) (entries []ledger.Entry) {
+	w.t.Helper()
+	state, err := control.Read(kafkatest.Context(w.t), control.Kafka{Fetch: w.broker.Fetch(fetch.Options{}), Names: topics.Names{App: w.app}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	hasher, s := windows.NewHasher(state.HashKey), w.streams[0]
+	undisturbed := windows.NewCap(s.MaxWindows.By)
+	entries = w.audit()
+	counted, left := [capUsers][]time.Time{}, 0
+	for i, e := range entries {
+		if i > 0 && !e.WindowEnd.Equal(entries[i-1].WindowEnd.Add(s.Window.Every)) {
+			w.t.Fatalf("a window that ends %s comes after %s", e.WindowEnd, entries[i-1].WindowEnd)
+		}
+		if e.Cap != s.Cap(s.Window.Start/int64(time.Second)) || e.Reason != "" || e.Incomplete {
+			w.t.Fatalf("the window that ends %s has the cap %+v, is incomplete %v and withheld for %q", e.WindowEnd, e.Cap, e.Incomplete, e.Reason)
+		}
+		if err := undisturbed.Begin(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}); err != nil {
+			w.t.Fatal(err)
+		}
+		for u := range capUsers {
+			here := false
+			for at := e.WindowStart; at.Before(e.WindowEnd); at = at.Add(s.Window.Every) {
+				here = here || came[at.UnixNano()][u]
+			}
+			counts := here && undisturbed.Counts(hasher.User(fmt.Appendf(nil, "u%d", u)))
+			if here && !counts {
+				left++
+			}
+			if got := e.Groups[u].Values[0].Value; got.Equal(decimal.NewFromInt(1)) != counts || !counts && !got.IsZero() {
+				w.t.Errorf("window ending %s: user %d counts %s times, want once: %v", e.WindowEnd, u, got, counts)
+			}
+			if counts {
+				counted[u] = append(counted[u], e.WindowEnd)
+			}
+		}
+	}
+	for u, ends := range counted {
+		k := int(s.Cap(0).Count)
+		for i := range ends[min(k, len(ends)):] {
+			if ends[i+k].Sub(ends[i]) < s.MaxWindows.Per {
+				w.t.Errorf("user %d counts %d times between %s and %s", u, k+1, ends[i], ends[i+k])
+			}
+		}
+	}
+	if left == 0 {
+		w.t.Error("everybody counts in every window: the test tests nothing")
+	}
+	return entries
+}
+
+// TestTheSameUsersCountAfterAnyStop stops the service without notice again and again, sometimes after another one has joined,
+// while it decides, deletes and rebuilds. The same users count as if it had never been stopped.
+func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const n, overlap = 28, 2
+		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
+		w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 12s, parts: 1}", "SIZE", fmt.Sprintf("%ds", overlap), "EVERY", "1s", "LIMIT", "1000000000",
+			"START", start.Format(time.RFC3339), "END", start.Add((n+overlap-1)*time.Second).Format(time.RFC3339)).Replace(cappedStream))
+		random, came := rand.New(rand.NewPCG(1, 2)), attendance{}
+		for second := range n + overlap - 1 {
+			for _, e := range came.came(random, start.Add(time.Duration(second)*time.Second)) {
+				b.Produce(t, w.input, random.IntN(2), e.record()) // a user's are in both partitions
+			}
+		}
+		end := start.Add((n + overlap) * time.Second)
+		var before *running
+		stops, deleted := 0, int64(0)
+		for time.Now().Before(end) {
+			s := w.start()
+			kafkatest.Await(t, "the service has worked for a while", func() bool { return s.Ready() })
+			select {
+			case err := <-s.err:
+				t.Fatalf("the service ended by itself: %v", err)
+			case <-time.After(time.Duration(2000+random.IntN(4000)) * time.Millisecond):
+			}
+			if before != nil {
+				before.end(t)
+				before = nil
+			}
+			if stops++; random.IntN(2) == 0 {
+				before = s // the next one joins it
+			} else {
+				s.end(t)
+			}
+			if now, _ := w.parts(); now > deleted {
+				deleted = now
+			}
+		}
+		if before != nil {
+			before.end(t)
+		}
+		s := w.start()
+		w.await(n * capUsers)
+		s.end(t)
+		if len(w.whoCounts(came)) != n {
+			t.Errorf("not %d windows are in the ledger", n)
+		}
+		if deleted == 0 || stops < 4 {
+			t.Errorf("%d stops, and parts below %d deleted: the test tests nothing", stops, deleted)
+		}
+	})
+}
+
+// TestADayOfMinutes has a window every minute for more than a day. Nobody counts in more than eight of any 24 hours, and so
+// the budget of eight windows pays for all of them. A worker begins in the middle, from a checkpoint.
+func TestADayOfMinutes(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	const n = 30 * 60
+	start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
+	w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 24h}", "SIZE", "1m", "EVERY", "1m", "LIMIT", "8000000",
+		"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream))
+	random, came := rand.New(rand.NewPCG(3, 4)), attendance{}
+	var events [2][]event
+	for minute := range n {
+		for _, e := range came.came(random, start.Add(time.Duration(minute)*time.Minute)) {
+			p := random.IntN(2)
+			events[p] = append(events[p], e)
+		}
+	}
+	for p := range events {
+		b.Produce(t, w.input, p, recent(events[p])...)
+	}
+	few := func(s *stream.Service) { s.CheckpointEvery = 100 }
+	s := w.start(few)
+	kafkatest.Await(t, "a part of the windows is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > n/3 })
+	s.end(t)
+	if decided := w.records(topics.Names{App: w.app}.Ledger()); decided >= n {
+		t.Fatalf("%d windows are decided already: nobody begins in the middle", decided)
+	}
+	s = w.start(few)
+	kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= n*capUsers })
+	s.end(t)
+	entries := w.whoCounts(came)
+	last := entries[len(entries)-1]
+	if len(entries) != n || last.Standing.BudgetSpent.String() != "8000000" || !last.Standing.BudgetSpent.Equal(last.Limit.Epsilon) {
+		t.Errorf("%d windows, of which the last leaves ε %s of %s spent; want %d and all of it", len(entries), last.Standing.BudgetSpent, last.Limit.Epsilon, n)
+	}
+}
