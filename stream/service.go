@@ -205,7 +205,7 @@ func (s *Service) follow(ctx context.Context) error {
 				BagBytes: s.bagBytes() / 2, Group: g}
 		}},
 		{Release, []string{names.Partials()}, func(env stage.Env, g group.Config) worker {
-			return &release.Release{Env: env, Editions: editions, Hasher: hasher, Lineage: state.Lineage, Place: place,
+			return &release.Release{Env: env, Editions: editions, Hasher: hasher, WatchKey: state.WatchKey, Lineage: state.Lineage, Place: place,
 				CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
 				PartBytes:       s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge), // it may double for a moment
 				Drawn: client(fetch.Options{Aborted: true}), Group: g}

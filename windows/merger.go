@@ -28,6 +28,7 @@ type Merger struct {
 	bag         *Bag       // the users of this pass
 	first, last uint64     // the first words of their hashes
 	merged      []multiset // of the passes before, by group
+	all         []multiset // the same with users who do not count; nil if all do
 }
 
 // NewMerger returns an empty merger, whose passes hold about limit bytes of users. When a pass turns out to be too
@@ -62,18 +63,24 @@ func (m *Merger) Pass() bool {
 // collect adds what the users of this pass have to what those before had. Mostly there is one pass, and it is all.
 func (m *Merger) collect() {
 	if m.counts != nil {
+		m.all = joined(m.all, m.bag.values)
 		m.bag = m.bag.only(m.counts)
 	}
-	if m.merged == nil {
-		m.merged = m.bag.values
-	} else {
-		for i, values := range m.bag.values {
-			for _, p := range values.points() {
-				m.merged[i].add(p.Index, p.Count)
-			}
+	m.merged = joined(m.merged, m.bag.values)
+	m.bag = nil
+}
+
+// joined adds the values of a pass to those of the passes before. It takes over both.
+func joined(before, values []multiset) []multiset {
+	if before == nil {
+		return values
+	}
+	for i, values := range values {
+		for _, p := range values.points() {
+			before[i].add(p.Index, p.Count)
 		}
 	}
-	m.bag = nil
+	return before
 }
 
 // Add adds the payload of a slice. It ignores groups that the spec does not have. A payload that is corrupt, or was
@@ -114,3 +121,11 @@ func (m *Merger) narrow() {
 // Sample returns the merged values of a group, ascending, with the number of users that have each, once there is no pass
 // left. The slice is the caller's.
 func (m *Merger) Sample(group int) []Point { return m.merged[group].points() }
+
+// Everybody is Sample with the users who do not count.
+func (m *Merger) Everybody(group int) []Point {
+	if m.all == nil {
+		return m.Sample(group)
+	}
+	return m.all[group].points()
+}

@@ -158,6 +158,45 @@ func TestCheckWarnings(t *testing.T) {
 	}
 }
 
+// TestCheckWatches: what watches cost and see, and a warning of one that sees nothing.
+func TestCheckWatches(t *testing.T) {
+	watches := "    watches:\n      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}\n" +
+		"      - {name: blind, below: 10, less_than: 0.005, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 2}\n    output:"
+	text := strings.NewReplacer("  - {name: spare, epsilon: 1, per: forever}\n", "", "    output:", watches).Replace(streamsFile)
+	path := file(t, "s.yaml", text)
+	got := commandLine(t, "", "check", path)
+	for _, want := range []string{
+		"  its watches cost one user at most ε 4 in a period of the budget, beside the windows\n",
+		"  watch slow fires if above: 2000, more_than: 0.01\n    costs one user ε 1 until it fires, at most 3 times in a period of the budget\n",
+		"  with a margin of ", "a false alarm in 30d with at most 5 %\n",
+		"    of 5000 expected users at most 4950 can be too many; it misses even that with less than 0.1 %\n",
+		"the schedule needs ε 17.44\n  one person loses at most ε 17.44 in any 24 h",
+	} {
+		if got.code != exitDone || !strings.Contains(got.out, want) {
+			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
+		}
+	}
+	if want := "streams[checkout].watches[blind]: at most 25 of 5000 expected users can be too few, but "; !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 {
+		t.Errorf("warnings %q, want one with %q", got.err, want)
+	}
+	var found struct {
+		Streams []struct {
+			Epsilon json.Number `json:"epsilon_of_watches"`
+			Watches []struct {
+				Watch  string   `json:"watch"`
+				Excess float64  `json:"excess_95"`
+				Missed *float64 `json:"missed"`
+			} `json:"watches"`
+		} `json:"streams"`
+	}
+	if err := json.Unmarshal([]byte(commandLine(t, "", "check", "--format", "json", path).out), &found); err != nil {
+		t.Fatal(err)
+	}
+	if s := found.Streams[0]; s.Epsilon != "4" || len(s.Watches) != 2 || s.Watches[0].Watch != "slow" || s.Watches[0].Excess < 20 || s.Watches[0].Missed == nil {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestCheckTellsOfAKeyWithoutEffect(t *testing.T) {
 	path := file(t, "s.yaml", strings.NewReplacer("user: user_id", "user: user_id, user_partitioned: true", "  - {name: spare, epsilon: 1, per: forever}\n", "").Replace(streamsFile))
 	got := commandLine(t, "", "check", path)

@@ -34,6 +34,9 @@ func warnings(file *config.File, found *examination) []string {
 				w.error(s, r, v)
 			}
 		}
+		for j, x := range e.Watches {
+			w.watch(s, s.Watches[j], x)
+		}
 		w.window(s, e)
 		w.minUsers(s, e)
 		if s.Input.UserPartitioned {

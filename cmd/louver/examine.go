@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -30,6 +31,12 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 				return nil, err
 			}
 			e.Releases = append(e.Releases, x)
+		}
+		for _, w := range s.Watches {
+			e.Watches = append(e.Watches, examineWatch(s, w))
+		}
+		if len(e.Watches) > 0 {
+			e.WatchEpsilon = &figure{budget.Limit{}.Compose(s.WatchPrice()).Epsilon}
 		}
 		found.Streams = append(found.Streams, e)
 	}
@@ -85,6 +92,9 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 	x.Pays, x.Windows = runway.Pays, runway.Windows
 	if !runway.Worst.Unbounded {
 		x.Wanted = &figure{runway.Worst.Epsilon}
+		for _, s := range streams {
+			x.Wanted.Decimal = x.Wanted.Add(budget.Limit{}.Compose(s.WatchPrice()).Epsilon)
+		}
 	}
 	switch {
 	case runway.Pays && end > 0:

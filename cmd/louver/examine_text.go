@@ -56,6 +56,9 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	if s.Overlap > 1 {
 		fmt.Fprintf(w, "  one event falls into up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
 	}
+	if s.WatchEpsilon != nil {
+		fmt.Fprintf(w, "  its watches cost one user at most ε %s in a period of the budget, beside the windows\n", s.WatchEpsilon)
+	}
 	s.Backlog.print(w)
 	fmt.Fprintln(w)
 	head := []string{"release", "statistic", "mechanism", "ε"}
@@ -85,6 +88,12 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	}
 	err := writeTable(w, width, head, rows)
 	fmt.Fprintln(w)
+	for _, x := range s.Watches {
+		x.print(w, s)
+	}
+	if len(s.Watches) > 0 {
+		fmt.Fprintln(w)
+	}
 	return err
 }
 

@@ -14,7 +14,7 @@ func TestRulesCommand(t *testing.T) {
 			t.Errorf("%q is not in %+v", want, got)
 		}
 	}
-	if got := commandLine(t, "", "rules", streams); got.code != exitDone || got.err != "" || !strings.Contains(got.out, "# There is no alert without a threshold: --above STREAM/RELEASE=VALUE") {
+	if got := commandLine(t, "", "rules", streams); got.code != exitDone || got.err != "" || !strings.Contains(got.out, "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE") {
 		t.Errorf("without thresholds: %+v", got)
 	}
 	commandLine(t, "", "rules").wants(t, exitUsage, "louver: <file> ... is missing; louver help rules explains it")

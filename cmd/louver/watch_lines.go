@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 )
 
@@ -34,6 +35,9 @@ func newWatchLines(app *App, streams []*config.Stream) *watchLines {
 				for _, name := range r.Names() {
 					l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: name})))
 				}
+			}
+			for _, w := range s.Watches {
+				l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: w.Name})))
 			}
 		}
 	}
@@ -75,6 +79,11 @@ func (l *watchLines) print(r outputs.Record) error {
 func figureColumns(r outputs.Record) string {
 	value, off, quality := "withheld", "", ""
 	switch {
+	case r.Value != nil && r.Statistic == ledger.StatisticWatch:
+		value, off, quality = "silent", "", "-"
+		if r.Since != nil {
+			value, off = "firing", "since "+r.Since.Format("15:04:05")
+		}
 	case r.Value != nil:
 		value = withUnit(r.Value.String(), r.Unit)
 		if off = bound(r); off == "" {

@@ -43,6 +43,8 @@ type Stream struct {
 	Contribution windows.Policy
 	// Releases are never empty; names are unique.
 	Releases []Release
+	// Watches are alarms. Names are unique among releases and watches.
+	Watches []Watch
 	// MinUsers withholds the other releases of a window with few users. If nil, nothing is withheld.
 	MinUsers *MinUsers
 	// Rejects, Late and Output are topics. The first two hold personal data and are optional: "" if absent.

@@ -32,6 +32,7 @@ func (b *Budget) Stretch(streams []*Stream) (windows int64, lost budget.Spending
 		n := s.Window.Overlapping(b.Per)
 		windows += n
 		items = append(items, budget.Times(s.Price(), min(n, s.Counts(b.Per+s.Window.Size)))...)
+		items = append(items, budget.Times(s.WatchPrice(), 2)...) // two periods cover the ends of these windows
 	}
 	lost = b.Compose(items)
 	if two := b.Epsilon.Add(b.Epsilon); lost.Unbounded || lost.Epsilon.GreaterThan(two) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -72,7 +73,13 @@ func (p *parser) periods() {
 // affordable checks that each budget can pay for at least one window of its streams.
 func (p *parser) affordable() {
 	for _, s := range p.streams {
-		b, items := s.Budget, s.Price()
+		b, items, what := s.Budget, s.Price(), "one window"
+		if len(s.Watches) > 0 {
+			what = "one window with its watches"
+		}
+		for _, w := range s.Watches {
+			items = append(items, w.Price()...)
+		}
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue
 		}
@@ -81,7 +88,7 @@ func (p *parser) affordable() {
 		if cost.Unbounded || cost.Delta.Cmp(b.Delta) > 0 {
 			costs, want = "needs a larger delta", "a budget with a delta, for example 0.000001, or mechanisms that need none"
 		}
-		s.values["budget"].refuse("budget %q (%s) cannot pay for even one window, which %s; want %s", b.Name, figures(b.Epsilon, b.Delta), costs, want)
+		s.values["budget"].refuse("budget %q (%s) cannot pay for even %s, which %s; want %s", b.Name, figures(b.Epsilon, b.Delta), what, costs, want)
 	}
 }
 
@@ -93,20 +100,38 @@ func (p *parser) payable(f *File, now time.Time) {
 			continue
 		}
 		if runway := f.Runway(b, now); !runway.Pays {
-			p.streams[first].values["budget"].refuse("%s", unpaid(b, f.StreamsOf(b), runway))
+			p.streams[first].values["budget"].refuse("%s", unpaid(b, f.StreamsOf(b), f.watches(b), runway))
 		}
 	}
 }
 
-// Runway reports how long a budget without charges pays for the schedules of its streams. now is the start of streams
-// with start: now.
+// Runway reports how long a budget pays for the schedules of its streams if nothing is charged to it but their watches,
+// and these at their most in every period. now is the start of streams with start: now.
 func (f *File) Runway(b *Budget, now time.Time) budget.Runway {
-	return budget.NewAccount(b.Limit).Runway(f.schedules(b, now))
+	return f.account(b).Runway(f.schedules(b, now))
 }
 
-// InAnyDay bounds what a budget's windows that end in any 24 hours cost one person.
+// account holds the budget's watches at their most.
+func (f *File) account(b *Budget) *budget.Account {
+	a := budget.NewAccount(b.Limit)
+	for _, s := range f.StreamsOf(b) {
+		// The items are costs, and names of streams are unique.
+		_ = a.Hold(budget.Held{ID: s.Name, Stream: s.Name, From: math.MinInt64, To: budget.Open, Items: s.WatchPrice()})
+	}
+	return a
+}
+
+// InAnyDay bounds what a budget's windows that end in any 24 hours cost one person, with their watches at their most.
 func (f *File) InAnyDay(b *Budget, now time.Time) budget.Spending {
-	return b.Most(24*time.Hour, f.schedules(b, now))
+	return b.Most(24*time.Hour, f.schedules(b, now), f.watches(b)...)
+}
+
+// watches returns what a period counts for the watches of a budget's streams at most.
+func (f *File) watches(b *Budget) (items []budget.Item) {
+	for _, s := range f.StreamsOf(b) {
+		items = append(items, s.WatchPrice()...)
+	}
+	return items
 }
 
 func (f *File) schedules(b *Budget, now time.Time) (all []budget.Schedule) {
@@ -144,7 +169,7 @@ func (f *File) Backlogs(b *Budget, now time.Time) []Backlog {
 	if f.Runway(b, now).Pays {
 		return backlogs
 	}
-	paid, exact := budget.NewAccount(b.Limit).Paid(schedules)
+	paid, exact := f.account(b).Paid(schedules)
 	for i := range backlogs {
 		if backlogs[i].Paid = &paid[i]; !exact {
 			backlogs[i].Paid = nil
@@ -154,7 +179,7 @@ func (f *File) Backlogs(b *Budget, now time.Time) []Backlog {
 }
 
 // unpaid says how long a budget lasts and how much would be enough.
-func unpaid(b *Budget, streams []*Stream, runway budget.Runway) string {
+func unpaid(b *Budget, streams []*Stream, held []budget.Item, runway budget.Runway) string {
 	per := "per " + Period(b.Per)
 	if b.Per == 0 {
 		per = "forever"
@@ -164,12 +189,20 @@ func unpaid(b *Budget, streams []*Stream, runway budget.Runway) string {
 		return pays + ", which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold"
 	}
 	want := "a larger budget"
-	if worst := runway.Worst; !worst.Unbounded && worst.Epsilon.Cmp(b.Epsilon) > 0 {
+	worst := runway.Worst
+	watches := budget.Limit{}.Compose(held)
+	worst.Epsilon = worst.Epsilon.Add(watches.Epsilon)
+	if !worst.Unbounded && worst.Epsilon.Cmp(b.Epsilon) > 0 {
 		want = "an epsilon of at least " + ceil(worst.Epsilon)
 	} else if !b.Delta.IsPositive() || worst.Delta.Cmp(b.Delta) > 0 {
 		want = "a larger delta"
 	}
-	return fmt.Sprintf("%s; want %s, fewer or cheaper releases, or on_exhausted: withhold", pays, want)
+	cheaper := "releases"
+	if len(held) > 0 {
+		pays += fmt.Sprintf(" beside the watches, which cost ε %s in a period at most", watches.Epsilon)
+		cheaper = "releases or watches"
+	}
+	return fmt.Sprintf("%s; want %s, fewer or cheaper %s, or on_exhausted: withhold", pays, want, cheaper)
 }
 
 func figures(epsilon, delta decimal.Decimal) string {

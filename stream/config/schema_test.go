@@ -116,7 +116,7 @@ func rightFiles(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"right": right, "full": full, "least": least, "rest": rest, "deploy/streams.yaml": string(deployed)}
+	return map[string]string{"right": right, "full": full, "least": least, "rest": rest, "watches": withWatches(fire, calm, many, gone), "deploy/streams.yaml": string(deployed)}
 }
 
 func TestSchemaTakesRightFiles(t *testing.T) {

@@ -12,6 +12,7 @@ type streamNode struct {
 	Stream
 	mapping
 	releases []releaseNode
+	watches  []watchNode
 	payer    payer
 }
 
@@ -40,6 +41,9 @@ var streamForm = form{
 		value: into(oneOf("first", "last", "min", "max", "random"), func(s *streamNode, v string) { s.Contribution = windows.Policy(v) })},
 	{name: "releases", required: true, example: "[{name: p50, statistic: median, epsilon: 0.05}]", meaning: "the figures that are published for each window and group",
 		value: into(listOf(release(), "releases, for example {name: p50, statistic: median, epsilon: 0.05}", 1, most), func(s *streamNode, v []releaseNode) { s.releases = v })},
+	{name: "watches", absent: "none", example: "[{name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}]",
+		meaning: "alarms that look at every group of every window. Each costs its `epsilon` once from arming to firing, however many windows it looks at. It counts everybody, and its records are published with the figures",
+		value:   into(listOf(watch(), "watches, for example {name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}", 1, 100), func(s *streamNode, v []watchNode) { s.watches = v })},
 	{name: "min_users", absent: "nothing is withheld", example: "{count: 50, release: users}", meaning: "withhold the other releases of a window and group when a released count is low. They are charged nevertheless",
 		value: into(mappingOf[MinUsers](minUsersForm, nil), func(s *streamNode, v MinUsers) { s.MinUsers = &v })},
 	{name: "rejects", absent: "not copied", example: "{topic: checkout.rejects}", meaning: "where copies of unreadable records go. They are personal: restrict access to the topic",
@@ -123,6 +127,7 @@ func streams() kind[streamNode] {
 			return
 		}
 		s.checkGroups()
+		s.watch()
 		s.checkMinUsers()
 		s.checkMaxWindows()
 		if v, given := s.values["continues"]; given && s.Fresh {

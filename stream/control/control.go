@@ -1,5 +1,5 @@
 // Package control keeps what all processes of one app must agree on, in a compacted topic: the key under which users
-// are hashed, the definitions of the streams and the windows that follow each, which budget pays for a stream, and how
+// are hashed, the key under which the secrets of watches are sealed, the definitions of the streams and the windows that follow each, which budget pays for a stream, and how
 // many partitions of an input a window takes.
 //
 // Writers take turns with a transactional id. A writer that opens it ends the turns of all earlier ones, reads the
@@ -32,6 +32,8 @@ var ErrRefused = errors.New("refused")
 type State struct {
 	// HashKey is the key of the user hashes, random per app.
 	HashKey [16]byte
+	// WatchKey seals the secrets of watches in the ledger, random per app. It is nil until a stream has a watch.
+	WatchKey []byte
 
 	// Older says that the files belong to an earlier epoch, so the process ignores them.
 	Older bool
@@ -50,8 +52,12 @@ type State struct {
 const (
 	keyFormat = "format"
 	keyHash   = "user-hash-key"
+	keyWatch  = "watch-key"
 	keyStart  = "start/"
 )
+
+// watchKeySize is that of AES-256.
+const watchKeySize = 32
 
 // Records reads the control topic.
 type Records interface {
@@ -153,6 +159,13 @@ func (s *State) apply(key, value []byte) error {
 		if copy(s.HashKey[:], b) != len(s.HashKey) {
 			return fmt.Errorf("record %q has %d bytes; want %d", k, len(b), len(s.HashKey))
 		}
+	case k == keyWatch:
+		if err := into(&s.WatchKey); err != nil {
+			return err
+		}
+		if len(s.WatchKey) != watchKeySize {
+			return fmt.Errorf("record %q has %d bytes; want %d", k, len(s.WatchKey), watchKeySize)
+		}
 	case strings.HasPrefix(k, keyEpoch):
 		return s.applyEpoch(into)
 	case strings.HasPrefix(k, keyStart):
@@ -189,6 +202,15 @@ func (s *State) complete(ctx context.Context, w Wanted, payments Payments, now t
 	}
 	if s.Older = s.older(w); s.Older {
 		return missing, nil
+	}
+	if s.WatchKey == nil && w.watches() {
+		s.WatchKey = make([]byte, watchKeySize)
+		if _, err := io.ReadFull(random, s.WatchKey); err != nil {
+			return nil, err
+		}
+		if err := put(keyWatch, s.WatchKey); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.judge(ctx, w.Streams, payments, put); err != nil {
 		return nil, err

@@ -87,6 +87,11 @@ func (w Wanted) definitions() map[string]config.Definition {
 	return all
 }
 
+// watches reports whether any stream has a watch.
+func (w Wanted) watches() bool {
+	return slices.ContainsFunc(w.Streams, func(s *config.Stream) bool { return len(s.Watches) > 0 })
+}
+
 // older reports whether the files belong to an earlier epoch or revision. A process with such files follows the app,
 // for example during a rolling deployment.
 func (s *State) older(w Wanted) bool {

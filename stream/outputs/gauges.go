@@ -63,12 +63,14 @@ var (
 	bSpent   = prometheus.NewDesc("louver_budget_epsilon_spent", "ε that counts against the budget in the newest window's period.", []string{"budget"}, nil)
 	bLimit   = prometheus.NewDesc("louver_budget_epsilon_limit", "ε that the budget allows in a period.", []string{"budget"}, nil)
 	bLeft    = prometheus.NewDesc("louver_budget_windows_left", "How many more windows the budget could pay for now.", []string{"budget"}, nil)
+	firing   = prometheus.NewDesc("louver_watch_firing", "1 from the window in which the watch fired until it is armed again, else 0. Absent while it does not look at the group, or once the newest record is older than three windows.", []string{"stream", "group", "watch"}, nil)
+	armed    = prometheus.NewDesc("louver_watch_armed", "1 if an instance of the watch looked at the newest window and goes on, else 0.", []string{"stream", "watch"}, nil)
 	bPays    = prometheus.NewDesc("louver_budget_pays", "1 if the budget pays for the schedules of its streams as long as they last, else 0. In the first period of a rolling budget the windows left fall even so, until the first charges return.", []string{"budget"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, ended, info, spent, bSpent, bLimit, bLeft, bPays} {
+	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, ended, info, spent, bSpent, bLimit, bLeft, bPays, firing, armed} {
 		c <- d
 	}
 }
@@ -78,8 +80,17 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	streams, budgets, infos := map[string]Record{}, map[string]Record{}, map[[2]string]Record{}
+	watches := map[[2]string]Record{}
 	for _, r := range g.newest {
-		g.collect(c, r)
+		if r.Statistic == ledger.StatisticWatch {
+			g.collectWatch(c, r)
+			k := [2]string{r.Stream, r.Release}
+			if old, ok := watches[k]; !ok || r.WindowEnd.After(old.WindowEnd) || r.WindowEnd.Equal(old.WindowEnd) && !goesOn(r) {
+				watches[k] = r
+			}
+		} else {
+			g.collect(c, r)
+		}
 		if old, ok := streams[r.Stream]; !ok || r.WindowEnd.After(old.WindowEnd) {
 			streams[r.Stream] = r
 		}
@@ -90,6 +101,9 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 			budgets[r.Budget] = r
 		}
 		// Groups of one window may have different mechanisms. Show the first of the newest.
+		if r.Statistic == ledger.StatisticWatch {
+			continue
+		}
 		k := [2]string{r.Stream, r.Release}
 		if old, ok := infos[k]; !ok || r.WindowEnd.After(old.WindowEnd) || r.WindowEnd.Equal(old.WindowEnd) && r.Group < old.Group {
 			infos[k] = r
@@ -101,6 +115,9 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 			p = r.P.String()
 		}
 		c <- prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, r.Stream, r.Release, r.Statistic, p, r.Mechanism, r.Unit)
+	}
+	for k, r := range watches {
+		c <- prometheus.MustNewConstMetric(armed, prometheus.GaugeValue, indicator(goesOn(r) && g.fresh(r)), k[0], k[1])
 	}
 	for name, pays := range g.pays {
 		c <- prometheus.MustNewConstMetric(bPays, prometheus.GaugeValue, indicator(pays), name)
@@ -115,6 +132,20 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	}
 }
 
+// fresh reports whether a record is not too old to be shown.
+func (g *Gauges) fresh(r Record) bool {
+	return g.now().Sub(r.DueAt) <= staleWindows*r.WindowEnd.Sub(r.WindowStart)
+}
+
+// goesOn reports whether a watch looked at a group, and was silent.
+func goesOn(r Record) bool { return r.Value != nil && r.Value.String() == "0" }
+
+func (g *Gauges) collectWatch(c chan<- prometheus.Metric, r Record) {
+	if r.Value != nil && g.fresh(r) {
+		gauge(c, firing, r.Value, r.Stream, r.Group, r.Release)
+	}
+}
+
 func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 	labels := []string{r.Stream, r.Group, r.Release}
 	if !r.WindowEnd.IsZero() {
@@ -124,7 +155,7 @@ func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 		is := r.Reason != nil && *r.Reason == reason
 		c <- prometheus.MustNewConstMetric(withheld, prometheus.GaugeValue, indicator(is), append(labels[:3:3], reason)...)
 	}
-	shown := r.Value != nil && g.now().Sub(r.DueAt) <= staleWindows*r.WindowEnd.Sub(r.WindowStart)
+	shown := r.Value != nil && g.fresh(r)
 	for _, q := range []ledger.Quality{"useful", "rough", "noise"} {
 		c <- prometheus.MustNewConstMetric(quality, prometheus.GaugeValue, indicator(shown && r.Quality == q), append(labels[:3:3], string(q))...)
 	}

@@ -91,6 +91,37 @@ louver_release_quality{group="eu",quality="useful",release="users",stream="s"} 0
 	}
 }
 
+// A watch has gauges of its own, and none of a release.
+func TestWatchGauges(t *testing.T) {
+	record := func(group, value, more string) string {
+		return strings.NewReplacer(`"group":"eu"`, `"group":"`+group+`"`, "p50", "slow", `"median"`, `"watch"`, `"margin"`, `"sparse_vector"`, `"value":812,"status":"ok","reason":null`, `"value":`+value+`,`+more,
+			`"smoothed":{"value":815,"low":790,"high":840}`, `"smoothed":null`).Replace(published)
+	}
+	const ok, notArmed = `"status":"ok","reason":null`, `"status":"withheld","reason":"not_armed"`
+	firing := func(lines string) string {
+		return "# HELP louver_watch_firing 1 from the window in which the watch fired until it is armed again, else 0. Absent while it does not look at the group, or once the newest record is older than three windows.\n# TYPE louver_watch_firing gauge\n" + lines
+	}
+	armed := func(value string) string {
+		return "# HELP louver_watch_armed 1 if an instance of the watch looked at the newest window and goes on, else 0.\n# TYPE louver_watch_armed gauge\nlouver_watch_armed{stream=\"s\",watch=\"slow\"} " + value + "\n"
+	}
+	for name, c := range map[string]struct {
+		now           string
+		values        []string
+		firing, armed string
+	}{
+		"silent": {"2026-11-20T08:16:00Z", []string{record("eu", "0", ok), record("us", "0", ok)},
+			firing("louver_watch_firing{group=\"eu\",stream=\"s\",watch=\"slow\"} 0\nlouver_watch_firing{group=\"us\",stream=\"s\",watch=\"slow\"} 0\n"), armed("1")},
+		"fires": {"2026-11-20T08:16:00Z", []string{record("eu", "0", ok), record("us", "1", ok), record("ap", "null", notArmed)},
+			firing("louver_watch_firing{group=\"eu\",stream=\"s\",watch=\"slow\"} 0\nlouver_watch_firing{group=\"us\",stream=\"s\",watch=\"slow\"} 1\n"), armed("0")},
+		"stale": {"2026-11-20T09:16:00Z", []string{record("eu", "1", ok)}, "", armed("0")},
+	} {
+		g := gauges(t, c.now, c.values...)
+		if err := testutil.CollectAndCompare(g, strings.NewReader(c.firing+c.armed), "louver_watch_firing", "louver_watch_armed", "louver_release_value", "louver_release_info"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // What is shown of several groups or streams at once does not depend on chance.
 func TestGaugesAgreeOnOneFigure(t *testing.T) {
 	other := strings.NewReplacer(`"group":"eu"`, `"group":"us"`, `"margin"`, `"above_threshold"`).Replace(published)

@@ -24,6 +24,7 @@ type program struct {
 	epoch    uint32
 	schedule windows.Schedule
 	draws    []draw
+	alarms   []alarm          // the stream's watches
 	releases []ledger.Release // what the draws release, in the order of the configuration
 	price    []budget.Item
 	random   io.Reader // the source of all noise: crypto/rand, except in tests
@@ -46,6 +47,9 @@ func newProgram(e control.Edition) *program {
 		p.draws = append(p.draws, draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism), clips: r.Query.ClipScale(r.Mechanism), first: len(p.releases), counting: r.Query.CountsUsers()})
 		p.releases = append(p.releases, described(s, r)...)
 	}
+	for _, w := range s.Watches {
+		p.alarms = append(p.alarms, alarmOf{w.Mechanism})
+	}
 	return p
 }
 
@@ -63,6 +67,14 @@ func (p *program) countEpsilon() float64 {
 func Series(s *config.Stream) (all []ledger.Release) {
 	for _, r := range s.Releases {
 		all = append(all, described(s, r)...)
+	}
+	return all
+}
+
+// WatchSeries describes the records of a stream's watches, in the order of the configuration.
+func WatchSeries(s *config.Stream) (all []ledger.Release) {
+	for _, w := range s.Watches {
+		all = append(all, ledger.Release{Name: w.Name, Statistic: ledger.StatisticWatch, Mechanism: ledger.MechanismWatch, Epsilon: w.Mechanism.Promise().Epsilon})
 	}
 	return all
 }

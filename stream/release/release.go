@@ -26,6 +26,8 @@ type Release struct {
 	// Editions are the definitions of all streams, in the order of their numbers.
 	Editions []control.Edition
 	Hasher   *windows.Hasher
+	// WatchKey seals the secrets of watches. It is needed if any stream has one.
+	WatchKey []byte
 	// Lineage returns a budget and those whose spending it has taken over, nearest first.
 	Lineage func(budget string) []string
 	// Place returns the partition for a budget's windows, in the partials and in the ledger.

@@ -31,6 +31,7 @@ type session struct {
 	*worker
 	producer *txn.Producer
 	own      *partition // of the ledger
+	seal     sealer     // nil without watches
 	priors   []*prior   // of the programs
 	turns    []*turns   // of the programs; nil where everybody counts
 	gather   *windows.Gathering
@@ -62,6 +63,9 @@ func (w *worker) session(ctx context.Context) error {
 	s := &session{worker: w, producer: producer, own: &partition{number: w.at.Number}, gather: windows.NewGathering(w.PartBytes), settled: map[string]bool{}}
 	for _, p := range w.programs {
 		s.priors = append(s.priors, newPrior(p))
+	}
+	if s.seal, err = w.newSeal(); err != nil {
+		return err
 	}
 	aborted, err := s.fold(ctx)
 	if err != nil {
@@ -350,6 +354,9 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	if t := s.turns[program]; t != nil {
 		e.Cap = t.of
 	}
+	e.Watches = p.watches(window)
+	open, ended := s.resume(p)
+	e.Ended = ended
 	if err := s.own.fold.Books.Settle(&e); err != nil {
 		return e, err
 	}
@@ -360,21 +367,24 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 		s.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete", zap.String("stream", p.stream.Name),
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
-	var err error
-	if e.Reason != "" {
-		if s.turns[program] != nil {
-			_, _, err = s.counting(ctx, program, window)
-		}
-		return e, err
-	}
-	if e.Prior, err = learned.before(window, s.recent(e.Stream)); err != nil {
-		return e, err
+	if e.Reason != "" && s.turns[program] == nil && !e.Looks() {
+		return e, nil
 	}
 	merged, lost, err := s.counting(ctx, program, window)
 	if err != nil {
 		return e, err
 	}
+	if err := s.look(p, &e, open, merged); err != nil {
+		return e, err
+	}
+	if e.Reason != "" {
+		e.Incomplete = e.Incomplete || lost && e.Looks()
+		return e, nil
+	}
 	e.Incomplete = e.Incomplete || lost
+	if e.Prior, err = learned.before(window, s.recent(e.Stream)); err != nil {
+		return e, err
+	}
 	if err := p.draw(&e, merged, learned, s.Metrics); err != nil {
 		return e, err
 	}

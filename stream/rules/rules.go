@@ -62,11 +62,12 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations,omitempty"`
 }
 
-// Write writes a rule file for the streams: for each stream a group with its alerts and with recording rules, which
+// Write writes a rule file for the streams: for each stream a group with its alerts, one for each threshold and each watch,
+// and with recording rules, which
 // merge the series of all replicas into one. An error says which threshold cannot be watched, and why.
 func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error {
 	var f file
-	shortest := time.Duration(math.MaxInt64)
+	shortest, alerts := time.Duration(math.MaxInt64), len(thresholds) > 0
 	for _, s := range streams {
 		shortest = min(shortest, s.Window.Every)
 		g := group{Name: "louver-" + s.Name, Interval: promDuration(min(max(s.Window.Every/5, time.Second), time.Minute))}
@@ -83,6 +84,10 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error 
 			}
 			g.Rules = append(g.Rules, r)
 		}
+		for _, w := range s.Watches {
+			g.Rules = append(g.Rules, watchAlert(s, w))
+			alerts = true
+		}
 		f.Groups = append(f.Groups, g)
 	}
 	if err := known(streams, thresholds); err != nil {
@@ -90,8 +95,8 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error 
 	}
 	text := fmt.Sprintf("# Written by louver rules. Prometheus has to scrape the public address, LOUVER_HTTP_ADDR, of every process at least\n"+
 		"# every %s. All processes of an app need the same job label.\n", promDuration(min(max(shortest/4, time.Second), time.Minute)))
-	if len(thresholds) == 0 {
-		text += "# There is no alert without a threshold: --above STREAM/RELEASE=VALUE or --below STREAM/RELEASE=VALUE adds one.\n"
+	if !alerts {
+		text += "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE or --below STREAM/RELEASE=VALUE adds one.\n"
 	}
 	if _, err := io.WriteString(w, text); err != nil {
 		return err

@@ -40,6 +40,8 @@ streams:
     contribution: last
     releases:
       - {name: p50, statistic: median, epsilon: 0.05}
+    watches:
+      - {name: slow, above: 500, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}
     output: {topic: alone.private}
     budget: {epsilon: 200, per: 24h}
 `

@@ -35,6 +35,7 @@ type Store struct {
 // series holds the records of one stream, group and release, by the ends of their windows.
 type series struct {
 	stream, group, release string
+	watch                  bool // its records do not say whether windows were paid
 	figures                []*figure
 }
 
@@ -123,7 +124,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	key := r.Key()
 	e := s.series[key]
 	if e == nil {
-		e = &series{stream: r.Stream, group: r.Group, release: r.Release}
+		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Statistic == ledger.StatisticWatch}
 		s.series[key] = e
 	}
 	f.series = e

@@ -156,7 +156,8 @@ func declared(s *config.Stream) streamInfo {
 	return info
 }
 
-// releasesOf returns the series of each group: one for each release, or one for each of several quantiles.
+// releasesOf returns the series of each group: one for each release, or one for each of several quantiles, and one for each
+// watch.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
 	series := release.Series(s)
 	for _, r := range s.Releases {
@@ -165,6 +166,9 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 			all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Above: optional(r.Query.Above), Below: optional(r.Query.Below),
 				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 		}
+	}
+	for _, x := range release.WatchSeries(s) {
+		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, Mechanism: x.Mechanism, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 	}
 	return all
 }
@@ -241,6 +245,9 @@ func (h *handler) known(want selection) error {
 				for _, name := range r.Names() {
 					add(s.Name, g, name)
 				}
+			}
+			for _, w := range s.Watches {
+				add(s.Name, g, w.Name)
 			}
 		}
 	}

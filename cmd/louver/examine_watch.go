@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// examinedWatch describes a watch before it is armed, from public figures only.
+type examinedWatch struct {
+	Watch     string `json:"watch"`
+	Condition string `json:"condition"`
+	// Epsilon is what one user loses from arming to firing. AtMost is how often this can be in a period of the budget.
+	Epsilon figure `json:"epsilon"`
+	AtMost  int64  `json:"at_most"`
+	// FalseAlarms is the probability of any false alarm in a time of FalseAlarmsPer.
+	FalseAlarms    figure `json:"false_alarms"`
+	FalseAlarmsPer string `json:"false_alarms_per"`
+	// Margin is how many users the watch adds to its target. Excess is how many must be amiss to be seen with 95 % in the first
+	// window.
+	Margin float64 `json:"margin"`
+	Excess float64 `json:"excess_95"`
+	// Most is how many of the expected users can be amiss, and Missed the probability that even then the first window stays
+	// silent; nil if no number of users is expected.
+	Most   *float64 `json:"most"`
+	Missed *float64 `json:"missed"`
+}
+
+func examineWatch(s *config.Stream, w config.Watch) examinedWatch {
+	x := examinedWatch{Watch: w.Name, Condition: w.Query.Conditions[0].String(), Epsilon: figure{w.Query.Epsilon}, AtMost: w.AtMost,
+		FalseAlarms: figure{w.Query.FalseAlarms}, FalseAlarmsPer: config.Duration(w.FalseAlarmsPer), Margin: w.Mechanism.Margin(), Excess: w.Mechanism.Excess95()}
+	if s.ExpectedUsers > 0 {
+		most := w.Mechanism.Most(s.ExpectedUsers)
+		x.Most, x.Missed = &most, new(w.Mechanism.Miss(most))
+	}
+	return x
+}
+
+// print writes what a watch costs and sees.
+func (x examinedWatch) print(w *bytes.Buffer, s examinedStream) {
+	fmt.Fprintf(w, "  watch %s fires if %s\n", x.Watch, x.Condition)
+	fmt.Fprintf(w, "    costs one user ε %s until it fires, at most %s in a period of the budget\n", x.Epsilon, plural(x.AtMost, "time"))
+	fmt.Fprintf(w, "    with a margin of %s it raises a false alarm in %s with at most %s %%\n", withUnit(tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
+	fmt.Fprintf(w, "    sees %s %s in a group with 95 %%, in the first window in which they are\n", withUnit(tenths(x.Excess), "users"), amiss(x.Condition))
+	if x.Most != nil {
+		fmt.Fprintf(w, "    of %d expected users at most %s can be %s; it misses even that with %s\n", s.Users, tenths(*x.Most), amiss(x.Condition), missed(*x.Missed))
+	}
+}
+
+// missed writes the probability of a miss.
+func missed(p float64) string {
+	if p < 0.001 {
+		return "less than 0.1 %"
+	}
+	return tenths(100*p) + " %"
+}
+
+// watch warns of a watch that protects hardly anyone, or sees nothing.
+func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
+	if of.Query.Epsilon.Cmp(tooMuch) > 0 {
+		w.warn(of.Where, "streams[%s].watches[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, of.Query.Epsilon)
+	}
+	if x.Most != nil && *x.Most < x.Excess {
+		w.warn(of.Where, "streams[%s].watches[%s]: at most %s of %d expected users can be %s, but %s are needed to be seen with 95 %%; want more users, a larger epsilon or more false alarms",
+			s.Name, of.Name, tenths(*x.Most), s.ExpectedUsers, amiss(x.Condition), tenths(x.Excess))
+	}
+}

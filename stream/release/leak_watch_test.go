@@ -1,0 +1,121 @@
+package release
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// watchFields classes the fields that only streams with watches have. What a watch does next depends on whether it has
+// fired, and so does what is charged.
+var watchFields = map[string]class{
+	"entry.Watches": public, "entry.Watches.Name": public, "entry.Watches.Definition": public, "entry.Watches.Cost": public,
+	"entry.Watches.Cost.Promise.Kind": public, "entry.Watches.Cost.Promise.Epsilon": public, "entry.Watches.Cost.Promise.Delta": public,
+	"entry.Watches.Cost.Promise.Rho": public, "entry.Watches.Cost.Times": public, "entry.Watches.Excess95": public, "entry.Watches.AtMost": public,
+	"entry.Watches.Hold": public, "entry.Watches.Last": public,
+	"entry.Watches.Instance": byDraws, "entry.Watches.Arms": byDraws, "entry.Watches.Reason": byDraws, "entry.Watches.Fired": byDraws,
+	"entry.Watches.Since": byDraws, "entry.Watches.Sealed": byDraws, "entry.Watches.Sealed.": byDraws,
+	"entry.Ended": byDraws, "entry.Ended.Stream": byDraws, "entry.Ended.Watch": byDraws, "entry.Ended.Number": byDraws,
+	"record.Since": byDraws, "record.Instance": byDraws, "record.Excess95": public,
+}
+
+// watchNeverFilled are fields that are 0 here: a cost is pure, and has no δ.
+var watchNeverFilled = map[string]bool{"entry.Watches.Cost.Promise.Kind": true, "entry.Watches.Cost.Promise.Delta": true}
+
+const watched = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups: [a, b]
+    max_groups: 2
+    bounds: {lower: 0, upper: 1000, step: 1}
+    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T00:08:00Z}
+    contribution: last
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    watches:
+      - {name: slow, above: 500, more_than: 0.1, epsilon: 2, false_alarms: {at_most: 0.05, per: 30d}, hold: 2m, at_most: 20}
+      - {name: gone, users_below: 50, epsilon: 3, false_alarms: {at_most: 0.05, per: 30d}, hold: 1m, at_most: 2}
+    output: {topic: out}
+    budget: {epsilon: 23, per: 24h}
+    on_exhausted: withhold
+`
+
+// scriptedAlarm takes the place of a watch. It fires by a script and not by the sample, and its secrets can be opened or
+// not by the same script. One that leaks fires by the exact number of users.
+type scriptedAlarm struct {
+	script *rand.Rand
+	leaks  bool
+}
+
+func (a scriptedAlarm) Arm(io.Reader) (armed, error) { return a, nil }
+
+func (a scriptedAlarm) Resume([]byte) (armed, error) {
+	if a.script.IntN(6) == 0 {
+		return nil, errors.New("by the script")
+	}
+	return a, nil
+}
+
+func (a scriptedAlarm) MarshalText() ([]byte, error) { return []byte{1, 2}[:1+a.script.IntN(2)], nil }
+
+func (a scriptedAlarm) Look(groups []*mechanisms.Sample, _ io.Reader) (int, error) {
+	if a.leaks {
+		if groups[0].Users() > 49 {
+			return 0, nil
+		}
+		return -1, nil
+	}
+	return a.script.IntN(5)%3 - 1, nil
+}
+
+// openSeal hides nothing: sealed secrets differ each time.
+type openSeal struct{}
+
+func (openSeal) close(_ string, _ ledger.Instance, _ string, secret []byte) ([]byte, error) {
+	return secret, nil
+}
+
+func (openSeal) open(_ string, _ ledger.Instance, _ string, sealed []byte) ([]byte, error) {
+	return sealed, nil
+}
+
+// TestNothingGetsPastTheWatches is the same for streams with watches: as long as these fire alike, everything that is
+// written is the same, whatever people send.
+func TestNothingGetsPastTheWatches(t *testing.T) {
+	scripts := map[int]transcript{}
+	for script := range 6 {
+		for name, sample := range samples {
+			got := decideScripted(t, watched, uint64(script), sample, false)
+			if want, known := scripts[script]; !known {
+				scripts[script] = got
+			} else if diff := cmp.Diff(want.bytes, got.bytes); diff != "" {
+				t.Errorf("script %d, sample %q: what is written depends on the sample:\n%s", script, name, diff)
+			}
+		}
+	}
+	one, two := decideScripted(t, watched, 0, samples["one too few"], true), decideScripted(t, watched, 0, samples["just enough"], true)
+	if slices.Equal(one.leaves["entry.Watches.Fired"], two.leaves["entry.Watches.Fired"]) {
+		t.Error("the same fires although it goes by the exact number of users: the test notices nothing")
+	}
+	for path, c := range watchFields {
+		same, filled := true, false
+		for _, s := range scripts {
+			same = same && slices.Equal(scripts[0].leaves[path], s.leaves[path])
+			filled = filled || slices.ContainsFunc(s.leaves[path], func(leaf string) bool { return leaf != absent })
+		}
+		if filled == watchNeverFilled[path] {
+			t.Errorf("%s is there: %v", path, filled)
+		}
+		if same != (c == public) {
+			t.Errorf("%s is classed %v: the same in all scripts is %v", path, c, same)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package release
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/louver/louver/stream/ledger"
+)
+
+// sealer closes the secrets of instances, and opens them again.
+type sealer interface {
+	close(budget string, of ledger.Instance, definition string, secret []byte) ([]byte, error)
+	open(budget string, of ledger.Instance, definition string, sealed []byte) ([]byte, error)
+}
+
+// seal encrypts the secrets of watches, so that a reader of the ledger learns nothing from them.
+type seal struct {
+	app  string
+	aead cipher.AEAD
+}
+
+// newSeal returns the seal of the worker's app. It is nil if no stream has a watch.
+func (w *worker) newSeal() (sealer, error) {
+	if !slices.ContainsFunc(w.programs, func(p *program) bool { return len(p.stream.Watches) > 0 }) {
+		return nil, nil
+	}
+	return newSeal(w.Names.App, w.WatchKey)
+}
+
+// newSeal returns the seal of an app. Each nonce is random. The key may then seal 2³² secrets.
+func newSeal(app string, key []byte) (*seal, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("the key for the secrets of watches: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	return &seal{app, aead}, err
+}
+
+// sealedSize is the size of every secret before it is sealed. The length of a secret depends on ρ, so it must not show.
+const sealedSize = 1024
+
+// close seals the secret of an instance.
+func (s *seal) close(budget string, of ledger.Instance, definition string, secret []byte) ([]byte, error) {
+	if len(secret) > sealedSize {
+		return nil, errors.New("the secret of a watch is too long")
+	}
+	padded := append(bytes.Clone(secret), bytes.Repeat([]byte(" "), sealedSize-len(secret))...)
+	return s.aead.Seal(nil, nil, padded, s.bound(budget, of, definition)), nil
+}
+
+// open returns a secret. It fails if it was sealed for another instance or under another key, or was altered.
+func (s *seal) open(budget string, of ledger.Instance, definition string, sealed []byte) ([]byte, error) {
+	padded, err := s.aead.Open(nil, nil, sealed, s.bound(budget, of, definition))
+	return bytes.TrimRight(padded, " "), err
+}
+
+// bound is what a sealed secret is bound to.
+func (s *seal) bound(budget string, of ledger.Instance, definition string) []byte {
+	text, _ := json.Marshal([]any{"louver watch", s.app, budget, of.Stream, of.Watch, of.Number, definition}) // never fails
+	return text
+}
