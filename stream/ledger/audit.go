@@ -33,6 +33,7 @@ const (
 	WrongSum         = "wrong_sum"         // spent or left does not follow from the earlier entries
 	OverLimit        = "over_limit"        // paid although it did not fit
 	WronglyWithheld  = "wrongly_withheld"  // withheld for its budget although it fitted
+	WrongCap         = "wrong_cap"         // charged under another cap than the windows before, and not in a new era
 	OutputUnreadable = "output_unreadable" // not a record of louver
 	OutputUnknown    = "output_unknown"    // in no entry
 	OutputDiffers    = "output_differs"    // the entry differs
@@ -252,6 +253,7 @@ func (a *Audit) book(b booking) {
 	if a.books.Has(e.Stream, e.Epoch, e.WindowEnd) {
 		a.fault(ChargedTwice, b.at, "%s: already has an entry", e.name())
 	}
+	a.compareCap(b)
 	again := e
 	again.Watches = slices.Clone(e.Watches)
 	if err := a.books.Settle(&again); err != nil {

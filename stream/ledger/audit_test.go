@@ -38,7 +38,7 @@ func healthy(t *testing.T) *logs {
 		add(plan{stream: "s", budget: "shared", epsilon: "0.2", limit: shared}.entry(n))
 		add(plan{stream: "u", budget: "shared", epsilon: "0.3", limit: shared}.entry(n))
 	}
-	capped := budget.Cap{Count: 2, Per: 4 * time.Minute} // two windows of four cost something, so its limit pays for all
+	capped := budget.Cap{Count: 2, Per: 4 * time.Minute, Era: epoch.Unix()} // two windows of four cost something, so its limit pays for all
 	for n := range 8 {
 		e := plan{stream: "capped", budget: "capped", epsilon: "0.5", limit: limit("1", 4*time.Minute), cap: capped}.entry(n)
 		add(e)
@@ -184,6 +184,14 @@ func TestAuditFindsEachFault(t *testing.T) {
 				e.Standing.BudgetSpent = ptr(e.Standing.BudgetSpent.Add(dec("0.3")))
 			})
 		}, []string{OverLimit, WrongSum}, "cannot pay for it within epsilon 1 per 4m"},
+		{"a window under a cap of its own", func(l *logs) {
+			e := l.entry("capped", 5)
+			e.Cap.Era += 60
+			l.restate(e, func() {})
+		}, []string{WrongCap, OverLimit, WrongSum}, "its cap is 2 windows per 4m from 2026-11-20T08:01:00Z on, that of the windows before is 2 windows per 4m from 2026-11-20T08:00:00Z on"},
+		{"a window without the cap", func(l *logs) {
+			l.restate(l.entry("capped", 5), func() { l.entry("capped", 5).Cap = budget.Cap{} })
+		}, []string{WrongCap, OverLimit, WrongSum}, "its cap is none"},
 		{"withheld without need", func(l *logs) {
 			e := l.entry("old", 5)
 			l.restate(e, func() {
