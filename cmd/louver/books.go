@@ -63,6 +63,7 @@ func only(r ledger.Report, stream, app string) (ledger.Report, error) {
 	}
 	r.Streams = r.Streams[at : at+1]
 	r.Budgets = slices.DeleteFunc(r.Budgets, func(b ledger.Figures) bool { return b.Budget != r.Streams[0].Budget })
+	r.Watches = slices.DeleteFunc(r.Watches, func(w ledger.WatchFigures) bool { return w.Stream != stream })
 	return r, nil
 }
 
@@ -171,6 +172,9 @@ func printFindings(w io.Writer, found ledger.Findings) {
 	}
 	_, _ = fmt.Fprintf(w, "%s: %s, %s, %d match the ledger, %d pending, %d no longer in the output topics, %s and the priors of %s as the ledger gives them\n",
 		verdict, plural(found.Entries, "ledger entry"), plural(found.Outputs, "output"), found.Matched, found.Pending, found.Absent, plural(found.Checkpoints, "checkpoint"), plural(found.Priors, "window"))
+	if found.Instances > 0 {
+		_, _ = fmt.Fprintf(w, "watches: %s armed, each charged once; %d of them fired\n", plural(found.Instances, "instance"), found.Firings)
+	}
 }
 
 // entries reads the committed records of the app's ledger.

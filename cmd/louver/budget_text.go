@@ -29,7 +29,14 @@ func printBudgets(w io.Writer, width int, r ledger.Report) error {
 	if err := writeTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"}, streams); err != nil {
 		return err
 	}
-	return writeTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets)
+	if err := writeTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets); err != nil || len(r.Watches) == 0 {
+		return err
+	}
+	var watches [][]string
+	for _, x := range r.Watches {
+		watches = append(watches, []string{x.Stream, x.Watch, x.Budget, fmt.Sprint(x.Instances), x.State, moment(x.From) + " to " + moment(x.To), x.Epsilon.String(), x.EpsilonTotal.String()})
+	}
+	return writeTable(w, width, []string{"stream", "watch", "budget", "instances", "the last one", "looked from", "ε", "total ε"}, watches)
 }
 
 // spentOf writes the ε that counts against the limit.

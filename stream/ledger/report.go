@@ -12,6 +12,7 @@ import (
 type Report struct {
 	Streams []StreamFigures `json:"streams"`
 	Budgets []Figures       `json:"budgets"`
+	Watches []WatchFigures  `json:"watches,omitempty"`
 }
 
 // StreamFigures are the figures of one stream. What it has spent is its own; the limit, what is left and the rest
@@ -58,7 +59,7 @@ type ReturnFigure struct {
 
 // NewReport reports on the state of books at a time.
 func NewReport(b *Books, at time.Time) Report {
-	r := Report{Streams: []StreamFigures{}, Budgets: []Figures{}}
+	r := Report{Streams: []StreamFigures{}, Budgets: []Figures{}, Watches: b.watchFigures()}
 	runways := map[string]budget.Runway{}
 	left, since := map[string]int64{}, map[string]*second{}
 	for _, name := range b.Budgets() {

@@ -186,3 +186,39 @@ func (a *armed) held(name watchName, number int64) budget.Held {
 	}
 	return h
 }
+
+// Seen is what the records of a watch say of one of its instances.
+type Seen struct {
+	Number int64
+	Cost   []budget.Item
+	// From and To are the ends of the first and the last window that it looked at, in Unix nanoseconds.
+	From, To int64
+	// Over says that it looks at no more windows, Fired that it has fired.
+	Over, Fired bool
+}
+
+// AddSeen adds the instances of a watch, by number, for readers of output topics who do not see the ledger. Instances that
+// are not seen any more leave gaps, which cost nothing.
+func (b *Books) AddSeen(budget, stream, watch string, all []Seen) error {
+	name := watchName{budget, stream, watch}
+	for _, s := range all {
+		if s.Number < int64(len(b.watches[name]))+1 || s.Number > mostSeen {
+			return fmt.Errorf("instance %s follows number %d", name.instance(s.Number), len(b.watches[name]))
+		}
+		for int64(len(b.watches[name])) < s.Number-1 {
+			b.watches[name] = append(b.watches[name], &armed{over: true})
+		}
+		a := &armed{cost: s.Cost, from: s.From, looked: s.To, over: s.Over}
+		if s.Fired {
+			a.fired = new("")
+		}
+		b.watches[name] = append(b.watches[name], a)
+		if err := b.open(budget).Hold(a.held(name, s.Number)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostSeen bounds the gaps that a record can make.
+const mostSeen = 1 << 20

@@ -252,6 +252,26 @@ func TestWatchRecords(t *testing.T) {
 	}
 }
 
+// TestReportOfWatches: each instance is counted, and what it holds counts in the budget.
+func TestReportOfWatches(t *testing.T) {
+	b := NewBooks()
+	for _, e := range quiet(t, 6) {
+		if err := b.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewReport(b, epoch.Add(6*time.Minute))
+	if len(r.Watches) != 1 {
+		t.Fatalf("%+v, want one watch", r.Watches)
+	}
+	if w := r.Watches[0]; w.Instances != 1 || w.State != "fired" || !w.From.Equal(epoch.Add(time.Minute)) || !w.To.Equal(epoch.Add(3*time.Minute)) || w.EpsilonTotal.String() != "1" {
+		t.Errorf("%+v", w)
+	}
+	if spent := r.Budgets[0].EpsilonSpent.String(); spent != "1.3" { // six windows and an instance
+		t.Errorf("the budget has spent %s, want 1.3", spent)
+	}
+}
+
 // TestEarlierReleasesRefuseWatches: a reader that knows no watches would miss their charges, so the version stops it.
 func TestEarlierReleasesRefuseWatches(t *testing.T) {
 	e := quiet(t, 1)[0]

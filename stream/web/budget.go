@@ -136,8 +136,8 @@ func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 	return few
 }
 
-// books returns the books of the windows in memory. Records say whether a window was paid; the public definition says
-// what it cost.
+// books returns the books of the windows in memory. Records say whether a window was paid, and which instances of watches
+// looked at it; the public definition says what a window cost.
 func (h *handler) books() (*ledger.Books, error) {
 	books := ledger.NewBooks()
 	for _, s := range h.Streams {
@@ -151,6 +151,15 @@ func (h *handler) books() (*ledger.Books, error) {
 				e.Reason = ledger.BudgetExhausted
 			}
 			if err := books.Add(e); err != nil {
+				return nil, err
+			}
+		}
+		for _, w := range s.Watches {
+			seen, err := h.Store.seen(s, w.Name)
+			if err == nil {
+				err = books.AddSeen(s.Budget.Name, s.Name, w.Name, seen)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,77 @@ func TestBudgetIsThatOfTheLedger(t *testing.T) {
 		if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != b.String() {
 			t.Errorf("after %d minutes:\n%s\nwant\n%s", minutes, got, &b)
 		}
+	}
+}
+
+// The same with a watch that fires, holds, is armed again, and then is not allowed to be. The window of the firing is
+// withheld in the second stream.
+func TestBudgetWithAWatch(t *testing.T) {
+	streams := parsed(t, strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n",
+		"    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n    watches: [{name: slow, above: 5, users: 3, epsilon: 0.5, false_alarms: {at_most: 0.1, per: 1d}, hold: 2m, at_most: 2}]\n", 1))
+	s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Watches) > 0 })]
+	for _, minutes := range []int{5, 12, 30} {
+		w := newWorld(t, 1<<20)
+		books := ledger.NewBooks()
+		for m := 1; m <= minutes; m++ {
+			end := epoch.Add(time.Duration(m) * time.Minute)
+			start := end.Add(-s.Window.Size)
+			w.watched(books, s, start, end, func(e *ledger.Entry) bool { return m == 7 || m == 10 })
+		}
+		now := epoch.Add(time.Duration(minutes)*time.Minute + 10*time.Second)
+		want := ledger.NewReport(books, now)
+		if len(want.Watches) != 1 {
+			t.Fatalf("%+v", want.Watches)
+		}
+		var b strings.Builder
+		if err := json.NewEncoder(&b).Encode(want); err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != b.String() {
+			t.Errorf("after %d minutes:\n%s\nwant\n%s", minutes, got, &b)
+		}
+	}
+}
+
+// watched decides a window of a stream with a watch, and publishes it.
+func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
+	w.Helper()
+	e := ledger.Entry{Format: ledger.Format, App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start, WindowEnd: end,
+		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: release.Series(s)}
+	for _, g := range s.Groups {
+		e.Groups = append(e.Groups, ledger.Group{Name: g})
+	}
+	for _, x := range s.Watches {
+		e.Watches = append(e.Watches, ledger.Watch{Name: x.Name, Definition: x.Definition, Cost: x.Price(), AtMost: x.AtMost, Hold: int64(x.Hold.Seconds())})
+	}
+	if err := books.Settle(&e); err != nil {
+		w.Fatal(err)
+	}
+	for i := range e.Watches {
+		x := &e.Watches[i]
+		if x.Arms {
+			x.Sealed = []byte("sealed")
+		}
+		if x.Looks() && fires(&e) {
+			x.Fire(e, e.Groups[0].Name)
+		}
+	}
+	if e.Reason == "" {
+		for g := range e.Groups {
+			for range e.Releases {
+				e.Groups[g].Values = append(e.Groups[g].Values, ledger.Value{Value: new(decimal.NewFromInt(7))})
+			}
+		}
+	}
+	records, err := e.Records()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, r := range records {
+		w.publish(0, string(r.Value))
+	}
+	if err := books.Add(e); err != nil {
+		w.Fatal(err)
 	}
 }
 

@@ -18,7 +18,7 @@ type statement struct {
 
 // loss is the most that one person can lose through some windows.
 type loss struct {
-	// Scope says which windows: one `window`, those that one `event` falls into, those of the stream's budget that end in a
+	// Scope says which windows: one `window`, all that a `watch` looks at, those that one `event` falls into, those of the stream's budget that end in a
 	// `day`, those that the `budget` pays in its period, or those that overlap a `stretch` of time as long as that period.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
@@ -57,6 +57,11 @@ func (h *handler) statement(s *config.Stream) statement {
 		all.Losses = append(all.Losses, newLoss("event", n, "", s.Lost(n),
 			fmt.Sprintf("One event falls into up to %d windows. Together they cost its person at most %%s.", n), "that person is in any of them"))
 	}
+	for _, w := range s.Watches {
+		all.Losses = append(all.Losses, newLoss("watch", 0, "", budget.Limit{}.Compose(w.Price()),
+			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s in a period of the budget.", w.Name, times(w.AtMost)),
+			"that person is in any of them"))
+	}
 	b, per := s.Budget, budget.FormatPer(s.Budget.Per)
 	limit := budget.Spending{Epsilon: b.Epsilon, Delta: b.Delta}
 	inAnyDay := (&config.File{Streams: h.Streams}).InAnyDay(b, h.now())
@@ -76,6 +81,14 @@ func (h *handler) statement(s *config.Stream) statement {
 		newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", "that person is in any of them"),
 		newLoss("stretch", n, per, stretch, fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together they cost at most %%s.", per, n), "that person is in any of them"))
 	return all
+}
+
+// times says how often: once, 3 times.
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // newLoss puts a loss into words. cost is a sentence with a place for ε; guess says what may be guessed.

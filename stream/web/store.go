@@ -45,6 +45,7 @@ type figure struct {
 	start, end int64 // of the window, Unix seconds
 	value      []byte
 	unpaid     bool // the budget could not pay for the window
+	glance     glance
 	at         partition
 	offset     int64 // −1 if its topic is gone
 }
@@ -118,7 +119,7 @@ func (s *Store) Renew(topic string) {
 // Add adds a record. It replaces one of the same series and window.
 func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	f := &figure{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value), at: partition{m.Topic, m.Partition}, offset: m.Offset,
-		unpaid: r.Reason != nil && *r.Reason == ledger.BudgetExhausted}
+		unpaid: r.Reason != nil && *r.Reason == ledger.BudgetExhausted, glance: glanceOf(r)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := r.Key()

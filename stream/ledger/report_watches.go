@@ -1,0 +1,46 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/louver/louver/budget"
+)
+
+// WatchFigures are the figures of one watch. Its JSON names are public.
+type WatchFigures struct {
+	Stream string `json:"stream"`
+	Watch  string `json:"watch"`
+	Budget string `json:"budget"`
+	// Instances is how many have been armed, each of which was charged once.
+	Instances int64 `json:"instances"`
+	// State is what became of the last one: `armed`, `fired`, or `ended` without firing.
+	State string `json:"state"`
+	// From and To are the ends of the first and the last window that it looked at. Epsilon is what it cost.
+	From    second `json:"from"`
+	To      second `json:"to"`
+	Epsilon number `json:"epsilon"`
+	// EpsilonTotal is what all instances cost together.
+	EpsilonTotal number `json:"epsilon_total"`
+}
+
+// watchFigures reports on all watches in the books.
+func (b *Books) watchFigures() (all []WatchFigures) {
+	for _, name := range b.watchNames() {
+		instances := b.watches[name]
+		last := instances[len(instances)-1]
+		moment := func(at int64) second { return whole(time.Unix(0, at)) }
+		f := WatchFigures{Stream: name.stream, Watch: name.watch, Budget: name.budget, Instances: int64(len(instances)), State: "armed",
+			From: moment(last.from), To: moment(last.looked), Epsilon: number{budget.Limit{}.Compose(last.cost).Epsilon}}
+		switch {
+		case last.fired != nil:
+			f.State = "fired"
+		case last.over:
+			f.State = "ended"
+		}
+		for _, a := range instances {
+			f.EpsilonTotal.Decimal = f.EpsilonTotal.Add(budget.Limit{}.Compose(a.cost).Epsilon)
+		}
+		all = append(all, f)
+	}
+	return all
+}

@@ -1,0 +1,78 @@
+package web
+
+import (
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// glance is what a watch's record says of the instance: nothing if its number is 0.
+type glance struct {
+	instance     int64
+	looks, fires bool
+}
+
+func glanceOf(r outputs.Record) glance {
+	g := glance{instance: r.Instance}
+	switch {
+	case r.Value == nil:
+	case r.Since == nil:
+		g.looks = true
+	case r.Since.Equal(r.WindowEnd):
+		g.looks, g.fires = true, true
+	}
+	return g
+}
+
+// seen returns the instances of a watch whose records are in memory, by number.
+func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found, newest := map[int64]*ledger.Seen{}, int64(0)
+	for _, e := range s.series {
+		if !e.watch || e.stream != of.Name || e.release != watch {
+			continue
+		}
+		for _, f := range e.figures {
+			newest = max(newest, f.end)
+			if !f.glance.looks || f.glance.instance < 1 {
+				continue
+			}
+			end := f.end * int64(time.Second)
+			one := found[f.glance.instance]
+			if one == nil {
+				cost, err := costOf(f)
+				if err != nil {
+					return nil, err
+				}
+				one = &ledger.Seen{Number: f.glance.instance, Cost: cost, From: end, To: end}
+				found[one.Number] = one
+			}
+			one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
+		}
+	}
+	var all []ledger.Seen
+	for _, one := range found {
+		one.Over = one.Fired || one.To < newest*int64(time.Second) || one.To == of.Window.End
+		all = append(all, *one)
+	}
+	slices.SortFunc(all, func(a, b ledger.Seen) int { return int(a.Number - b.Number) })
+	return all, nil
+}
+
+// costOf is what the instance of a record cost.
+func costOf(f *figure) ([]budget.Item, error) {
+	r, err := f.decode()
+	if err != nil {
+		return nil, err
+	}
+	epsilon, err := decimal.NewFromString(r.Epsilon.String())
+	return []budget.Item{{Promise: privacy.NewPure(epsilon), Times: 1}}, err
+}
