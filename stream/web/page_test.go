@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -154,6 +155,38 @@ func (b *tab) until(expression string) {
 		_ = chromedp.Run(b.ctx, chromedp.Evaluate("document.body.innerText", &shown))
 		b.Fatalf("%s: %v; the page shows\n%s\n%q", expression, err, shown, b.bad)
 	}
+}
+
+// complete waits for all figures.
+func (b *tab) complete() {
+	b.Helper()
+	b.until(`document.getElementById("main").ariaBusy === "false"`)
+}
+
+// place returns the middle of what a plot shows at a part of its width.
+func (b *tab) place(plot string, part float64) (x, y float64) {
+	b.Helper()
+	var box struct{ X, Y, Width, Height float64 }
+	b.run(chromedp.ScrollIntoView(plot), chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q + " .u-over").getBoundingClientRect().toJSON()`, plot), &box))
+	return box.X + part*box.Width, box.Y + box.Height/2
+}
+
+// point moves the mouse over a plot.
+func (b *tab) point(plot string, part float64) {
+	b.Helper()
+	x, y := b.place(plot, part)
+	b.run(chromedp.MouseEvent(input.MouseMoved, x-1, y), chromedp.MouseEvent(input.MouseMoved, x, y))
+}
+
+// drag drags the mouse over a part of a plot.
+func (b *tab) drag(plot string, from, to float64, modifiers ...input.Modifier) {
+	b.Helper()
+	x, y := b.place(plot, from)
+	end, _ := b.place(plot, to)
+	with := []chromedp.MouseOption{chromedp.ButtonLeft, chromedp.ButtonModifiers(modifiers...)}
+	b.run(chromedp.MouseEvent(input.MouseMoved, x, y), chromedp.MouseEvent(input.MousePressed, x, y, append(with, chromedp.ClickCount(1))...),
+		chromedp.MouseEvent(input.MouseMoved, (x+end)/2, y, with...), chromedp.MouseEvent(input.MouseMoved, end, y, with...),
+		chromedp.MouseEvent(input.MouseReleased, end, y, append(with, chromedp.ClickCount(1))...))
 }
 
 // shows waits for an element that has a text.

@@ -24,14 +24,17 @@ type picture struct {
 	view, ready string
 	// away stops the server before the picture is taken.
 	away bool
-	// do happens on the complete page, if it is not empty: JavaScript that is true once all is done.
-	do string
+	// do, if not nil, happens on the complete page, and each before every picture.
+	do, each func(b *tab)
 }
 
 const (
 	card  = `document.querySelectorAll(".card .value").length > 0`
 	table = `document.querySelector(".windows td") && document.querySelector(".plot.large canvas")`
 )
+
+// twoFrames waits until what has changed is painted.
+var twoFrames = chromedp.Evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))", nil, awaited)
 
 // recent is the start of a window so many minutes ago.
 func recent(minutes int) time.Time {
@@ -112,8 +115,15 @@ var pictures = []picture{
 	{name: "overview-6", serve: overview(6), view: "#/", ready: card},
 	{name: "overview-60", serve: overview(60), view: "#/", ready: card},
 	{name: "overview-troubles", serve: troubles, view: "#/", ready: card},
-	{name: "detail-gap", serve: troubles, view: "#/s/checkout-latency/eu", ready: table},
-	{name: "detail-incident", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, do: `(document.getElementById("truth").checked || document.getElementById("truth").click(), true)`},
+	{name: "detail-gap", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, each: func(b *tab) { b.point(".plot.large", 0.52) }},
+	{name: "detail-incident", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, do: func(b *tab) { b.run(chromedp.Click("#truth")) }},
+	{name: "detail-smoothed", serve: troubles, view: "#/s/checkout-latency/eu?smoothed=1", ready: table},
+	{name: "detail-compare", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, do: func(b *tab) {
+		b.run(chromedp.Click(".bar > button"))
+		b.drag(".plot.large", 0.1, 0.3)
+		b.drag(".plot.large", 0.75, 0.8)
+		b.until(`document.querySelectorAll(".comparison li").length === 5`)
+	}},
 	{name: "detail-noise", serve: troubles, view: "#/s/checkout-latency/ap", ready: table},
 	{name: "detail-one", serve: troubles, view: "#/s/checkout-latency/eu/p50", ready: table},
 	{name: "detail-mode", serve: troubles, view: "#/s/checkout-latency/us/top", ready: table},
@@ -143,8 +153,9 @@ func TestPictures(t *testing.T) {
 			b.setAway(p.away)
 			b.run(chromedp.Navigate("http://" + s.address + "/" + p.view))
 			b.until(p.ready)
-			if p.do != "" {
-				b.until(p.do)
+			b.complete()
+			if p.do != nil {
+				p.do(b)
 			}
 			if p.away {
 				s.stop()
@@ -154,8 +165,11 @@ func TestPictures(t *testing.T) {
 				b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
 				for width, height := range map[int64]int64{360: 740, 1280: 800, 2560: 1440} {
 					var png []byte
-					b.run(emulation.SetDeviceMetricsOverride(width, height, 1, false),
-						chromedp.Evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100))))", nil, awaited), chromedp.CaptureScreenshot(&png))
+					b.run(emulation.SetDeviceMetricsOverride(width, height, 1, width < 500), twoFrames)
+					if p.each != nil {
+						p.each(b)
+					}
+					b.run(twoFrames, chromedp.CaptureScreenshot(&png))
 					if err := os.WriteFile(filepath.Join(directory, fmt.Sprintf("%s-%d-%s.png", p.name, width, theme)), png, 0o644); err != nil { //nolint:gosec // not secret
 						t.Fatal(err)
 					}

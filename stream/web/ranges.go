@@ -40,6 +40,9 @@ func (h *handler) compareRanges(w http.ResponseWriter, r *http.Request, a, b ide
 			return err
 		}
 	}
+	if means[0].shares(means[1]) {
+		return invalid(fmt.Errorf("%s and %s have windows in common; want ranges without any", a, b))
+	}
 	c := comparedMeans(means[0], means[1])
 	for i, to := range []*json.RawMessage{&c.A, &c.B} {
 		text, err := json.Marshal(means[i])
@@ -85,6 +88,15 @@ func averageOf(records []outputs.Record) average {
 		m.Value = new(exactly(m.mean.Round(1 - finest))) // one digit more than the figures have
 	}
 	return m
+}
+
+// shares reports whether a figure is in both ranges. Its noise then is, too, and the errors of the means are not independent.
+func (a average) shares(b average) bool {
+	ids := map[string]bool{}
+	for _, f := range a.figures {
+		ids[f.ID] = true
+	}
+	return slices.ContainsFunc(b.figures, func(f outputs.Record) bool { return ids[f.ID] })
 }
 
 // comparedMeans compares the means of two ranges of one release.

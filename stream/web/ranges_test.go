@@ -103,6 +103,7 @@ func TestCompareRanges(t *testing.T) {
 		t.Errorf("%d %+v", status, c)
 	}
 	for _, bad := range [][2]string{{"s/eu/2026-11-20T08:00:00Z/users", "s/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"},
+		{"s/eu/2026-11-20T08:00:00Z..2026-11-20T08:03:00Z/users", "s/eu/2026-11-20T08:02:00Z..2026-11-20T08:05:00Z/users"},
 		{"s/eu/2026-11-20T08:02:00Z..2026-11-20T08:00:00Z/users", "s/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"}} {
 		if r := w.get("/api/v1/compare?" + url.Values{"a": {bad[0]}, "b": {bad[1]}}.Encode()); r.Code != 400 {
 			t.Errorf("%q: %d; want 400", bad, r.Code)

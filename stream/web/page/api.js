@@ -40,10 +40,18 @@ export async function ask(path, query = {}) {
   return body;
 }
 
-/** The part of an address behind the path. */
+/** The part of an address behind the path. A list is a parameter that is given several times. */
 export function parameters(query) {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const given = Object.entries(query).filter(([, value]) => value !== undefined).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
   return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
+/**
+ * Asks for the newest record of each series.
+ * @param {(records: Object[]) => void} take
+ */
+export async function newest(take) {
+  take((await ask("releases/latest", { fields })).releases);
 }
 
 /**

@@ -2,23 +2,29 @@
 
 import { ask, now } from "./api.js";
 import { h, say } from "./dom.js";
-import { clock, several, span, utc } from "./format.js";
+import { clock, length, plain, several, utc } from "./format.js";
 import { seconds } from "./streams.js";
 
 /** Into how many parts the strip of coming times is cut. */
 const parts = 48;
 
+/** About how many returns are asked for in all: the strips of many budgets are less exact. */
+const mostReturns = 30_000;
+
 export class Budget {
+  #app;
   #problem = h("p", { class: "trouble", hidden: true });
   #budgets = h("div", { class: "budgets" });
+  #stated = "";
   #losses = h("div", { class: "losses" });
 
   constructor(app, main) {
+    this.#app = app;
     main.replaceChildren(h("h1", {}, "Budget"),
       h("p", { class: "about" }, "Every figure costs some of a privacy budget, counted in ε. A window that the budget cannot pay for is withheld."),
       this.#problem, this.#budgets, h("h2", { class: "later" }, "What one person can lose"),
       h("p", { class: "about" }, "These are limits, whatever anyone else knows or does with the figures."), this.#losses);
-    this.load();
+    if (app.loaded) this.load();
   }
 
   update() { }
@@ -32,48 +38,73 @@ export class Budget {
   async load() {
     let problem = "";
     try {
-      const [{ budgets, streams }, statement] = await Promise.all([ask("budget"), ask("statement")]);
-      this.#budgets.replaceChildren(...budgets.map((budget) => card(budget, streams.filter((s) => s.budget === budget.budget))));
+      const { streams } = this.#app;
+      const returns = Math.max(2 * parts, Math.min(1000, Math.floor(mostReturns / (streams.length + 1))));
+      const [{ budgets }, statement] = await Promise.all([ask("budget", { only: "budgets", returns }), ask("statement")]);
+      this.#budgets.replaceChildren(...budgets.sort(byNeed).map((budget) => card(budget, streams.filter((s) => s.budget === budget.budget))));
       if (budgets.length === 0) this.#budgets.replaceChildren(h("p", {}, "Nothing has been spent yet."));
-      this.#losses.replaceChildren(...statement.streams.map(losses));
-      if (statement.streams.length === 0) this.#losses.replaceChildren(h("p", {}, "This server has no streams file, and the records alone do not say it."));
+      this.#state(statement.streams, streams);
     } catch (error) {
       problem = error.message;
     }
     this.#problem.hidden = problem === "";
     say(this.#problem, problem);
   }
+
+  /** Shows what one person can lose. It seldom changes, and what somebody has unfolded stays so. */
+  #state(statements, streams) {
+    const text = JSON.stringify(statements);
+    if (text === this.#stated) return;
+    this.#stated = text;
+    this.#losses.replaceChildren(...statements.map((s) => losses(s, streams.find((known) => known.stream === s.stream))));
+    if (statements.length === 0) this.#losses.replaceChildren(h("p", {}, "This server has no streams file, and the records alone do not say it."));
+  }
+}
+
+/** Budgets that withhold windows first, then those that will, then the others. */
+function byNeed(a, b) {
+  const need = ({ exhausted_since: since, exhausted_at: at }) => since ? 0 : at ? seconds(at) : Infinity;
+  const [x, y] = [need(a), need(b)];
+  return x === y ? a.budget.localeCompare(b.budget) : x - y;
 }
 
 function card(budget, streams) {
   const { epsilon_spent: spent, epsilon_limit: limit, per } = budget;
   const share = spent === null ? 1 : Math.min(1, spent / limit);
-  const period = per === "forever" ? "in all" : `in any ${per}`;
+  const period = per === "forever" ? "in all" : per ? `in any ${per}` : "";
   const bar = h("div", { class: "bar-of", role: "img", "aria-label": spent === null ? "No ε bounds what is spent." : `ε ${spent} of ${limit} is spent.` }, h("div", { class: "spent" }));
   bar.firstChild.style.width = `${100 * share}%`;
   return h("section", { class: "panel budget" },
-    h("h2", {}, budget.budget),
+    h("h2", {}, budget.budget, " ", h("span", { class: `pill ${stateOf(budget)[0]}` }, stateOf(budget)[1])),
     h("p", { class: "about" }, `ε ${limit} ${period} · ${several(streams.length, "stream")}: ${streams.map((s) => s.stream).join(", ")}`),
     bar,
     h("p", { class: "amounts" }, h("span", {}, spent === null ? "no ε bounds what is spent" : `ε ${spent} spent`), h("span", {}, `ε ${budget.epsilon_left ?? 0} left`)),
     h("p", {}, ...words(budget)),
-    per === "forever" ? null : strip(budget));
+    per === "forever" || budget.partial ? null : strip(budget));
+}
+
+/** Whether a budget pays, as a kind of pill and in words. */
+function stateOf({ exhausted_since: since, exhausted_at: at, partial }) {
+  if (since) return ["warn", "withholds windows"];
+  if (at) return ["warn", "will withhold windows"];
+  return partial ? ["none", "older windows are not known here"] : ["good", "pays every window"];
 }
 
 /** How long the budget lasts, in words. */
-function words({ per, windows_left: left, exhausted_at: at, exhausted_since: since, returns }) {
+function words({ per, windows_left: left, exhausted_at: at, exhausted_since: since, returns, partial }) {
   const time = (text) => h("time", { datetime: text, title: utc(seconds(text)) }, clock(seconds(text)));
   const next = returns.find((r) => seconds(r.at) > now());
   const back = next ? [` ε ${next.epsilon} comes back at `, time(next.at), "."] : [];
   if (since) return ["Exhausted since ", time(since), ": windows are withheld.", ...(back.length ? back : per === "forever" ? [" Nothing comes back."] : [])];
   if (at) return [`Pays for ${several(left, "more window")}. On schedule the first one that it cannot pay ends at `, time(at), ".", ...back];
+  if (partial) return [`It could pay for ${several(left, "more window")} now.`];
   return ["It pays for every window on schedule: nothing will be withheld.", ...back];
 }
 
 /** The coming period: what comes back when, and when nothing can be paid. */
 function strip({ per, returns, exhausted_at: at, exhausted_since: since }) {
   const start = now();
-  const end = Math.max(start + 60, ...returns.map((r) => seconds(r.at)), at ? seconds(at) : 0);
+  const end = Math.max(start + 60, ...returns.map((r) => seconds(r.at)), at && !since ? seconds(at) : 0);
   const step = (end - start) / parts;
   const back = new Array(parts).fill(0);
   for (const r of returns) {
@@ -82,7 +113,7 @@ function strip({ per, returns, exhausted_at: at, exhausted_since: since }) {
   }
   const most = Math.max(...back, 1e-9);
   const from = since ? start : at ? seconds(at) : Infinity;
-  const until = since ? seconds(returns[0]?.at) ?? end : end;
+  const until = returns.map((r) => seconds(r.at)).find((time) => time > from) ?? end;
   const cells = back.map((epsilon, i) => {
     const time = start + i * step;
     const empty = time + step > from && time < until;
@@ -92,9 +123,38 @@ function strip({ per, returns, exhausted_at: at, exhausted_since: since }) {
   });
   const total = returns.reduce((sum, r) => sum + Number(r.epsilon), 0);
   return h("figure", {}, h("div", { class: "strip", "aria-hidden": "true" }, ...cells),
-    h("figcaption", {}, h("span", {}, "now"), h("span", {}, `ε ${+total.toFixed(6)} comes back in the next ${span(end - start)} (period ${per})`), h("span", {}, clock(Math.round(end)))));
+    h("figcaption", {}, h("span", {}, "now"), h("span", {}, h("span", { class: "key back" }), ` ε ${+total.toFixed(6)} comes back by then`,
+      ...(from < end ? [" · ", h("span", { class: "key empty-cell" }), " withheld"] : [])), h("span", {}, clock(Math.round(end)))));
 }
 
-function losses({ stream, losses: all }) {
-  return h("section", { class: "panel" }, h("h2", {}, stream), h("ul", {}, ...all.map((loss) => h("li", {}, loss.sentence))));
+/** What one person can lose by a stream, and the public choices behind it. */
+function losses({ stream, losses: all }, known) {
+  const of = (scope) => all.find((loss) => loss.scope === scope);
+  const amount = ({ epsilon, delta }) => epsilon === null ? "no bounded ε" : `ε ${epsilon}${delta ? `, δ ${delta}` : ""}`;
+  const [window, day] = [of("window"), of("day")];
+  return h("section", { class: "panel" }, h("h2", {}, stream),
+    window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), " in a window, ", h("strong", {}, amount(day)), " in any 24 h.") : null,
+    h("ul", {}, ...all.filter((loss) => short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))),
+    h("details", {}, h("summary", {}, "All limits and the public choices behind them"),
+      h("ul", {}, ...all.filter((loss) => !short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))), ...(known?.declared ? choices(known) : [])));
 }
+
+/** The limits that are shown unfolded. */
+const short = ["window", "event", "day"];
+
+function choices(stream) {
+  const { bounds, window, contribution, groups, max_groups: most, expected_users: users, min_users: least } = stream;
+  const facts = [
+    ["windows", `${length(window.size_seconds)}${window.every_seconds === window.size_seconds ? "" : `, one every ${length(window.every_seconds)}`}, closed ${length(window.grace_seconds)} after their end`],
+    ["values", `from ${plain(bounds.lower)} to ${plain(bounds.upper)} ${stream.unit}, in steps of ${plain(bounds.step)}`],
+    ["of one person in a window", `the ${contribution} value counts${groups.length > 1 ? `, in ${several(most, "group")} of ${groups.length}` : ""}`],
+    ...(users ? [["expected users", `${plain(users)} in a window and group`]] : []),
+    ...(least ? [["withheld below", `${plain(least.count)} users, as ${least.release} says`]] : []),
+  ];
+  return [h("dl", {}, ...facts.flatMap(([name, fact]) => [h("dt", {}, name), h("dd", {}, fact)])),
+    h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": `Releases of ${stream.stream}` }, h("table", {}, h("thead", {}, h("tr", {}, ...["figure", "statistic", "mechanism", "ε"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, ...stream.releases.map((r) => h("tr", {}, h("th", { scope: "row" }, r.release), h("td", {}, statisticText(r)), h("td", {}, r.mechanism), h("td", { class: "number" }, String(r.epsilon)))))))];
+}
+
+const statisticText = ({ statistic, p, above, below }) =>
+  [statistic.replaceAll("_", " "), p === null || statistic === "median" ? "" : String(p), above === null ? "" : `above ${plain(above)}`, below === null ? "" : `below ${plain(below)}`].filter(Boolean).join(" ");

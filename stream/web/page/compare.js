@@ -1,24 +1,52 @@
-// Two windows side by side: is the difference more than noise?
+// Two windows, or two ranges of windows, side by side: is the difference more than noise?
 
 import { ask } from "./api.js";
 import { h } from "./dom.js";
-import { windowText } from "./format.js";
+import { several, utc, windowText } from "./format.js";
 
 const words = { noise: "within the noise", change: "more than noise", unknown: "cannot be told" };
 
+/**
+ * One or more neighbouring windows.
+ * @typedef {{start: number, end: number, windows: import("./detail.js").Window[]}} Pick
+ */
+
 export class Comparison {
-  /** @type {import("./detail.js").Window[]} at most two */
+  /** @type {Pick[]} at most two */
   picked = [];
+  #last = null;
   #asked = 0;
   element = h("section", { class: "comparison", "aria-live": "polite", hidden: true });
 
-  /** Picks a window, or takes it back. A third one begins anew. */
+  /** Picks a window, or takes it back. */
   pick(window) {
-    const at = this.picked.findIndex((p) => p.start === window.start && p.end === window.end);
-    if (at >= 0) this.picked.splice(at, 1);
-    else if (this.picked.length === 2) this.picked = [window];
-    else this.picked = [...this.picked, window].sort((a, b) => a.end - b.end);
+    const at = this.picked.findIndex((p) => same(p, window));
+    if (at < 0) return this.range([window]);
+    this.picked.splice(at, 1);
     this.#show();
+  }
+
+  /** Picks windows in order of time. A third pick begins anew, and so does one that shares windows with the first. */
+  range(windows) {
+    if (windows.length === 0) return;
+    const pick = { start: windows[0].start, end: windows.at(-1).end, windows };
+    const anew = this.picked.length === 2 || this.picked.some((p) => windows.some((w) => holds(p, w)));
+    this.picked = [...(anew ? [] : this.picked), pick].sort((a, b) => a.end - b.end);
+    this.#last = pick;
+    this.#show();
+  }
+
+  /** Extends the last pick to a window. */
+  extend(window, all) {
+    if (!this.picked.includes(this.#last)) return this.pick(window);
+    const at = [...this.#last.windows, window].map((w) => all.findIndex((other) => same(other, w)));
+    this.picked.splice(this.picked.indexOf(this.#last), 1);
+    this.range(all.slice(Math.max(0, Math.min(...at)), Math.max(...at) + 1));
+  }
+
+  /** "A", "B" or "": the pick that a window belongs to. */
+  mark(window) {
+    return "AB"[this.picked.findIndex((p) => holds(p, window))] ?? "";
   }
 
   clear() {
@@ -31,22 +59,35 @@ export class Comparison {
     this.element.hidden = this.picked.length === 0;
     const [a, b] = this.picked;
     if (!b) {
-      this.element.replaceChildren(h("p", {}, a ? `A is ${windowText(a)}. Pick another window to compare it with; Esc ends this.` : ""));
+      this.element.replaceChildren(h("p", {}, a ? `A is ${pickText(a)}. Pick another window or range to compare it with; Esc ends this.` : ""));
       return;
     }
-    const found = a.figures.map((figure) => [figure, b.figures.find((other) => other.release === figure.release)]).filter(([, other]) => other);
-    const sentences = await Promise.all(found.map(([figure, other]) => sentence(figure, other)));
+    const names = [...new Set(a.windows.flatMap((w) => w.figures.map((f) => f.release)))].filter((name) => figureOf(b, name));
+    const sentences = await Promise.all(names.map((name) => sentence(a, b, name)));
     if (asked !== this.#asked) return;
-    this.element.replaceChildren(h("h2", {}, `A ${windowText(a)}, then B ${windowText(b)}`), h("ul", {}, ...sentences));
+    this.element.replaceChildren(h("h2", {}, `A ${pickText(a)}, then B ${pickText(b)}`), h("ul", {}, ...sentences));
   }
 }
 
-/** The API's sentence on two figures. */
-async function sentence(a, b) {
+const same = (a, b) => a.start === b.start && a.end === b.end;
+
+const holds = (pick, window) => pick.windows.some((w) => same(w, window));
+
+const pickText = (pick) => windowText(pick) + (pick.windows.length > 1 ? ` (${several(pick.windows.length, "window")})` : "");
+
+const figureOf = (pick, release) => pick.windows.flatMap((w) => w.figures).find((f) => f.release === release);
+
+/** The API's sentence on two figures, or on the means of two ranges. */
+async function sentence(a, b, release) {
+  const single = a.windows.length === 1 && b.windows.length === 1;
+  const name = (pick) => {
+    const figure = figureOf(pick, release);
+    return single ? figure.id : `${figure.stream}/${figure.group}/${utc(pick.start)}..${utc(pick.end)}/${release}`;
+  };
   try {
-    const { verdict, sentence: text } = await ask("compare", { a: a.id, b: b.id });
-    return h("li", { class: verdict }, h("strong", {}, a.release), ` ${text} `, h("span", { class: "pill" }, words[verdict] ?? verdict));
+    const { verdict, sentence: text } = await ask("compare", { a: name(a), b: name(b) });
+    return h("li", { class: verdict }, h("strong", {}, release), ` ${text} `, h("span", { class: "pill" }, words[verdict] ?? verdict));
   } catch (error) {
-    return h("li", {}, h("strong", {}, a.release), ` ${error.message}`);
+    return h("li", {}, h("strong", {}, release), ` ${error.message}`);
   }
 }

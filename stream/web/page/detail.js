@@ -4,7 +4,7 @@ import { parameters, releases } from "./api.js";
 import { Comparison } from "./compare.js";
 import { h, say } from "./dom.js";
 import { counts } from "./figures.js";
-import { clock, groupText, span, utc } from "./format.js";
+import { clock, groupText, incompleteText, length, plain, reasonText, utc } from "./format.js";
 import { axisOf, from } from "./lines.js";
 import { Plot } from "./plot.js";
 import { choices, query, stretch } from "./range.js";
@@ -31,6 +31,9 @@ export class Detail {
   #groups = h("nav", { class: "choice", "aria-label": "Groups" });
   #releases = h("nav", { class: "choice", "aria-label": "Releases" });
   #ranges = h("nav", { class: "choice", "aria-label": "Range" });
+  #smoothed = h("a", { class: "button", title: "Estimates from each window and those before it" }, "smoothed");
+  #compare = h("button", { type: "button", "aria-pressed": "false", title: "Drag over two ranges of a plot; Shift and drag does the same", onclick: () => this.#comparing(!this.#dragging) }, "compare ranges");
+  #dragging = false; // a drag picks a range to compare, and does not zoom
   #csv = h("a", { class: "button", download: true }, "CSV");
   #problem = h("p", { class: "trouble", hidden: true });
   #values = h("div", { class: "plot large", role: "img" });
@@ -40,20 +43,23 @@ export class Detail {
   #plots;
   #readout = new Readout();
   #comparison = new Comparison();
-  #table = new Table((window) => this.#pick(window));
+  #table = new Table((window, shift) => this.#pick(window, shift));
 
   constructor(app, main) {
     this.#app = app;
     this.#body.append(
-      h("div", { class: "bar" }, this.#releases, this.#ranges, this.#csv),
-      h("div", { class: "panel" }, this.#readout.element, this.#values, this.#counts),
+      h("div", { class: "bar" }, this.#releases, this.#ranges, this.#smoothed, this.#compare, this.#csv),
+      h("div", { class: "panel plots" }, this.#readout.element, this.#values, this.#counts),
       this.#comparison.element, this.#table.element);
     this.#view.append(h("div", { class: "head" }, this.#title, this.#need), this.#about, this.#groups, this.#problem, this.#body);
     main.replaceChildren(this.#view);
     const on = {
       hover: (at) => this.#hover(at),
-      pick: (at) => this.#pick(this.#windowAt(at)),
-      range: (start, end) => { location.hash = this.#address({ from: utc(Math.floor(start)), to: utc(Math.ceil(end)) }); },
+      pick: (at, shift) => this.#pick(this.#windowAt(at), shift),
+      range: (start, end, shift) => {
+        if (shift || this.#dragging) this.#pickRange(start, end);
+        else location.hash = this.#address({ ...this.#range, from: utc(Math.floor(start)), to: utc(Math.ceil(end)) });
+      },
     };
     this.#plots = [new Plot(this.#values, on), new Plot(this.#counts, on)];
   }
@@ -64,6 +70,7 @@ export class Detail {
     this.#route = route;
     if (other) {
       this.#comparison.clear();
+      this.#comparing(false);
       this.#cursor = null;
     }
     this.#app.figures.holds = (figure) => figure.stream === this.#route.stream && figure.group === this.#group;
@@ -83,8 +90,10 @@ export class Detail {
     return detailAddress(this.#route.stream, group, release, range);
   }
 
+  /** What stands behind the ? of the address. */
   get #range() {
-    return { from: this.#route.from, to: this.#route.to };
+    const { from, to, smoothed } = this.#route;
+    return { from, to, smoothed: smoothed ? 1 : undefined };
   }
 
   #query() {
@@ -128,7 +137,11 @@ export class Detail {
     this.#draw(this.#plots[0], this.#values, lines.filter((line) => !counts(line.statistic)), start, end);
     this.#draw(this.#plots[1], this.#counts, lines.filter((line) => counts(line.statistic)), start, end);
     this.#readout.show(lines, this.#window, this.#app.truth, this.#cursor !== null);
-    this.#table.show(lines, this.#windows, this.#comparison.picked);
+    this.#table.show(lines, this.#windows, this.#comparison);
+    this.#tell();
+    this.#smoothed.hidden = !this.#route.smoothed && !lines.some((line) => line.figures.some((figure) => figure.smoothed));
+    this.#smoothed.href = this.#address({ ...this.#range, smoothed: this.#route.smoothed ? undefined : 1 });
+    this.#smoothed.ariaCurrent = this.#route.smoothed ? "true" : null;
   }
 
   tick() {
@@ -152,23 +165,23 @@ export class Detail {
     if (n === 0) return false;
     if (event.key === "Enter") {
       if (event.target.closest?.("a, button, summary")) return false;
-      this.#pick(this.#window);
+      this.#pick(this.#window, event.shiftKey);
       return true;
     }
     const at = this.#windows.indexOf(this.#window);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: n - 1 }[event.key];
     if (to === undefined) return false;
-    const { start, end } = this.#windows[Math.min(n - 1, Math.max(0, to))];
-    this.#cursor = end;
-    for (const plot of this.#plots) plot.point((Math.max(start, end - everyOf(this.#stream)) + end) / 2);
-    this.update();
+    const window = this.#windows[Math.min(n - 1, Math.max(0, to))];
+    this.#point(window.end);
+    for (const plot of this.#plots) plot.point(this.#middle(window));
     return true;
   }
 
   /** Undoes what was picked; false if nothing was. */
   back() {
-    if (this.#comparison.picked.length === 0 && this.#cursor === null) return false;
+    if (this.#comparison.picked.length === 0 && this.#cursor === null && !this.#dragging) return false;
     this.#comparison.clear();
+    this.#comparing(false);
     this.#cursor = null;
     for (const plot of this.#plots) plot.point(null);
     this.update();
@@ -185,16 +198,49 @@ export class Detail {
   }
 
   #hover(at) {
-    const cursor = at === null ? null : this.#windowAt(at)?.end ?? null;
+    this.#point(at === null ? null : this.#windowAt(at)?.end ?? null);
+  }
+
+  /** Puts the cursor on the window with this end. */
+  #point(cursor) {
     if (cursor === this.#cursor) return;
     this.#cursor = cursor;
     this.#readout.show(this.#plots.flatMap((plot) => plot.lines), this.#window, this.#app.truth, cursor !== null);
+    this.#tell();
   }
 
-  #pick(window) {
+  /** Says at the cursor why a window has a gap or is hatched. */
+  #tell() {
+    const window = this.#cursor === null ? undefined : this.#window;
+    for (const plot of this.#plots) {
+      const figures = (window?.figures ?? []).filter((figure) => plot.lines.some((line) => line.name === figure.release));
+      plot.tell(window ? this.#middle(window) : 0, trouble(figures));
+    }
+  }
+
+  #pick(window, extend = false) {
     if (!window) return;
-    this.#comparison.pick(window);
+    if (extend) this.#comparison.extend(window, this.#windows);
+    else this.#comparison.pick(window);
     this.update();
+  }
+
+  /** Picks the windows whose middles lie between two times, or at least one. */
+  #pickRange(start, end) {
+    const windows = this.#windows.filter((window) => this.#middle(window) >= start && this.#middle(window) < end);
+    this.#comparison.range(windows.length > 0 ? windows : [this.#windowAt((start + end) / 2)].filter(Boolean));
+    this.update();
+  }
+
+  #comparing(on) {
+    this.#dragging = on;
+    this.#compare.setAttribute("aria-pressed", String(on));
+    for (const host of [this.#values, this.#counts]) host.classList.toggle("comparing", on);
+  }
+
+  /** The middle of what is drawn of a window. */
+  #middle({ start, end }) {
+    return (Math.max(start, end - everyOf(this.#stream)) + end) / 2;
   }
 
   #draw(plot, host, lines, start, end) {
@@ -202,8 +248,8 @@ export class Detail {
     host.classList.toggle("alone", this.#route.release !== undefined);
     host.setAttribute("aria-label", `${lines.map((line) => line.name).join(", ")} from ${clock(start)} to ${clock(end)}. The table below has the values.`);
     const every = everyOf(this.#stream);
-    const picked = this.#comparison.picked.map((window) => [Math.max(window.start, window.end - every), window.end]);
-    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth.extras(), picked });
+    const picked = this.#comparison.picked.map(({ windows: [first], end: last }) => [Math.max(first.start, first.end - every), last]);
+    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth.extras(), picked, smoothed: this.#route.smoothed });
   }
 
   #head(stream, group) {
@@ -214,8 +260,8 @@ export class Detail {
       this.#groups.replaceChildren();
       return;
     }
-    const bounds = stream.bounds ? `values from ${stream.bounds.lower} to ${stream.bounds.upper} ${stream.unit}` : "";
-    const about = [stream.description, `a window every ${span(everyOf(stream))}`, bounds].filter(Boolean).join(" · ");
+    const bounds = stream.bounds ? `values from ${plain(stream.bounds.lower)} to ${plain(stream.bounds.upper)} ${stream.unit}` : "";
+    const about = [stream.description, `a window every ${length(everyOf(stream))}`, bounds].filter(Boolean).join(" · ");
     say(this.#about, stream.groups.includes(group) ? about : `There is no group “${group}”. Choose one of these:`);
     this.#groups.hidden = stream.groups.length < 2 && stream.groups.includes(group);
     links(this.#groups, stream.groups.map((g) => [groupText(g), this.#address(this.#range, this.#route.release, g), g === group]));
@@ -235,7 +281,7 @@ export class Detail {
     this.#releases.hidden = names.length < 2;
     links(this.#releases, [["all figures", detailAddress(stream.stream, this.#group, undefined, this.#range), release === undefined],
       ...names.map((name) => [name, this.#address(this.#range, name), name === release])]);
-    links(this.#ranges, choices.map(([name, range]) => [name, this.#address({ from: range }), this.#route.from === range && !this.#route.to]));
+    links(this.#ranges, choices.map(([name, range]) => [name, this.#address({ ...this.#range, from: range, to: undefined }), this.#route.from === range && !this.#route.to]));
     this.#csv.href = `api/v1/releases${parameters({ ...this.#query(), release, format: "csv" })}`;
   }
 }
@@ -246,6 +292,14 @@ function links(bar, wanted) {
   if (bar.dataset.links === same) return;
   bar.dataset.links = same;
   bar.replaceChildren(...wanted.map(([text, address, here]) => h("a", { class: "button", href: address, "aria-current": here ? "true" : undefined }, text)));
+}
+
+/** Why figures of a window are missing or doubtful, or "". */
+function trouble(figures) {
+  const withheld = figures.filter((figure) => figure.status !== "ok");
+  const names = withheld.length < figures.length ? ` (${withheld.map((figure) => figure.release).join(", ")})` : "";
+  const reasons = [...new Set(withheld.map((figure) => reasonText(figure.reason)))];
+  return [...reasons.map((reason) => `withheld: ${reason}${names}`), ...(figures.some((figure) => figure.incomplete) ? [incompleteText] : [])].join(" · ");
 }
 
 /** @returns {Window[]} oldest first */

@@ -61,6 +61,9 @@ export function figureText(figure) {
 
 const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
 
+/** What is known of a figure's error, for a narrow table. */
+export const errorShort = (figure) => figure.status === "ok" ? figureText(figure).error : reasonText(figure.reason);
+
 /** What is known of a figure's error, as a sentence. */
 export function errorText(figure) {
   if (figure.status !== "ok") return reasonText(figure.reason);
@@ -75,6 +78,8 @@ export function errorText(figure) {
 export function reasonText(reason) {
   return { budget_exhausted: "the budget is exhausted", too_few_users: "too few users" }[reason] ?? String(reason ?? "no reason is given");
 }
+
+export const incompleteText = "incomplete: part of the input was lost";
 
 export const qualityText = (quality) => ({ useful: "useful", rough: "rough", noise: "noise" }[quality] ?? "quality unknown");
 
@@ -125,6 +130,15 @@ export function span(duration) {
   if (s < 172800) return `${Math.round(s / 3600)} h`;
   return `${Math.round(s / 86400)} d`;
 }
+
+/** How long something lasts that has a round length: "10 s", "1 min", "15 min", "1 h", "1 d". */
+export function length(duration) {
+  for (const [unit, name] of [[86400, "d"], [3600, "h"], [60, "min"]]) if (duration % unit === 0) return `${duration / unit} ${name}`;
+  return span(duration);
+}
+
+/** A number as it is, with separators. */
+export const plain = (value) => value.toLocaleString("en", { maximumFractionDigits: 12 }).replace("-", "−");
 
 /** "1 stream", "2 streams". */
 export const several = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;

@@ -6,7 +6,7 @@ const keys = [
   ["← →", "overview: from plot to plot; detail: from window to window"],
   ["↑ ↓", "overview: from line to line"],
   ["Home End", "detail: the oldest and the newest window"],
-  ["Enter", "open a plot; in the detail view pick a window to compare"],
+  ["Enter", "open a plot; in the detail view pick a window to compare, with Shift up to it"],
   ["Esc", "undo what was picked, then go back"],
   ["/", "find a stream"],
   ["b", "budget"],

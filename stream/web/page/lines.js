@@ -6,6 +6,7 @@ import { band } from "./figures.js";
  * A series in a plot.
  * @typedef {Object} Line
  * @property {string} name
+ * @property {string} statistic
  * @property {number} color which of the palette
  * @property {import("./figures.js").Figure[]} figures oldest first
  * @property {number|null} every seconds from one window to the next; null: windows do not overlap
@@ -16,47 +17,75 @@ export const from = (line, figure) => line.every ? Math.max(figure.start, figure
 
 /** The figures of a line that lie at least partly between two times. */
 export function visible(line, start, end) {
-  return line.figures.filter((figure) => figure.end > start && from(line, figure) < end);
+  const { figures } = line; // in the order of their ends
+  let first = 0, last = figures.length;
+  while (first < last && figures[first].end <= start) first++;
+  while (last > first && from(line, figures[last - 1]) >= end) last--;
+  return first === 0 && last === figures.length ? figures : figures.slice(first, last);
 }
 
 /**
- * The values that the axis shows: every value and band, and room around them, so that noise does not fill the plot. It
+ * The values that the axis shows: every value and band that is no noise, and room around them, so that noise does not fill the plot. It
  * begins with 0 where that takes at most half of it.
  * @param {Line[]} lines
  * @returns {[number, number]}
  */
 export function axisOf(lines, start, end) {
-  let low = Infinity, high = -Infinity;
-  for (const line of lines) {
-    for (const figure of visible(line, start, end)) {
-      if (figure.status !== "ok" || figure.quality === "noise") continue;
-      const around = band(figure);
-      low = Math.min(low, figure.value, around?.low ?? Infinity);
-      high = Math.max(high, figure.value, around?.high ?? -Infinity);
-    }
-  }
+  let [low, high] = extent(lines, start, end, (figure) => figure.quality !== "noise");
+  if (low > high) [low, high] = extent(lines, start, end, () => true); // there is nothing but noise: its bands
   if (low > high) return [0, 1];
   if (low >= 0 && low <= high / 2) return [0, high * 1.1 || 1];
   const room = (high - low) / 2 || Math.abs(high) / 10;
   return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
 }
 
-/** Lines as uPlot wants them: times, and for each line its values that are drawn solid and those that are dashed. */
-export function columns(lines, start, end) {
+/** A mode is one of the values that occur: between two of them there is nothing, so they are dots and not a line. */
+export const dotted = (line) => line.statistic === "mode";
+
+const sameWindows = (a, b) => a.length === b.length && a.every((figure, i) => figure.end === b[i].end && figure.start === b[i].start);
+
+/** The least and the greatest of values and bands. */
+function extent(lines, start, end, counts) {
+  let low = Infinity, high = -Infinity;
+  for (const line of lines) {
+    for (const figure of visible(line, start, end)) {
+      if (figure.status !== "ok" || !counts(figure)) continue;
+      const around = band(figure);
+      low = Math.min(low, figure.value, around?.low ?? Infinity);
+      high = Math.max(high, figure.value, around?.high ?? -Infinity);
+    }
+  }
+  return [low, high];
+}
+
+/**
+ * Lines as uPlot wants them: times, and for each line its values that are drawn solid, those that are dashed and, if
+ * wanted, the smoothed ones.
+ */
+export function columns(lines, start, end, smoothed) {
   const shown = lines.map((line) => visible(line, start, end));
   const times = new Set([start, end]);
-  lines.forEach((line, i) => shown[i].forEach((figure) => times.add(from(line, figure)).add(figure.end)));
+  lines.forEach((line, i) => {
+    if (i > 0 && line.every === lines[i - 1].every && sameWindows(shown[i], shown[i - 1])) return;
+    shown[i].forEach((figure) => times.add(from(line, figure)).add(figure.end));
+  });
   const xs = [...times].sort((a, b) => a - b);
-  const at = new Map(xs.map((x, i) => [x, i]));
   const data = [xs];
   lines.forEach((line, i) => {
-    const solid = new Array(xs.length).fill(null), dashed = new Array(xs.length).fill(null);
-    for (const figure of shown[i]) {
+    const [solid, dashed, smooth] = [true, true, smoothed].map((wanted) => wanted ? new Array(xs.length).fill(null) : []);
+    let x = 0;
+    for (const figure of dotted(line) ? [] : shown[i]) {
       if (figure.status !== "ok" || figure.quality === "noise") continue;
       const column = figure.quality === "rough" ? dashed : solid;
-      for (let x = at.get(from(line, figure)); xs[x] < figure.end; x++) column[x] = figure.value;
+      const begin = from(line, figure);
+      while (xs[x] < begin) x++;
+      for (; xs[x] < figure.end; x++) {
+        column[x] = figure.value;
+        if (smoothed) smooth[x] = figure.smoothed?.value ?? null;
+      }
     }
     data.push(solid, dashed);
+    if (smoothed) data.push(smooth);
   });
   return data;
 }

@@ -2,12 +2,15 @@
 
 import { now } from "./api.js";
 import { h, say } from "./dom.js";
-import { clock, errorText, figureText, groupText, qualityText, several, span, utc } from "./format.js";
+import { clock, errorText, figureText, groupText, length, qualityText, several, span, utc } from "./format.js";
 import { kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { Plot } from "./plot.js";
 import { everyOf, mainRelease, needs } from "./streams.js";
 import { detailAddress } from "./router.js";
+
+/** With more plots than many they are small, with no more than few they are large. */
+const many = 24, few = 6;
 
 export class Overview {
   #app;
@@ -39,6 +42,8 @@ export class Overview {
       row.stream = stream;
       row.needs = needs(stream, this.#app.figures);
     }
+    const cards = shown.reduce((n, stream) => n + stream.groups.length, 0);
+    this.#list.className = `streams ${cards > many ? "dense" : cards <= few ? "roomy" : ""}`;
     const order = [...this.#rows.values()].sort((a, b) => a.needs.rank - b.needs.rank || a.stream.stream.localeCompare(b.stream.stream));
     order.forEach((row, i) => {
       if (this.#list.children[i] !== row.element) this.#list.insertBefore(row.element, this.#list.children[i] ?? null);
@@ -119,7 +124,7 @@ class Row {
     const every = everyOf(stream);
     this.#name.href = detailAddress(stream.stream);
     say(this.#name, stream.stream);
-    say(this.#text, [stream.description, `every ${span(every)}`].filter(Boolean).join(" · "));
+    say(this.#text, [stream.description, `every ${length(every)}`].filter(Boolean).join(" · "));
     say(this.#need, this.needs.text);
     this.#need.className = `pill ${this.needs.kind}`;
     if (!stream.releases.some((r) => r.release === this.#release)) this.#release = mainRelease(stream);
@@ -163,8 +168,9 @@ class Row {
   #plots(every) {
     const { figures } = this.#app;
     const { stream, groups } = this.stream;
-    const color = Math.max(0, this.stream.releases.findIndex((r) => r.release === this.#release)) % 6;
-    const lines = groups.map((group) => ({ name: this.#release, color, figures: figures.of(stream, group, this.#release).slice(-kept), every }));
+    const at = this.stream.releases.findIndex((r) => r.release === this.#release);
+    const { statistic } = this.stream.releases[at] ?? {};
+    const lines = groups.map((group) => ({ name: this.#release, statistic, color: Math.max(0, at) % 6, figures: figures.of(stream, group, this.#release).slice(-kept), every }));
     const end = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0)) || now();
     const start = end - kept * every;
     const axis = axisOf(lines, start, end);

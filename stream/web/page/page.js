@@ -1,6 +1,6 @@
 // The page: it loads what is known, listens to what comes, and shows the view that the address asks for.
 
-import { ask, now, releases } from "./api.js";
+import { ask, newest, now, releases } from "./api.js";
 import { Budget } from "./budget.js";
 import { Detail } from "./detail.js";
 import { say } from "./dom.js";
@@ -10,7 +10,7 @@ import { control } from "./keys.js";
 import { listen } from "./live.js";
 import { Overview } from "./overview.js";
 import { route } from "./router.js";
-import { needs, seconds } from "./streams.js";
+import { mainRelease, needs, seconds } from "./streams.js";
 import { Truth } from "./truth.js";
 
 const element = (id) => document.getElementById(id);
@@ -64,13 +64,28 @@ function update() {
 let failed = null; // why the figures could not be loaded
 let lost = false;
 
-/** Loads what the page shows: all of it at first, and after a connection was lost what may have been missed. */
+/**
+ * Loads what the page shows. At first these are the newest figures, which are few, then the past of the releases that stand
+ * for a stream, then all. After a connection was lost this is what may have been missed.
+ */
 async function load() {
+  element("main").ariaBusy = "true";
+  const take = (records) => {
+    app.figures.merge(records);
+    update();
+  };
   try {
-    await Promise.all([loadStreams(), releases({ last: kept }, (records) => app.figures.merge(records)), view.load?.()]);
+    if (!app.loaded) {
+      await Promise.all([loadStreams(), newest((records) => app.figures.merge(records))]);
+      app.loaded = true;
+      update();
+      const main = [...new Set(app.streams.map(mainRelease))];
+      await Promise.all([view.load?.(), main.length > 0 ? releases({ last: kept, release: main }, take) : null]);
+      await releases({ last: kept }, take);
+    } else await Promise.all([loadStreams(), releases({ last: kept }, take), view.load?.()]);
     failed = null;
     lost = false;
-    app.loaded = true;
+    element("main").ariaBusy = "false";
   } catch (error) {
     failed = error.message;
   }

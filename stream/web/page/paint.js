@@ -1,7 +1,8 @@
 // What a plot shows besides lines: uncertainty below them; names, picked windows and the simulated truth above.
 
 import { band } from "./figures.js";
-import { from, visible } from "./lines.js";
+import { dotted, from, visible } from "./lines.js";
+import { reasonText } from "./format.js";
 
 const style = getComputedStyle(document.documentElement);
 /** A colour of the theme. */
@@ -9,22 +10,32 @@ export const color = (name) => style.getPropertyValue(`--${name}`).trim();
 
 const pixels = () => window.uPlot.pxRatio;
 
-/** Runs of neighbouring stretches, joined: [[from, to], …]. */
+/** Runs of neighbouring stretches, joined: [[from, to, figures], …]. */
 function joined(stretches) {
   const runs = [];
-  for (const [start, end] of stretches) {
+  for (const [start, end, figure] of stretches) {
     const last = runs.at(-1);
-    if (last && start <= last[1]) last[1] = Math.max(last[1], end);
-    else runs.push([start, end]);
+    if (last && start <= last[1]) {
+      last[1] = Math.max(last[1], end);
+      last[2].push(figure);
+    } else runs.push([start, end, [figure]]);
   }
   return runs;
+}
+
+/** Where times and values are on the canvas: both scales are linear, and uPlot's own functions take much longer. */
+export function places(u) {
+  const { bbox, scales } = u;
+  const across = bbox.width / (scales.x.max - scales.x.min), up = bbox.height / (scales.y.max - scales.y.min);
+  return { x: (at) => bbox.left + across * (at - scales.x.min), y: (value) => bbox.top + bbox.height - up * (value - scales.y.min) };
 }
 
 /** Fills below the lines: incidents, bands, and what is no figure to rely on. */
 export function below(u, plot) {
   const { ctx, bbox } = u;
-  const x = (at) => Math.round(u.valToPos(Math.min(plot.end, Math.max(plot.start, at)), "x", true));
-  const y = (value) => Math.round(u.valToPos(value, "y", true));
+  const place = places(u);
+  const x = (at) => Math.round(place.x(Math.min(plot.end, Math.max(plot.start, at))));
+  const y = (value) => Math.round(place.y(value));
   const column = (start, end) => [x(start), bbox.top, Math.max(1, x(end) - x(start)), bbox.height];
   ctx.save();
   ctx.beginPath();
@@ -32,14 +43,16 @@ export function below(u, plot) {
   ctx.clip();
   const { incident } = plot.extras;
   if (incident && plot.lines.length > 0) {
-    const slow = visible(plot.lines[0], plot.start, plot.end).filter(incident).map((figure) => [from(plot.lines[0], figure), figure.end]);
+    const slow = visible(plot.lines[0], plot.start, plot.end).filter(incident).map((figure) => [from(plot.lines[0], figure), figure.end, figure]);
     for (const [start, end] of joined(slow)) shade(ctx, column(start, end));
   }
   const withheld = [], incomplete = [];
   for (const line of plot.lines) {
-    const bands = new Path2D(), noise = [];
+    const noise = [], bands = new Bands(ctx);
+    ctx.fillStyle = color(`line-${line.color}`);
+    ctx.globalAlpha = 0.26;
     for (const figure of visible(line, plot.start, plot.end)) {
-      const stretch = [from(line, figure), figure.end];
+      const stretch = [from(line, figure), figure.end, figure];
       if (figure.incomplete) incomplete.push(stretch);
       if (figure.status !== "ok") {
         withheld.push(stretch);
@@ -50,30 +63,69 @@ export function below(u, plot) {
         continue;
       }
       const around = band(figure);
-      if (around) bands.rect(x(stretch[0]), y(around.high), x(stretch[1]) - x(stretch[0]), Math.max(1, y(around.low) - y(around.high)));
+      if (around) bands.add(x(stretch[0]), x(stretch[1]), y(around.high), y(around.low));
     }
-    ctx.fillStyle = color(`line-${line.color}`);
-    ctx.globalAlpha = 0.26;
-    ctx.fill(bands);
-    for (const [start, end] of joined(noise)) fog(ctx, column(start, end), ctx.fillStyle);
+    bands.end();
     ctx.globalAlpha = 1;
+    for (const [start, end, figures] of joined(noise)) {
+      const around = figures.map(band).filter(Boolean);
+      fog(ctx, column(start, end), color(`line-${line.color}`), around.length && y(Math.max(...around.map((b) => b.high))), around.length && y(Math.min(...around.map((b) => b.low))));
+    }
   }
   const ordered = (stretches) => joined(stretches.sort((a, b) => a[0] - b[0]));
   for (const [start, end] of ordered(incomplete)) hatch(ctx, column(start, end), color("warn"));
-  for (const [start, end] of ordered(withheld)) missing(ctx, column(start, end));
+  for (const [start, end, figures] of ordered(withheld)) missing(ctx, column(start, end), reasonText(figures[0].reason));
   ctx.restore();
 }
 
-/** Noise looks like noise: a fog over all values, and no line. */
-function fog(ctx, [left, top, width, height], paint) {
+/** Fills bands. Those of windows that are narrower than a line fall together, to what they cover between them. */
+class Bands {
+  #ctx;
+  #open = null;
+
+  constructor(ctx) {
+    this.#ctx = ctx;
+  }
+
+  add(left, right, top, bottom) {
+    if (this.#open && (left > this.#open.right || this.#open.right - this.#open.left >= 2 * pixels())) this.end();
+    const { left: first = left, top: high = top, bottom: low = bottom } = this.#open ?? {};
+    this.#open = { left: first, right, top: Math.min(high, top), bottom: Math.max(low, bottom) };
+  }
+
+  end() {
+    if (!this.#open) return;
+    const { left, right, top, bottom } = this.#open;
+    this.#ctx.fillRect(left, top, right - left, Math.max(1, bottom - top));
+    this.#open = null;
+  }
+}
+
+/**
+ * Noise looks like noise: a fog and specks, and no line. The fog is densest in what all bands of the run cover together, so
+ * that their ups and downs cannot be taken for a course of the figure, and fades to the bounds of the plot.
+ */
+function fog(ctx, [left, top, width, height], paint, high = top + height / 2, low = top + height / 2) {
+  const at = (y) => Math.min(1, Math.max(0, (y - top) / height));
   const fill = ctx.createLinearGradient(0, top, 0, top + height);
-  for (const [at, alpha] of [[0, "00"], [0.5, "ff"], [1, "00"]]) fill.addColorStop(at, paint + alpha);
+  for (const [stop, alpha] of [[0, "00"], [at(high), "ff"], [at(low), "ff"], [1, "00"]]) fill.addColorStop(stop, paint + alpha);
   ctx.save();
-  ctx.globalAlpha = 0.22;
   ctx.fillStyle = fill;
+  ctx.globalAlpha = 0.22;
   ctx.fillRect(left, top, width, height);
+  ctx.globalAlpha = 0.5;
+  const grain = 7 * pixels(), size = 1.25 * pixels();
+  for (let x = left; x < left + width; x += grain) {
+    for (let y = top; y < top + height; y += grain) {
+      const far = scatter(x - left, y - top);
+      if (x + grain * far < left + width) ctx.fillRect(x + grain * far, y + grain * scatter(y, x), size, size);
+    }
+  }
   ctx.restore();
 }
+
+/** A number in [0, 1) that looks random and is always the same: the specks stay where they are. */
+const scatter = (x, y) => Math.abs(Math.sin(x * 12.9898 + y * 78.233) * 43758.5453) % 1;
 
 /** Incomplete windows are hatched. */
 function hatch(ctx, [left, top, width, height], paint) {
@@ -95,8 +147,8 @@ function hatch(ctx, [left, top, width, height], paint) {
   ctx.restore();
 }
 
-/** A withheld window is a gap with a cross at its foot. */
-function missing(ctx, [left, top, width, height]) {
+/** A withheld window is a gap with a cross at its foot, and with the reason where there is room. */
+function missing(ctx, [left, top, width, height], reason) {
   ctx.save();
   ctx.fillStyle = color("gap");
   ctx.fillRect(left, top, width, height);
@@ -110,7 +162,17 @@ function missing(ctx, [left, top, width, height]) {
   ctx.strokeStyle = color("warn");
   ctx.lineWidth = 1.75 * pixels();
   ctx.stroke();
+  label(ctx, `withheld: ${reason}`, left, top, width);
   ctx.restore();
+}
+
+/** Writes at the top of a column, if there is room. */
+function label(ctx, text, left, top, width) {
+  ctx.font = `${11 * pixels()}px system-ui, sans-serif`;
+  ctx.fillStyle = color("quiet");
+  ctx.textAlign = "left";
+  ctx.textBaseline = "top";
+  if (ctx.measureText(text).width < width - 6 * pixels()) ctx.fillText(text, left + 4 * pixels(), top + 3 * pixels());
 }
 
 /** Windows in which a demo simulates an incident. */
@@ -118,11 +180,7 @@ function shade(ctx, [left, top, width, height]) {
   ctx.save();
   ctx.fillStyle = color("incident");
   ctx.fillRect(left, top, width, height);
-  ctx.font = `${11 * pixels()}px system-ui, sans-serif`;
-  ctx.fillStyle = color("quiet");
-  ctx.textAlign = "left";
-  ctx.textBaseline = "top";
-  if (ctx.measureText("incident").width < width - 6) ctx.fillText("incident", left + 4, top + 3);
+  label(ctx, "incident", left, top, width);
   ctx.restore();
 }
 
@@ -130,6 +188,7 @@ function shade(ctx, [left, top, width, height]) {
 export function above(u, plot, small) {
   const { ctx, bbox } = u;
   ctx.save();
+  for (const line of plot.lines.filter(dotted)) dots(u, plot, line, small ? 2 : 3);
   picked(u, plot);
   truth(u, plot);
   if (!small) names(u, plot, ctx, bbox);
@@ -153,8 +212,25 @@ function picked(u, plot) {
   });
 }
 
+/** Modes: a dot in the middle of each window, a ring if it is rough. Many of them are smaller. */
+function dots(u, plot, line, most) {
+  const { ctx } = u, { x, y } = places(u);
+  const wide = line.every ? u.bbox.width / pixels() * line.every / (plot.end - plot.start) : most;
+  const radius = Math.min(most, Math.max(1.5, 0.4 * wide));
+  ctx.fillStyle = ctx.strokeStyle = color(`line-${line.color}`);
+  ctx.lineWidth = 1.5 * pixels();
+  ctx.setLineDash([]);
+  for (const figure of visible(line, plot.start, plot.end)) {
+    if (figure.status !== "ok" || figure.quality === "noise") continue;
+    ctx.beginPath();
+    ctx.arc(x((from(line, figure) + figure.end) / 2), y(figure.value), radius * pixels(), 0, 7);
+    if (figure.quality === "rough") ctx.stroke();
+    else ctx.fill();
+  }
+}
+
 function truth(u, plot) {
-  const { ctx } = u;
+  const { ctx } = u, { x, y } = places(u);
   if (!plot.extras.truth) return;
   ctx.fillStyle = color("text");
   for (const line of plot.lines) {
@@ -162,13 +238,13 @@ function truth(u, plot) {
       const value = plot.extras.truth(figure);
       if (value === undefined) continue;
       ctx.beginPath();
-      ctx.arc(u.valToPos((from(line, figure) + figure.end) / 2, "x", true), u.valToPos(value, "y", true), 1.6 * pixels(), 0, 7);
+      ctx.arc(x((from(line, figure) + figure.end) / 2), y(value), 1.6 * pixels(), 0, 7);
       ctx.fill();
     }
   }
 }
 
-/** Names stand where the lines end, so that colour alone does not part them. */
+/** Names stand where the lines end, as far as there is room, so that colour alone does not part them. */
 function names(u, plot, ctx, bbox) {
   const height = 14 * pixels();
   const ends = [];
@@ -176,6 +252,7 @@ function names(u, plot, ctx, bbox) {
     const last = visible(line, plot.start, plot.end).findLast((figure) => figure.status === "ok");
     if (last) ends.push({ line, y: u.valToPos(last.quality === "noise" ? (plot.axis[0] + plot.axis[1]) / 2 : last.value, "y", true) });
   }
+  ends.splice(Math.floor(bbox.height / height));
   ends.sort((a, b) => a.y - b.y);
   const right = bbox.left + bbox.width;
   ctx.font = `600 ${12 * pixels()}px system-ui, sans-serif`;

@@ -1,63 +1,122 @@
 // A plot of series on one axis: uPlot draws the lines, the axes and the cursor; paint.js what is below and above them.
 
+import { h, say } from "./dom.js";
 import { mark, rounded } from "./format.js";
 import { columns } from "./lines.js";
-import { above, below, color } from "./paint.js";
+import { above, below, color, places } from "./paint.js";
 
-/** Draws each value up to the next time: a figure belongs to all of its window, and where there is none, there is no line. */
-function steps(u, series) {
-  const stroke = new Path2D();
+/**
+ * The pieces of a line, in pixels: each value goes up to the next time, because a figure belongs to all of its window, and
+ * where there is none, there is no line. Values of windows that are narrower than the line fall together: their piece
+ * reaches from the least of them to the greatest.
+ * @returns {{left: number, right: number, top: number, bottom: number, before: Object|null}[]}
+ */
+function pieces(u, series, width) {
   const [xs, ys] = [u.data[0], u.data[series]];
-  let drawing = false;
+  const { x, y } = places(u);
+  const found = [];
+  let before = null;
   for (let i = 0; i + 1 < xs.length; i++) {
     if (ys[i] === null) {
-      drawing = false;
+      before = null;
       continue;
     }
-    const x = u.valToPos(xs[i], "x", true), y = u.valToPos(ys[i], "y", true);
-    if (drawing) stroke.lineTo(x, y);
-    else stroke.moveTo(x, y);
-    stroke.lineTo(u.valToPos(xs[i + 1], "x", true), y);
-    drawing = true;
+    const left = x(xs[i]);
+    let low = ys[i], high = low;
+    while (i + 2 < xs.length && ys[i + 1] !== null && x(xs[i + 2]) - left <= width) {
+      i++;
+      low = Math.min(low, ys[i]);
+      high = Math.max(high, ys[i]);
+    }
+    found.push(before = { left, right: x(xs[i + 1]), top: y(high), bottom: y(low), before });
   }
-  return { stroke, fill: null, clip: null, band: null, gaps: null, flags: 0 };
+  return found;
 }
 
-const strokeOf = (line) => color(`line-${line.color}`);
+const nothing = { stroke: null, fill: null, clip: null, band: null, gaps: null, flags: 0 };
+
+/** A solid line, as rectangles: a browser fills them several times faster than it strokes as many corners. */
+function solid(u, series) {
+  const fill = new Path2D(), width = u.series[series].width * window.uPlot.pxRatio;
+  for (const { left, right, top, bottom, before } of pieces(u, series, width)) {
+    fill.rect(left, top - width / 2, right - left, bottom - top + width);
+    if (!before) continue;
+    const from = Math.min(before.bottom, bottom), to = Math.max(before.top, top);
+    if (to > from) fill.rect(left - width / 2, from - width / 2, width, to - from + width);
+  }
+  return { ...nothing, fill };
+}
+
+function dashed(u, series) {
+  const stroke = new Path2D(), width = u.series[series].width * window.uPlot.pxRatio;
+  for (const { left, right, top, bottom, before } of pieces(u, series, width)) {
+    if (before) stroke.lineTo(left, top);
+    else stroke.moveTo(left, top);
+    if (bottom > top) stroke.lineTo(left, bottom);
+    else stroke.lineTo(right, top);
+  }
+  return { ...nothing, stroke };
+}
 
 const sizes = new ResizeObserver((entries) => {
   for (const { target } of entries) target.plot?.fit();
 });
 
+/** Only plots that can be seen, or nearly, are drawn: an overview may have hundreds. */
+const sights = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) target.plot?.look(isIntersecting);
+}, { rootMargin: "400px" });
+
 export class Plot {
   #host;
   #options;
   #u = null;
+  #seen = false;
+  #stale = false; // what is drawn is not what is to be shown
+  #tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   /** @type {import("./lines.js").Line[]} */
   lines = [];
   start = 0;
   end = 1;
   axis = [0, 1];
-  /** What else is painted: picked windows [[from, to], …]; in a demo the truth of a figure, and whether it is of an incident. */
+  /** What else is painted: picked windows [[from, to], …]; in a demo the truth of a figure, and whether it is of an incident. smoothed: with smoothed lines. */
   extras = {};
 
   /**
    * @param {HTMLElement} host which says how large the plot is
-   * @param {{small?: boolean, unit?: string, hover?: (at: number|null) => void, pick?: (at: number) => void, range?: (start: number, end: number) => void}} options
+   * @param {{small?: boolean, unit?: string, hover?: (at: number|null) => void, pick?: (at: number) => void, range?: (start: number, end: number, shift: boolean) => void}} options
    */
   constructor(host, options) {
     this.#host = host;
     this.#options = options;
     host.plot = this;
     sizes.observe(host);
+    sights.observe(host);
   }
 
   /** Shows lines between two times, on an axis. */
   show(lines, start, end, axis, extras = {}) {
-    const again = this.#u && lines.length === this.lines.length && lines.every((line, i) => line.name === this.lines[i].name && line.color === this.lines[i].color);
+    const same = (line, i) => ["name", "color", "statistic"].every((key) => line[key] === this.lines[i][key]);
+    const again = this.#u && lines.length === this.lines.length && lines.every(same) && Boolean(extras.smoothed) === Boolean(this.extras.smoothed);
     Object.assign(this, { lines, start, end, axis, extras });
-    if (!again) this.#make();
-    else this.#u?.setData(columns(lines, start, end));
+    this.#stale = true;
+    if (!again) this.#drop();
+    this.#draw();
+  }
+
+  /** Notes whether the plot can be seen. */
+  look(seen) {
+    this.#seen = seen;
+    this.#draw();
+  }
+
+  #draw() {
+    if (!this.#seen || !this.#stale) return;
+    if (!this.#u) this.#make();
+    else {
+      this.#stale = false;
+      this.#u.setData(columns(this.lines, this.start, this.end, this.extras.smoothed));
+    }
   }
 
   /** Draws again, as after a change of colours. */
@@ -68,8 +127,19 @@ export class Plot {
   /** Takes the size of the host. */
   fit() {
     const { clientWidth: width, clientHeight: height } = this.#host;
-    if (!this.#u) this.#make();
+    if (!this.#u) this.#draw();
     else if (width > 0 && height > 0) this.#u.setSize({ width, height });
+  }
+
+  /** Says something at a time; nothing hides it. */
+  tell(at, text) {
+    this.#tip.hidden = !text || !this.#u;
+    if (this.#tip.hidden) return;
+    say(this.#tip, text);
+    const { offsetLeft: left, offsetTop: top, clientWidth: width } = this.#u.over;
+    const x = this.#u.valToPos(at, "x");
+    this.#tip.style.top = `${top + 6}px`;
+    this.#tip.style.left = `${left + Math.max(0, Math.min(width - this.#tip.offsetWidth, x - this.#tip.offsetWidth / 2))}px`;
   }
 
   /** Puts the cursor at a time, or nowhere. */
@@ -79,24 +149,32 @@ export class Plot {
 
   remove() {
     sizes.unobserve(this.#host);
+    sights.unobserve(this.#host);
+    this.#drop();
+  }
+
+  #drop() {
     this.#u?.destroy();
     this.#u = null;
   }
 
   #make() {
-    this.#u?.destroy();
-    this.#u = null;
     const { clientWidth: width, clientHeight: height } = this.#host;
     if (width === 0 || height === 0) return; // not laid out yet: fit comes
+    this.#stale = false;
     const { small, hover, pick, range } = this.#options;
+    const { smoothed } = this.extras;
     const series = [{}];
+    let pressed = null; // the event that began a drag here; the other plot shows it, too
     for (const line of this.lines) {
-      const common = { stroke: () => strokeOf(line), width: small ? 1.5 : 2, paths: steps, points: { show: false }, spanGaps: true };
-      series.push({ ...common }, { ...common, dash: [5, 4] });
+      const common = { width: small ? 1.5 : smoothed ? 1 : 2, points: { show: false }, spanGaps: true };
+      const paint = () => color(`line-${line.color}`);
+      series.push({ ...common, fill: paint, paths: solid }, { ...common, stroke: paint, paths: dashed, dash: [5, 4] });
+      if (smoothed) series.push({ ...common, fill: paint, paths: solid, width: 4, alpha: 0.75 });
     }
     this.#u = new window.uPlot({
       width, height, series,
-      padding: small ? [2, 0, 2, 0] : [10, width < 500 ? 52 : 76, 0, 0],
+      padding: small ? [2, 0, 2, 0] : [10, () => this.#narrow ? 52 : 76, 0, 0],
       legend: { show: false },
       cursor: small ? { show: false } : { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 6 }, sync: { key: "detail" } },
       scales: { x: { range: () => [this.start, this.end] }, y: { range: () => this.axis } },
@@ -106,20 +184,28 @@ export class Plot {
         draw: [(u) => above(u, this, small)],
         setCursor: hover ? [(u) => hover(u.cursor.left >= 0 ? u.posToVal(u.cursor.left, "x") : null)] : [],
         setSelect: range ? [(u) => {
-          if (u.select.width < 6) return;
-          range(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
+          const { left, width } = u.select;
           u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          if (pressed && width >= 6) range(u.posToVal(left, "x"), u.posToVal(left + width, "x"), pressed.shiftKey);
+          pressed = null;
         }] : [],
       },
-    }, columns(this.lines, this.start, this.end), this.#host);
-    if (pick) this.#u.over.addEventListener("click", () => pick(this.#u.posToVal(this.#u.cursor.left, "x")));
+    }, columns(this.lines, this.start, this.end, smoothed), this.#host);
+    if (small) return;
+    this.#host.append(this.#tip);
+    this.#u.over.addEventListener("mousedown", (event) => { pressed = event; });
+    this.#u.over.addEventListener("click", (event) => pick(this.#u.posToVal(this.#u.cursor.left, "x"), event.shiftKey));
+  }
+
+  get #narrow() {
+    return this.#host.clientWidth < 500;
   }
 
   #axes() {
     const common = { stroke: () => color("quiet"), grid: { stroke: () => color("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
     return [
       { ...common, values: (u, splits, axis, space, step) => splits.map((at) => mark(at, step)), space: 80, size: 28 },
-      { ...common, values: (u, splits) => splits.map((value) => value === 0 ? "0" : rounded(value)), size: 58, space: 36 },
+      { ...common, values: (u, splits) => splits.map((value) => value === 0 ? "0" : rounded(value)), size: () => this.#narrow ? 42 : 58, space: 36 },
     ];
   }
 }

@@ -7,7 +7,7 @@ import { utc } from "./format.js";
 const usual = 120;
 
 /** Ranges to choose from: the name of the button, and what stands in the address. */
-export const choices = [[`newest ${usual}`, undefined], ["1 h", "-1h"], ["1 d", "-1d"], ["7 d", "-7d"], ["all", "all"]];
+export const choices = [[`${usual} windows`, undefined], ["1 h", "-1h"], ["1 d", "-1d"], ["7 d", "-7d"], ["all", "all"]];
 
 const units = { m: 60, h: 3600, d: 86400 };
 

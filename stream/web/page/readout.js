@@ -1,16 +1,16 @@
 // What is known of one window: the one below the cursor, or the newest.
 
 import { h, say } from "./dom.js";
-import { errorText, figureText, qualityText, rounded, utc, windowText } from "./format.js";
+import { errorShort, errorText, figureText, incompleteText, qualityText, rounded, utc, windowText } from "./format.js";
 
 export class Readout {
   #when = h("caption", {});
   #body = h("tbody", {});
   #truth = h("th", { scope: "col" }, "truth");
-  element = h("table", { class: "readout" }, this.#when,
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "figure"), h("th", { scope: "col" }, "value"), h("th", { scope: "col" }, "error, 95 %"), h("th", { scope: "col" }, "quality"),
+  element = h("div", { class: "readout", role: "region", tabindex: 0, "aria-label": "Window" }, h("table", {}, this.#when,
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "figure"), h("th", { scope: "col" }, "value"), h("th", { scope: "col" }, h("span", {}, "error"), h("span", { class: "wide" }, ", 95 %")), h("th", { scope: "col" }, "quality"),
       h("th", { scope: "col" }, "ε"), this.#truth)),
-    this.#body);
+    this.#body));
 
   /**
    * @param {import("./lines.js").Line[]} lines
@@ -31,10 +31,10 @@ export class Readout {
       const name = h("th", { scope: "row" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
       if (!figure) return h("tr", {}, name, h("td", { colspan: 5 }, "–"));
       const text = figureText(figure);
-      const quality = [figure.status === "ok" ? qualityText(figure.quality) : "", figure.incomplete ? "incomplete: part of the input was lost" : ""].filter(Boolean).join(", ");
+      const quality = [figure.status === "ok" ? qualityText(figure.quality) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth.of(figure);
-      return h("tr", { class: figure.status === "ok" ? figure.quality : "withheld" }, name, h("td", { class: "number", title: text.exact }, `${text.value} ${text.unit}`), h("td", {}, errorText(figure)),
-        h("td", {}, quality), h("td", { class: "number" }, String(figure.epsilon)), truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
+      return h("tr", { class: figure.status === "ok" ? figure.quality : "withheld" }, name, h("td", { class: "number", title: text.exact }, `${text.value} ${text.unit}`),
+        h("td", { title: errorText(figure) }, h("span", { class: "wide" }, errorText(figure)), h("span", { class: "narrow" }, errorShort(figure))), h("td", {}, quality), h("td", { class: "number" }, String(figure.epsilon)), truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
     }));
   }
 }

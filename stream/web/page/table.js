@@ -16,10 +16,10 @@ export class Table {
     this.#most += rowsMore;
     this.show(...this.#last);
   } });
-  element = h("section", { class: "windows" }, h("h2", {}, "Windows"), h("p", { class: "about" }, "Pick two windows, here or in the plot, to see whether they differ by more than noise."),
+  element = h("section", { class: "windows" }, h("h2", {}, "Windows"), h("p", { class: "about" }, "Pick two windows, here or in the plot, to see whether they differ by more than noise. With Shift, a second one extends the first to a range."),
     h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Windows" }, h("table", {}, h("thead", {}, this.#head), this.#body)), this.#more);
 
-  /** @param {(window: import("./detail.js").Window) => void} pick */
+  /** @param {(window: import("./detail.js").Window, shift: boolean) => void} pick */
   constructor(pick) {
     this.#pick = pick;
   }
@@ -27,10 +27,10 @@ export class Table {
   /**
    * @param {import("./lines.js").Line[]} lines
    * @param {import("./detail.js").Window[]} windows oldest first
-   * @param {import("./detail.js").Window[]} picked
+   * @param {import("./compare.js").Comparison} comparison
    */
-  show(lines, windows, picked) {
-    this.#last = [lines, windows, picked];
+  show(lines, windows, comparison) {
+    this.#last = [lines, windows, comparison];
     const names = lines.map((line) => line.name);
     if (this.#head.dataset.names !== names.join()) {
       this.#head.dataset.names = names.join();
@@ -40,7 +40,7 @@ export class Table {
     const rows = new Map();
     for (const window of windows.slice(-this.#most).reverse()) {
       const key = `${window.start}–${window.end}`;
-      const mark = "AB"[picked.findIndex((p) => p.end === window.end && p.start === window.start)] ?? "";
+      const mark = comparison.mark(window);
       const content = JSON.stringify([window.figures, mark]);
       const known = this.#rows.get(key);
       rows.set(key, known?.content === content ? known : this.#row(known, window, names, mark, content));
@@ -58,10 +58,10 @@ export class Table {
   #row(known, window, names, mark, content) {
     const row = known ?? { element: h("tr", {}), button: h("button", { type: "button", class: "pick" }) };
     row.content = content;
-    row.button.onclick = () => this.#pick(window);
+    row.button.onclick = (event) => this.#pick(window, event.shiftKey);
     row.button.setAttribute("aria-pressed", String(mark !== ""));
     row.button.setAttribute("aria-label", `Compare ${windowText(window)}`);
-    say(row.button, mark || "＋");
+    say(row.button, mark || "+");
     const cells = [h("td", {}), h("th", { scope: "row", title: `${utc(window.start)} – ${utc(window.end)}` }, windowText(window)), ...names.map((name) => cell(window, name))];
     if (!known) cells[0].append(row.button);
     else cells[0] = row.element.firstChild; // the button keeps the focus

@@ -1,0 +1,103 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	onpage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
+	"github.com/chromedp/chromedp"
+)
+
+// What the page may take on a quiet machine. A test fails only far beyond, so that other work on the machine does not
+// decide; it logs what it saw.
+const (
+	firstFigureWithin = time.Second
+	redrawWithin      = 50 * time.Millisecond
+	busy              = 8
+)
+
+// The first figure comes soon, even with 60 streams that have a long past.
+func TestFirstFigureComesSoon(t *testing.T) {
+	a := newAct(t, 60, "{epsilon: 400, per: 24h}", recent(60))
+	a.play(0, 60)
+	s := &restartable{T: t, handler: New(Config{Store: a.store, Streams: a.streams})}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	b := browse(t, s.address)
+	var first, all float64
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := onpage.AddScriptToEvaluateOnNewDocument(`new MutationObserver((_, observer) => {
+			if (![...document.querySelectorAll(".card .value")].some((e) => /\d/.test(e.textContent))) return;
+			observer.disconnect();
+			window.first = performance.now();
+		}).observe(document, { childList: true, subtree: true, characterData: true })`).Do(ctx)
+		return err
+	}), chromedp.Navigate("http://"+s.address+"/"))
+	b.complete()
+	b.run(chromedp.Evaluate("window.first", &first), chromedp.Evaluate("performance.now()", &all))
+	t.Logf("first figure after %.0f ms, all 54,000 after %.0f ms; want the first within %v", first, all, firstFigureWithin)
+	if took := time.Duration(first * float64(time.Millisecond)); took <= 0 || took > busy*firstFigureWithin {
+		t.Errorf("the first figure came after %v", took)
+	}
+	b.clean()
+}
+
+// threadTime reads how long the page's thread has worked, in seconds.
+func threadTime(at *float64) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		if err := performance.Enable().WithTimeDomain(performance.EnableTimeDomainThreadTicks).Do(ctx); err != nil {
+			return err
+		}
+		metrics, err := performance.GetMetrics().Do(ctx)
+		for _, m := range metrics {
+			if m.Name == "TaskDuration" {
+				*at = m.Value
+			}
+		}
+		return err
+	})
+}
+
+// Fifty series of a thousand windows are redrawn in a blink.
+func TestRedrawIsFast(t *testing.T) {
+	w := newWorld(t, 512<<20)
+	for window := range 1000 {
+		for series := range 50 {
+			value := 100 + 10*series + (window*(series+7))%13
+			w.publish(0, strings.NewReplacer(`"statistic":"count","p":null`, `"statistic":"quantile","p":0.5`, `"unit":"users"`, `"unit":"ms"`, `"error_95":30`, `"error_95":null`,
+				`"smoothed":null`, fmt.Sprintf(`"smoothed":{"value":%d,"low":%d,"high":%d}`, value, value-6, value+6)).Replace(text("s", "", fmt.Sprintf("q%02d", series), window, fmt.Sprint(value))))
+		}
+	}
+	s := &restartable{T: t, handler: New(Config{Store: w.store})}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/#/s/s?from=all"))
+	b.complete()
+	b.until(`document.querySelector(".plot.large").plot.lines.length === 50 && document.querySelector(".plot.large").plot.lines[0].figures.length === 1000`)
+	// cost is the processor time of the page's thread: other work on the machine does not count.
+	cost := func(what string) time.Duration {
+		const times = 15
+		var before, after float64
+		b.run(twoFrames, threadTime(&before), chromedp.Evaluate(fmt.Sprintf(`(async () => {
+			const host = document.querySelector(".plot.large"), { plot } = host;
+			for (let i = 0; i < %d; i++) {
+				%s;
+				await null; // uPlot draws in a microtask
+				host.querySelector("canvas").getContext("2d").getImageData(0, 0, 1, 1); // waits for the canvas
+			}
+		})()`, times, what), nil, awaited), threadTime(&after))
+		return time.Duration((after - before) / times * float64(time.Second)).Round(time.Millisecond / 10)
+	}
+	redraw := cost(`plot.show(plot.lines, plot.start, plot.end, plot.axis, plot.extras)`)
+	step := cost(`document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true }))`)
+	t.Logf("50 series of 1,000 windows: redrawn in %v, the cursor moved in %v; want the plot within %v", redraw, step, redrawWithin)
+	if redraw > busy*redrawWithin {
+		t.Errorf("a redraw takes %v", redraw)
+	}
+	b.clean()
+}

@@ -1,0 +1,143 @@
+package web
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/ledger"
+)
+
+// open shows a view of a page and waits for all figures.
+func open(t *testing.T, a *act, view string) *tab {
+	t.Helper()
+	s := &restartable{T: t, handler: New(Config{Store: a.store, Streams: a.streams})}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/" + view))
+	b.complete()
+	t.Cleanup(b.clean)
+	return b
+}
+
+// clean fails the test if the page did what it must not.
+func (b *tab) clean() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.bad) > 0 || len(b.foreign) > 0 || b.requests == 0 {
+		b.Errorf("errors in the console: %q; requests to others: %q; requests seen: %d", b.bad, b.foreign, b.requests)
+	}
+}
+
+// key presses a key while nothing has the focus.
+func (b *tab) key(name string, shift bool) {
+	b.Helper()
+	b.run(chromedp.Evaluate(fmt.Sprintf(`document.activeElement.blur(); document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, shiftKey: %t, bubbles: true }))`, name, shift), nil))
+}
+
+// drawn is JavaScript that notes what a plot puts on its canvas: how many arcs, and how thick its lines are.
+const drawn = `(() => {
+	window.arcs = 0; window.thick = new Set();
+	const { arc } = CanvasRenderingContext2D.prototype, { rect } = Path2D.prototype;
+	CanvasRenderingContext2D.prototype.arc = function (...at) { window.arcs++; return arc.apply(this, at); };
+	Path2D.prototype.rect = function (...at) { window.thick.add(Math.round(10 * at[3]) / 10); return rect.apply(this, at); };
+})()`
+
+// Modes are dots and no line. Other figures have a line and no dots.
+func TestModesAreDots(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.play(0, 30)
+	b := open(t, a, "#/s/checkout-latency/eu")
+	lines := func(release string) (values int) {
+		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(fmt.Sprintf(`location.hash = "#/s/checkout-latency/eu/%s"`, release), nil))
+		b.until(fmt.Sprintf(`document.querySelector(".plot.large").plot.lines.map((line) => line.name).join() === %q`, release))
+		b.run(twoFrames, chromedp.Evaluate(`window.arcs`, &values))
+		return values
+	}
+	if n := lines("top"); n < 30 {
+		t.Errorf("%d dots of 30 modes", n)
+	}
+	if n := lines("p50"); n != 0 {
+		t.Errorf("%d dots of a median", n)
+	}
+}
+
+// The smoothed line is thicker than the values, comes on request, and is part of the address. Without smoothed values nobody
+// is asked.
+func TestSmoothedLine(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.play(0, 30)
+	b := open(t, a, "#/s/checkout-latency/eu/p50")
+	thick := func() (has bool) {
+		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil), twoFrames,
+			chromedp.Evaluate(`window.thick.has(4)`, &has))
+		return has
+	}
+	before := thick()
+	b.run(chromedp.Click(`//a[text()="smoothed"]`, chromedp.BySearch))
+	b.until(`location.hash.includes("smoothed=1") && document.querySelector(".plot.large").plot.extras.smoothed`)
+	if after := thick(); before || !after {
+		t.Errorf("thick lines without smoothed values: %t, with them: %t", before, after)
+	}
+	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu/users"`, nil))
+	b.until(`[...document.querySelectorAll(".bar a")].find((e) => e.textContent === "smoothed").hidden`)
+}
+
+// A gap says why it is there, to the mouse and to the keyboard.
+func TestGapSaysWhy(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
+	a.change = func(window int, e *ledger.Entry) {
+		switch window {
+		case 10:
+			for g := range e.Groups {
+				e.Groups[g].Values[3].Value = new(decimal.NewFromInt(12))
+			}
+			e.WithholdBelow("users", 50)
+		case 18:
+			e.Incomplete = true
+		}
+	}
+	a.play(0, 20)
+	b := open(t, a, "#/s/checkout-latency/eu?from=all")
+	b.until(`document.querySelector(".plot.large").plot.start > 0 && document.querySelectorAll(".windows tbody tr").length === 20`)
+	b.point(".plot.large", 10.5/20)
+	b.shows(".plot.large .tip", "withheld: too few users")
+	b.point(".plot.large", 5.5/20)
+	b.until(`document.querySelector(".plot.large .tip").hidden`)
+	b.key("End", false)
+	b.key("ArrowLeft", false)
+	b.shows(".plot.large .tip", "part of the input was lost")
+}
+
+// Two ranges are compared by dragging, with the button or with Shift, and by the keyboard.
+func TestCompareRangesInBrowser(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
+	a.play(0, 20)
+	b := open(t, a, "#/s/checkout-latency/eu/users?from=all")
+	b.until(`document.querySelectorAll(".windows tbody tr").length === 20`)
+	b.run(chromedp.Click(`//button[text()="compare ranges"]`, chromedp.BySearch))
+	b.drag(".plot.counts", 0.01, 0.24)
+	b.shows(".comparison p", "(5 windows)")
+	b.drag(".plot.counts", 0.51, 0.99)
+	b.shows(".comparison h2", "(10 windows)")
+	b.shows(".comparison li", "mean of 10 windows): noise alone does this")
+	b.shows(".comparison h2", "(5 windows)")
+	b.run(chromedp.KeyEvent("\x1b"))
+	b.until(`document.querySelector(".comparison").hidden && document.querySelector(".bar button").ariaPressed === "false"`)
+	b.drag(".plot.counts", 0.01, 0.14, input.ModifierShift)
+	b.shows(".comparison p", "(3 windows)")
+	b.key("End", false)
+	b.key("Enter", false)
+	b.shows(".comparison h2", "(3 windows), then B")
+	b.key("ArrowLeft", false)
+	b.key("Enter", true)
+	b.shows(".comparison h2", "(2 windows)")
+	b.shows(".comparison li", "(mean of 3 windows)")
+	// Without Shift and the button a drag zooms.
+	b.drag(".plot.counts", 0.2, 0.6)
+	b.until(`/from=2.*&to=2/.test(location.hash)`)
+}
