@@ -20,8 +20,8 @@
 //	      │               writes records and its progress, in a transaction
 //	output topics         one record a value (public)
 //
-//	<app>.control         what all processes agree on: the hash key, the definitions of the streams,
-//	                      which budget pays for what, how many partitions an input has
+//	<app>.control         what all processes agree on: the keys for hashes and watches, the definitions
+//	                      of the streams, which budget pays for what, how many partitions an input has
 //	<app>.progress        how far each worker has come, and checkpoints of the ledger
 //
 // Any number of processes with the same app id share the work. Each stage is a consumer group ([stage.Run]), and a process
@@ -64,6 +64,11 @@
 // checkpoints can run alongside others: they read all entries, and theirs come after the last checkpoint. `louver
 // audit` recomputes the last checkpoint of each partition from the first entry. Earlier checkpoints are gone, because
 // the topic is compacted.
+//
+// A watch is charged when it is armed, and not for each window. Its charge is held: every period counts it in which the
+// instance looked at a window ([budget.Held]). Which instances look, and which are armed, follows from the entries
+// ([ledger.Books.Settle]). What they do is in the entry of the window too, and so is the secret of a new instance, sealed under
+// a key in the control topic. So a crash repeats nothing: see package [release].
 //
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
