@@ -74,66 +74,78 @@ type objects struct {
 	monitors   map[string]*monitoring.ServiceMonitor
 }
 
-func render(t *testing.T, text string) (objects, error) {
+// documents are the files that the chart makes, with one object in each.
+func documents(t *testing.T, text string) (all []string, err error) {
 	t.Helper()
 	chart, err := loader.Load("louver")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := objects{services: map[string]*core.Service{}, monitors: map[string]*monitoring.ServiceMonitor{}}
 	v, err := util.ToRenderValues(chart, values(t, text), common.ReleaseOptions{Name: "shop", Namespace: "data", IsInstall: true}, common.DefaultCapabilities)
 	if err != nil {
-		return all, err
+		return nil, err
 	}
 	files, err := engine.Engine{Strict: true}.Render(chart, v)
 	if err != nil {
-		return all, err
+		return nil, err
 	}
 	for name, text := range files {
-		if !strings.HasSuffix(name, ".yaml") {
-			continue
+		if strings.HasSuffix(name, ".yaml") {
+			for doc := range strings.SplitSeq(text, "\n---") {
+				all = append(all, "# "+name+"\n"+doc)
+			}
 		}
-		for doc := range strings.SplitSeq(text, "\n---") {
-			var is struct{ Kind string }
-			if err := yaml.Unmarshal([]byte(doc), &is); err != nil {
-				t.Fatalf("%s: %v\n%s", name, err, doc)
-			}
-			into := any(nil)
-			service, monitor := &core.Service{}, &monitoring.ServiceMonitor{}
-			switch is.Kind {
-			case "":
-				continue
-			case "Deployment":
-				all.deployment = &apps.Deployment{}
-				into = all.deployment
-			case "ConfigMap":
-				all.config = &core.ConfigMap{}
-				into = all.config
-			case "ServiceAccount":
-				all.account = &core.ServiceAccount{}
-				into = all.account
-			case "PodDisruptionBudget":
-				all.budget = &policy.PodDisruptionBudget{}
-				into = all.budget
-			case "NetworkPolicy":
-				all.network = &networking.NetworkPolicy{}
-				into = all.network
-			case "Service":
-				into = service
-			case "ServiceMonitor":
-				into = monitor
-			default:
-				t.Fatalf("%s: unexpected kind %s", name, is.Kind)
-			}
-			if err := yaml.UnmarshalStrict([]byte(doc), into); err != nil {
-				t.Fatalf("%s: %v\n%s", name, err, doc)
-			}
-			if is.Kind == "Service" {
-				all.services[service.Name] = service
-			}
-			if is.Kind == "ServiceMonitor" {
-				all.monitors[monitor.Name] = monitor
-			}
+	}
+	return all, nil
+}
+
+func render(t *testing.T, text string) (objects, error) {
+	t.Helper()
+	all := objects{services: map[string]*core.Service{}, monitors: map[string]*monitoring.ServiceMonitor{}}
+	docs, err := documents(t, text)
+	if err != nil {
+		return all, err
+	}
+	for _, doc := range docs {
+		var is struct{ Kind string }
+		if err := yaml.Unmarshal([]byte(doc), &is); err != nil {
+			t.Fatalf("%v\n%s", err, doc)
+		}
+		into := any(nil)
+		service, monitor := &core.Service{}, &monitoring.ServiceMonitor{}
+		switch is.Kind {
+		case "":
+			continue
+		case "Deployment":
+			all.deployment = &apps.Deployment{}
+			into = all.deployment
+		case "ConfigMap":
+			all.config = &core.ConfigMap{}
+			into = all.config
+		case "ServiceAccount":
+			all.account = &core.ServiceAccount{}
+			into = all.account
+		case "PodDisruptionBudget":
+			all.budget = &policy.PodDisruptionBudget{}
+			into = all.budget
+		case "NetworkPolicy":
+			all.network = &networking.NetworkPolicy{}
+			into = all.network
+		case "Service":
+			into = service
+		case "ServiceMonitor":
+			into = monitor
+		default:
+			t.Fatalf("unexpected kind %s\n%s", is.Kind, doc)
+		}
+		if err := yaml.UnmarshalStrict([]byte(doc), into); err != nil {
+			t.Fatalf("%v\n%s", err, doc)
+		}
+		if is.Kind == "Service" {
+			all.services[service.Name] = service
+		}
+		if is.Kind == "ServiceMonitor" {
+			all.monitors[monitor.Name] = monitor
 		}
 	}
 	return all, nil
