@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/control"
@@ -194,5 +196,57 @@ func TestADayOfMinutes(t *testing.T) {
 	last := entries[len(entries)-1]
 	if len(entries) != n || last.Standing.BudgetSpent.String() != "8000000" || !last.Standing.BudgetSpent.Equal(last.Limit.Epsilon) {
 		t.Errorf("%d windows, of which the last leaves ε %s of %s spent; want %d and all of it", len(entries), last.Standing.BudgetSpent, last.Limit.Epsilon, n)
+	}
+}
+
+// TestLostPartsBeginAnEra deletes the parts that tell who has counted. The next worker says so, and counts from then on anew:
+// nobody counts too often in either era, and the windows of both cost what they cost apart.
+func TestLostPartsBeginAnEra(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b := kafkatest.Fake(t)
+	const n = 24
+	start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
+	w := newWorld(t, b, 1, strings.NewReplacer("CAP", "{count: 2, per: 8s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT", "1000000000",
+		"START", start.Format(time.RFC3339), "END", start.Add(n*time.Second).Format(time.RFC3339)).Replace(cappedStream))
+	random, came := rand.New(rand.NewPCG(5, 6)), attendance{}
+	for second := range n {
+		b.Produce(t, w.input, 0, records(came.came(random, start.Add(time.Duration(second)*time.Second))...)...)
+	}
+	core, logs := observer.New(zap.ErrorLevel)
+	s := w.start()
+	kafkatest.Await(t, "some windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 8 })
+	s.end(t)
+	_, end := w.parts()
+	b.DeleteRecords(t, topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions), end)
+	s = w.start(func(s *stream.Service) { s.Log = zap.New(core) })
+	w.await(n * capUsers)
+	s.end(t)
+	type era struct{ start, end time.Time }
+	var eras []era
+	counted := map[string][]time.Time{}
+	for _, e := range w.audit() {
+		if last := len(eras) - 1; last < 0 || eras[last].start.Unix() != e.Cap.Era {
+			eras = append(eras, era{start: e.WindowStart})
+			clear(counted)
+		}
+		eras[len(eras)-1].end = e.WindowEnd
+		for _, g := range e.Groups {
+			if g.Values[0].Value.IsZero() {
+				continue
+			}
+			ends := append(counted[g.Name], e.WindowEnd)
+			if counted[g.Name] = ends; len(ends) > 2 && ends[len(ends)-1].Sub(ends[len(ends)-3]) < 8*time.Second {
+				t.Errorf("%s counts three times in one era, in %v", g.Name, ends[len(ends)-3:])
+			}
+		}
+		if len(eras) == 2 && e.WindowEnd.Equal(eras[0].end.Add(time.Second)) && e.Standing.BudgetSpent.String() != "3000000" {
+			t.Errorf("after the first window of the second era ε %s are spent, want two of the first and one of the second", e.Standing.BudgetSpent)
+		}
+	}
+	if len(eras) != 2 || eras[1].start.Unix() != eras[0].end.Unix() {
+		t.Errorf("eras %v, want a second one from where parts were lost", eras)
+	}
+	if got := logs.FilterMessageSnippet("max_windows begins anew").Len(); got != 1 {
+		t.Errorf("%d lines say that counting begins anew, want 1", got)
 	}
 }
