@@ -250,3 +250,52 @@ func TestLostPartsBeginAnEra(t *testing.T) {
 		t.Errorf("%d lines say that counting begins anew, want 1", got)
 	}
 }
+
+// TestAChangedCapIsANewEra raises the count of a running stream. The windows from the boundary on are charged apart.
+func TestAChangedCapIsANewEra(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b := kafkatest.Fake(t)
+	start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
+	text := func(count string) string {
+		return strings.NewReplacer("CAP", "{count: "+count+", per: 60s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT", "1000000000",
+			"START", start.Format(time.RFC3339), "END", start.Add(time.Hour).Format(time.RFC3339)).Replace(cappedStream)
+	}
+	w := newWorld(t, b, 1, text("2"))
+	one := w.start()
+	for second := range 40 { // u5 comes every second
+		b.Produce(t, w.input, 0, event{User: "u5", Group: "u5", Value: 1, Time: start.Add(time.Duration(second) * time.Second)}.record())
+	}
+	kafkatest.Await(t, "a window is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > 0 })
+	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(text("4")))
+	two := w.start()
+	var last ledger.Entry
+	kafkatest.Await(t, "windows of the new definition are decided", func() bool {
+		if w.records(topics.Names{App: w.app}.Ledger()) < 28 { // the new definition begins 20 seconds later
+			return false
+		}
+		entries := w.audit()
+		last = entries[len(entries)-1]
+		return last.Epoch == 1 && last.WindowEnd.Unix() >= last.Cap.Era+5
+	})
+	one.end(t)
+	two.end(t)
+	counted := map[uint32]int{}
+	var begun time.Time
+	for _, e := range w.audit() {
+		if e.Epoch == 1 && begun.IsZero() {
+			begun = e.WindowStart
+		}
+		if want := map[uint32]int64{0: 2, 1: 4}[e.Epoch]; e.Cap.Count != want || e.Cap.Per != time.Minute {
+			t.Errorf("the window of %s in epoch %d has the cap %+v", e.WindowStart, e.Epoch, e.Cap)
+		}
+		if !e.Groups[5].Values[0].Value.IsZero() {
+			counted[e.Epoch]++
+		}
+	}
+	if last.Cap.Era != begun.Unix() {
+		t.Errorf("the new era is %d, the new definition begins at %d", last.Cap.Era, begun.Unix())
+	}
+	if counted[0] > 2 || counted[1] > 4 || counted[0] == 0 || counted[1] == 0 || last.Standing.BudgetSpent.String() != "6000000" {
+		t.Errorf("u5 counts in %d windows of the old definition and %d of the new one, ε %s are spent; want at most 2 and 4, and both charged", counted[0], counted[1], last.Standing.BudgetSpent)
+	}
+}
