@@ -91,6 +91,28 @@ func troubles(t *testing.T) http.Handler {
 	return New(Config{Store: a.store, Streams: a.streams, Demo: func() any { return map[string]any{"windows": told} }})
 }
 
+// alarms serves a service with two watches, one of which fires.
+func alarms(t *testing.T) http.Handler {
+	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
+	a.play(0, 120)
+	for window := range 120 {
+		for _, group := range []string{"eu", "us", "ap"} {
+			reason, since := "", -1
+			switch {
+			case group != "eu" && window >= 41 && window < 60:
+				reason = "not_armed"
+			case group == "eu" && window >= 40 && window < 60:
+				since = 40
+			case group == "us" && window >= 112:
+				since = 112
+			}
+			a.watch("checkout-latency", group, "fire", window, reason, since)
+			a.watch("checkout-latency", group, "gone", window, "", -1)
+		}
+	}
+	return New(Config{Store: a.store, Streams: a.streams})
+}
+
 // spent serves a budget that is exhausted, one that will be, and one that lasts.
 func spent(t *testing.T) http.Handler {
 	first := recent(120)
@@ -127,6 +149,8 @@ var pictures = []picture{
 	{name: "detail-noise", serve: troubles, view: "#/s/checkout-latency/ap", ready: table},
 	{name: "detail-one", serve: troubles, view: "#/s/checkout-latency/eu/p50", ready: table},
 	{name: "detail-mode", serve: troubles, view: "#/s/checkout-latency/us/top", ready: table},
+	{name: "overview-alarm", serve: alarms, view: "#/", ready: card},
+	{name: "detail-alarm", serve: alarms, view: "#/s/checkout-latency/eu", ready: table},
 	{name: "budget", serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3`},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
 	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/", ready: `document.querySelector(".empty h2")`},

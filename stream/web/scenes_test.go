@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -59,6 +60,31 @@ type act struct {
 	noise   *rand.Rand
 	// change, if not nil, changes a window before it is published; window counts from 0.
 	change func(window int, e *ledger.Entry)
+}
+
+// watch publishes what a watch says in a window: nothing before it is armed, that it is silent, or since when it fires.
+func (a *act) watch(stream, group, name string, window int, reason string, since int) {
+	a.Helper()
+	end := func(window int) time.Time { return a.first.Add(time.Duration(window+1) * time.Minute) }
+	r := map[string]any{}
+	if err := json.Unmarshal([]byte(text(stream, group, name, 0, "0")), &r); err != nil {
+		a.Fatal(err)
+	}
+	r["id"] = fmt.Sprintf("%s/%s/%s/%s", stream, group, end(window-1).Format(time.RFC3339), name)
+	r["window_start"], r["window_end"], r["due_at"] = end(window-1), end(window), end(window).Add(5*time.Second)
+	r["statistic"], r["mechanism"], r["unit"], r["error_95"], r["quality"], r["users"] = ledger.StatisticWatch, ledger.MechanismWatch, "", nil, nil, nil
+	r["epsilon"], r["instance"], r["excess_95"], r["budget"] = 1, 1, 26, stream
+	switch {
+	case reason != "":
+		r["value"], r["status"], r["reason"] = nil, "withheld", reason
+	case since >= 0:
+		r["value"], r["since"] = 1, end(since)
+	}
+	value, err := json.Marshal(r)
+	if err != nil {
+		a.Fatal(err)
+	}
+	a.publish(0, string(value))
 }
 
 func newAct(t testing.TB, n int, budget string, first time.Time) *act {

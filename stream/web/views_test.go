@@ -141,3 +141,29 @@ func TestCompareRangesInBrowser(t *testing.T) {
 	b.drag(".plot.counts", 0.2, 0.6)
 	b.until(`/from=2.*&to=2/.test(location.hash)`)
 }
+
+// A watch is a strip and words, and no line. While it fires its stream comes first, and nothing is said of watches that are
+// not armed again.
+func TestWatchFires(t *testing.T) {
+	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(20))
+	a.play(0, 20)
+	for window := range 20 {
+		since := -1
+		if window >= 17 {
+			since = 17
+		}
+		a.watch("search-latency", "us", "fire", window, "", since)
+		a.watch("search-latency", "eu", "fire", window, "not_armed", -1)
+	}
+	b := open(t, a, "#/")
+	b.until(`document.querySelector(".stream h2").textContent === "search-latency"`)
+	b.shows(".stream:first-child .pill.bad", "alarm: fire in us since")
+	b.shows(".card .alarm", "alarm: fire since")
+	b.until(`![...document.querySelectorAll(".choice button")].some((e) => e.textContent === "fire")`)
+	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
+	b.shows(".readout tr.fires", "fires")
+	b.until(`document.querySelector(".plot.watches canvas") && document.querySelector(".plot.watches").plot.lines[0].name === "fire"`)
+	b.until(`!document.querySelector(".plot.large").plot.lines.some((line) => line.name === "fire")`)
+	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
+	b.shows(".windows td", "not armed again yet")
+}

@@ -2,6 +2,7 @@
 
 import { ask } from "./api.js";
 import { h } from "./dom.js";
+import { isWatch } from "./figures.js";
 import { several, utc, windowText } from "./format.js";
 
 const words = { noise: "within the noise", change: "more than noise", unknown: "cannot be told" };
@@ -62,7 +63,7 @@ export class Comparison {
       this.element.replaceChildren(h("p", {}, a ? `A is ${pickText(a)}. Pick another window or range to compare it with; Esc ends this.` : ""));
       return;
     }
-    const names = [...new Set(a.windows.flatMap((w) => w.figures.map((f) => f.release)))].filter((name) => figureOf(b, name));
+    const names = [...new Set(a.windows.flatMap((w) => w.figures.filter((f) => !isWatch(f.statistic)).map((f) => f.release)))].filter((name) => figureOf(b, name));
     const sentences = await Promise.all(names.map((name) => sentence(a, b, name)));
     if (asked !== this.#asked) return;
     this.element.replaceChildren(h("h2", {}, `A ${pickText(a)}, then B ${pickText(b)}`), h("ul", {}, ...sentences));

@@ -3,7 +3,7 @@
 import { parameters, releases } from "./api.js";
 import { Comparison } from "./compare.js";
 import { h, say } from "./dom.js";
-import { counts } from "./figures.js";
+import { counts, isWatch } from "./figures.js";
 import { clock, groupText, incompleteText, length, plain, reasonText, utc } from "./format.js";
 import { axisOf, from } from "./lines.js";
 import { Plot } from "./plot.js";
@@ -11,6 +11,7 @@ import { choices, query, stretch } from "./range.js";
 import { Readout } from "./readout.js";
 import { detailAddress } from "./router.js";
 import { everyOf, needs } from "./streams.js";
+import { stripHeight } from "./strips.js";
 import { Table } from "./table.js";
 
 /**
@@ -38,6 +39,7 @@ export class Detail {
   #problem = h("p", { class: "trouble", hidden: true });
   #values = h("div", { class: "plot large", role: "img" });
   #counts = h("div", { class: "plot counts", role: "img" });
+  #watches = h("div", { class: "plot watches", role: "img" });
   #body = h("div", {});
   #view = h("div", { class: "detail waiting" }); // unseen, but with its room taken, until there is something to show
   #plots;
@@ -49,7 +51,7 @@ export class Detail {
     this.#app = app;
     this.#body.append(
       h("div", { class: "bar" }, this.#releases, this.#ranges, this.#smoothed, this.#compare, this.#csv),
-      h("div", { class: "panel plots" }, this.#readout.element, this.#values, this.#counts),
+      h("div", { class: "panel plots" }, this.#readout.element, this.#values, this.#watches, this.#counts),
       this.#comparison.element, this.#table.element);
     this.#view.append(h("div", { class: "head" }, this.#title, this.#need), this.#about, this.#groups, this.#problem, this.#body);
     main.replaceChildren(this.#view);
@@ -61,7 +63,7 @@ export class Detail {
         else location.hash = this.#address({ ...this.#range, from: utc(Math.floor(start)), to: utc(Math.ceil(end)) });
       },
     };
-    this.#plots = [new Plot(this.#values, on), new Plot(this.#counts, on)];
+    this.#plots = [new Plot(this.#values, on), new Plot(this.#counts, on), new Plot(this.#watches, { ...on, rows: true })];
   }
 
   /** Shows what an address asks for. */
@@ -128,14 +130,17 @@ export class Detail {
     if (!found) return;
     this.#choose(stream);
     const every = everyOf(stream);
-    const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: color % 6, every, figures: this.#app.figures.of(stream.stream, group, r.release) }))
+    const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: isWatch(r.statistic) ? 4 : color % 6, every, figures: this.#app.figures.of(stream.stream, group, r.release) }))
       .filter((line) => !this.#route.release || line.name === this.#route.release);
     const newest = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0));
     const oldest = Math.min(...lines.map((line) => line.figures[0]?.start ?? newest));
     const [start, end] = stretch(this.#route, oldest, newest, every);
     this.#windows = windowsOf(lines, start, end);
-    this.#draw(this.#plots[0], this.#values, lines.filter((line) => !counts(line.statistic)), start, end);
+    this.#draw(this.#plots[0], this.#values, lines.filter((line) => !counts(line.statistic) && !isWatch(line.statistic)), start, end);
     this.#draw(this.#plots[1], this.#counts, lines.filter((line) => counts(line.statistic)), start, end);
+    const watches = lines.filter((line) => isWatch(line.statistic));
+    this.#watches.style.height = `${stripHeight * watches.length + 6}px`;
+    this.#draw(this.#plots[2], this.#watches, watches, start, end);
     this.#readout.show(lines, this.#window, this.#app.truth, this.#cursor !== null);
     this.#table.show(lines, this.#windows, this.#comparison);
     this.#tell();
@@ -235,7 +240,7 @@ export class Detail {
   #comparing(on) {
     this.#dragging = on;
     this.#compare.setAttribute("aria-pressed", String(on));
-    for (const host of [this.#values, this.#counts]) host.classList.toggle("comparing", on);
+    for (const host of [this.#values, this.#counts, this.#watches]) host.classList.toggle("comparing", on);
   }
 
   /** The middle of what is drawn of a window. */
@@ -245,7 +250,7 @@ export class Detail {
 
   #draw(plot, host, lines, start, end) {
     host.hidden = lines.length === 0;
-    host.classList.toggle("alone", this.#route.release !== undefined);
+    host.classList.toggle("alone", this.#route.release !== undefined && !plot.rows);
     host.setAttribute("aria-label", `${lines.map((line) => line.name).join(", ")} from ${clock(start)} to ${clock(end)}. The table below has the values.`);
     const every = everyOf(this.#stream);
     const picked = this.#comparison.picked.map(({ windows: [first], end: last }) => [Math.max(first.start, first.end - every), last]);
@@ -296,7 +301,7 @@ function links(bar, wanted) {
 
 /** Why figures of a window are missing or doubtful, or "". */
 function trouble(figures) {
-  const withheld = figures.filter((figure) => figure.status !== "ok");
+  const withheld = figures.filter((figure) => figure.status !== "ok" && figure.reason !== "not_armed");
   const names = withheld.length < figures.length ? ` (${withheld.map((figure) => figure.release).join(", ")})` : "";
   const reasons = [...new Set(withheld.map((figure) => reasonText(figure.reason)))];
   return [...reasons.map((reason) => `withheld: ${reason}${names}`), ...(figures.some((figure) => figure.incomplete) ? [incompleteText] : [])].join(" · ");

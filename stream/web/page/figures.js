@@ -23,6 +23,8 @@
  * @property {number|null} p_high
  * @property {{level: number, low: number, high: number}|null} interval
  * @property {{value: number, low: number|null, high: number|null}|null} smoothed
+ * @property {string|null} since only of a watch that fires
+ * @property {number|null} excess_95 only of a watch
  */
 
 const unused = ["schema", "window_start", "window_end", "due_at", "delta", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left",
@@ -122,6 +124,12 @@ export function band(figure) {
 }
 
 const percent = (level) => `${+(100 * level).toFixed(1)} %`;
+
+/** Watches are alarms: 1 once one has fired, 0 while it is silent. */
+export const isWatch = (statistic) => statistic === "watch";
+
+/** Whether a figure says that a watch fires. */
+export const fires = (figure) => isWatch(figure.statistic) && figure.value === 1;
 
 /** Counts of users have an axis of their own. */
 export const counts = (statistic) => statistic === "count" || statistic === "outside";

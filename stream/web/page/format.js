@@ -1,5 +1,7 @@
 // Numbers, times and words as people read them.
 
+import { isWatch } from "./figures.js";
+
 /**
  * The place of the last digit that an error of that size allows: 1 for tens, 0 for units, −1 for tenths. One digit of the
  * error is shown, two if it begins with 1 or 2.
@@ -45,7 +47,8 @@ export function roundedUp(error) {
  * @returns {{value: string, unit: string, error: string, exact: string}}
  */
 export function figureText(figure) {
-  if (figure.status !== "ok") return { value: "withheld", unit: "", error: reasonText(figure.reason), exact: "" };
+  if (figure.status !== "ok") return { value: figure.reason === "not_armed" ? "–" : "withheld", unit: "", error: reasonText(figure.reason), exact: "" };
+  if (isWatch(figure.statistic)) return { value: figure.value === 1 ? "fires" : "silent", unit: "", error: figure.since ? `since ${clock(Date.parse(figure.since) / 1000)}` : "", exact: "" };
   const { value, error_95: error, interval, p_low: low, p_high: high, smoothed } = figure;
   const exact = `exactly ${value} ${figure.unit}`;
   const unit = figure.unit;
@@ -67,7 +70,8 @@ export const errorShort = (figure) => figure.status === "ok" ? figureText(figure
 /** What is known of a figure's error, as a sentence. */
 export function errorText(figure) {
   if (figure.status !== "ok") return reasonText(figure.reason);
-  const { error_95: error, interval, p_low: low, p_high: high } = figure;
+  const { error_95: error, interval, p_low: low, p_high: high, excess_95: excess } = figure;
+  if (isWatch(figure.statistic)) return [figureText(figure).error, excess === null ? "" : `95 % sure to fire at ${plain(excess)} users beyond its limit`].filter(Boolean).join(" · ");
   if (interval) return `between ${rounded(interval.low)} and ${rounded(interval.high)} ${figure.unit} (${+(100 * interval.level).toFixed(1)} %)`;
   if (error !== null) return `± ${roundedUp(error)} ${figure.unit}`;
   if (low !== null && high !== null) return `between percentiles ${place(low)} and ${place(high)}`;
@@ -76,7 +80,7 @@ export function errorText(figure) {
 
 /** Why a figure is withheld. */
 export function reasonText(reason) {
-  return { budget_exhausted: "the budget is exhausted", too_few_users: "too few users" }[reason] ?? String(reason ?? "no reason is given");
+  return { budget_exhausted: "the budget is exhausted", too_few_users: "too few users", not_armed: "not armed again yet" }[reason] ?? String(reason ?? "no reason is given");
 }
 
 export const incompleteText = "incomplete: part of the input was lost";

@@ -1,6 +1,6 @@
 // Series as a plot shows them.
 
-import { band } from "./figures.js";
+import { band, isWatch } from "./figures.js";
 
 /**
  * A series in a plot.
@@ -74,7 +74,7 @@ export function columns(lines, start, end, smoothed) {
   lines.forEach((line, i) => {
     const [solid, dashed, smooth] = [true, true, smoothed].map((wanted) => wanted ? new Array(xs.length).fill(null) : []);
     let x = 0;
-    for (const figure of dotted(line) ? [] : shown[i]) {
+    for (const figure of dotted(line) || isWatch(line.statistic) ? [] : shown[i]) {
       if (figure.status !== "ok" || figure.quality === "noise") continue;
       const column = figure.quality === "rough" ? dashed : solid;
       const begin = from(line, figure);

@@ -3,7 +3,7 @@
 import { now } from "./api.js";
 import { h, say } from "./dom.js";
 import { clock, errorText, figureText, groupText, length, qualityText, several, span, utc } from "./format.js";
-import { kept } from "./figures.js";
+import { fires, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { Plot } from "./plot.js";
 import { everyOf, mainRelease, needs } from "./streams.js";
@@ -148,7 +148,7 @@ class Row {
 
   /** Buttons say which release is shown. */
   #choose() {
-    const names = this.stream.releases.map((r) => r.release);
+    const names = this.stream.releases.filter((r) => !isWatch(r.statistic)).map((r) => r.release);
     if (this.#choice.dataset.names !== names.join()) {
       this.#choice.dataset.names = names.join();
       this.#choice.setAttribute("aria-label", `Release of ${this.stream.stream}`);
@@ -194,10 +194,11 @@ class Card {
   #error = h("span", { class: "error" });
   #quality = h("span", { class: "quality" });
   #age = h("span", { class: "age" });
+  #alarm = h("span", { class: "alarm", hidden: true });
   #figure = null;
   #place = h("div", { class: "plot", "aria-hidden": "true" });
   element = h("a", { class: "card" }, h("span", { class: "line" }, this.#group, this.#release, this.#quality), h("span", { class: "figure" }, this.#value, this.#unit, this.#error),
-    this.#place, this.#age);
+    this.#place, h("span", { class: "line foot" }, this.#age, this.#alarm));
   plot = new Plot(this.#place, { small: true });
 
   show(stream, group, release, line, start, end, axis, app) {
@@ -206,6 +207,9 @@ class Card {
     this.element.href = detailAddress(stream.stream, group, release);
     say(this.#group, groupText(group));
     say(this.#release, release);
+    const alarms = stream.releases.filter((r) => isWatch(r.statistic)).map((r) => app.figures.newest(stream.stream, group, r.release)).filter((f) => f && fires(f));
+    say(this.#alarm, alarms.map((f) => `alarm: ${f.release} ${figureText(f).error}`).join(", "));
+    this.#alarm.hidden = alarms.length === 0;
     this.plot.show([line], start, end, axis, app.truth.extras());
     if (!figure) {
       say(this.#value, "–");

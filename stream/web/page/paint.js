@@ -11,7 +11,7 @@ export const color = (name) => style.getPropertyValue(`--${name}`).trim();
 const pixels = () => window.uPlot.pxRatio;
 
 /** Runs of neighbouring stretches, joined: [[from, to, figures], …]. */
-function joined(stretches) {
+export function joined(stretches) {
   const runs = [];
   for (const [start, end, figure] of stretches) {
     const last = runs.at(-1);
@@ -127,8 +127,8 @@ function fog(ctx, [left, top, width, height], paint, high = top + height / 2, lo
 /** A number in [0, 1) that looks random and is always the same: the specks stay where they are. */
 const scatter = (x, y) => Math.abs(Math.sin(x * 12.9898 + y * 78.233) * 43758.5453) % 1;
 
-/** Incomplete windows are hatched. */
-function hatch(ctx, [left, top, width, height], paint) {
+/** Incomplete windows are hatched, and those that a watch did not look at. */
+export function hatch(ctx, [left, top, width, height], paint) {
   const gap = 6 * pixels();
   ctx.save();
   ctx.beginPath();
@@ -250,7 +250,8 @@ function names(u, plot, ctx, bbox) {
   const ends = [];
   for (const line of plot.lines) {
     const last = visible(line, plot.start, plot.end).findLast((figure) => figure.status === "ok");
-    if (last) ends.push({ line, y: u.valToPos(last.quality === "noise" ? (plot.axis[0] + plot.axis[1]) / 2 : last.value, "y", true) });
+    if (plot.rows) ends.push({ line, y: bbox.top + (plot.lines.indexOf(line) + 0.5) * bbox.height / plot.lines.length });
+    else if (last) ends.push({ line, y: u.valToPos(last.quality === "noise" ? (plot.axis[0] + plot.axis[1]) / 2 : last.value, "y", true) });
   }
   ends.splice(Math.floor(bbox.height / height));
   ends.sort((a, b) => a.y - b.y);

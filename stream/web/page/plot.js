@@ -4,6 +4,7 @@ import { h, say } from "./dom.js";
 import { mark, rounded } from "./format.js";
 import { columns } from "./lines.js";
 import { above, below, color, places } from "./paint.js";
+import { strips } from "./strips.js";
 
 /**
  * The pieces of a line, in pixels: each value goes up to the next time, because a figure belongs to all of its window, and
@@ -73,6 +74,7 @@ export class Plot {
   #u = null;
   #seen = false;
   #stale = false; // what is drawn is not what is to be shown
+  #told = [0, ""];
   #tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   /** @type {import("./lines.js").Line[]} */
   lines = [];
@@ -84,11 +86,12 @@ export class Plot {
 
   /**
    * @param {HTMLElement} host which says how large the plot is
-   * @param {{small?: boolean, unit?: string, hover?: (at: number|null) => void, pick?: (at: number) => void, range?: (start: number, end: number, shift: boolean) => void}} options
+   * @param {{small?: boolean, rows?: boolean, unit?: string, hover?: (at: number|null) => void, pick?: (at: number) => void, range?: (start: number, end: number, shift: boolean) => void}} options
    */
   constructor(host, options) {
     this.#host = host;
     this.#options = options;
+    this.rows = options.rows ?? false; // a strip each, and no values
     host.plot = this;
     sizes.observe(host);
     sights.observe(host);
@@ -133,6 +136,7 @@ export class Plot {
 
   /** Says something at a time; nothing hides it. */
   tell(at, text) {
+    this.#told = [at, text];
     this.#tip.hidden = !text || !this.#u;
     if (this.#tip.hidden) return;
     say(this.#tip, text);
@@ -174,14 +178,17 @@ export class Plot {
     }
     this.#u = new window.uPlot({
       width, height, series,
-      padding: small ? [2, 0, 2, 0] : [10, () => this.#narrow ? 52 : 76, 0, 0],
+      padding: small ? [2, 0, 2, 0] : [this.rows ? 0 : 10, () => this.#narrow ? 52 : 76, 0, 0],
       legend: { show: false },
       cursor: small ? { show: false } : { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 6 }, sync: { key: "detail" } },
       scales: { x: { range: () => [this.start, this.end] }, y: { range: () => this.axis } },
       axes: small ? [{ show: false }, { show: false }] : this.#axes(),
       hooks: {
-        drawAxes: [(u) => below(u, this)],
-        draw: [(u) => above(u, this, small)],
+        drawAxes: [(u) => this.rows ? strips(u, this) : below(u, this)],
+        draw: [(u) => {
+          above(u, this, small);
+          if (this.#told[1]) this.tell(...this.#told); // the place may have moved
+        }],
         setCursor: hover ? [(u) => hover(u.cursor.left >= 0 ? u.posToVal(u.cursor.left, "x") : null)] : [],
         setSelect: range ? [(u) => {
           const { left, width } = u.select;
@@ -203,6 +210,7 @@ export class Plot {
 
   #axes() {
     const common = { stroke: () => color("quiet"), grid: { stroke: () => color("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
+    if (this.rows) return [{ show: false }, { ...common, grid: { show: false }, values: (u, splits) => splits.map(() => ""), size: () => this.#narrow ? 42 : 58 }];
     return [
       { ...common, values: (u, splits, axis, space, step) => splits.map((at) => mark(at, step)), space: 80, size: 28 },
       { ...common, values: (u, splits) => splits.map((value) => value === 0 ? "0" : rounded(value)), size: () => this.#narrow ? 42 : 58, space: 36 },

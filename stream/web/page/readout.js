@@ -1,6 +1,7 @@
 // What is known of one window: the one below the cursor, or the newest.
 
 import { h, say } from "./dom.js";
+import { fires, isWatch } from "./figures.js";
 import { errorShort, errorText, figureText, incompleteText, qualityText, rounded, utc, windowText } from "./format.js";
 
 export class Readout {
@@ -31,9 +32,9 @@ export class Readout {
       const name = h("th", { scope: "row" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
       if (!figure) return h("tr", {}, name, h("td", { colspan: 5 }, "–"));
       const text = figureText(figure);
-      const quality = [figure.status === "ok" ? qualityText(figure.quality) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
+      const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth.of(figure);
-      return h("tr", { class: figure.status === "ok" ? figure.quality : "withheld" }, name, h("td", { class: "number", title: text.exact }, `${text.value} ${text.unit}`),
+      return h("tr", { class: fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld" }, name, h("td", { class: "number", title: text.exact }, `${text.value} ${text.unit}`),
         h("td", { title: errorText(figure) }, h("span", { class: "wide" }, errorText(figure)), h("span", { class: "narrow" }, errorShort(figure))), h("td", {}, quality), h("td", { class: "number" }, String(figure.epsilon)), truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
     }));
   }

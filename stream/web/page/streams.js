@@ -2,13 +2,13 @@
 
 import { now } from "./api.js";
 import { clock, reasonText, span } from "./format.js";
-import { counts } from "./figures.js";
+import { counts, fires, isWatch } from "./figures.js";
 
 /** How long after the time that is due a figure is late, in seconds. */
 const patience = 10;
 
 /** The release that stands for a stream: the first that is no count. */
-export const mainRelease = (stream) => (stream.releases.find((r) => !counts(r.statistic)) ?? stream.releases[0])?.release ?? "";
+export const mainRelease = (stream) => (stream.releases.find((r) => !counts(r.statistic) && !isWatch(r.statistic)) ?? stream.releases[0])?.release ?? "";
 
 /** Seconds from one window to the next. */
 export const everyOf = (stream) => stream.window.every_seconds ?? stream.window.size_seconds ?? 60;
@@ -26,8 +26,13 @@ export function needs(stream, figures) {
   const end = Math.max(...newest.map((f) => f.end));
   const current = newest.filter((f) => f.end === end);
   const due = seconds(stream.next_due_at);
+  const alarms = current.filter(fires);
+  if (alarms.length > 0) {
+    const groups = alarms.map((f) => f.group).filter(Boolean);
+    return { rank: 0, kind: "bad", text: `alarm: ${[...new Set(alarms.map((f) => f.release))].join(", ")}${groups.length ? ` in ${[...new Set(groups)].join(", ")}` : ""} since ${clock(Math.min(...alarms.map((f) => seconds(f.since) ?? f.end)))}` };
+  }
   if (current.some((f) => f.incomplete)) return { rank: 1, kind: "warn", text: "the newest window is incomplete: part of its input was lost" };
-  const withheld = current.filter((f) => f.status !== "ok");
+  const withheld = current.filter((f) => f.status !== "ok" && f.reason !== "not_armed");
   if (withheld.length > 0) {
     const part = withheld.length < current.length ? "some figures are withheld" : "withheld";
     return { rank: 2, kind: "warn", text: `${part}: ${reasonText(withheld[0].reason)}` };

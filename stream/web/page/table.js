@@ -1,6 +1,7 @@
 // The table of windows behind the plots.
 
 import { h, say } from "./dom.js";
+import { fires, isWatch } from "./figures.js";
 import { errorText, figureText, qualityText, utc, windowText } from "./format.js";
 
 const rowsAtFirst = 50, rowsMore = 500;
@@ -78,6 +79,7 @@ function cell(window, name) {
   if (!figure) return h("td", {}, "–");
   const text = figureText(figure);
   const state = [figure.quality === "noise" ? qualityText("noise") : "", figure.incomplete ? "incomplete" : ""].filter(Boolean).join(", ");
-  return h("td", { class: figure.status === "ok" ? figure.quality : "withheld", title: [text.exact, errorText(figure), qualityText(figure.quality)].filter(Boolean).join(" · ") },
+  return h("td", { class: fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld",
+    title: [text.exact, errorText(figure), isWatch(figure.statistic) ? "" : qualityText(figure.quality)].filter(Boolean).join(" · ") },
     h("span", { class: "number" }, `${text.value} ${text.unit}`), " ", h("span", { class: "error" }, text.error), state ? h("span", { class: "mark" }, ` ${state}`) : null);
 }
