@@ -6,11 +6,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/shopspring/decimal"
 	"github.com/twmb/avro"
+
+	"github.com/louver/louver/budget"
 )
 
 // The schema of records in Avro. Programs and registries of users have it: a field may be added that has a default, and no
@@ -73,7 +76,8 @@ func TestAvroSchemaOnlyGrows(t *testing.T) {
 func kindsOfRecords(t *testing.T) map[string]Entry {
 	watched := quiet(t, 3)[2]
 	watched.Format = Format
-	exhausted, paid, cut := exampleEntry(), exampleEntry(), exampleEntry()
+	exhausted, paid, cut, capped := exampleEntry(), exampleEntry(), exampleEntry(), exampleEntry()
+	capped.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour}
 	exhausted.Reason = BudgetExhausted
 	exhausted.Groups = []Group{{Name: ""}}
 	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000")}
@@ -82,7 +86,7 @@ func kindsOfRecords(t *testing.T) map[string]Entry {
 	for i := range cut.Groups[0].Values {
 		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024.00000001")}
 	}
-	return map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut, "watched": watched}
+	return map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut, "watched": watched, "capped": capped}
 }
 
 // A record that went through Avro is the same JSON, to the byte, and follows the JSON Schema.

@@ -21,7 +21,8 @@ const csvType = "text/csv"
 var columns = []string{"stream", "group", "release", "window_start", "window_end", "value", "unit", "status", "reason", "quality", "incomplete",
 	"statistic", "p", "mechanism", "epsilon", "delta", "error_95", "rank_error_95", "users", "p_low", "p_high",
 	"interval_level", "interval_low", "interval_high", "smoothed", "smoothed_low", "smoothed_high", "clip_low", "clip_high",
-	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at", "id", "since", "instance", "excess_95"}
+	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at", "id", "since", "instance", "excess_95",
+	"max_windows_count", "max_windows_per"}
 
 // fieldNames are the names of the fields of a record in JSON.
 var fieldNames = func() (names []string) {
@@ -80,9 +81,13 @@ func cellsOf(r outputs.Record) []string {
 	if r.Instance > 0 {
 		instance = strconv.FormatInt(r.Instance, 10)
 	}
+	count, per := "", ""
+	if m := r.MaxWindows; m != nil {
+		count, per = strconv.FormatInt(m.Count, 10), m.Per
+	}
 	cells = append(append(cells, interval[:]...), smoothed[:]...)
 	return append(cells, clip[0].String(), clip[1].String(), cell(r.StreamSpent), r.Budget, cell(r.BudgetSpent), r.BudgetLimit.String(),
-		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95))
+		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per)
 }
 
 func cell[T any](v *T) string {
