@@ -67,6 +67,8 @@ func TestOutputInAvro(t *testing.T) {
 	if line := blocked()[0]; !strings.Contains(line.ContextMap()["error"].(string), "the schema registry does not take its schema: the registry answers 503") {
 		t.Errorf("the log says %v %v", line.Message, line.ContextMap())
 	}
+	blockedFor := func() float64 { return s.count(t, "louver_output_blocked_seconds", w.streams[0].Output) }
+	kafkatest.Await(t, "the gauge says for how long", func() bool { return blockedFor() > 15 })
 	if facts := s.Health.Report().String(); !strings.Contains(facts, "output "+w.streams[0].Output+": blocked for ") {
 		t.Errorf("/readyz says\n%s", facts)
 	}
@@ -80,6 +82,7 @@ func TestOutputInAvro(t *testing.T) {
 		}
 	}
 	w.audit()
+	kafkatest.Await(t, "the gauge says that it is over", func() bool { return blockedFor() == 0 })
 	if facts := s.Health.Report().String(); strings.Contains(facts, "blocked") {
 		t.Errorf("/readyz says\n%s", facts)
 	}

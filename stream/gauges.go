@@ -27,18 +27,27 @@ func (s *Service) acts(state *control.State) error {
 	return nil
 }
 
-// late updates the gauges of due, undecided windows until ctx ends.
+// late updates the gauges of due, undecided windows and of outputs that take no figures, until ctx ends.
 func (s *Service) late(ctx context.Context) {
-	stage := s.monitor().Stage(Release)
-	if stage == nil {
-		return // other processes decide the windows
-	}
+	decides, publishes := s.monitor().Stage(Release), s.monitor().Stage(Publish) // nil: other processes do that
+	blocked := map[string]bool{}                                                 // outputs that have a gauge
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		for name, o := range stage.Overdue() {
-			s.Metrics.Overdue.WithLabelValues(name).Set(float64(o.Windows))
-			s.Metrics.Wait.WithLabelValues(name).Set(o.Wait.Seconds())
+		if decides != nil {
+			for name, o := range decides.Overdue() {
+				s.Metrics.Overdue.WithLabelValues(name).Set(float64(o.Windows))
+				s.Metrics.Wait.WithLabelValues(name).Set(o.Wait.Seconds())
+			}
+		}
+		if publishes != nil {
+			now := publishes.BlockedOutputs()
+			for output := range now {
+				blocked[output] = true
+			}
+			for output := range blocked {
+				s.Metrics.Blocked.WithLabelValues(output).Set(now[output].Seconds())
+			}
 		}
 		select {
 		case <-ctx.Done():

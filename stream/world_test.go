@@ -81,7 +81,7 @@ func (w *world) start(change ...func(*stream.Service)) *running {
 	registry := prometheus.NewRegistry()
 	var described []metrics.Stream
 	for _, s := range w.streams {
-		described = append(described, metrics.Stream{Name: s.Name, Topic: s.Input.Topic})
+		described = append(described, metrics.Stream{Name: s.Name, Topic: s.Input.Topic, Output: s.Output})
 	}
 	var reasons []string
 	for _, r := range codec.Reasons() {

@@ -158,7 +158,7 @@ func operatorMetrics(r prometheus.Registerer, streams []*config.Stream) *metrics
 func described(streams []*config.Stream) []metrics.Stream {
 	var all []metrics.Stream
 	for _, s := range streams {
-		m := metrics.Stream{Name: s.Name, Topic: s.Input.Topic}
+		m := metrics.Stream{Name: s.Name, Topic: s.Input.Topic, Output: s.Output}
 		for _, r := range s.Releases {
 			m.Statistics = append(m.Statistics, string(r.Query.Statistic))
 		}

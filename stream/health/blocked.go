@@ -37,9 +37,20 @@ func (s *Stage) Blocked(at Partition, output string, why error) {
 	}
 }
 
-// reportBlocked adds a fact about each output that takes no figures.
-func (s *Stage) reportBlocked(r *Report, now time.Time) {
-	all := map[string]blocked{} // an output may be blocked for several partitions
+// BlockedOutputs returns for how long each output has been blocked that takes no figures now.
+func (s *Stage) BlockedOutputs() map[string]time.Duration {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	all := map[string]time.Duration{}
+	for output, b := range s.allBlocked() {
+		all[output] = time.Since(b.since)
+	}
+	return all
+}
+
+// allBlocked are the blocked outputs, each with the partition that noticed first. The caller holds the monitor's mutex.
+func (s *Stage) allBlocked() map[string]blocked {
+	all := map[string]blocked{}
 	for _, p := range s.partitions {
 		for output, b := range p.blocked {
 			if first, known := all[output]; !known || b.since.Before(first.since) {
@@ -47,6 +58,12 @@ func (s *Stage) reportBlocked(r *Report, now time.Time) {
 			}
 		}
 	}
+	return all
+}
+
+// reportBlocked adds a fact about each output that takes no figures.
+func (s *Stage) reportBlocked(r *Report, now time.Time) {
+	all := s.allBlocked()
 	for _, output := range slices.Sorted(maps.Keys(all)) {
 		r.fact("output %s: blocked for %s: %v", output, episode.Round(now.Sub(all[output].since)), all[output].why)
 	}

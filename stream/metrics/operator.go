@@ -32,13 +32,16 @@ type Operator struct {
 	MergePasses    *prometheus.CounterVec // stream
 	Overdue        *prometheus.GaugeVec   // stream
 	Wait           *prometheus.GaugeVec   // stream
+	Blocked        *prometheus.GaugeVec   // topic
 	ConfigInfo     *prometheus.GaugeVec   // stream, fingerprint, epoch
 }
 
 // Stream tells New the label values of a stream, so that all its series exist at 0 from the start.
 type Stream struct {
-	Name, Topic string
-	Statistics  []string
+	Name string
+	// Topic is the input, Output the topic of its figures.
+	Topic, Output string
+	Statistics    []string
 }
 
 // Withholding reasons, as in the output records.
@@ -86,6 +89,7 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		MergePasses:    counter("louver_merge_passes_total", "Passes over the parts of windows. More than one a window: its users do not fit into LOUVER_BAG_BYTES at once.", "stream"),
 		Overdue:        gauge("louver_windows_overdue", "Windows of the stream that are due and not yet in the ledger. 0 in a process that does not decide them.", "stream"),
 		Wait:           gauge("louver_window_wait_seconds", "How long the oldest window has been due that is not yet in the ledger. 0 if there is none.", "stream"),
+		Blocked:        gauge("louver_output_blocked_seconds", "For how long the output topic has taken no figures: it is gone, its rights are, or the schema registry is away. 0 if it takes them.", "topic"),
 		ConfigInfo:     gauge("louver_config_info", "Always 1. The labels give the newest definition of the stream and the epoch that this process uses. Processes that show different ones for long disagree.", "stream", "fingerprint", "epoch"),
 		ClockDoubted:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "louver_clock_doubted", Help: "1 while no window closes because the clock of this machine cannot be trusted, else 0."}),
 		Rebalances:     prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_rebalances_total", Help: "How often this process has rejoined a consumer group."}),
@@ -106,6 +110,7 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 			v.WithLabelValues(s.Name)
 		}
 		m.Lost.WithLabelValues(s.Topic)
+		m.Blocked.WithLabelValues(s.Output)
 		m.ReleaseDelay.WithLabelValues(s.Name)
 		for _, statistic := range s.Statistics {
 			m.DrawDuration.WithLabelValues(statistic)
