@@ -68,13 +68,16 @@ func (b *board) step() bool {
 	}
 	s := b.streams[0]
 	end := time.Unix(0, b.next.End).UTC()
-	have, keys := b.waiting[s.Name][end], series(s)
-	if len(have) < len(keys) {
+	have, keys, watches := b.waiting[s.Name][end], series(s), watchKeys(s)
+	if len(have) < len(keys)+len(watches) {
 		return false
 	}
 	p := picture{stream: s, start: time.Unix(0, b.next.Start).UTC(), end: end}
 	for _, key := range keys {
 		p.records = append(p.records, have[key])
+	}
+	for _, key := range watches {
+		p.watches = append(p.watches, have[key])
 	}
 	if spent := p.records[0].StreamSpent; spent != nil {
 		if d, err := decimal.NewFromString(spent.String()); err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,7 +75,7 @@ func (l *lines) show(p picture) {
 		}
 		line(&b, sim, names...)
 	}
-	for _, r := range p.records {
+	for _, r := range slices.Concat(p.records, p.watches) {
 		value, note, truth := "withheld", "", ""
 		if r.Value != nil {
 			value = r.Value.String()

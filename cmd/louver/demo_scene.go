@@ -51,6 +51,8 @@ type picture struct {
 	start, end time.Time
 	// records are in the order of the streams file.
 	records []outputs.Record
+	// watches are the records of watches.
+	watches []outputs.Record
 	// lost is the most ε that one person can have lost, in all windows so far.
 	lost decimal.Decimal
 	// count is the number of windows so far.

@@ -207,14 +207,20 @@ func (s *simulation) text() sceneText {
 	}
 }
 
-// news tells of the incident at a time, or of the last one.
-func (s *simulation) news(_ picture, now time.Time) (text string, alarm bool) {
+// news tells of the incident at a time, or of the last one, and of the watch.
+func (s *simulation) news(p picture, now time.Time) (text string, alarm bool) {
 	i := s.service.Incident(now)
 	if now.Before(i.Start) {
 		i = s.service.Before(i)
 	}
-	if now.Before(i.End) {
+	a := alarmOf(p)
+	switch {
+	case a != nil && a.since != nil:
+		return a.String(), true
+	case now.Before(i.End):
 		return fmt.Sprintf("Incident since %s: %s is three times as slow. Do the figures show it?", i.Start.Format(time.TimeOnly), i.Region), true
+	case a != nil:
+		return a.String(), false
 	}
 	return fmt.Sprintf("No incident now. The last one, in %s, ended at %s after %.0f s.", i.Region, i.End.Format(time.TimeOnly), i.End.Sub(i.Start).Seconds()), false
 }

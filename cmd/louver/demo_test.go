@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream"
@@ -154,8 +154,12 @@ func TestDemoOnBusyMachine(t *testing.T) {
 		if p.count != i+1 || i > 0 && !p.start.Equal(a.pictures[i-1].end) {
 			t.Errorf("window %d is number %d, from %s to %s", i+1, p.count, p.start, p.end)
 		}
-		if want := fmt.Sprint(float64(i+1) / 2); p.lost.String() != want {
+		a := alarmOf(p)
+		if want := decimal.New(int64(5*(i+1)), -1).Add(a.cost); !p.lost.Equal(want) {
 			t.Errorf("window %d: ε %s lost, want %s", i+1, p.lost, want)
+		}
+		if a.since != nil && a.since.Equal(p.end) && p.sim.incident != a.group { // a false alarm: at most 5 % in 30 days, so 2e-6 in these windows
+			t.Errorf("window %d: the watch fires in %s, the incident is in %q", i+1, a.group, p.sim.incident)
 		}
 		whole(t, p)
 	}

@@ -109,7 +109,7 @@ func TestView80x24(t *testing.T) {
 		"Incident since 08:00:50: us is three times as slow.",
 		"Did Robin from eu call in this window? A coin decided. Guess: y or n.",
 		"Even if you know everyone else, at most 63 of 100 guesses are right (ε 0.5).",
-		"A user in all 8 windows has lost at most ε 4; the limit is ε 30 per 10m.",
+		"A user in all 8 windows has lost at most ε 4; the limit is ε 30.5 per 10m.",
 		"Ctrl-C to quit · http://127.0.0.1:8080",
 	} {
 		if got := lines[19+i]; got != want {
