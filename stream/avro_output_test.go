@@ -140,7 +140,7 @@ func TestOutputInAvro(t *testing.T) {
 			return nil
 		})
 	}()
-	kafkatest.Receive(t, "the reader finds that the registry is away", waiting)
+	_ = kafkatest.Receive(t, "the reader finds that the registry is away", waiting)
 	away.Store(false)
 	kafkatest.Receive(t, "the reader has all figures", seen)
 
