@@ -21,7 +21,7 @@ import (
 type KafkaSettings struct {
 	KafkaBrokers             []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT" help:"Brokers to contact first."`
 	KafkaTLS                 bool     `envconfig:"LOUVER_KAFKA_TLS" name:"kafka-tls" group:"kafka" negatable:"" help:"Encrypt the connection with TLS."`
-	KafkaTLSCAFile           string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"CA certificates for the brokers, in PEM. Absent: the system's. A change counts after a restart."`
+	KafkaTLSCAFile           string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"CA certificates for the brokers, in PEM. Absent: the system's. The file is read again when it changes."`
 	KafkaTLSCertFile         string   `envconfig:"LOUVER_KAFKA_TLS_CERT_FILE" name:"kafka-tls-cert-file" group:"kafka" placeholder:"FILE" help:"Client certificate, in PEM, for brokers that ask for one. It is read again when it changes."`
 	KafkaTLSKeyFile          string   `envconfig:"LOUVER_KAFKA_TLS_KEY_FILE" name:"kafka-tls-key-file" group:"kafka" placeholder:"FILE" help:"Private key of that certificate, in PEM."`
 	KafkaTLSServerName       string   `envconfig:"LOUVER_KAFKA_TLS_SERVER_NAME" name:"kafka-tls-server-name" group:"kafka" placeholder:"NAME" help:"Host name in the brokers' certificates. Absent: the name of the broker's host."`

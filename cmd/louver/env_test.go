@@ -204,7 +204,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.TLS == nil || c.TLS.RootCAs == nil || c.TLS.GetClientCertificate == nil || c.TLS.ServerName != "kafka" || c.TLS.InsecureSkipVerify {
+	if c.TLS == nil || c.Authorities == nil || c.TLS.GetClientCertificate == nil || c.TLS.ServerName != "kafka" || c.TLS.InsecureSkipVerify {
 		t.Errorf("%+v", c.TLS)
 	}
 	if c, err := (KafkaSettings{KafkaIsolation: "read_uncommitted"}).Config(); err != nil || c.TLS != nil {

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/segmentio/kafka-go/sasl"
@@ -31,6 +29,16 @@ func (s KafkaSettings) Config() (kafkaconn.Config, error) {
 	if c.TLS, err = s.tls(); err != nil {
 		return c, err
 	}
+	if s.KafkaTLSCAFile != "" {
+		authorities, err := login.NewAuthorities(s.KafkaTLSCAFile)
+		switch {
+		case errors.Is(err, login.ErrNoCertificate):
+			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE=%q holds no certificate; want certificates in PEM", s.KafkaTLSCAFile)
+		case err != nil:
+			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE: %w", err)
+		}
+		c.Authorities = authorities.Pool
+	}
 	c.SASL, err = s.sasl()
 	return c, err
 }
@@ -47,16 +55,6 @@ func (s KafkaSettings) tls() (*tls.Config, error) {
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.KafkaTLSServerName}
-	if s.KafkaTLSCAFile != "" {
-		pem, err := os.ReadFile(s.KafkaTLSCAFile)
-		if err != nil {
-			return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE=%q holds no certificate; want certificates in PEM", s.KafkaTLSCAFile)
-		}
-	}
 	if (s.KafkaTLSCertFile == "") != (s.KafkaTLSKeyFile == "") {
 		return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q and LOUVER_KAFKA_TLS_KEY_FILE=%q; want both or none", s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
 	}

@@ -49,7 +49,7 @@ func closed(err error) bool {
 // ask connects anew and asks for metadata; a pool of connections would remember its first failure for a while.
 // undecided says that an error came during authentication.
 func (c *Conn) ask(ctx context.Context) (undecided bool, err error) {
-	t := &kafka.Transport{Dial: c.Transport.Dial, DialTimeout: dialTimeout, ClientID: c.ClientID, TLS: c.Transport.TLS}
+	t := &kafka.Transport{Dial: c.Transport.Dial, DialTimeout: dialTimeout, ClientID: c.ClientID}
 	defer t.CloseIdleConnections()
 	var w watched
 	if c.Transport.SASL != nil {

@@ -4,6 +4,7 @@ package kafkaconn
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,8 @@ type Config struct {
 	// TLS switches on TLS when it is not nil. An empty ServerName means: the
 	// host that is dialled.
 	TLS *tls.Config
+	// Authorities, if not nil, returns the authorities that a new connection trusts, instead of TLS.RootCAs.
+	Authorities func() (*x509.CertPool, error)
 	// SASL authenticates every connection when it is not nil.
 	SASL sasl.Mechanism
 	// ClientID is the name that brokers see in quotas and logs.
@@ -53,6 +56,9 @@ type Conn struct {
 	Dialer *kafka.Dialer
 	// Contact knows which brokers answer.
 	Contact *Contact
+
+	plain   dialFunc // opens a connection without TLS
+	secured bool     // all others speak TLS
 }
 
 // New makes a Conn. It fails when an address is not host:port.
@@ -66,13 +72,16 @@ func New(c Config) (*Conn, error) {
 		}
 	}
 	contact := &Contact{}
-	dial := contact.observe((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)
+	plain := contact.observe((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)
+	dial := plain
+	if c.TLS != nil {
+		dial = secured(plain, c.TLS, c.Authorities)
+	}
 	transport := &kafka.Transport{
 		Dial:        dial,
 		DialTimeout: dialTimeout,
 		MetadataTTL: metadataTTL,
 		ClientID:    c.ClientID,
-		TLS:         c.TLS,
 		SASL:        c.SASL,
 	}
 	addr := kafka.TCP(c.Brokers...)
@@ -86,10 +95,11 @@ func New(c Config) (*Conn, error) {
 			ClientID:      c.ClientID,
 			DialFunc:      dial,
 			Timeout:       dialTimeout,
-			TLS:           c.TLS,
 			SASLMechanism: c.SASL,
 		},
 		Contact: contact,
+		plain:   plain,
+		secured: c.TLS != nil,
 	}, nil
 }
 

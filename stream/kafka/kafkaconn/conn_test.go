@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -131,6 +132,43 @@ func TestTLSAndSASL(t *testing.T) {
 				t.Errorf("%v, want to be refused", err)
 			}
 		})
+	}
+}
+
+// A broker gets a certificate of another authority. Connections are refused as long as that is not trusted, and made as soon
+// as it is, without a new Conn.
+func TestAuthoritiesOfTheMoment(t *testing.T) {
+	old, oldPool := certificate(t)
+	renewed, renewedPool := certificate(t)
+	var shown atomic.Pointer[tls.Certificate]
+	shown.Store(&old)
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return shown.Load(), nil }}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	var trusted atomic.Pointer[x509.CertPool]
+	trusted.Store(oldPool)
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: cluster.ListenAddrs(), TLS: &tls.Config{}, Authorities: func() (*x509.CertPool, error) { return trusted.Load(), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx := kafkatest.Context(t)
+	if err := conn.Check(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	shown.Store(&renewed)
+	if err := conn.Check(ctx, nil); !kafkaconn.Refused(err) {
+		t.Errorf("%v with a certificate of another authority, want to be refused", err)
+	}
+	trusted.Store(renewedPool)
+	if err := conn.Check(ctx, nil); err != nil {
+		t.Errorf("%v with an authority that is trusted now", err)
+	}
+	shown.Store(&old)
+	if err := conn.Check(ctx, nil); !kafkaconn.Refused(err) {
+		t.Errorf("%v with a certificate of an authority that is no longer trusted, want to be refused", err)
 	}
 }
 

@@ -22,11 +22,11 @@ func (c *Conn) mismatch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	speaks, err := speaksTLS, ErrSpeaksTLS
-	if c.Transport.TLS != nil {
+	if c.secured {
 		speaks, err = speaksPlain, ErrSpeaksPlain
 	}
 	for _, address := range c.Brokers {
-		conn, failed := c.Transport.Dial(ctx, "tcp", address)
+		conn, failed := c.plain(ctx, "tcp", address)
 		if failed != nil {
 			continue
 		}

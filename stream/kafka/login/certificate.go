@@ -22,6 +22,15 @@ type stamp struct {
 	size    int64
 }
 
+// stampOf returns the zero stamp for a file that is not there.
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.ModTime(), info.Size()}
+}
+
 // NewCertificate reads the files for the first time.
 func NewCertificate(cert, key string) (*Certificate, error) {
 	c := &Certificate{cert: cert, key: key}
@@ -34,12 +43,7 @@ func NewCertificate(cert, key string) (*Certificate, error) {
 func (c *Certificate) Get(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var now [2]stamp
-	for i, path := range []string{c.cert, c.key} {
-		if info, err := os.Stat(path); err == nil {
-			now[i] = stamp{info.ModTime(), info.Size()}
-		}
-	}
+	now := [2]stamp{stampOf(c.cert), stampOf(c.key)}
 	if c.pair != nil && now == c.read {
 		return c.pair, nil
 	}

@@ -256,3 +256,56 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		t.Error("a key is taken for a certificate")
 	}
 }
+
+func TestAuthoritiesAreReadAgain(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	path, key := pair(t, dir, "old", now)
+	a, err := login.NewAuthorities(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusts := func(text []byte) bool {
+		t.Helper()
+		pool, err := a.Pool()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := x509.NewCertPool()
+		want.AppendCertsFromPEM(text)
+		return pool.Equal(want)
+	}
+	read := func() []byte {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	old := read()
+	if !trusts(old) {
+		t.Error("the first certificate is not trusted")
+	}
+	pair(t, dir, "new", now.Add(time.Second))
+	renewed := read()
+	if !trusts(renewed) || trusts(old) {
+		t.Error("after a change, the new certificate is not the one that is trusted")
+	}
+	for name, half := range map[string][]byte{"half of it": renewed[:20], "nothing": nil} { // in the middle of the next change
+		if err := os.WriteFile(path, half, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !trusts(renewed) {
+			t.Errorf("with %s in the file, the last certificate is not trusted", name)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if !trusts(renewed) {
+		t.Error("without the file, the last certificate is not trusted")
+	}
+	if _, err := login.NewAuthorities(key); !errors.Is(err, login.ErrNoCertificate) {
+		t.Errorf("a key: %v, want ErrNoCertificate", err)
+	}
+}
