@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -278,22 +279,24 @@ func TestPageIsAccessible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := filled(t)
-	w.publish(0, withheld("us", 5))
-	s := &restartable{T: t, handler: New(Config{Store: w.store})}
-	s.start()
-	t.Cleanup(func() { s.stop() })
-	b := browse(t, s.address)
-	for _, theme := range []string{"light", "dark"} {
-		for view, ready := range map[string]string{"#/": ".card .value", "#/s/s/us": ".windows td", "#/budget": ".budget h2"} {
+	for _, p := range pictures {
+		if !slices.Contains([]string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-compare", "detail-alarm", "budget", "empty"}, p.name) {
+			continue
+		}
+		b, _ := p.open(t)
+		b.run(chromedp.Evaluate(string(axe)+";0", nil))
+		for _, theme := range []string{"light", "dark"} {
 			var found []string
-			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}),
-				chromedp.Navigate("about:blank"), chromedp.Navigate("http://"+s.address+"/"+view))
-			b.until(fmt.Sprintf("document.querySelector(%q)?.textContent", ready))
-			b.run(chromedp.Evaluate(string(axe)+";0", nil), chromedp.Evaluate(`axe.run().then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, &found, awaited))
+			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}), twoFrames,
+				chromedp.Evaluate(`axe.run().then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, &found, awaited))
 			for _, f := range found {
-				t.Errorf("%s, %s: %s", view, theme, f)
+				t.Errorf("%s, %s: %s", p.name, theme, f)
 			}
+		}
+		var seen bool
+		b.run(chromedp.Evaluate(`document.querySelector("main").append(new Image()), axe.run().then((r) => r.violations.some((v) => v.id === "image-alt"))`, &seen, awaited))
+		if !seen {
+			t.Errorf("%s: a picture without a description is not found", p.name)
 		}
 	}
 }

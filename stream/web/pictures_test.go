@@ -28,6 +28,27 @@ type picture struct {
 	do, each func(b *tab)
 }
 
+// open opens the picture's view, and returns what stops its server.
+func (p picture) open(t *testing.T) (b *tab, stop func()) {
+	t.Helper()
+	s := &restartable{T: t, handler: p.serve(t)}
+	s.start()
+	t.Cleanup(func() {
+		if !p.away {
+			s.stop()
+		}
+	})
+	b = browse(t, s.address)
+	b.setAway(p.away)
+	b.run(chromedp.Navigate("http://" + s.address + "/" + p.view))
+	b.until(p.ready)
+	b.complete()
+	if p.do != nil {
+		p.do(b)
+	}
+	return b, s.stop
+}
+
 const (
 	card  = `document.querySelectorAll(".card .value").length > 0`
 	table = `document.querySelector(".windows td") && document.querySelector(".plot.large canvas")`
@@ -135,6 +156,7 @@ func spent(t *testing.T) http.Handler {
 var pictures = []picture{
 	{name: "overview-1", serve: overview(1), view: "#/", ready: card},
 	{name: "overview-6", serve: overview(6), view: "#/", ready: card},
+	{name: "overview-12", serve: overview(12), view: "#/", ready: card},
 	{name: "overview-60", serve: overview(60), view: "#/", ready: card},
 	{name: "overview-troubles", serve: troubles, view: "#/", ready: card},
 	{name: "detail-gap", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, each: func(b *tab) { b.point(".plot.large", 0.52) }},
@@ -151,7 +173,9 @@ var pictures = []picture{
 	{name: "detail-mode", serve: troubles, view: "#/s/checkout-latency/us/top", ready: table},
 	{name: "overview-alarm", serve: alarms, view: "#/", ready: card},
 	{name: "detail-alarm", serve: alarms, view: "#/s/checkout-latency/eu", ready: table},
-	{name: "budget", serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3`},
+	{name: "budget", serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3 && document.querySelector("summary")`, do: func(b *tab) {
+		b.run(chromedp.Click("summary"))
+	}},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
 	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/", ready: `document.querySelector(".empty h2")`},
 	{name: "waiting", serve: func(t *testing.T) http.Handler {
@@ -166,23 +190,14 @@ func TestPictures(t *testing.T) {
 	if directory == "" {
 		t.Skip("LOUVER_TEST_PICTURES names no directory for pictures of the page")
 	}
+	if err := os.MkdirAll(directory, 0o755); err != nil { //nolint:gosec // not secret
+		t.Fatal(err)
+	}
 	for _, p := range pictures {
 		t.Run(p.name, func(t *testing.T) {
-			s := &restartable{T: t, handler: p.serve(t)}
-			s.start()
-			if !p.away {
-				t.Cleanup(func() { s.stop() })
-			}
-			b := browse(t, s.address)
-			b.setAway(p.away)
-			b.run(chromedp.Navigate("http://" + s.address + "/" + p.view))
-			b.until(p.ready)
-			b.complete()
-			if p.do != nil {
-				p.do(b)
-			}
+			b, stop := p.open(t)
 			if p.away {
-				s.stop()
+				stop()
 				b.shows("#trouble", "connection is lost")
 			}
 			for _, theme := range []string{"light", "dark"} {

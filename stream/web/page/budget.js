@@ -102,21 +102,25 @@ function words({ per, windows_left: left, exhausted_at: at, exhausted_since: sin
 }
 
 /** The coming period: what comes back when, and when nothing can be paid. */
-function strip({ per, returns, exhausted_at: at, exhausted_since: since }) {
+function strip({ returns, exhausted_at: at, exhausted_since: since }) {
   const start = now();
-  const end = Math.max(start + 60, ...returns.map((r) => seconds(r.at)), at && !since ? seconds(at) : 0);
-  const step = (end - start) / parts;
-  const back = new Array(parts).fill(0);
-  for (const r of returns) {
-    const part = Math.floor((seconds(r.at) - start) / step);
-    if (part >= 0) back[Math.min(parts - 1, part)] += Number(r.epsilon);
-  }
+  const times = returns.map((r) => seconds(r.at));
+  const end = Math.max(start + 60, ...times, at && !since ? seconds(at) : 0);
+  // Cells end with `end` and are whole steps of the returns wide, so that regular returns look regular.
+  const every = Math.max(1, Math.min(...times.slice(1).map((time, i) => time - times[i]), (end - start) / parts));
+  const step = Math.ceil((end - start) / parts / every) * every;
+  const back = new Array(Math.ceil((end - start) / step)).fill(0);
+  const first = end - step * back.length;
+  times.forEach((time, i) => {
+    const cell = Math.ceil((time - first) / step) - 1;
+    if (cell >= 0 && time > start) back[cell] += Number(returns[i].epsilon);
+  });
   const most = Math.max(...back, 1e-9);
   const from = since ? start : at ? seconds(at) : Infinity;
   const until = returns.map((r) => seconds(r.at)).find((time) => time > from) ?? end;
   const cells = back.map((epsilon, i) => {
-    const time = start + i * step;
-    const empty = time + step > from && time < until;
+    const time = Math.max(start, first + i * step);
+    const empty = first + (i + 1) * step > from && time < until;
     const cell = h("div", { class: empty ? "cell empty-cell" : "cell", title: `${clock(Math.round(time))}: ${epsilon > 0 ? `ε ${+epsilon.toFixed(6)} comes back` : "nothing comes back"}${empty ? "; windows are withheld" : ""}` }, h("div", { class: "back" }));
     cell.firstChild.style.height = `${100 * epsilon / most}%`;
     return cell;

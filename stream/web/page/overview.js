@@ -6,6 +6,7 @@ import { clock, errorText, figureText, groupText, length, qualityText, several, 
 import { fires, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { Plot } from "./plot.js";
+import { beginning } from "./range.js";
 import { everyOf, mainRelease, needs } from "./streams.js";
 import { detailAddress } from "./router.js";
 
@@ -172,7 +173,7 @@ class Row {
     const { statistic } = this.stream.releases[at] ?? {};
     const lines = groups.map((group) => ({ name: this.#release, statistic, color: Math.max(0, at) % 6, figures: figures.of(stream, group, this.#release).slice(-kept), every }));
     const end = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0)) || now();
-    const start = end - kept * every;
+    const start = beginning(kept, Math.min(...lines.map((line) => line.figures[0]?.start ?? end)), end, every);
     const axis = axisOf(lines, start, end);
     groups.forEach((group, i) => {
       if (!this.#cards.has(group)) {

@@ -35,6 +35,9 @@ export function query({ from, to }) {
   return { from: start && utc(start), to: end && utc(end) };
 }
 
+/** Where a plot of the newest windows begins: one of a young stream is not mostly empty. */
+export const beginning = (most, oldest, end, every) => end - Math.min(most, Math.max(most / 4, (end - oldest) / every)) * every;
+
 /**
  * From when to when is shown.
  * @param {{from?: string, to?: string}} route
@@ -47,5 +50,5 @@ export function stretch({ from, to }, oldest, newest, every) {
   const length = back(from);
   if (length) return [newest - Math.max(length, every), newest];
   const end = instant(to) ?? newest;
-  return [instant(from) ?? end - usual * every, end];
+  return [instant(from) ?? beginning(usual, oldest, end, every), end];
 }
