@@ -86,6 +86,7 @@ type cut struct {
 type gap struct {
 	from, until int64
 	at          int64 // where in the log it shows
+	input       bool  // the records were lost before there was a part of them
 }
 
 // NewGathering returns an empty gathering that holds up to limit bytes of payloads.
@@ -278,14 +279,14 @@ func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 	o := s.source(m.Partition)
 	until := written.UnixNano() + int64(s.maxAhead)
 	if o.known && m.From > o.to {
-		missing := gap{o.to, until, o.toAt}
+		missing := gap{from: o.to, until: until, at: o.toAt}
 		if m.Since != 0 { // the mark itself may have come much later, while nobody wrote any
 			missing.until = min(until, m.Since+int64(s.maxAhead))
 		}
 		o.gaps = append(o.gaps, missing)
 	}
 	if m.Lost > 0 {
-		o.gaps = append(o.gaps, gap{m.From, until, at})
+		o.gaps = append(o.gaps, gap{m.From, until, at, true})
 	}
 	if !o.known || m.To > o.to {
 		o.to, o.toAt = m.To, at
@@ -316,8 +317,11 @@ type State struct {
 	Ready bool
 	// Waiting are the partitions whose cut is still to come.
 	Waiting []int
-	// Incomplete are the partitions that have lost messages.
+	// Incomplete are the partitions that have lost records or messages.
 	Incomplete []int
+	// Gone says that messages were lost: the log may have had parts of the window that are not here. Otherwise all parts
+	// that were ever written for it are here, even if records of the input were lost before.
+	Gone bool
 }
 
 // State returns the state of a window.
@@ -334,8 +338,14 @@ func (g *Gathering) State(stream string, epoch uint32, w Window) State {
 		switch {
 		case c == nil && o.said < w.End:
 			st.Waiting = append(st.Waiting, p)
-		case c == nil, s.lacks(w, p, o, c):
-			st.Incomplete = append(st.Incomplete, p)
+			continue
+		case c == nil:
+			st.Incomplete, st.Gone = append(st.Incomplete, p), true
+			continue
+		}
+		records, messages := s.lacks(w, p, o, c)
+		if records || messages {
+			st.Incomplete, st.Gone = append(st.Incomplete, p), st.Gone || messages
 		}
 	}
 	st.Ready = len(st.Waiting) == 0
@@ -370,21 +380,22 @@ func (o *source) cut(w Window) *cut {
 	return nil
 }
 
-// lacks reports whether some of the window's records in a partition are missing.
-func (s *gathered) lacks(w Window, partition int, o *source, c *cut) bool {
+// lacks reports whether some of the window's records in a partition were lost before there was a part of them, and whether
+// messages about it are missing.
+func (s *gathered) lacks(w Window, partition int, o *source, c *cut) (records, messages bool) {
 	for _, gaps := range [][]gap{s.gaps, o.gaps} {
 		for _, g := range gaps {
 			if g.from < c.offset && w.Start < g.until {
-				return true
+				records, messages = records || g.input, messages || !g.input
 			}
 		}
 	}
 	for start := w.Start; start < w.End; start += int64(s.schedule.Every) {
 		if l := s.slices[start]; l != nil && slices.Contains(l.missing, partition) {
-			return true
+			messages = true
 		}
 	}
-	return false
+	return records, messages
 }
 
 // Parts returns the parts of a window that count and are here.

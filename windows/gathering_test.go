@@ -155,6 +155,10 @@ func TestWhatCannotComeIsNotWaitedFor(t *testing.T) {
 			s.flush(1, 0, 5, 0, minute, 0)
 			c.write(s)
 			s.wants(minute, true, c.incomplete...)
+			gone := len(c.incomplete) > 0 && name != "records lost before they were read"
+			if st := s.g.State("s", 1, Window{0, minute}); st.Gone != gone {
+				t.Errorf("the window stands at %+v, want gone %v", st, gone)
+			}
 		})
 	}
 }

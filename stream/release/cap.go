@@ -87,7 +87,7 @@ func (s *session) rebuild(ctx context.Context) error {
 			if !state.Ready {
 				break
 			}
-			lost := len(state.Incomplete) > 0
+			lost := state.Gone // not where records of the input were lost: then all parts are here that there ever were
 			if !lost {
 				var err error
 				if _, lost, err = s.counting(ctx, i, w); err != nil {

@@ -53,8 +53,8 @@ type capWorld struct {
 	slice   windows.Window           // the last one that is in the log
 }
 
-// next adds the part and the mark of the next slice.
-func (c *capWorld) next(came [capUsers]bool) {
+// next adds the part and the mark of the next slice, before which so many records of the input were lost.
+func (c *capWorld) next(came [capUsers]bool, lost int64) {
 	every := int64(c.p.schedule.Every)
 	if c.slice == (windows.Window{}) {
 		c.slice = windows.Window{Start: c.p.schedule.Start - every, End: c.p.schedule.Start}
@@ -70,7 +70,7 @@ func (c *capWorld) next(came [capUsers]bool) {
 	n := int64(len(c.came))
 	o := windows.Origin{Stream: c.p.stream.Name, Epoch: c.p.epoch, From: n, To: n + 1, Attempt: [16]byte{byte(n), byte(n >> 8)}}
 	part := windows.Part{Origin: o, Slice: c.slice, Payload: bag.Seal()}
-	mark := windows.Mark{Origin: o, Partitions: 1, Slices: []int64{c.slice.Start}, After: c.slice.Start, Through: c.slice.End}
+	mark := windows.Mark{Origin: o, Partitions: 1, Lost: lost, Slices: []int64{c.slice.Start}, After: c.slice.Start, Through: c.slice.End}
 	c.log = append(c.log, append(part.Messages(1<<20), mark.Message())...)
 }
 
@@ -211,7 +211,7 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 				for u := range came {
 					came[u] = rapid.IntRange(0, 3).Draw(r, "comes") > 0
 				}
-				c.next(came)
+				c.next(came, max(0, rapid.Int64Range(-9, 1).Draw(r, "lost of the input")))
 			case "commit":
 				d.read(c)
 				c.ledger = append(c.ledger, d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))...)
