@@ -110,12 +110,25 @@ func (k key) missed() string {
 
 var beginning = regexp.MustCompile(`^([^.:]|[.:][^ ])*`)
 
+// only is the one key that must be given, or "" if there are several or none.
+func (f form) only() (name string) {
+	for _, k := range f {
+		switch {
+		case k.required && name != "":
+			return ""
+		case k.required:
+			name = k.name
+		}
+	}
+	return name
+}
+
 // keys finds the places of a mapping's keys.
 func (f form) keys(n node) (m mapping, ok bool) {
 	m = mapping{node: n, values: map[string]node{}}
 	if !n.isMapping() {
-		if text, ok := n.text(); ok && len(f) == 1 {
-			n.refuse("%s is not a mapping; write {%s: %s}", show(text), f[0].name, text)
+		if text, ok := n.text(); ok && f.only() != "" {
+			n.refuse("%s is not a mapping; write {%s: %s}", show(text), f.only(), text)
 		} else {
 			n.refuse("%s; want %s", n.shown(), f.want())
 		}

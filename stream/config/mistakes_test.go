@@ -59,7 +59,7 @@ func TestMistakes(t *testing.T) {
 		{"a text for a mapping", "bounds: {lower: 0, upper: 60000, step: 1, prior: cells}", "bounds: 0-60000",
 			`18: streams[checkout].bounds: 0-60000; want {lower: …, upper: …, step: …}`},
 		{"a topic without its mapping", "output: {topic: checkout.private}", "output: checkout.private",
-			`30: streams[checkout].output: "checkout.private"; want {topic: …}`},
+			`30: streams[checkout].output: "checkout.private" is not a mapping; write {topic: checkout.private}`},
 		{"nothing after a key", "max_groups: 1", "max_groups:",
 			`17: streams[checkout].max_groups: empty; want a whole number of groups of at least 1`},
 		{"an unknown key, one letter off", "max_groups: 1", "max_group: 1",
@@ -177,6 +177,10 @@ func TestEveryFaultOnce(t *testing.T) {
 			"b.yaml": strings.NewReplacer("name: s\n", "name: b\n", "epsilon: 0.1", "epsilon: 0").Replace(least),
 		}, []string{`a.yaml:6: streams[s].window.size: 1x is not a duration; want a duration of whole seconds, for example 15m`,
 			`b.yaml:7: streams[b].releases[mid].epsilon: 0; want a number greater than 0`}},
+		{"one topic in two formats", map[string]string{
+			"a.yaml": least,
+			"b.yaml": strings.NewReplacer("name: s\n", "name: b\n", "{topic: out}", "{topic: out, format: avro}").Replace(least),
+		}, []string{`b.yaml:8: streams[b].output: format avro, but stream s writes json into topic out; want one format in a topic`}},
 		{"an alias repeats a fault", map[string]string{
 			"a.yaml": strings.Replace(least, "window: {size: 1d, grace: 0s}", "window: &w {size: 1x}", 1) +
 				strings.NewReplacer("version: 1\nstreams:\n", "", "name: s\n", "name: t\n", "{size: 1d, grace: 0s}", "*w").Replace(least),

@@ -315,6 +315,8 @@ var wrongEdits = []struct{ old, new, want string }{
 		`29: streams[checkout].late.topik: unknown key; did you mean "topic"?`},
 	{`output: {topic: checkout.private}`, `output: {topic: checkout.events}`,
 		`30: streams[checkout].output.topic: "checkout.events" is the input of a stream; want another topic: releases must not mix with personal events`},
+	{`output: {topic: checkout.private}`, `output: {topic: checkout.private, format: xml}`,
+		`30: streams[checkout].output.format: "xml"; want json or avro`},
 	{"    output: {topic: checkout.private}\n", ``,
 		`5: streams[checkout].output: missing; add it, for example output: {topic: checkout.private} (where the figures are published)`},
 	{`budget: shoppers`, `budget: shopper`,
