@@ -234,8 +234,8 @@ func TestLostPartsBeginAnEra(t *testing.T) {
 			if g.Values[0].Value.IsZero() {
 				continue
 			}
-			ends := append(counted[g.Name], e.WindowEnd)
-			if counted[g.Name] = ends; len(ends) > 2 && ends[len(ends)-1].Sub(ends[len(ends)-3]) < 8*time.Second {
+			counted[g.Name] = append(counted[g.Name], e.WindowEnd)
+			if ends := counted[g.Name]; len(ends) > 2 && ends[len(ends)-1].Sub(ends[len(ends)-3]) < 8*time.Second {
 				t.Errorf("%s counts three times in one era, in %v", g.Name, ends[len(ends)-3:])
 			}
 		}
