@@ -184,6 +184,9 @@ var pictures = []picture{
 	}, view: "#/", ready: `document.querySelector(".card")`},
 }
 
+// telling names the pictures that differ in what they consist of.
+var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare", "detail-alarm", "budget", "empty"}
+
 // Pictures of all views, for people to look at: on a phone, a desk and a wall, in both themes.
 func TestPictures(t *testing.T) {
 	directory := os.Getenv("LOUVER_TEST_PICTURES")

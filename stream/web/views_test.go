@@ -2,8 +2,10 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/shopspring/decimal"
@@ -166,4 +168,54 @@ func TestWatchFires(t *testing.T) {
 	b.until(`!document.querySelector(".plot.large").plot.lines.some((line) => line.name === "fire")`)
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
 	b.shows(".windows td", "not armed again yet")
+}
+
+// The budget view begins with the budgets that withhold windows, and says what one person can lose in a window and in a day.
+func TestBudgetView(t *testing.T) {
+	b, _ := picture{serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3`}.open(t)
+	t.Cleanup(b.clean)
+	var names []string
+	b.run(chromedp.Evaluate(`[...document.querySelectorAll(".budget h2")].map((e) => e.textContent)`, &names))
+	want(t, "budgets", names, []string{"checkout-latency withholds windows", "search-latency will withhold windows", "basket-size pays every window"})
+	b.shows(".loss", "One person loses at most ε 0.15 in a window, ε 96 in any 24 h.")
+	b.shows(".budget p", "It pays for every window on schedule")
+}
+
+// What somebody has unfolded in the budget view stays so when figures come.
+func TestUnfoldedStaysSo(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.play(0, 29)
+	b := open(t, a, "#/budget")
+	b.shows(".amounts", "ε 4.35 spent")
+	b.run(chromedp.Click("summary"))
+	b.shows("details dd", "from 0 to 60,000 ms, in steps of 1")
+	a.play(29, 30)
+	b.shows(".amounts", "ε 4.5 spent")
+	b.shows("details dd", "from 0 to 60,000 ms, in steps of 1")
+}
+
+// Nothing is wider than the screen, from a phone to a wall.
+func TestNothingIsTooWide(t *testing.T) {
+	const tooWide = `[...document.querySelectorAll("body *")].filter((e) => {
+		if (!e.checkVisibility() || e.closest(".scroll, .choice, .unseen, .skip, .plot, .readout table, .brand")) return false;
+		return e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5 || e.matches(".readout") && e.scrollWidth > e.clientWidth;
+	}).map((e) => e.outerHTML.slice(0, 120))`
+	for _, p := range pictures {
+		if !slices.Contains(telling, p.name) {
+			continue
+		}
+		b, _ := p.open(t)
+		var wide []string
+		for _, width := range []int64{360, 3840} {
+			b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500), twoFrames, chromedp.Evaluate(tooWide, &wide))
+			if len(wide) > 0 {
+				t.Errorf("%s at %d px: too wide: %q", p.name, width, wide)
+			}
+		}
+		b.run(chromedp.Evaluate(`document.querySelector("main").append(document.createElement("hr")); document.querySelector("hr").style.width = "4000px"`, nil), chromedp.Evaluate(tooWide, &wide))
+		if len(wide) == 0 {
+			t.Errorf("%s: a line of 4,000 px is not too wide", p.name)
+		}
+		b.clean()
+	}
 }
