@@ -118,6 +118,10 @@
 // windows that are due later wait for a cut of every partition, and earlier ones only for the old partitions. A topic
 // that shrinks or is recreated ends no stream. The loss makes windows incomplete.
 //
+// Own topics may be deleted. Partials and progress are made anew, also while the service runs, and windows whose parts
+// are lost are incomplete. Without the ledger nobody knows what was charged, and without the control topic nobody knows
+// who is who: then the service ends, and none can start. See guard.go.
+//
 // Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
 // decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed

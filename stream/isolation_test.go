@@ -114,10 +114,11 @@ func TestADamagedBatchIsLostAlone(t *testing.T) {
 func TestADamagedLedgerIsAPrivacyStop(t *testing.T) {
 	b := kafkatest.Fake(t)
 	w := newWorld(t, b, 1, withBudget("1000000000"))
-	name := topics.Names{App: w.app}.Ledger()
-	b.CreateTopic(t, name, topics.Partitions, map[string]string{"retention.ms": "-1", "cleanup.policy": "delete"})
+	s := w.start()
+	w.await(3)
+	s.end(t)
 	for partition := range topics.Partitions {
-		b.Produce(t, name, partition, kafkatest.Values("damaged-")...)
+		b.Produce(t, topics.Names{App: w.app}.Ledger(), partition, kafkatest.Values("damaged-")...)
 	}
 	conn := damaged(t, b, "damaged-")
 	err := w.start(func(s *stream.Service) { s.Conn = conn }).refused(t)

@@ -122,7 +122,7 @@ func (s *Service) monitor() *health.Monitor {
 }
 
 // Run works until ctx ends, and then returns nil. An error wraps [topics.ErrUnfit], [control.ErrRefused], or
-// [ledger.ErrUnreadable], which is a privacy stop.
+// [ledger.ErrUnreadable] or [control.ErrForgotten], which are privacy stops.
 func (s *Service) Run(ctx context.Context) error {
 	monitor := s.monitor()
 	watching, unwatch := context.WithCancel(ctx)
@@ -190,6 +190,7 @@ func (s *Service) follow(ctx context.Context) error {
 	watch := s.watch(env.Progress, editions)
 	run.Go(func() error { watch.Run(working); return nil })
 	run.Go(func() error { return s.await(working, names.Control(), state.Epoch()) })
+	run.Go(func() error { return s.guard(working, names) })
 	monitor.Started(schedules(editions))
 	run.Go(func() error { s.late(working); return nil })
 	hasher := windows.NewHasher(state.HashKey)

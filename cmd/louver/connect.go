@@ -156,7 +156,7 @@ func classed(err error) error {
 	switch {
 	case err == nil || errors.As(err, &exit):
 		return err
-	case errors.Is(err, ledger.ErrUnreadable):
+	case errors.Is(err, ledger.ErrUnreadable), errors.Is(err, control.ErrForgotten):
 		return privacyStop(err)
 	case errors.Is(err, topics.ErrUnfit), errors.Is(err, control.ErrRefused):
 		return err

@@ -28,6 +28,10 @@ const Version = 1
 // ErrRefused means that the configuration contradicts the app's history.
 var ErrRefused = errors.New("refused")
 
+// ErrForgotten means that the control topic has lost its records. Under a new key of the hashes one user would be two
+// users, and what a budget continues would be forgotten.
+var ErrForgotten = errors.New("the app's key and definitions are lost")
+
 // State is the content of the control topic. It does not change after [Load] or [Read] returns it.
 type State struct {
 	// HashKey is the key of the user hashes, random per app.
@@ -70,6 +74,9 @@ type Log interface {
 	Records
 	// Turn takes the writers' turn and ends all others.
 	Turn(ctx context.Context) (Turn, error)
+	// Used names another topic of the app that has had records, or is "" if none has. Nothing is written to any of them
+	// before the control topic has its first records.
+	Used(ctx context.Context) (topic string, err error)
 }
 
 // Turn can write until another writer takes the turn.
@@ -84,6 +91,9 @@ type Record struct{ Key, Value []byte }
 // forget what the users of its input topic have lost and the stream says neither `fresh` nor `continues`.
 func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, error) {
 	s, err := Read(ctx, log)
+	if err == nil && s.version == 0 {
+		s, err = first(ctx, log)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +123,20 @@ func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, er
 			return nil, err
 		}
 	}
+}
+
+// first returns the state of an app that has not begun. It returns an [ErrForgotten] if the app has begun, so that the
+// control topic has lost its records. They may also have come just now, from another process.
+func first(ctx context.Context, log Log) (*State, error) {
+	used, err := log.Used(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("see whether the app is new: %w", err)
+	}
+	s, err := Read(ctx, log)
+	if err == nil && s.version == 0 && used != "" {
+		err = fmt.Errorf("%w: the control topic is empty, but topic %s has records; the control topic must never be deleted or made anew; begin again with another app id", ErrForgotten, used)
+	}
+	return s, err
 }
 
 // pause makes a writer wait after another one ended its turn. The waits are random and grow, so that slow writers do
@@ -241,6 +265,26 @@ func (k Kafka) Read(ctx context.Context, f func(key, value []byte) error) error 
 func (k Kafka) Turn(ctx context.Context) (Turn, error) {
 	p, err := k.Open(ctx, k.Names.ControlID())
 	return kafkaTurn{p, k.Names.Control()}, err
+}
+
+// Used implements [Log].
+func (k Kafka) Used(ctx context.Context) (string, error) {
+	all := make([]int, topics.Partitions)
+	for i := range all {
+		all[i] = i
+	}
+	for _, topic := range []string{k.Names.Ledger(), k.Names.Partials()} {
+		ends, err := k.Fetch.Ends(ctx, topic, all)
+		if err != nil {
+			return "", err
+		}
+		for _, end := range ends {
+			if end > 0 {
+				return topic, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 type kafkaTurn struct {

@@ -24,6 +24,14 @@ type memory struct {
 	mu      sync.Mutex
 	records []Record
 	turn    int
+	used    func() string // nil: nothing is
+}
+
+func (m *memory) Used(context.Context) (string, error) {
+	if m.used == nil {
+		return "", nil
+	}
+	return m.used(), nil
 }
 
 func (m *memory) Read(_ context.Context, f func(key, value []byte) error) error {
@@ -124,6 +132,8 @@ func TestProcessesAgree(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		names := topics.Names{App: kafkatest.Name(t)}
 		b.CreateTopic(t, names.Control(), 1, map[string]string{"cleanup.policy": "compact"})
+		b.CreateTopic(t, names.Ledger(), topics.Partitions, nil)
+		b.CreateTopic(t, names.Partials(), topics.Partitions, nil)
 		log := Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 			return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
 		}}
@@ -140,6 +150,34 @@ func TestNewerFormatIsRefused(t *testing.T) {
 		t.Errorf("a newer format gives %v", err)
 	}
 }
+
+// TestALostControlTopicIsRefused: a new key would make two users of one. An app that begins in two processes at a time is
+// not mistaken for one that has lost its topic.
+func TestALostControlTopicIsRefused(t *testing.T) {
+	w := Wanted{Streams: streams(t, "a")}
+	log := &memory{used: func() string { return "app.ledger" }}
+	if _, err := Load(t.Context(), log, w, never); !errors.Is(err, ErrForgotten) || !strings.Contains(err.Error(), "topic app.ledger has records") {
+		t.Errorf("an empty topic of an app with records gives %v", err)
+	}
+	if len(log.records) > 0 {
+		t.Errorf("%d records were written", len(log.records))
+	}
+	log.used = func() string {
+		if _, err := Load(t.Context(), &other{log}, w, never); err != nil {
+			t.Error(err)
+		}
+		return "app.ledger"
+	}
+	s, err := Load(t.Context(), log, w, never)
+	if err != nil || s.HashKey == [16]byte{} || s.Epoch() != 1 {
+		t.Errorf("beside another process that begins: %+v, %v", s, err)
+	}
+}
+
+// other is the control topic as another process sees it, which begins.
+type other struct{ *memory }
+
+func (other) Used(context.Context) (string, error) { return "", nil }
 
 // contended is a control topic of which others have the turn for a while.
 type contended struct {

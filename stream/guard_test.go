@@ -1,0 +1,84 @@
+package stream_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// everyTwoSeconds is a stream of so many windows that begin now.
+func everyTwoSeconds(count int) string {
+	start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
+	return fmt.Sprintf(`
+version: 1
+streams:
+  - name: users
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
+    contribution: last
+    releases: [{name: users, statistic: count, epsilon: 1000000}]
+    output: {topic: OUTPUT}
+    budget: {epsilon: 1000000000, per: 24h}
+`, start.Format(time.RFC3339), start.Add(time.Duration(count)*2*time.Second).Format(time.RFC3339))
+}
+
+// TestOwnTopicIsDeleted deletes topics that the service can make anew while it runs: every window is released.
+func TestOwnTopicIsDeleted(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	for kind, name := range map[string]func(topics.Names) string{"partials": topics.Names.Partials, "progress": topics.Names.Progress} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+				const count = 25
+				w := newWorld(t, b, 1, everyTwoSeconds(count))
+				lines, log := told()
+				s := w.start(log)
+				kafkatest.Await(t, "the first figure", func() bool { return len(w.published()) > 0 })
+				b.DeleteTopic(t, name(topics.Names{App: w.app}))
+				w.await(count)
+				s.end(t)
+				w.audit()
+				if n := lines.FilterMessage("a topic was deleted while louver ran: it is created again").Len(); n != 1 {
+					t.Errorf("%d lines say that the topic is created again, want 1: %v", n, lines.All())
+				}
+			})
+		})
+	}
+}
+
+// TestTopicThatMustStayIsDeleted: without the ledger it is unknown what was charged, and without the control topic who is
+// who. The service ends, and none can start.
+func TestTopicThatMustStayIsDeleted(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	for kind, c := range map[string]struct {
+		name func(topics.Names) string
+		want error
+	}{
+		"ledger":  {topics.Names.Ledger, ledger.ErrUnreadable},
+		"control": {topics.Names.Control, control.ErrForgotten},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+				w := newWorld(t, b, 1, withBudget("1000000000"))
+				s := w.start()
+				w.await(3)
+				b.DeleteTopic(t, c.name(topics.Names{App: w.app}))
+				if err := s.refused(t); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "was deleted or made anew while louver ran") {
+					t.Errorf("the service ended with %v", err)
+				}
+				if err := w.start().refused(t); !errors.Is(err, c.want) {
+					t.Errorf("another process ended with %v", err)
+				}
+			})
+		})
+	}
+}
