@@ -220,6 +220,7 @@ func TestLostPartsBeginAnEra(t *testing.T) {
 	b.DeleteRecords(t, topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions), end)
 	s = w.start(func(s *stream.Service) { s.Log = zap.New(core) })
 	w.await(n * capUsers)
+	s.expect(t, 1, "louver_max_windows_recounts_total")
 	s.end(t)
 	type era struct{ start, end time.Time }
 	var eras []era

@@ -141,6 +141,7 @@ func (s *session) anew(program int) {
 	}
 	t.cap, t.at, t.needed = windows.NewCap(t.rule), decided, nil
 	t.of.Era = era(next)
+	s.Metrics.Recounts.WithLabelValues(p.stream.Name).Inc()
 	s.Log.Error("parts of earlier windows are lost, so nobody knows how often users have counted: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
 		zap.String("stream", p.stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC()))
 }
