@@ -354,7 +354,7 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	if t := s.turns[program]; t != nil {
 		e.Cap = t.of
 	}
-	e.Watches = p.watches(window)
+	e.Watches = s.watches(p, window)
 	open, ended := s.resume(p)
 	e.Ended = ended
 	if err := s.own.fold.Books.Settle(&e); err != nil {

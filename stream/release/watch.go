@@ -27,13 +27,17 @@ import (
 //
 // An instance that cannot be opened ends, and stays charged. It is never armed again with the same secret.
 
-// watches describes the watches of a program for a window, before they are settled.
-func (p *program) watches(w windows.Window) (all []ledger.Watch) {
+// watches describes the watches of a program for a window, before they are settled. An instance ends with the last window of
+// the stream, or of the last definition of the stream that has the watch.
+func (s *session) watches(p *program, w windows.Window) (all []ledger.Watch) {
 	_, more := p.schedule.After(w.End)
 	for i := range p.stream.Watches {
 		of := &p.stream.Watches[i]
 		all = append(all, ledger.Watch{Name: of.Name, Definition: of.Definition, Cost: of.Price(), Excess95: ledger.Error(of.Mechanism.Excess95()),
-			AtMost: of.AtMost, Hold: int64(of.Hold.Seconds()), Last: !more})
+			AtMost: of.AtMost, Hold: int64(of.Hold.Seconds()),
+			Last: !more && !slices.ContainsFunc(s.programs, func(o *program) bool {
+				return o != p && s.watching(o, p.stream.Budget.Name, p.stream.Name, of.Name, of.Definition)
+			})})
 	}
 	return all
 }
@@ -88,19 +92,26 @@ func (s *session) resume(p *program) (open []instance, ended []ledger.Instance) 
 	return open, ended
 }
 
-// watched reports whether an instance may still look at a window of some program of its budget.
+// watched reports whether an instance may still look at a window of some program.
 func (s *session) watched(budget string, o ledger.Open) bool {
-	return slices.ContainsFunc(s.programs, func(p *program) bool {
-		if p.stream.Budget.Name != budget || p.stream.Name != o.Stream || !slices.ContainsFunc(p.stream.Watches, func(w config.Watch) bool { return w.Name == o.Watch && w.Definition == o.Definition }) {
-			return false
-		}
-		_, more := p.schedule.After(s.decided(p))
-		return more
-	})
+	return slices.ContainsFunc(s.programs, func(p *program) bool { return s.watching(p, budget, o.Stream, o.Watch, o.Definition) })
+}
+
+// watching reports whether a program of a budget and stream has windows left, and this watch.
+func (s *session) watching(p *program, budget, stream, watch, definition string) bool {
+	if p.stream.Budget.Name != budget || p.stream.Name != stream ||
+		!slices.ContainsFunc(p.stream.Watches, func(w config.Watch) bool { return w.Name == watch && w.Definition == definition }) {
+		return false
+	}
+	_, more := p.schedule.After(s.decided(p))
+	return more
 }
 
 // look has the watches of a settled entry look at everybody in its window, in the order of the groups.
 func (s *session) look(p *program, e *ledger.Entry, open []instance, merged *windows.Merger) error {
+	if !e.Looks() {
+		return nil
+	}
 	random := bufio.NewReader(p.random)
 	samples := make([]*mechanisms.Sample, len(e.Groups))
 	for g := range samples {

@@ -142,7 +142,7 @@ func TestAWatchLooksAtEverybody(t *testing.T) {
 	}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	e := p.entry("app", p.schedule.First())
-	e.Watches = p.watches(p.schedule.First())
+	e.Watches = d.watches(p, p.schedule.First())
 	open, _ := d.resume(p)
 	if err := d.own.fold.Books.Settle(&e); err != nil {
 		t.Fatal(err)
@@ -178,15 +178,33 @@ func TestASecretThatCannotBeOpened(t *testing.T) {
 func TestWatchesOfAnOldDefinitionEnd(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "2")
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
+	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2", "users_below: 3").Replace(alarmed))
+	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
+	p.schedule.End = p.schedule.First().End
+	d.programs = append(d.programs, changed)
+	if e := d.next(nil); e.Watches[0].Last || !e.Watches[1].Last { // the last window of the old definition
+		t.Errorf("%+v, want the first watch to go on", e.Watches)
+	}
+	d.programs = []*program{changed, p}
+	d.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.decided(changed))
+	e := d.next(nil)
+	if told(e) != "1" || len(e.Ended) > 0 || e.Watches[1].Looks() {
+		t.Errorf("%q, %+v and %v end, want the first watch to go on", told(e), e.Watches[1], e.Ended)
+	}
+}
+
+// TestALateChangeEndsTheInstance: the worker that decided the last window of the old definition did not know that it was the
+// last. The next window ends the instance.
+func TestALateChangeEndsTheInstance(t *testing.T) {
+	p := alarmedProgram(t, "1000000", "2")
+	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	d.next(nil)
 	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2", "users_below: 3").Replace(alarmed))
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
-	d.programs[0] = changed
+	d.programs = []*program{changed, p}
 	d.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.decided(changed))
-	d.programs = append(d.programs, p)
-	e := d.next(nil)
-	if told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Watches[1].Instance != 2 && e.Watches[1].Reason == "" {
+	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Watches[1].Looks() { // at_most is 1
 		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e), e.Watches[1], e.Ended)
 	}
 }
