@@ -3,6 +3,7 @@ package stream_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -55,17 +58,17 @@ func (a attendance) came(random *rand.Rand, at time.Time) (events []event) {
 	return events
 }
 
-// whoCounts compares who counts, by the ledger, with a cap that goes through all windows once. It checks apart from that
-// that nobody counts too often.
-func (w *world) whoCounts(came attendance) (entries []ledger.Entry) {
+// whoCounts compares who counts in a stream, by the ledger, with a cap that goes through all windows once. It checks apart
+// from that that nobody counts too often. It returns the stream's entries.
+func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration) (entries []ledger.Entry) {
 	w.t.Helper()
 	state, err := control.Read(kafkatest.Context(w.t), control.Kafka{Fetch: w.broker.Fetch(fetch.Options{}), Names: topics.Names{App: w.app}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	hasher, s := windows.NewHasher(state.HashKey), w.streams[0]
+	hasher := windows.NewHasher(state.HashKey)
 	undisturbed := windows.NewCap(s.MaxWindows.By)
-	entries = w.audit()
+	entries = slices.DeleteFunc(w.audit(), func(e ledger.Entry) bool { return e.Stream != s.Name })
 	counted, left := [capUsers][]time.Time{}, 0
 	for i, e := range entries {
 		if i > 0 && !e.WindowEnd.Equal(entries[i-1].WindowEnd.Add(s.Window.Every)) {
@@ -79,7 +82,7 @@ func (w *world) whoCounts(came attendance) (entries []ledger.Entry) {
 		}
 		for u := range capUsers {
 			here := false
-			for at := e.WindowStart; at.Before(e.WindowEnd); at = at.Add(s.Window.Every) {
+			for at := e.WindowStart; at.Before(e.WindowEnd); at = at.Add(step) {
 				here = here || came[at.UnixNano()][u]
 			}
 			counts := here && undisturbed.Counts(hasher.User(fmt.Appendf(nil, "u%d", u)))
@@ -153,7 +156,7 @@ func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
 		s := w.start()
 		w.await(n * capUsers)
 		s.end(t)
-		if len(w.whoCounts(came)) != n {
+		if len(w.whoCounts(w.streams[0], came, time.Second)) != n {
 			t.Errorf("not %d windows are in the ledger", n)
 		}
 		if deleted == 0 || stops < 4 {
@@ -192,10 +195,59 @@ func TestADayOfMinutes(t *testing.T) {
 	s = w.start(few)
 	kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= n*capUsers })
 	s.end(t)
-	entries := w.whoCounts(came)
+	entries := w.whoCounts(w.streams[0], came, time.Minute)
 	last := entries[len(entries)-1]
 	if len(entries) != n || last.Standing.BudgetSpent.String() != "8000000" || !last.Standing.BudgetSpent.Equal(last.Limit.Epsilon) {
 		t.Errorf("%d windows, of which the last leaves ε %s of %s spent; want %d and all of it", len(entries), last.Standing.BudgetSpent, last.Limit.Epsilon, n)
+	}
+}
+
+// TestCapsShareAWorker lets one budget pay for two streams with caps of different rules, and for one without, while the
+// service stops several times. Each has its own count.
+func TestCapsShareAWorker(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	const n = 10 * 60
+	start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
+	one := strings.NewReplacer("CAP", "{count: 3, per: 2h, parts: 2}", "SIZE", "1m", "EVERY", "1m", "budget: {epsilon: LIMIT, per: 24h}", "budget: all",
+		"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream)
+	_, one, _ = strings.Cut(one, "streams:\n")
+	other := strings.NewReplacer("name: live", "name: other", "{count: 3, per: 2h, parts: 2}", "{count: 8, per: 3h, parts: 1}", "size: 1m, every: 1m", "size: 10m, every: 5m").Replace(one)
+	plain := strings.NewReplacer("name: live", "name: plain", "    max_windows: {count: 3, per: 2h, parts: 2}\n", "", "size: 1m, every: 1m", "size: 30m, every: 30m").Replace(one)
+	w := newWorld(t, b, 2, "version: 1\nbudgets: [{name: all, epsilon: 1000000000, per: 24h}]\nstreams:\n"+one+other+plain)
+	random, came := rand.New(rand.NewPCG(7, 8)), attendance{}
+	var events [2][]event
+	for minute := range n {
+		for _, e := range came.came(random, start.Add(time.Duration(minute)*time.Minute)) {
+			p := random.IntN(2)
+			events[p] = append(events[p], e)
+		}
+	}
+	for p := range events {
+		b.Produce(t, w.input, p, recent(events[p])...)
+	}
+	decided := func() int { return w.records(topics.Names{App: w.app}.Ledger()) }
+	windows := n + n/5 - 1 + n/30
+	for stop := range 3 {
+		s := w.start(func(s *stream.Service) { s.CheckpointEvery = 50 })
+		kafkatest.Await(t, "more windows are decided", func() bool { return decided() > (stop+1)*windows/5 })
+		s.end(t)
+	}
+	if decided() >= windows {
+		t.Fatal("all windows are decided before the last stop")
+	}
+	s := w.start()
+	kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= windows*capUsers })
+	s.end(t)
+	for i, want := range []int{n, n/5 - 1} {
+		if got := len(w.whoCounts(w.streams[i], came, time.Minute)); got != want {
+			t.Errorf("stream %s has %d windows, want %d", w.streams[i].Name, got, want)
+		}
+	}
+	for _, e := range w.audit() {
+		if e.Stream == "plain" && (e.Cap != (budget.Cap{}) || e.Groups[capUsers-1].Values[0].Value.IsZero()) {
+			t.Errorf("in the stream without a cap, not everybody counts in the window that ends %s", e.WindowEnd)
+		}
 	}
 }
 
