@@ -60,6 +60,9 @@ func NewCharge(stream, budget string, start, end int64, items []Item) (Charge, e
 
 // Canonical checks items, sorts them and merges equal costs, so that equal charges are equal lists.
 func Canonical(items []Item) ([]Item, error) {
+	if len(items) > 0 && isCanonical(items) {
+		return slices.Clip(items), nil // as nearly always
+	}
 	out := make([]Item, 0, len(items))
 	for _, i := range items {
 		if err := i.check(); err != nil {
@@ -73,6 +76,15 @@ func Canonical(items []Item) ([]Item, error) {
 		out = slices.Insert(out, at, i)
 	}
 	return out, nil
+}
+
+func isCanonical(items []Item) bool {
+	for i, item := range items {
+		if item.check() != nil || i > 0 && compare(items[i-1].Promise, item.Promise) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func compare(a, b privacy.Promise) int {

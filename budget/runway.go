@@ -77,12 +77,44 @@ func (a *Account) Runway(schedules []Schedule) Runway {
 	if !bounded {
 		r.Worst.Unbounded = true
 	}
-	if a.limit.Per == 0 {
+	switch {
+	case a.limit.Per == 0:
 		a.runwayForever(schedules, &r)
-	} else {
+	case a.limit.within(r.Worst) && a.onSchedule(schedules):
+		r.Pays = true
+	default:
 		a.runwayRolling(schedules, &r)
 	}
 	return r
+}
+
+// onSchedule reports whether all that the account was charged are earlier windows of the schedules, each once. Then no
+// period, past or future, costs more than the fullest one. Most accounts are like that, and need not be continued window by
+// window.
+func (a *Account) onSchedule(schedules []Schedule) bool {
+	if len(a.allHeld()) > 0 {
+		return false
+	}
+	found := map[string]bool{}
+	for _, k := range a.all() {
+		i := slices.IndexFunc(schedules, func(p Schedule) bool { return p.Stream == k.stream })
+		if i < 0 || found[k.stream] {
+			return false
+		}
+		found[k.stream] = true
+		p := schedules[i]
+		if p.End != 0 || !p.Cap.none() || !k.cap.none() || !slices.EqualFunc(k.items, p.Items, Item.equal) {
+			return false
+		}
+		next := p.first()
+		for _, end := range slices.Backward(k.ends) {
+			if end >= next || (p.first()-end)%int64(p.Every) != 0 {
+				return false
+			}
+			next = end
+		}
+	}
+	return true
 }
 
 // fullest sums each stream's fullest period. A half-open period of length per holds at most ⌈per/every⌉ ends that are

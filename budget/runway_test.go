@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/louver/louver/budget/privacy"
 )
 
 // bruteRunway charges window by window up to a horizon.
@@ -154,5 +156,57 @@ func TestRunwayFromAFullPeriod(t *testing.T) {
 	s.Items = []Item{boundedRange("0.26", 1)}
 	if got := a.Runway([]Schedule{s}); got.Pays || got.ExhaustedAt != 97*int64(s.Every) || got.Windows != 0 {
 		t.Errorf("%+v, want it exhausted at once", got)
+	}
+}
+
+// An account whose past lies on the schedules is answered from them alone, and no other: a window out of step, one that was
+// charged twice, one of another price or a foreign stream may be what a period cannot pay.
+func TestRunwayOnSchedule(t *testing.T) {
+	short := 0 // answers from the schedules alone
+	rapid.Check(t, func(t *rapid.T) {
+		limit := Limit{Per: time.Duration(rapid.Int64Range(3, 12).Draw(t, "per"))}
+		a := NewAccount(limit)
+		var schedules []Schedule
+		for i := range rapid.IntRange(1, 2).Draw(t, "streams") {
+			p := Schedule{
+				Stream: string(rune('a' + i)), Size: 1, Every: time.Duration(rapid.Int64Range(1, 4).Draw(t, "every")),
+				Items: []Item{{Promise: privacy.NewPure(dec(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "price"))), Times: 1}},
+			}
+			schedules = append(schedules, p)
+			for k := range rapid.Int64Range(0, 15).Draw(t, "past") {
+				a.Add(p.charge(p.first() - (k+1)*int64(p.Every)))
+			}
+		}
+		p := schedules[0]
+		switch rapid.SampledFrom([]string{"", "", "twice", "out of step", "dearer", "foreign", "held", "ahead"}).Draw(t, "odd") {
+		case "twice":
+			a.Add(p.charge(p.first() - int64(p.Every)))
+			a.Add(p.charge(p.first() - int64(p.Every)))
+		case "out of step":
+			a.Add(p.charge(p.first() - int64(p.Every) + 1))
+		case "dearer":
+			a.Add(charge("a", p.first()-int64(p.Every), Item{Promise: privacy.NewPure(dec("3")), Times: 1}))
+		case "foreign":
+			a.Add(charge("c", 0, p.Items[0]))
+		case "held":
+			if err := a.Hold(Held{Stream: "c", From: 0, To: 3, Items: p.Items}); err != nil {
+				t.Fatal(err)
+			}
+		case "ahead":
+			a.Add(p.charge(p.first()))
+		}
+		worst, _ := a.fullest(schedules)
+		limit.Epsilon = limit.bound(worst).Epsilon.Add(dec(rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "spare")))
+		a.SetLimit(limit)
+		if a.onSchedule(schedules) {
+			short++
+		}
+		want, got := bruteRunway(a, schedules, 300), a.Runway(schedules)
+		if got.Pays != want.Pays || got.Windows != want.Windows || got.ExhaustedAt != want.ExhaustedAt {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	})
+	if short == 0 {
+		t.Error("no account was on schedule")
 	}
 }
