@@ -4,10 +4,12 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/windows"
 )
 
 func outputSettings(t *testing.T, start string) []kafka.ConfigEntry {
@@ -40,5 +42,23 @@ func TestBackfilledOutputsAreKept(t *testing.T) {
 	}
 	if got := outputSettings(t, "now"); len(got) != 0 {
 		t.Errorf("an output that begins now is created with %v, want the broker's defaults", got)
+	}
+}
+
+// Parts are kept through twice the time for which a window needs them. Under a cap these are the parts of a block of windows.
+func TestPartsAreKeptForTheCap(t *testing.T) {
+	day := 24 * time.Hour
+	s := &config.Stream{Window: config.Window{Size: day, Every: day, Grace: time.Hour}}
+	if got := partialsRetention([]*config.Stream{s}); got != 7*day {
+		t.Errorf("parts are kept for %s, want a week", got)
+	}
+	spec := windows.CapSpec{Count: 2, Per: 60 * day, Parts: 1}
+	rule, err := spec.Rule(s.Window.Schedule(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.MaxWindows = &config.MaxWindows{CapSpec: spec, By: rule}
+	if got, want := partialsRetention([]*config.Stream{s}), 2*(day+time.Hour+59*day); got != want {
+		t.Errorf("parts are kept for %s, want %s: a user counts once in blocks of 60 days", got, want)
 	}
 }
