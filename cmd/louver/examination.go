@@ -54,6 +54,8 @@ type examinedCap struct {
 	Per   string `json:"per"`
 	Each  int64  `json:"each"`
 	Block string `json:"block"`
+	// Share is how many of the users with something in every window count in one.
+	Share float64 `json:"share"`
 }
 
 type examinedRelease struct {

@@ -23,7 +23,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 			Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups), MaxGroups: s.MaxGroups, Budget: s.Budget.Name,
 			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}, Overlap: overlap, EventEpsilon: figure{event.Epsilon}, EventDelta: figure{event.Delta}}
 		if m := s.MaxWindows; m != nil {
-			e.MaxWindows = &examinedCap{m.By.AtMost(), config.Duration(m.Per), m.By.Most, config.Duration(time.Duration(m.By.Block) * s.Window.Every)}
+			e.MaxWindows = &examinedCap{m.By.AtMost(), config.Duration(m.Per), m.By.Most, config.Duration(time.Duration(m.By.Block) * s.Window.Every), min(1, float64(m.By.Most)/float64(m.By.Block))}
 		}
 		for _, r := range s.Releases {
 			x, err := examineRelease(s, r)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"github.com/louver/louver/mechanisms"
 )
@@ -52,6 +53,9 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 		groups, loss(s.Epsilon, s.Delta), s.Budget)
 	if m := s.MaxWindows; m != nil {
 		fmt.Fprintf(w, "  one user counts in at most %s of any %s: the first %d with something of theirs, in each stretch of %s\n", plural(m.Count, "window"), m.Per, m.Each, m.Block)
+		if m.Share < 1 {
+			fmt.Fprintf(w, "  of users with something in every window, one in %.0f counts in each; those who come rarely all count\n", math.Ceil(1/m.Share))
+		}
 	}
 	if s.Overlap > 1 {
 		fmt.Fprintf(w, "  one event falls into up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
