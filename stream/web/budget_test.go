@@ -146,7 +146,7 @@ func TestBudgetWithAWatch(t *testing.T) {
 		for m := 1; m <= minutes; m++ {
 			end := epoch.Add(time.Duration(m) * time.Minute)
 			start := end.Add(-s.Window.Size)
-			w.watched(books, s, start, end, func(e *ledger.Entry) bool { return m == 7 || m == 10 })
+			w.watched(books, s, start, end, func(*ledger.Entry) bool { return m == 7 || m == 10 })
 		}
 		now := epoch.Add(time.Duration(minutes)*time.Minute + 10*time.Second)
 		want := ledger.NewReport(books, now)
@@ -256,7 +256,7 @@ func TestFewerReturns(t *testing.T) {
 	for n := 1; n <= len(full)+1; n++ {
 		a := get(fmt.Sprint("?only=budgets&returns=", n))
 		few := a.Budgets[0].Returns
-		if a.Streams != nil || len(few) > n || n > 1 && !(few[0].At.Equal(full[0].At) && few[0].Epsilon.Equal(full[0].Epsilon)) {
+		if a.Streams != nil || len(few) > n || n > 1 && (!few[0].At.Equal(full[0].At) || !few[0].Epsilon.Equal(full[0].Epsilon)) {
 			t.Errorf("%d: %v, streams %v", n, few, a.Streams)
 		}
 		for _, r := range full {

@@ -144,6 +144,29 @@ func TestCompareRangesInBrowser(t *testing.T) {
 	b.until(`/from=2.*&to=2/.test(location.hash)`)
 }
 
+// On a phone fingers drag ranges while they are compared.
+func TestFingersCompareRanges(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
+	a.play(0, 20)
+	b := open(t, a, "#/s/checkout-latency/eu/users?from=all")
+	b.run(emulation.SetDeviceMetricsOverride(360, 740, 1, true), emulation.SetTouchEmulationEnabled(true), twoFrames)
+	b.run(chromedp.Click(`//button[text()="compare ranges"]`, chromedp.BySearch))
+	for _, part := range [][2]float64{{0.01, 0.24}, {0.51, 0.99}} {
+		from, y := b.place(".plot.counts", part[0])
+		to, _ := b.place(".plot.counts", part[1])
+		finger := func(kind input.TouchType, at ...float64) chromedp.Action {
+			points := []*input.TouchPoint{}
+			for _, x := range at {
+				points = append(points, &input.TouchPoint{X: x, Y: y})
+			}
+			return input.DispatchTouchEvent(kind, points)
+		}
+		b.run(finger(input.TouchStart, from), finger(input.TouchMove, (from+to)/2), finger(input.TouchMove, to), finger(input.TouchEnd))
+	}
+	b.shows(".comparison h2", "(5 windows), then B")
+	b.shows(".comparison h2", "(10 windows)")
+}
+
 // A watch is a strip and words, and no line. While it fires its stream comes first, and nothing is said of watches that are
 // not armed again.
 func TestWatchFires(t *testing.T) {

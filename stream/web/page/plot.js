@@ -201,8 +201,38 @@ export class Plot {
     }, columns(this.lines, this.start, this.end, smoothed), this.#host);
     if (small) return;
     this.#host.append(this.#tip);
+    if (range) this.#fingers(range);
     this.#u.over.addEventListener("mousedown", (event) => { pressed = event; });
     this.#u.over.addEventListener("click", (event) => pick(this.#u.posToVal(this.#u.cursor.left, "x"), event.shiftKey));
+  }
+
+  /** Fingers drag like a mouse while ranges are compared. Else they scroll the page. */
+  #fingers(range) {
+    const u = this.#u, { over } = u;
+    let from = null, to = 0;
+    const place = (event) => {
+      const { left, width } = over.getBoundingClientRect();
+      return Math.min(width, Math.max(0, event.clientX - left));
+    };
+    const select = (left, width) => u.setSelect({ left, top: 0, width, height: width && over.clientHeight }, false);
+    over.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "mouse" || !this.#host.classList.contains("comparing")) return;
+      from = to = place(event);
+      over.setPointerCapture(event.pointerId);
+    });
+    over.addEventListener("pointermove", (event) => {
+      if (from === null) return;
+      to = place(event);
+      select(Math.min(from, to), Math.abs(to - from));
+    });
+    const end = (drawn) => {
+      const [left, right] = [Math.min(from, to), Math.max(from, to)];
+      if (from !== null) select(0, 0);
+      if (drawn && from !== null && right - left >= 6) range(u.posToVal(left, "x"), u.posToVal(right, "x"), false);
+      from = null;
+    };
+    over.addEventListener("pointerup", () => end(true));
+    over.addEventListener("pointercancel", () => end(false));
   }
 
   get #narrow() {
