@@ -33,7 +33,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 			e.Releases = append(e.Releases, x)
 		}
 		for _, w := range s.Watches {
-			e.Watches = append(e.Watches, examineWatch(s, w))
+			e.Watches = append(e.Watches, examineWatch(w, s.ExpectedUsers))
 		}
 		if len(e.Watches) > 0 {
 			e.WatchEpsilon = &figure{budget.Limit{}.Compose(s.WatchPrice()).Epsilon}

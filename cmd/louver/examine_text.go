@@ -93,7 +93,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	err := writeTable(w, width, head, rows)
 	fmt.Fprintln(w)
 	for _, x := range s.Watches {
-		x.print(w, s)
+		x.print(w, "  ", s.Users)
 	}
 	if len(s.Watches) > 0 {
 		fmt.Fprintln(w)

@@ -27,24 +27,24 @@ type examinedWatch struct {
 	Missed *float64 `json:"missed"`
 }
 
-func examineWatch(s *config.Stream, w config.Watch) examinedWatch {
+func examineWatch(w config.Watch, users int64) examinedWatch {
 	x := examinedWatch{Watch: w.Name, Condition: w.Query.Conditions[0].String(), Epsilon: figure{w.Query.Epsilon}, AtMost: w.AtMost,
 		FalseAlarms: figure{w.Query.FalseAlarms}, FalseAlarmsPer: config.Duration(w.FalseAlarmsPer), Margin: w.Mechanism.Margin(), Excess: w.Mechanism.Excess95()}
-	if s.ExpectedUsers > 0 {
-		most := w.Mechanism.Most(s.ExpectedUsers)
+	if users > 0 {
+		most := w.Mechanism.Most(users)
 		x.Most, x.Missed = &most, new(w.Mechanism.Miss(most))
 	}
 	return x
 }
 
-// print writes what a watch costs and sees.
-func (x examinedWatch) print(w *bytes.Buffer, s examinedStream) {
-	fmt.Fprintf(w, "  watch %s fires if %s\n", x.Watch, x.Condition)
-	fmt.Fprintf(w, "    costs one user ε %s until it fires, at most %s in a period of the budget\n", x.Epsilon, plural(x.AtMost, "time"))
-	fmt.Fprintf(w, "    with a margin of %s it raises a false alarm in %s with at most %s %%\n", withUnit(tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
-	fmt.Fprintf(w, "    sees %s %s in a group with 95 %%, in the first window in which they are\n", withUnit(tenths(x.Excess), "users"), amiss(x.Condition))
+// print writes what a watch costs and sees, behind an indent.
+func (x examinedWatch) print(w *bytes.Buffer, indent string, users int64) {
+	fmt.Fprintf(w, indent+"watch %s fires if %s\n", x.Watch, x.Condition)
+	fmt.Fprintf(w, indent+"  costs one user ε %s until it fires, at most %s in a period of the budget\n", x.Epsilon, plural(x.AtMost, "time"))
+	fmt.Fprintf(w, indent+"  with a margin of %s it raises a false alarm in %s with at most %s %%\n", withUnit(tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
+	fmt.Fprintf(w, indent+"  sees %s %s in a group with 95 %%, in the first window in which they are\n", withUnit(tenths(x.Excess), "users"), amiss(x.Condition))
 	if x.Most != nil {
-		fmt.Fprintf(w, "    of %d expected users at most %s can be %s; it misses even that with %s\n", s.Users, tenths(*x.Most), amiss(x.Condition), missed(*x.Missed))
+		fmt.Fprintf(w, indent+"  of %d expected users at most %s can be %s; it misses even that with %s\n", users, tenths(*x.Most), amiss(x.Condition), missed(*x.Missed))
 	}
 }
 

@@ -37,6 +37,7 @@ type plannedStream struct {
 	Shape     string           `json:"shape,omitempty"`
 	MaxGroups int              `json:"max_groups"`
 	Releases  []plannedRelease `json:"releases"`
+	Watches   []examinedWatch  `json:"watches,omitempty"`
 	Window    plannedLoss      `json:"window"`
 	Day       *plannedLoss     `json:"day"`            // nil if windows are further apart
 	Advanced  *plannedLoss     `json:"day_with_delta"` // what the day costs at δ 10⁻⁶, if that is less
@@ -89,6 +90,9 @@ func (c *forecastFlags) plan(s *config.Stream) (*plannedStream, error) {
 			return nil, err
 		}
 		p.Releases = append(p.Releases, planned)
+	}
+	for _, w := range s.Watches {
+		p.Watches = append(p.Watches, examineWatch(w, public.Users))
 	}
 	price := s.Price()
 	p.Window = lossOf(price, 1)

@@ -72,6 +72,9 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 			fmt.Fprintln(w, r.needsText(p.Users))
 		}
 	}
+	for _, x := range p.Watches {
+		x.print(w, "", p.Users)
+	}
 	p.printLosses(w)
 	return nil
 }
@@ -98,6 +101,9 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 			fmt.Fprintf(w, ". Except with a probability of about %s it is only ε %s: at most %s sure", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), certainty(p.Advanced.Belief))
 		}
 		fmt.Fprintln(w, ".")
+	}
+	if len(p.Watches) > 0 {
+		fmt.Fprintln(w, "What watches cost comes on top, once from arming to firing.")
 	}
 }
 
