@@ -203,7 +203,7 @@ func TestADayOfMinutes(t *testing.T) {
 }
 
 // TestCapsShareAWorker lets one budget pay for two streams with caps of different rules, and for one without, while the
-// service stops several times. Each has its own count.
+// service stops several times and transactions fail at each of their steps. Each stream has its own count.
 func TestCapsShareAWorker(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
@@ -229,7 +229,8 @@ func TestCapsShareAWorker(t *testing.T) {
 	decided := func() int { return w.records(topics.Names{App: w.app}.Ledger()) }
 	windows := n + n/5 - 1 + n/30
 	for stop := range 3 {
-		s := w.start(func(s *stream.Service) { s.CheckpointEvery = 50 })
+		taken := w.takeovers(2, topics.Place("all", topics.Partitions))
+		s := w.start(func(s *stream.Service) { s.CheckpointEvery = 50 }, taken)
 		kafkatest.Await(t, "more windows are decided", func() bool { return decided() > (stop+1)*windows/5 })
 		s.end(t)
 	}

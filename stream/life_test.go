@@ -211,6 +211,21 @@ func (k *taker) RoundTrip(ctx context.Context, addr net.Addr, q kafka.Request) (
 	return k.RoundTripper.RoundTrip(ctx, addr, q)
 }
 
+// takeovers takes the transactional id of a partition's release away so many times at each step.
+func (w *world) takeovers(n, place int) func(*stream.Service) {
+	k := &taker{RoundTripper: w.broker.Conn.Transport, left: map[string]int{"add": n, "produce": n, "end": n}, take: func() {
+		if _, err := txn.Open(context.Background(), w.broker.Conn.Client, topics.Names{App: w.app}.ReleaseID(place), 30*time.Second); err != nil {
+			w.t.Error(err)
+		}
+	}}
+	return func(s *stream.Service) {
+		conn, client := *s.Conn, *s.Conn.Client
+		client.Transport = k
+		conn.Client = &client
+		s.Conn = &conn
+	}
+}
+
 // TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions. Whoever
 // reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
 func TestTakeoversDrawNothingTwice(t *testing.T) {
@@ -221,24 +236,13 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 		w := newWorld(t, b, 1, many)
 		b.Produce(t, w.input, 0, in(0, 50, "a-")...)
 		place := topics.Place("users", topics.Partitions)
-		names := topics.Names{App: w.app}
-		k := &taker{RoundTripper: b.Conn.Transport, left: map[string]int{"add": 4, "produce": 4, "end": 4}, take: func() {
-			if _, err := txn.Open(context.Background(), b.Conn.Client, names.ReleaseID(place), 30*time.Second); err != nil {
-				t.Error(err)
-			}
-		}}
-		s := w.start(func(s *stream.Service) {
-			conn, client := *s.Conn, *s.Conn.Client
-			client.Transport = k
-			conn.Client = &client
-			s.Conn = &conn
-		})
+		s := w.start(w.takeovers(4, place))
 		w.await(count)
 		s.end(t)
 		w.audit()
 		values := map[string]map[string]bool{}
 		aborted := 0
-		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), names.Ledger(), place, 0, func(r *fetch.Record) error {
+		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), topics.Names{App: w.app}.Ledger(), place, 0, func(r *fetch.Record) error {
 			e, err := ledger.Decode(r.Value)
 			if err != nil {
 				return err
