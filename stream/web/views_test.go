@@ -204,6 +204,20 @@ func TestBudgetView(t *testing.T) {
 	b.shows(".budget p", "It pays for every window on schedule")
 }
 
+// With a watch and a cap the view says what they do to a person's loss.
+func TestBudgetViewOfWatches(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.streams = parsed(t, services(1, "{epsilon: 400, per: 24h}")+`    max_windows: {count: 8, per: 24h}
+    watches: [{name: fire, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}]
+`)
+	b := open(t, a, "#/budget")
+	b.shows(".loss", "One person loses at most ε 0.15 in the figures of a window, ε ")
+	b.shows(".loss", " in any 24 h with its watches.")
+	b.shows(".losses li", "Watch fire costs one person ε 0.5 from arming to firing")
+	b.run(chromedp.Click("summary"))
+	b.shows("details dd", "8 windows count")
+}
+
 // What somebody has unfolded in the budget view stays so when figures come.
 func TestUnfoldedStaysSo(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))

@@ -135,23 +135,24 @@ function strip({ returns, exhausted_at: at, exhausted_since: since }) {
 function losses({ stream, losses: all }, known) {
   const of = (scope) => all.find((loss) => loss.scope === scope);
   const amount = ({ epsilon, delta }) => epsilon === null ? "no bounded ε" : `ε ${epsilon}${delta ? `, δ ${delta}` : ""}`;
-  const [window, day] = [of("window"), of("day")];
+  const [window, watch, day] = [of("window"), of("watch"), of("day")];
   return h("section", { class: "panel" }, h("h2", {}, stream),
-    window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), " in a window, ", h("strong", {}, amount(day)), " in any 24 h.") : null,
+    window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), watch ? " in the figures of a window, " : " in a window, ", h("strong", {}, amount(day)), watch ? " in any 24 h with its watches." : " in any 24 h.") : null,
     h("ul", {}, ...all.filter((loss) => short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))),
     h("details", {}, h("summary", {}, "All limits and the public choices behind them"),
       h("ul", {}, ...all.filter((loss) => !short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))), ...(known?.declared ? choices(known) : [])));
 }
 
 /** The limits that are shown unfolded. */
-const short = ["window", "event", "day"];
+const short = ["window", "watch", "event", "day"];
 
 function choices(stream) {
-  const { bounds, window, contribution, groups, max_groups: most, expected_users: users, min_users: least } = stream;
+  const { bounds, window, contribution, groups, max_groups: most, max_windows: cap, expected_users: users, min_users: least } = stream;
   const facts = [
     ["windows", `${length(window.size_seconds)}${window.every_seconds === window.size_seconds ? "" : `, one every ${length(window.every_seconds)}`}, closed ${length(window.grace_seconds)} after their end`],
     ["values", `from ${plain(bounds.lower)} to ${plain(bounds.upper)} ${stream.unit}, in steps of ${plain(bounds.step)}`],
     ["of one person in a window", `the ${contribution} value counts${groups.length > 1 ? `, in ${several(most, "group")} of ${groups.length}` : ""}`],
+    ...(cap ? [[`of one person in any ${cap.per}`, `${several(cap.count, "window")} count`]] : []),
     ...(users ? [["expected users", `${plain(users)} in a window and group`]] : []),
     ...(least ? [["withheld below", `${plain(least.count)} users, as ${least.release} says`]] : []),
   ];

@@ -282,7 +282,7 @@ export class Detail {
 
   #choose(stream) {
     const { release } = this.#route;
-    const names = stream.releases.map((r) => r.release);
+    const names = stream.releases.filter((r) => !isWatch(r.statistic)).map((r) => r.release);
     this.#releases.hidden = names.length < 2;
     links(this.#releases, [["all figures", detailAddress(stream.stream, this.#group, undefined, this.#range), release === undefined],
       ...names.map((name) => [name, this.#address(this.#range, name), name === release])]);

@@ -71,7 +71,7 @@ export const errorShort = (figure) => figure.status === "ok" ? figureText(figure
 export function errorText(figure) {
   if (figure.status !== "ok") return reasonText(figure.reason);
   const { error_95: error, interval, p_low: low, p_high: high, excess_95: excess } = figure;
-  if (isWatch(figure.statistic)) return [figureText(figure).error, excess === null ? "" : `95 % sure to fire at ${plain(excess)} users beyond its limit`].filter(Boolean).join(" · ");
+  if (isWatch(figure.statistic)) return figureText(figure).error || (excess === null ? "" : `95 % sure to fire at ${plain(Math.ceil(excess))} users beyond its limit`);
   if (interval) return `between ${rounded(interval.low)} and ${rounded(interval.high)} ${figure.unit} (${+(100 * interval.level).toFixed(1)} %)`;
   if (error !== null) return `± ${roundedUp(error)} ${figure.unit}`;
   if (low !== null && high !== null) return `between percentiles ${place(low)} and ${place(high)}`;
