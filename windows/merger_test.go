@@ -118,6 +118,9 @@ func TestMergerRestricted(t *testing.T) {
 		if d := cmp.Diff(model(spec, kept), samples(spec.Groups, m.Sample)); d != "" {
 			t.Fatalf("the sample of those who count (−want +got):\n%s", d)
 		}
+		if d := cmp.Diff(model(spec, events), samples(spec.Groups, m.Everybody)); d != "" {
+			t.Fatalf("the sample of everybody (−want +got):\n%s", d)
+		}
 		for u := range there {
 			if asked[u] != 1 {
 				t.Fatalf("asked %d times whether %s counts", asked[u], u)

@@ -71,7 +71,9 @@ func (s *session) resume(p *program) (open []instance, ended []ledger.Instance) 
 	open = make([]instance, len(p.stream.Watches))
 	for _, o := range s.own.fold.Books.Open(p.stream.Budget.Name) {
 		if !s.watched(p.stream.Budget.Name, o) {
-			ended = append(ended, o.Instance)
+			if s.knows(o.Stream) { // else a worker with newer definitions has armed it
+				ended = append(ended, o.Instance)
+			}
 			continue
 		}
 		for i, w := range p.stream.Watches {
@@ -90,6 +92,11 @@ func (s *session) resume(p *program) (open []instance, ended []ledger.Instance) 
 		}
 	}
 	return open, ended
+}
+
+// knows reports whether the worker has a definition of a stream.
+func (s *session) knows(stream string) bool {
+	return slices.ContainsFunc(s.programs, func(p *program) bool { return p.stream.Name == stream })
 }
 
 // watched reports whether an instance may still look at a window of some program.
