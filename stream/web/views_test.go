@@ -41,11 +41,12 @@ func (b *tab) key(name string, shift bool) {
 	b.run(chromedp.Evaluate(fmt.Sprintf(`document.activeElement.blur(); document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, shiftKey: %t, bubbles: true }))`, name, shift), nil))
 }
 
-// drawn is JavaScript that notes what a plot puts on its canvas: how many arcs, and how thick its lines are.
+// drawn is JavaScript that notes what a plot puts on its canvas: how many arcs, how thick its lines are, and what fades.
 const drawn = `(() => {
-	window.arcs = 0; window.thick = new Set();
-	const { arc } = CanvasRenderingContext2D.prototype, { rect } = Path2D.prototype;
+	window.arcs = 0; window.thick = new Set(); window.fades = 0;
+	const { arc, createLinearGradient } = CanvasRenderingContext2D.prototype, { rect } = Path2D.prototype;
 	CanvasRenderingContext2D.prototype.arc = function (...at) { window.arcs++; return arc.apply(this, at); };
+	CanvasRenderingContext2D.prototype.createLinearGradient = function (...at) { window.fades++; return createLinearGradient.apply(this, at); };
 	Path2D.prototype.rect = function (...at) { window.thick.add(Math.round(10 * at[3]) / 10); return rect.apply(this, at); };
 })()`
 
@@ -65,6 +66,22 @@ func TestModesAreDots(t *testing.T) {
 	}
 	if n := lines("p50"); n != 0 {
 		t.Errorf("%d dots of a median", n)
+	}
+}
+
+// Noise has no line but fog, one for all its windows: it does not follow the values.
+func TestNoiseHasNoLine(t *testing.T) {
+	for quality, want := range map[string]string{"useful": "a line, 0 fades", "noise": "no line, 1 fades"} {
+		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+		a.change = func(_ int, e *ledger.Entry) { e.Groups[0].Values[0].Quality = quality }
+		a.play(0, 30)
+		b := open(t, a, "#/s/checkout-latency/eu/p50")
+		var got string
+		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil), twoFrames,
+			chromedp.Evaluate("`${window.thick.has(2) ? 'a' : 'no'} line, ${window.fades} fades`", &got))
+		if got != want {
+			t.Errorf("%s: %s; want %s", quality, got, want)
+		}
 	}
 }
 

@@ -48,9 +48,8 @@ export function below(u, plot) {
   }
   const withheld = [], incomplete = [];
   for (const line of plot.lines) {
-    const noise = [], bands = new Bands(ctx);
+    const noise = [], bands = new Bands(ctx, !plot.small);
     ctx.fillStyle = color(`line-${line.color}`);
-    ctx.globalAlpha = 0.26;
     for (const figure of visible(line, plot.start, plot.end)) {
       const stretch = [from(line, figure), figure.end, figure];
       if (figure.incomplete) incomplete.push(stretch);
@@ -78,13 +77,15 @@ export function below(u, plot) {
   ctx.restore();
 }
 
-/** Fills bands. Those of windows that are narrower than a line fall together, to what they cover between them. */
+/** Fills bands, and draws their edges if wanted. Those of windows that are narrower than a line fall together, to what they cover between them. */
 class Bands {
   #ctx;
+  #edges;
   #open = null;
 
-  constructor(ctx) {
+  constructor(ctx, edges) {
     this.#ctx = ctx;
+    this.#edges = edges;
   }
 
   add(left, right, top, bottom) {
@@ -96,7 +97,14 @@ class Bands {
   end() {
     if (!this.#open) return;
     const { left, right, top, bottom } = this.#open;
+    this.#ctx.globalAlpha = 0.26;
     this.#ctx.fillRect(left, top, right - left, Math.max(1, bottom - top));
+    const edge = Math.round(pixels());
+    if (this.#edges && bottom - top >= 10 * edge) {
+      this.#ctx.globalAlpha = 0.66; // upon the fill it reaches the contrast of 3:1 that WCAG wants of graphics
+      this.#ctx.fillRect(left, top, right - left, edge);
+      this.#ctx.fillRect(left, bottom - edge, right - left, edge);
+    }
     this.#open = null;
   }
 }
@@ -185,13 +193,13 @@ function shade(ctx, [left, top, width, height]) {
 }
 
 /** Draws above the lines: picked windows, the simulated truth, and the names at the ends of the lines. */
-export function above(u, plot, small) {
+export function above(u, plot) {
   const { ctx, bbox } = u;
   ctx.save();
-  for (const line of plot.lines.filter(dotted)) dots(u, plot, line, small ? 2 : 3);
+  for (const line of plot.lines.filter(dotted)) dots(u, plot, line, plot.small ? 2 : 3);
   picked(u, plot);
   truth(u, plot);
-  if (!small) names(u, plot, ctx, bbox);
+  if (!plot.small) names(u, plot, ctx, bbox);
   ctx.restore();
 }
 

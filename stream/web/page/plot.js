@@ -93,6 +93,7 @@ export class Plot {
     this.#host = host;
     this.#options = options;
     this.rows = options.rows ?? false; // a strip each, and no values
+    this.small = options.small ?? false;
     host.plot = this;
     sizes.observe(host);
     sights.observe(host);
@@ -167,7 +168,7 @@ export class Plot {
     const { clientWidth: width, clientHeight: height } = this.#host;
     if (width === 0 || height === 0) return; // not laid out yet: fit comes
     this.#stale = false;
-    const { small, hover, pick, range } = this.#options;
+    const { small } = this, { hover, pick, range } = this.#options;
     const { smoothed } = this.extras;
     const series = [{}];
     let pressed = null; // the event that began a drag here; the other plot shows it, too
@@ -187,7 +188,7 @@ export class Plot {
       hooks: {
         drawAxes: [(u) => this.rows ? strips(u, this) : below(u, this)],
         draw: [(u) => {
-          above(u, this, small);
+          above(u, this);
           if (this.#told[1]) this.tell(...this.#told); // the place may have moved
         }],
         setCursor: hover ? [(u) => hover(u.cursor.left >= 0 ? u.posToVal(u.cursor.left, "x") : null)] : [],
