@@ -16,6 +16,7 @@ export class Budget {
   #problem = h("p", { class: "trouble", hidden: true });
   #budgets = h("div", { class: "budgets" });
   #stated = "";
+  #seconds = 0;
   #losses = h("div", { class: "losses" });
 
   constructor(app, main) {
@@ -31,6 +32,12 @@ export class Budget {
 
   refresh() {
     return this.load();
+  }
+
+  /** ε comes back with time alone, and a server may keep an answer for some seconds. */
+  tick() {
+    this.#seconds++;
+    if (this.#seconds % 10 === 0) this.load();
   }
 
   remove() { }
