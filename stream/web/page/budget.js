@@ -52,7 +52,7 @@ export class Budget {
       if (budgets.length === 0) this.#budgets.replaceChildren(h("p", {}, "Nothing has been spent yet."));
       this.#state(statement.streams, streams);
     } catch (error) {
-      problem = error.message;
+      problem = error.status === 0 && this.#stated ? "" : error.message; // the header says that the server is away
     }
     this.#problem.hidden = problem === "";
     say(this.#problem, problem);
