@@ -4,7 +4,10 @@ package ledger
 // That each instance is charged once and fires once, the books see to: they refuse an entry that contradicts them.
 func (a *Audit) compareWatches(b booking, want []Watch) {
 	for i, w := range b.entry.Watches {
-		if now := want[i]; w.Instance != now.Instance || w.Arms != now.Arms || w.Reason != now.Reason {
+		now := want[i]
+		// While it holds, the watch repeats in which group it has fired, and when.
+		repeats := w.Looks() || equalText(w.Fired, now.Fired) && (w.Since == nil) == (now.Since == nil) && (w.Since == nil || w.Since.Equal(*now.Since))
+		if w.Instance != now.Instance || w.Arms != now.Arms || w.Reason != now.Reason || !repeats {
 			a.fault(WatchDiffers, b.at, "%s: watch %q has instance %d (%s); the entries before it give %d (%s)", b.entry.name(), w.Name, w.Instance, w.doing(), now.Instance, now.doing())
 		}
 		if w.Arms {
@@ -15,6 +18,8 @@ func (a *Audit) compareWatches(b booking, want []Watch) {
 		}
 	}
 }
+
+func equalText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // doing says what a watch does in a window.
 func (w Watch) doing() string {

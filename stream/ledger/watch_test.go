@@ -334,6 +334,8 @@ func TestAuditOfWatches(t *testing.T) {
 			w := &all[5].Watches[0]
 			w.Reason, w.Arms, w.Instance, w.Sealed = "", true, 2, []byte("x")
 		},
+		"another group while it holds": func(all []Entry) { all[3].Watches[0].Fired = ptr("ap") },
+		"another time while it holds":  func(all []Entry) { all[4].Watches[0].Since = ptr(all[1].WindowEnd) },
 		"denied": func(all []Entry) {
 			w := &all[0].Watches[0]
 			w.Reason, w.Arms, w.Instance, w.Sealed = BudgetExhausted, false, 0, nil
