@@ -273,3 +273,17 @@ func TestNothingIsTooWide(t *testing.T) {
 		b.clean()
 	}
 }
+
+// Whoever scrolls the table of windows sideways still sees which window a row is of.
+func TestTableKeepsTheWindowInSight(t *testing.T) {
+	b, _ := picture{serve: troubles, view: "#/s/checkout-latency/eu", ready: table}.open(t)
+	var left float64
+	b.run(emulation.SetDeviceMetricsOverride(360, 740, 1, true), twoFrames, chromedp.Evaluate(`(() => {
+		const scroll = document.querySelector(".windows .scroll");
+		scroll.scrollLeft = 300;
+		return scroll.scrollLeft < 300 ? -1 : scroll.querySelector("tbody th").getBoundingClientRect().left - scroll.getBoundingClientRect().left;
+	})()`, &left))
+	if left < 0 || left > 20 {
+		t.Errorf("the window stands %.0f px from the left; want it there", left)
+	}
+}
