@@ -108,7 +108,7 @@ func comparedMeans(a, b average) comparison {
 	}
 	x, y := a.figures[0], b.figures[0]
 	d := b.mean.Sub(a.mean)
-	c.Difference = new(exactly(b.mean.Sub(a.mean).Round(6)))
+	c.Difference = new(exactly(d.Round(6)))
 	change := strings.TrimSpace(fmt.Sprintf("%s (%s) → %s %s", *a.Value, meanText(a.Windows), *b.Value, y.Unit)) + " (" + meanText(b.Windows) + ")"
 	left := ""
 	if n := a.Withheld + b.Withheld; n > 0 {
@@ -146,7 +146,8 @@ func several(n int, noun string) string {
 
 // byNoiseOfMeans returns the chance that the means of two ranges differ by d if the means of the truth are the same, from
 // the first basis of [byNoise] that all records have. Each window has a draw of its own, so the errors are independent, even
-// where windows overlap. An interval or band counts with the longer of its sides.
+// where windows overlap. An interval or band counts with the longer of its sides. Counts are cut at 0: if many of them are
+// there, a range of smaller counts seems a little larger than it is.
 func byNoiseOfMeans(a, b []outputs.Record, d float64) (basis string, p float64, ok bool) {
 	for _, by := range []struct {
 		basis string
