@@ -149,6 +149,15 @@ func TestOutputInAvro(t *testing.T) {
 	if err := reader.All(t.Context(), w.outputs(), func(outputs.Message) error { return nil }); !errors.Is(err, outputs.ErrNoRegistry) {
 		t.Errorf("%v without a registry, want ErrNoRegistry", err)
 	}
+	reader.Lenient = true
+	if err := reader.All(t.Context(), w.outputs(), func(m outputs.Message) error {
+		if m.Avro {
+			t.Errorf("%s was read without a registry", m.Key)
+		}
+		return nil
+	}); err != nil {
+		t.Errorf("%v although the reader is lenient", err)
+	}
 }
 
 // TestAuditSeesAnotherValueInAvro: the audit is as strict with Avro as with JSON.

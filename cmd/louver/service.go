@@ -117,7 +117,9 @@ func (s *service) work(ctx context.Context, engine *stream.Service, shown *publi
 		working, ctx := errgroup.WithContext(ctx)
 		working.Go(func() error { return classed(engine.Run(ctx)) })
 		working.Go(func() error {
-			return shown.follow(ctx, readerTelling(s.conn, s.schemas, shown.store.Retrying(engine.Health.Retrying)), s.since)
+			reader := readerTelling(s.conn, s.schemas, shown.store.Retrying(engine.Health.Retrying))
+			reader.Lenient = true // nothing that somebody writes to an output may end the service
+			return shown.follow(ctx, reader, s.since)
 		})
 		working.Go(func() error {
 			err := restore(ctx, readerTelling(s.conn, nil, engine.Health.Retrying), s.AppID, s.streams, shown.gauges)

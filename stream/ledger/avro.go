@@ -148,30 +148,34 @@ func writeAvro(b *bytes.Buffer, n *avro.SchemaNode, v any) error {
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		between := byte('{')
+		b.WriteByte('{')
+		first := true
 		for i := range n.Fields {
 			f := &n.Fields[i]
 			value, present := v[f.Name]
 			if !present {
 				continue
 			}
-			b.WriteByte(between)
+			if !first {
+				b.WriteByte(',')
+			}
+			first = false
 			fmt.Fprintf(b, "%q:", f.Name)
 			if err := writeAvro(b, &f.Type, value); err != nil {
 				return err
 			}
-			between = ','
 		}
 		b.WriteByte('}')
 		return nil
 	case []any:
-		between := byte('[')
-		for _, item := range v {
-			b.WriteByte(between)
+		b.WriteByte('[')
+		for i, item := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
 			if err := writeAvro(b, n.Items, item); err != nil {
 				return err
 			}
-			between = ','
 		}
 		b.WriteByte(']')
 		return nil

@@ -171,6 +171,15 @@ func TestAvroOfOtherReleases(t *testing.T) {
 			t.Errorf("%s: a byte too many passes", name)
 		}
 	}
+	// A newer release may have empty lists, and records without any field that is set.
+	reader, err := NewAvroReader(`{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"clip","type":{"type":"array","items":"double"}},
+		{"name":"smoothed","type":{"type":"record","name":"smoothed","fields":[]}}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := reader.JSON([]byte{0}); err != nil || string(got) != `{"clip":[],"smoothed":{}}` {
+		t.Errorf("%s, %v", got, err)
+	}
 	for _, foreign := range []string{`"string"`, `{"type":"record","name":"Release","fields":[]}`, `nonsense`} {
 		if _, err := NewAvroReader(foreign); !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: %v, want ErrForeign", foreign, err)

@@ -27,7 +27,10 @@ func (r *Reader) message(ctx context.Context, topic string, partition int, m *fe
 	if len(m.Value) < headerSize || m.Value[0] != 0 || !inAvro(m) {
 		return out, nil
 	}
-	if r.Schemas == nil {
+	switch {
+	case r.Schemas == nil && r.Lenient:
+		return out, nil
+	case r.Schemas == nil:
 		return out, fmt.Errorf("topic %s: %w", topic, ErrNoRegistry)
 	}
 	reader, err := r.avro(ctx, binary.BigEndian.Uint32(m.Value[1:]))
@@ -42,21 +45,24 @@ func (r *Reader) message(ctx context.Context, topic string, partition int, m *fe
 
 // inAvro reports whether the headers say that a record is a figure in Avro. Others may write to the topic, too.
 func inAvro(m *fetch.Record) bool {
+	figure, avro := false, false
 	for key, value := range m.Headers() {
-		if key == "content-type" {
-			return string(value) == ledger.ContentAvro
-		}
+		figure = figure || key == "ce_type" && string(value) == ledger.Schema
+		avro = avro || key == "content-type" && string(value) == ledger.ContentAvro
 	}
-	return false
+	return figure && avro
 }
+
+// askAgain is how soon a number that the registry did not know is asked for again.
+const askAgain = 10 * time.Second
 
 // avro returns the reader for a schema, or nil if the registry has no such schema or it is not that of a figure. It waits
 // for a registry that does not answer.
 func (r *Reader) avro(ctx context.Context, number uint32) (*ledger.AvroReader, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if reader, known := r.known[number]; known {
-		return reader, nil
+	if s, known := r.known[number]; known && (s.until.IsZero() || time.Now().Before(s.until)) {
+		return s.reader, nil
 	}
 	tell := func(error) {}
 	if r.Retrying != nil {
@@ -75,18 +81,24 @@ func (r *Reader) avro(ctx context.Context, number uint32) (*ledger.AvroReader, e
 		return nil, err
 	}
 	tell(nil)
+	var s known
 	if schema.Text == "" {
-		return nil, nil // asked for again with the next record: it may be new
+		s.until = time.Now().Add(askAgain)
+	} else if s.reader, err = ledger.NewAvroReader(schema.Text); err != nil && !errors.Is(err, ledger.ErrForeign) {
+		return nil, err
 	}
-	reader, err := ledger.NewAvroReader(schema.Text)
-	if errors.Is(err, ledger.ErrForeign) {
-		reader, err = nil, nil
+	if r.known == nil || len(r.known) >= mostKnown {
+		r.known = map[uint32]known{}
 	}
-	if err == nil {
-		if r.known == nil {
-			r.known = map[uint32]*ledger.AvroReader{}
-		}
-		r.known[number] = reader
-	}
-	return reader, err
+	r.known[number] = s
+	return s.reader, nil
 }
+
+// known is what is known of a schema. reader is nil if there is none, or if it is the schema of something else.
+type known struct {
+	reader *ledger.AvroReader
+	until  time.Time // when to ask again; zero: never, because a schema never changes
+}
+
+// mostKnown bounds the memory for schemas: whoever makes numbers up gets no more.
+const mostKnown = 1000

@@ -12,7 +12,6 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
-	"github.com/louver/louver/stream/ledger"
 )
 
 // Reader reads output topics, committed records only. It is safe for concurrent use.
@@ -28,9 +27,11 @@ type Reader struct {
 	// Schemas has the schemas of figures in Avro; nil: there is no registry, and such figures end Follow and All with
 	// ErrNoRegistry.
 	Schemas codec.Registry
+	// Lenient takes figures in Avro for foreign records if there is no registry.
+	Lenient bool
 
 	mu    sync.Mutex
-	known map[uint32]*ledger.AvroReader // nil for the schema of something else
+	known map[uint32]known // by number
 }
 
 // Message is a record of a topic. Key and Value are valid until the function that gets it returns.
