@@ -33,6 +33,8 @@ type definition struct {
 	epsilon          decimal.Decimal // of a release
 	limit            budget.Limit
 	exact            bool   // ε is so large that figures are those of the truth
+	cap              int64  // in how many windows of chaosCapPer a user counts; 0: in all
+	alarm            int    // how many users above chaosSlow its watch tells of; 0: it has none
 	continues        string // the budget whose spending this one takes over
 	given            time.Time
 }
@@ -45,7 +47,7 @@ func (v definition) price() decimal.Decimal {
 	return v.epsilon.Mul(decimal.NewFromInt(int64(len(v.releases))))
 }
 
-// fits says that an entry has the windows, groups and releases of this definition.
+// fits says that an entry has the windows, groups, releases, cap and watches of this definition.
 func (v definition) fits(e ledger.Entry) bool {
 	var groups, releases []string
 	for _, g := range e.Groups {
@@ -54,7 +56,12 @@ func (v definition) fits(e ledger.Entry) bool {
 	for _, r := range e.Releases {
 		releases = append(releases, r.Name)
 	}
-	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) && e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every
+	var watches []string
+	for _, w := range e.Watches {
+		watches = append(watches, w.Name)
+	}
+	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) && e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every &&
+		e.Cap.Count == v.cap && slices.Equal(watches, v.watches())
 }
 
 // charges says that an entry has the charge of this definition.
@@ -145,6 +152,8 @@ func (e evidence) check() verdict {
 	c.checkOutputs()
 	c.checkSchedule()
 	c.checkFigures()
+	c.checkCaps()
+	c.checkWatches()
 	c.checkBudgets()
 	c.windows = len(c.entries)
 	return c.verdict
@@ -307,23 +316,8 @@ func (c *checker) checkFigures() {
 
 // checkWindow compares the figures of a window. deeds are ordered by time.
 func (c *checker) checkWindow(s promised, v definition, e ledger.Entry, deeds []deed) {
-	low, _ := slices.BinarySearchFunc(deeds, e.WindowStart, func(d deed, t time.Time) int { return d.at.Compare(t) })
-	high, _ := slices.BinarySearchFunc(deeds, e.WindowEnd, func(d deed, t time.Time) int { return d.at.Compare(t) })
-	due := e.WindowEnd.Add(v.grace)
-	partitions := 0
-	for _, step := range c.steps[s.input] {
-		if step.Due <= due.UnixNano() {
-			partitions = step.Partitions
-		}
-	}
 	for _, g := range e.Groups {
-		var mine []deed
-		for _, d := range deeds[low:high] {
-			if (d.group == g.Name || g.Name == "") && d.partition < partitions {
-				mine = append(mine, d)
-			}
-		}
-		truth := truthOf(mine, s.policy, func(d deed) bool { return !d.acked.IsZero() && d.acked.Before(due) })
+		truth := c.truthIn(s, v, e, g.Name, deeds)
 		for i, figure := range g.Values {
 			name := e.Releases[i].Name
 			if figure.Value == nil {
@@ -333,6 +327,26 @@ func (c *checker) checkWindow(s promised, v definition, e ledger.Entry, deeds []
 			}
 		}
 	}
+}
+
+// truthIn is the truth of a group of a window. deeds are those of the stream's input, ordered by time.
+func (c *checker) truthIn(s promised, v definition, e ledger.Entry, group string, deeds []deed) truth {
+	low, _ := slices.BinarySearchFunc(deeds, e.WindowStart, func(d deed, t time.Time) int { return d.at.Compare(t) })
+	high, _ := slices.BinarySearchFunc(deeds, e.WindowEnd, func(d deed, t time.Time) int { return d.at.Compare(t) })
+	due := e.WindowEnd.Add(v.grace)
+	partitions := 0
+	for _, step := range c.steps[s.input] {
+		if step.Due <= due.UnixNano() {
+			partitions = step.Partitions
+		}
+	}
+	var mine []deed
+	for _, d := range deeds[low:high] {
+		if (d.group == group || group == "") && d.partition < partitions {
+			mine = append(mine, d)
+		}
+	}
+	return truthOf(mine, s.policy, func(d deed) bool { return !d.acked.IsZero() && d.acked.Before(due) })
 }
 
 // checkBudgets adds up the charges of every period.

@@ -27,6 +27,8 @@ var redefinitions = []struct {
 	}},
 	{"scarce", func(v *definition, _ int) { v.epsilon = decimal.New(6, -1).Sub(v.epsilon) }},
 	{"scarce", func(v *definition, _ int) { v.limit.Epsilon = decimal.NewFromInt(5).Sub(v.limit.Epsilon) }},
+	{"capped", func(v *definition, _ int) { v.cap = 12 - v.cap }},
+	{"alarmed", func(v *definition, _ int) { v.alarm = 32 - v.alarm }},
 	{"scarce", func(v *definition, revision int) { v.continues, v.budget = v.budget, fmt.Sprint("scarce-", revision) }},
 }
 

@@ -38,6 +38,7 @@ func (d deed) before(o deed, policy string) bool {
 type load struct {
 	conn       *kafkaconn.Conn
 	topics     []string
+	probed     string       // the topic of the probes
 	partitions atomic.Int32 // of each topic
 	stop       context.CancelFunc
 	senders    sync.WaitGroup
@@ -51,10 +52,14 @@ const (
 	chaosUpper   = 1000 // values lie between 0 and that
 )
 
-// startLoad sends to the topics, each of which has that many partitions.
+// chaosProbes are users with a group each. They send to the topic of probes all the time, so that counts of their groups
+// say in which windows they count.
+var chaosProbes = []string{"probe-0", "probe-1", "probe-2", "probe-3"}
+
+// startLoad sends to the topics, each of which has that many partitions. Probes send to the last.
 func startLoad(conn *kafkaconn.Conn, seed uint64, partitions int, topics ...string) *load {
 	ctx, stop := context.WithCancel(context.Background())
-	l := &load{conn: conn, topics: topics, stop: stop}
+	l := &load{conn: conn, topics: topics, probed: topics[len(topics)-1], stop: stop}
 	l.partitions.Store(int32(partitions))
 	for i := range chaosSenders {
 		random := rand.New(rand.NewPCG(seed, uint64(i)+1))
@@ -76,6 +81,9 @@ func (l *load) run(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		deeds := make([]deed, 1+random.IntN(4))
 		topic, partition := l.topics[random.IntN(len(l.topics))], random.IntN(int(l.partitions.Load()))
+		if topic == l.probed {
+			deeds = append(deeds, make([]deed, len(chaosProbes))...)
+		}
 		var records []txn.Record
 		for i := range deeds {
 			user := random.IntN(chaosUsers)
@@ -83,6 +91,9 @@ func (l *load) run(ctx context.Context, random *rand.Rand) {
 			at := time.Now().UTC().Add(-time.Duration(random.IntN(1000)) * time.Millisecond)
 			deeds[i] = deed{topic: topic, partition: partition, user: fmt.Sprint("u", user), group: []string{"eu", "us"}[user%2],
 				value: random.IntN(chaosUpper + 1), at: at}
+			if probe := len(deeds) - 1 - i; topic == l.probed && probe < len(chaosProbes) {
+				deeds[i].user, deeds[i].group = chaosProbes[probe], chaosProbes[probe]
+			}
 			records = append(records, deeds[i].record())
 		}
 		if err := txn.Send(ctx, l.conn.Client, records); err == nil {

@@ -93,7 +93,7 @@ func TestChaos(t *testing.T) {
 		c.start()
 	}
 	c.wait(time.Until(c.from))
-	c.load = startLoad(c.broker.Conn, seed, 3, c.streams[0].input, c.streams[2].input)
+	c.load = startLoad(c.broker.Conn, seed, 3, c.streams[0].input, c.streams[2].input, c.streams[3].input)
 	defer c.load.stop()
 	c.wait(c.between(2, 4))
 	for range faults {
@@ -109,7 +109,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	t.Helper()
 	c := &chaos{t: t, broker: kafkatest.Cluster(t, 3), random: rand.New(rand.NewPCG(seed, 0)), began: time.Now(), revision: 1, over: make(chan struct{})}
 	c.names = topics.Names{App: kafkatest.Name(t)}
-	input, other := c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil)
+	input, other, third := c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil)
 	c.output = c.broker.Topic(t, 2, map[string]string{"retention.ms": "-1"})
 	const size, grace = 3 * time.Second, 2 * time.Second
 	c.from = time.Now().UTC().Truncate(2 * size).Add(4 * size)
@@ -119,12 +119,17 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		epsilon: decimal.NewFromInt(1_000_000), limit: plenty, exact: true}
 	hopping := figures
 	hopping.size, hopping.groups = 2*size, []string{""}
+	capped, alarmed := figures, figures
+	capped.groups, capped.releases, capped.exact, capped.cap = chaosProbes, []string{"users"}, false, 4
+	alarmed.releases, alarmed.alarm = []string{"users"}, 14
 	c.streams = []promised{
 		{name: "tumbling", account: "plenty", input: input, policy: "last", definitions: []definition{figures}},
 		{name: "hopping", account: "plenty", input: input, policy: "max", definitions: []definition{hopping}},
 		// Its figures are all but noise: two draws of one window would differ.
 		{name: "scarce", account: "scarce", input: other, policy: "last", definitions: []definition{{budget: "scarce", size: size, every: size, grace: grace,
 			groups: []string{"eu", "us"}, releases: []string{"p50"}, epsilon: decimal.New(2, -1), limit: scarce}}},
+		{name: "capped", account: "plenty", input: third, policy: "last", definitions: []definition{capped}},
+		{name: "alarmed", account: "plenty", input: third, policy: "last", definitions: []definition{alarmed}},
 	}
 	c.file = filepath.Join(t.TempDir(), "streams.yaml")
 	c.configure()
@@ -172,6 +177,12 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
     budget: %s
     on_exhausted: withhold
 `, name, input, group, chaosFuture, groups, upper, v.size, v.every, v.grace, c.from.Format(time.RFC3339), policy, releases, c.output, v.budget)
+	if v.cap > 0 {
+		text += fmt.Sprintf("    max_windows: {count: %d, per: %s, parts: %d}\n", v.cap, budget.FormatPer(chaosCapPer), chaosCapParts)
+	}
+	for _, name := range v.watches() {
+		text += fmt.Sprintf("    watches: [{name: %s, above: %d, users: %d, epsilon: 1000000, false_alarms: {at_most: 0.05, per: 30d}, hold: 6s, at_most: 1000}]\n", name, chaosSlow, v.alarm)
+	}
 	if v.continues != "" {
 		text += "    continues: " + v.continues + "\n"
 	}
