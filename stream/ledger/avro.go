@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -180,6 +181,9 @@ func writeAvro(b *bytes.Buffer, n *avro.SchemaNode, v any) error {
 		b.WriteByte(']')
 		return nil
 	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%v is not a number of JSON", v)
+		}
 		b.WriteString(decimal.NewFromFloat(v).String())
 		return nil
 	case time.Time:

@@ -2,8 +2,10 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +181,14 @@ func TestAvroOfOtherReleases(t *testing.T) {
 	}
 	if got, err := reader.JSON([]byte{0}); err != nil || string(got) != `{"clip":[],"smoothed":{}}` {
 		t.Errorf("%s, %v", got, err)
+	}
+	if reader, err = NewAvroReader(`{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"value","type":"double"}]}`); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} { // written by somebody else
+		if got, err := reader.JSON(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))); err == nil {
+			t.Errorf("%v passes as %s", v, got)
+		}
 	}
 	for _, foreign := range []string{`"string"`, `{"type":"record","name":"Release","fields":[]}`, `nonsense`} {
 		if _, err := NewAvroReader(foreign); !errors.Is(err, ErrForeign) {
