@@ -48,7 +48,7 @@ func (d *decider) sealing(key byte) *decider {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.session.seal = s
+	d.seal = s
 	return d
 }
 
