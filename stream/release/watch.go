@@ -22,9 +22,6 @@ import (
 // a seal. It ends with the window in which it fires: the groups after the one that fired are not looked at, because
 // another instance would have to be paid for them. So one person loses the ε of one instance, whatever happens in a window.
 //
-// Everything that a watch does is in the entry of the window. So a crash changes nothing: an entry that was committed, or
-// aborted and adopted, holds the outcome, and an entry that was never written was seen by nobody.
-//
 // An instance that cannot be opened ends, and stays charged. It is never armed again with the same secret.
 
 // watches describes the watches of a program for a window, before they are settled. An instance ends with the last window of
