@@ -38,8 +38,9 @@ func published(t *testing.T, topic string) (records []txn.Record) {
 		{Value: some("10412"), RankError95: some("20"), Error95: some("20"), Quality: "useful"},
 		{Value: some("61.4"), Interval: &ledger.Interval{Level: *some("0.95"), Low: *some("60"), High: *some("62.7")}},
 		{Value: some("7")},
+		{Value: some("99.5"), RankError95: some("12.5")},
 	}}
-	few := ledger.Group{Name: "eu", Users: new(int64(3)), Reason: ledger.TooFewUsers, Values: []ledger.Value{{}, {Value: some("3"), Error95: some("20")}, {}, {}}}
+	few := ledger.Group{Name: "eu", Users: new(int64(3)), Reason: ledger.TooFewUsers, Values: []ledger.Value{{}, {Value: some("3"), Error95: some("20")}, {}, {}, {}}}
 	for i, e := range []ledger.Entry{{Groups: []ledger.Group{group}}, {Groups: []ledger.Group{few}}, {Groups: []ledger.Group{group}, Incomplete: true},
 		{Groups: []ledger.Group{{Name: "eu"}}, Reason: ledger.BudgetExhausted}} {
 		e.Format, e.App, e.Stream, e.Budget, e.Input, e.Output = ledger.Format, "louver", "checkout", "shoppers", "events", topic
@@ -49,7 +50,7 @@ func published(t *testing.T, topic string) (records []txn.Record) {
 		e.Price = []budget.Item{{Promise: privacy.NewPure(*some("0.4")), Times: 1}}
 		e.Standing.StreamSpent, e.Standing.BudgetSpent = some("12.5"), some("12.5")
 		for _, r := range []ledger.Release{{Name: "p99", Statistic: "quantile", P: some("0.99"), Unit: "ms"}, {Name: "users", Statistic: "count", Unit: "users"},
-			{Name: "typical", Statistic: "trimmed_mean", Unit: "ms"}, {Name: "top", Statistic: "mode"}} {
+			{Name: "typical", Statistic: "trimmed_mean", Unit: "ms"}, {Name: "top", Statistic: "mode"}, {Name: "mid", Statistic: "median", P: some("0.5"), Unit: "ms"}} {
 			r.Mechanism, r.Epsilon = "m", *some("0.1")
 			e.Releases = append(e.Releases, r)
 		}
@@ -70,18 +71,22 @@ var lines = []string{
 	"2026-11-20T09:00:00Z checkout/eu/users 10412 users ± 20",
 	"2026-11-20T09:00:00Z checkout/eu/typical 61.4 ms, between 60 and 62.7 with probability 0.95",
 	"2026-11-20T09:00:00Z checkout/eu/top 7, error unknown",
+	"2026-11-20T09:00:00Z checkout/eu/mid 99.5 ms, off by at most 12.5 users in the order of values",
 	"2026-11-20T10:00:00Z checkout/eu/p99 withheld: too_few_users",
 	"2026-11-20T10:00:00Z checkout/eu/users 3 users ± 20",
 	"2026-11-20T10:00:00Z checkout/eu/typical withheld: too_few_users",
 	"2026-11-20T10:00:00Z checkout/eu/top withheld: too_few_users",
+	"2026-11-20T10:00:00Z checkout/eu/mid withheld: too_few_users",
 	"2026-11-20T11:00:00Z checkout/eu/p99 812.5 ms, between the quantiles 0.931 and 1, mostly noise, incomplete",
 	"2026-11-20T11:00:00Z checkout/eu/users 10412 users ± 20, incomplete",
 	"2026-11-20T11:00:00Z checkout/eu/typical 61.4 ms, between 60 and 62.7 with probability 0.95, incomplete",
 	"2026-11-20T11:00:00Z checkout/eu/top 7, error unknown, incomplete",
+	"2026-11-20T11:00:00Z checkout/eu/mid 99.5 ms, off by at most 12.5 users in the order of values, incomplete",
 	"2026-11-20T12:00:00Z checkout/eu/p99 withheld: budget_exhausted",
 	"2026-11-20T12:00:00Z checkout/eu/users withheld: budget_exhausted",
 	"2026-11-20T12:00:00Z checkout/eu/typical withheld: budget_exhausted",
 	"2026-11-20T12:00:00Z checkout/eu/top withheld: budget_exhausted",
+	"2026-11-20T12:00:00Z checkout/eu/mid withheld: budget_exhausted",
 }
 
 // A program prints each figure once, though every record comes again and others are in the topic, too.
@@ -223,18 +228,22 @@ func TestPostgres(t *testing.T) {
 	})
 	got := db.run(t, "-c", `select concat_ws(' ', to_char(window_end at time zone 'UTC', 'HH24:MI'), release, status, coalesce(value::text, reason), unit, error_95, p_low, p_high,
 		interval_low, interval_high, case when incomplete then 'incomplete' end) from louver_release where id not like 'end/%' order by window_end, release`)
-	want := `09:00 p99 ok 812.5 ms 0.931 1
+	want := `09:00 mid ok 99.5 ms
+09:00 p99 ok 812.5 ms 0.931 1
 09:00 top ok 7
 09:00 typical ok 61.4 ms 60 62.7
 09:00 users ok 10412 users 20
+10:00 mid withheld too_few_users ms
 10:00 p99 withheld too_few_users ms
 10:00 top withheld too_few_users
 10:00 typical withheld too_few_users ms
 10:00 users ok 3 users 20
+11:00 mid ok 99.5 ms incomplete
 11:00 p99 ok 812.5 ms 0.931 1 incomplete
 11:00 top ok 7  incomplete
 11:00 typical ok 61.4 ms 60 62.7 incomplete
 11:00 users ok 10412 users 20 incomplete
+12:00 mid withheld budget_exhausted ms
 12:00 p99 withheld budget_exhausted ms
 12:00 top withheld budget_exhausted
 12:00 typical withheld budget_exhausted ms

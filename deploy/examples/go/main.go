@@ -31,6 +31,7 @@ type figure struct {
 	Error95    *json.Number `json:"error_95"`
 	PLow       *json.Number `json:"p_low"`
 	PHigh      *json.Number `json:"p_high"`
+	RankError  *json.Number `json:"rank_error_95"`
 	Interval   *struct {
 		Level, Low, High json.Number
 	} `json:"interval"`
@@ -74,6 +75,8 @@ func (f figure) text() string {
 			text += fmt.Sprint(" ± ", *f.Error95)
 		case f.PLow != nil && f.PHigh != nil:
 			text += fmt.Sprint(", between the quantiles ", *f.PLow, " and ", *f.PHigh)
+		case f.RankError != nil:
+			text += fmt.Sprint(", off by at most ", *f.RankError, " users in the order of values")
 		default:
 			text += ", error unknown"
 		}

@@ -25,6 +25,8 @@ def text(f):
             words += f" ± {f['error_95']}"
         elif f["p_low"] is not None and f["p_high"] is not None:
             words += f", between the quantiles {f['p_low']} and {f['p_high']}"
+        elif f["rank_error_95"] is not None:
+            words += f", off by at most {f['rank_error_95']} users in the order of values"
         else:
             words += ", error unknown"
         if f.get("quality") == "noise":
