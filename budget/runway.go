@@ -227,7 +227,7 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	worst, _ := a.fullest(schedules)
 	worst.add(holding, 1)
 	fullestFits := a.limit.within(a.limit.bound(worst))
-	copied := a.Clone()
+	copied, sure := a.Clone(), a.surelyPaid(schedules)
 	next := make([]int64, len(schedules)) // each stream's next window
 	for range farthestWindows {
 		i, end := earliest(schedules, next)
@@ -236,7 +236,7 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 		}
 		next[i]++
 		c := schedules[i].charge(end)
-		if !copied.Fits(c) {
+		if r.Windows >= sure && !copied.Fits(c) {
 			r.ExhaustedAt = end
 			return
 		}
@@ -244,6 +244,24 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 		r.Windows++
 	}
 	r.Pays, r.Windows = true, 0
+}
+
+// surelyPaid returns how many windows fit even if nothing returned meanwhile: no period that one of them is in costs more than
+// all that counts in the first such period or ends later, and the windows themselves. It is 0 if their prices differ.
+func (a *Account) surelyPaid(schedules []Schedule) int64 {
+	items := schedules[0].Items
+	for _, p := range schedules {
+		if !slices.EqualFunc(p.Items, items, Item.equal) {
+			return 0
+		}
+	}
+	_, first := earliest(schedules, make([]int64, len(schedules)))
+	counting, unit := a.between(before(first, int64(a.limit.Per)), math.MaxInt64, "", nil), sumOf(items)
+	return a.mostThatFit(func(n int64) sum {
+		s := counting
+		s.add(unit, n)
+		return s
+	})
 }
 
 // Paid continues schedules that end from the account's present charges, and returns how many windows of each it pays.
