@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// BenchmarkBudget reports on so many budgets of a day. The windows are minutes, and those of a whole period are known.
-// Every second budget pays them all.
+// BenchmarkBudget reports on so many budgets of a day. The windows are minutes, and as many of them are known as the
+// service keeps in memory. Every second budget pays for all that come.
 func BenchmarkBudget(b *testing.B) {
 	for _, n := range []int{10, 300} {
 		b.Run(fmt.Sprint("budgets=", n), func(b *testing.B) {
@@ -31,7 +31,7 @@ func BenchmarkBudget(b *testing.B) {
 			}
 			streams := parsed(b, file.String())
 			const minutes = 24*60 + 30
-			w := newWorld(b, 2<<30)
+			w := newWorld(b, 64<<20)
 			for _, s := range streams {
 				w.minutes(s, minutes)
 			}
