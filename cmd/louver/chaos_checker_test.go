@@ -120,6 +120,7 @@ type evidence struct {
 type verdict struct {
 	faults, windows, missing, different, double, overspent, incomplete, unexplained int
 	complaints                                                                      []string
+	firings, counted                                                                int // of watches, and of users under a cap: without any, nothing was tested
 }
 
 func (v verdict) String() string {

@@ -38,6 +38,7 @@ func (c *checker) checkCaps() {
 			}
 			for _, g := range e.Groups {
 				if n := *g.Values[0].Value; !n.IsZero() {
+					c.counted++
 					eras[e.Cap][g.Name] = append(eras[e.Cap][g.Name], e.WindowStart.UnixNano()/int64(e.Every))
 				}
 			}
@@ -103,6 +104,7 @@ func (c *checker) checkWatches() {
 					c.complain(&c.overspent, "%s has instance %d of %s look, which has fired or was never armed", key, w.Instance, w.Name)
 				}
 				if w.Fired != nil {
+					c.firings++
 					delete(open, w.Name)
 				}
 				if !e.Incomplete {

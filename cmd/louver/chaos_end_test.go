@@ -55,8 +55,11 @@ func (c *chaos) finish(deeds []deed) {
 			aborted++
 		}
 	}
-	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d processes; %s",
-		events, certain, aborted, len(c.all), time.Since(c.began).Round(time.Second))
+	if v.firings == 0 || v.counted == 0 {
+		c.t.Errorf("watches fired %d times, and users under a cap counted %d times; want some of each", v.firings, v.counted)
+	}
+	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a cap counted %d times; %d processes; %s",
+		events, certain, aborted, v.firings, v.counted, len(c.all), time.Since(c.began).Round(time.Second))
 	audit := louver(c.t, c.broker, "audit", "--app-id", c.names.App)
 	if err := audit.Wait(); err != nil {
 		c.t.Errorf("audit: %v", err)
