@@ -106,7 +106,7 @@ func TestCheckerSeesWrongAlarms(t *testing.T) {
 		watches[1].Fired = &y
 		watches[2].Arms, watches[2].Sealed, watches[2].Instance, watches[2].Fired = true, []byte("two"), 2, &y
 		test.plan(watches)
-		if c.checkWatches(); c.verdict.String() != test.want.String() {
+		if c.checkWatches(); c.String() != test.want.String() {
 			t.Errorf("%s: %s, want %s\n%s", test.name, c.verdict, test.want, strings.Join(c.complaints, "\n"))
 		}
 	}
