@@ -42,9 +42,11 @@ func TestStreamsCommand(t *testing.T) {
 	has(commandLine(t, "", "streams", "--streams", first), exitDone, "would begin epoch 1", "stream checkout: definition 0 applies from the window that starts 2020-01-01T00:00:00Z: 15m, budget shoppers")
 
 	names := topics.Names{App: "louver"}
-	b.CreateTopic(t, names.Control(), 1, map[string]string{"cleanup.policy": "compact"})
 	parsed, err := config.Load(first, os.LookupEnv)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := topics.Create(kafkatest.Context(t), b.Conn.Client, topics.Plan(names.App, parsed.Streams), -1); err != nil {
 		t.Fatal(err)
 	}
 	log := control.Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
