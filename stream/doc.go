@@ -70,6 +70,9 @@
 // ([ledger.Books.Settle]). What they do is in the entry of the window too, and so is the secret of a new instance, sealed under
 // a key in the control topic. So a crash repeats nothing: see package [release].
 //
+// A release that is published on change is such a watch too. It looks whether the last values still hold, and draws one anew where
+// they do not. The entries repeat all values, so that publish only copies here as well.
+//
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
 // [control.Load] decides which budget may pay for a stream. If a stream changes its budget, or a second budget begins

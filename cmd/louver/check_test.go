@@ -158,6 +158,38 @@ func TestCheckWarnings(t *testing.T) {
 	}
 }
 
+// TestCheckOnChange: what a release on change costs and sees. A stream may have nothing else.
+func TestCheckOnChange(t *testing.T) {
+	t.Setenv("COLUMNS", "200")
+	text := strings.NewReplacer("- {name: p50, statistic: median, epsilon: 0.05}", "- {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 24}",
+		"      - {name: users, statistic: count, epsilon: 0.02}\n", "").Replace(streamsFile)
+	path := file(t, "s.yaml", text)
+	got := commandLine(t, "", "check", path)
+	for _, want := range []string{
+		"one user counts in 2 of 3 groups; budget shoppers pays\n",
+		"its releases on change cost one user at most ε 3.7 in a period of the budget, beside the windows\n",
+		"release calm (median) is drawn anew in a group once its last value is not between the quantiles 0.47 and 0.53 any more\n",
+		"costs one user ε 0.15 until then: 0.1 for the test, 0.05 for the draw by margin\n",
+		"this happens at most 24 times in a period of the budget: at most ε 3.7, with the first values\n",
+		"error of a draw, 95 %: p41.8–p55.4 (± 398.1 ranks)\n",
+		" users of 5000 expected beyond the tolerance with 95 %, in the first window in which they are\n",
+		"one person loses at most ε 3.7 in any 24 h, counting the windows that end in it\n",
+	} {
+		if got.code != exitDone || !strings.Contains(got.out, want) {
+			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
+		}
+	}
+	if got := commandLine(t, "", "plan", path); got.code != exitDone || !strings.Contains(got.out, "release calm (median) is drawn anew") || strings.Contains(got.out, "One window costs") {
+		t.Errorf("plan says %s%s", got.out, got.err)
+	}
+	if got := commandLine(t, "", "rules", path, "--above", "checkout/calm=5"); got.code == exitDone || !strings.Contains(got.err, "published on change and has no band") {
+		t.Errorf("rules says %+v", got)
+	}
+	if got := commandLine(t, "", "check", file(t, "s.yaml", strings.Replace(text, "watch_epsilon: 0.1, at_most: 24", "watch_epsilon: 10.5, at_most: 2", 1))); !strings.Contains(got.err, "streams[checkout].releases[calm].watch_epsilon: ε 10.5 hardly protects anyone") {
+		t.Errorf("check warns of %s", got.err)
+	}
+}
+
 // TestCheckWatches: what watches cost and see, and a warning of one that sees nothing.
 func TestCheckWatches(t *testing.T) {
 	watches := "    watches:\n      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}\n" +

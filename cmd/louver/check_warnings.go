@@ -35,7 +35,10 @@ func warnings(file *config.File, found *examination) []string {
 			}
 		}
 		for j, x := range e.Watches {
-			w.watch(s, s.Watches[j], x)
+			w.watch(s, s.Alarms()[j], x)
+		}
+		for _, of := range s.OnChange() {
+			w.change(s, of)
 		}
 		w.window(s, e)
 		w.minUsers(s, e)

@@ -25,10 +25,11 @@ type alarm struct {
 
 // alarmOf returns nil if the stream has no watch.
 func alarmOf(p picture) *alarm {
-	if len(p.stream.Watches) == 0 || len(p.watches) == 0 {
+	alarms := p.stream.Alarms()
+	if len(alarms) == 0 || len(p.watches) == 0 {
 		return nil
 	}
-	w := p.stream.Watches[0]
+	w := alarms[0]
 	a := &alarm{name: w.Name, armed: true, counting: decimal.NewFromFloat(countingCost(p.stream, w)).Mul(decimal.NewFromInt(int64(p.count))).RoundUp(1)}
 	for _, r := range p.watches {
 		if r.Release != w.Name {

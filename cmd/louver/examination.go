@@ -41,7 +41,8 @@ type examinedStream struct {
 	EventDelta   figure            `json:"delta_per_event"`
 	Releases     []examinedRelease `json:"releases"`
 	Watches      []examinedWatch   `json:"watches,omitempty"`
-	// WatchEpsilon is what the watches cost one user in a period of the budget at most.
+	OnChange     []examinedChange  `json:"on_change,omitempty"`
+	// WatchEpsilon is what the watches and the releases on change cost one user in a period of the budget at most.
 	WatchEpsilon *figure `json:"epsilon_of_watches,omitempty"`
 	// Backlog are windows of the past; nil if there are none.
 	Backlog *examinedBacklog `json:"backlog"`

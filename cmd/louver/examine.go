@@ -32,10 +32,17 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 			}
 			e.Releases = append(e.Releases, x)
 		}
-		for _, w := range s.Watches {
+		for _, w := range s.Alarms() {
 			e.Watches = append(e.Watches, examineWatch(w, s.ExpectedUsers))
 		}
-		if len(e.Watches) > 0 {
+		for _, w := range s.OnChange() {
+			x, err := examineChange(w, publicOf(s))
+			if err != nil {
+				return nil, err
+			}
+			e.OnChange = append(e.OnChange, x)
+		}
+		if len(s.Watches) > 0 {
 			e.WatchEpsilon = &figure{budget.Limit{}.Compose(s.WatchPrice()).Epsilon}
 		}
 		found.Streams = append(found.Streams, e)

@@ -49,19 +49,29 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 		}
 		fmt.Fprintf(w, "  %s %s in a window and group\n", plural(s.Users, "user"), who)
 	}
-	fmt.Fprintf(w, "  one user counts in %s and can lose %s in a window; budget %s pays\n",
-		groups, loss(s.Epsilon, s.Delta), s.Budget)
+	can := ""
+	if len(s.Releases) > 0 {
+		can = fmt.Sprintf(" and can lose %s in a window", loss(s.Epsilon, s.Delta))
+	}
+	fmt.Fprintf(w, "  one user counts in %s%s; budget %s pays\n", groups, can, s.Budget)
 	if m := s.MaxWindows; m != nil {
 		fmt.Fprintf(w, "  one user counts in at most %s of any %s: the first %d with something of theirs, in each stretch of %s\n", plural(m.Count, "window"), m.Per, m.Each, m.Block)
 		if m.Share < 1 {
 			fmt.Fprintf(w, "  of users with something in every window, one in %.0f counts in each; those who come rarely all count\n", math.Ceil(1/m.Share))
 		}
 	}
-	if s.Overlap > 1 {
+	if s.Overlap > 1 && len(s.Releases) > 0 {
 		fmt.Fprintf(w, "  one event falls into up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
 	}
 	if s.WatchEpsilon != nil {
-		fmt.Fprintf(w, "  its watches cost one user at most ε %s in a period of the budget, beside the windows\n", s.WatchEpsilon)
+		what := "watches"
+		switch {
+		case len(s.Watches) == 0:
+			what = "releases on change"
+		case len(s.OnChange) > 0:
+			what = "watches and releases on change"
+		}
+		fmt.Fprintf(w, "  its %s cost one user at most ε %s in a period of the budget, beside the windows\n", what, s.WatchEpsilon)
 	}
 	s.Backlog.print(w)
 	fmt.Fprintln(w)
@@ -90,15 +100,25 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 			rows = append(rows, row)
 		}
 	}
-	err := writeTable(w, width, head, rows)
-	fmt.Fprintln(w)
+	if len(rows) > 0 {
+		if err := writeTable(w, width, head, rows); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	for _, x := range s.OnChange {
+		x.print(w, "  ", s.Unit, s.Users)
+	}
+	if len(s.OnChange) > 0 {
+		fmt.Fprintln(w)
+	}
 	for _, x := range s.Watches {
 		x.print(w, "  ", s.Users)
 	}
 	if len(s.Watches) > 0 {
 		fmt.Fprintln(w)
 	}
-	return err
+	return nil
 }
 
 func (b examinedBudget) print(w *bytes.Buffer) {

@@ -38,6 +38,7 @@ type plannedStream struct {
 	MaxGroups int              `json:"max_groups"`
 	Releases  []plannedRelease `json:"releases"`
 	Watches   []examinedWatch  `json:"watches,omitempty"`
+	OnChange  []examinedChange `json:"on_change,omitempty"`
 	Window    plannedLoss      `json:"window"`
 	Day       *plannedLoss     `json:"day"`            // nil if windows are further apart
 	Advanced  *plannedLoss     `json:"day_with_delta"` // what the day costs at δ 10⁻⁶, if that is less
@@ -91,8 +92,15 @@ func (c *forecastFlags) plan(s *config.Stream) (*plannedStream, error) {
 		}
 		p.Releases = append(p.Releases, planned)
 	}
-	for _, w := range s.Watches {
+	for _, w := range s.Alarms() {
 		p.Watches = append(p.Watches, examineWatch(w, public.Users))
+	}
+	for _, w := range s.OnChange() {
+		x, err := examineChange(w, public)
+		if err != nil {
+			return nil, err
+		}
+		p.OnChange = append(p.OnChange, x)
 	}
 	price := s.Price()
 	p.Window = lossOf(price, 1)

@@ -61,8 +61,10 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 			mechanism, epsilon = "", ""
 		}
 	}
-	if err := writeTable(w, width, head, rows); err != nil {
-		return err
+	if len(rows) > 0 {
+		if err := writeTable(w, width, head, rows); err != nil {
+			return err
+		}
 	}
 	if p.Shape != "" && p.Users > 0 {
 		fmt.Fprintln(w, "The errors are distances from the statistic of the users who took part, not from that of the shape.")
@@ -72,10 +74,15 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 			fmt.Fprintln(w, r.needsText(p.Users))
 		}
 	}
+	for _, x := range p.OnChange {
+		x.print(w, "", p.Unit, p.Users)
+	}
 	for _, x := range p.Watches {
 		x.print(w, "", p.Users)
 	}
-	p.printLosses(w)
+	if len(p.Releases) > 0 {
+		p.printLosses(w)
+	}
 	return nil
 }
 
@@ -104,6 +111,9 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 	}
 	if len(p.Watches) > 0 {
 		fmt.Fprintln(w, "What watches cost comes on top, once from arming to firing.")
+	}
+	if len(p.OnChange) > 0 {
+		fmt.Fprintln(w, "What releases on change cost comes on top, each time that they are drawn anew.")
 	}
 }
 

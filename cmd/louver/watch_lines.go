@@ -92,6 +92,9 @@ func figureColumns(r outputs.Record) string {
 		if quality = string(r.Quality); quality == "" {
 			quality = "-"
 		}
+		if r.Changed != nil && !*r.Changed && r.Since != nil {
+			quality = "since " + r.Since.Format("15:04:05")
+		}
 	case r.Reason != nil:
 		off = *r.Reason
 	}

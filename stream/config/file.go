@@ -41,9 +41,9 @@ type Stream struct {
 	Window        Window
 	// Contribution says which of a user's values counts.
 	Contribution windows.Policy
-	// Releases are never empty; names are unique.
+	// Releases are drawn in every window; names are unique. There may be none if there are releases on change.
 	Releases []Release
-	// Watches are alarms. Names are unique among releases and watches.
+	// Watches are alarms, and then the releases that are published on change. Names are unique among releases and watches.
 	Watches []Watch
 	// MinUsers withholds the other releases of a window with few users. If nil, nothing is withheld.
 	MinUsers *MinUsers

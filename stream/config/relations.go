@@ -79,6 +79,7 @@ func (p *parser) affordable() {
 		}
 		for _, w := range s.Watches {
 			items = append(items, w.Price()...)
+			items = append(items, w.First()...)
 		}
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue

@@ -14,6 +14,7 @@ import (
 type releaseNode struct {
 	Release
 	mapping
+	changeKeys
 	sound bool // it has no faults of its own
 }
 
@@ -26,7 +27,7 @@ var releaseForm = append(form{
 		value: into(number(mechanisms.Span{Over: "0"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Epsilon = v })},
 	{name: "mechanism", absent: "the statistic's own", example: "margin", meaning: "how the figure is drawn. The README's table says which mechanisms each statistic has",
 		value: into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
-}, parameters()...)
+}, append(parameters(), changeForm...)...)
 
 // parameters are the keys for the further query parameters in the catalogue of statistics.
 func parameters() (keys form) {
@@ -73,6 +74,7 @@ func release() kind[releaseNode] {
 				r.sound = false
 			}
 		}
+		r.checkChange()
 	})
 }
 

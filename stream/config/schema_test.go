@@ -116,7 +116,7 @@ func rightFiles(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"right": right, "full": full, "least": least, "rest": rest, "watches": withWatches(fire, calm, many, gone), "deploy/streams.yaml": string(deployed)}
+	return map[string]string{"right": right, "full": full, "least": least, "rest": rest, "watches": withWatches(fire, calm, many, gone), "on change": withOnChange(steady), "deploy/streams.yaml": string(deployed)}
 }
 
 func TestSchemaTakesRightFiles(t *testing.T) {
@@ -149,7 +149,8 @@ func TestSchemaRefusesWrongShapes(t *testing.T) {
 		{"      user: user_id\n", ""}, {"max_future: 5m", "max_future: 5 minutes"}, {"groups: [eu, us, ap]", "groups: eu, us"},
 		{"groups: [eu, us, ap]", "groups: []"}, {"groups: [eu, us, ap]", "groups: [eu, us/ca]"}, {"max_groups: 1", "max_groups: 0"}, {"max_groups: 1", "max_groups: 1.5"},
 		{"max_groups: 1", "max_windows: 8"}, {"max_groups: 1", "max_windows: {count: 8}"}, {"max_groups: 1", "max_windows: {count: 8, per: 24}"},
-		{"step: 1,", ""}, {"step: 1,", "step: 0,"}, {"prior: cells", "prior: log"}, {"start: now", "start: soon"}, {"start: now", "start: 2026-11-20"},
+		{p50, "{name: p50, statistic: median, epsilon: 0.05, tolerance: 0.1}"}, {p50, "{name: p50, statistic: median, epsilon: 0.05, publish: on_change}"},
+		{p50, "{name: p50, statistic: mode, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 4}"}, {"step: 1,", ""}, {"step: 1,", "step: 0,"}, {"prior: cells", "prior: log"}, {"start: now", "start: soon"}, {"start: now", "start: 2026-11-20"},
 		{"grace: 30s, ", ""}, {"contribution: last", "contribution: latest"}, {p50, "p50"}, {p50, "{name: p.50, statistic: median, epsilon: 0.05}"},
 		{p50, "{name: p50, statistic: median}"}, {p50, `{name: p50, statistic: median, epsilon: "0.05"}`}, {p50, "{name: p50, statistic: median, epsilon: 0,05}"},
 		{p50, "{name: p50, statistic: medium, epsilon: 0.05}"}, {p50, "{name: p50, statistic: median, epsilon: 0.05, p: 0.5}"},

@@ -12,6 +12,7 @@ type streamNode struct {
 	Stream
 	mapping
 	releases []releaseNode
+	changes  []releaseNode // those that are published on change
 	watches  []watchNode
 	payer    payer
 }
@@ -139,7 +140,9 @@ func streams() kind[streamNode] {
 // draw makes the mechanisms.
 func (s *streamNode) draw() {
 	seen := map[string]bool{}
-	for _, r := range s.releases {
+	all := s.releases
+	s.releases = nil
+	for _, r := range all {
 		if seen[r.Name] && r.Name != "" {
 			r.refuse("the name %q is taken by another release; choose another name", r.Name)
 		}
@@ -147,7 +150,11 @@ func (s *streamNode) draw() {
 		if r.sound && s.Grid != nil {
 			r.draw(&s.Stream)
 		}
-		s.Releases = append(s.Releases, r.Release)
+		if r.publish == onChange {
+			s.changes = append(s.changes, r)
+			continue
+		}
+		s.releases, s.Releases = append(s.releases, r), append(s.Releases, r.Release)
 	}
 }
 
@@ -160,6 +167,14 @@ func (s *streamNode) sumRho() {
 		r.Query.ZCDP = true
 		r.draw(&s.Stream)
 		s.Releases[i] = r.Release
+	}
+	for _, w := range s.OnChange() { // these share their releases with the nodes
+		for i := range s.changes {
+			if r := &s.changes[i]; w.Release == &r.Release && r.Mechanism != nil {
+				r.Query.ZCDP = true
+				r.draw(&s.Stream)
+			}
+		}
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// Watch is an alarm that looks at every group of every window and costs its ε once until it fires.
+// Watch is an alarm that looks at every group of every window and costs its ε once until it fires. Or it is a release that is
+// published on change: then it fires when the last value of a group has changed.
 type Watch struct {
 	Name  string
 	Query mechanisms.WatchQuery
@@ -27,19 +28,37 @@ type Watch struct {
 	Definition string
 	// Where says where the watch is defined, as "file:line".
 	Where string
+
+	// Release is what is drawn anew when the watch fires, and Tolerance how far its last value may be off. An alarm has none.
+	Release   *Release
+	Tolerance decimal.Decimal
+	maxGroups int64
 }
 
-// Price returns what one instance of the watch costs a user, from arming to firing.
+// Price returns what one instance of the watch costs a user, from arming to firing, with what is drawn anew then.
+//
+// Adaptive composition: given all that was published before, the outcomes of the test, over all windows and groups, are
+// ε_test-DP (mechanisms.Watch). They tell which value of which group is drawn anew: a single one, which is ε_draw-DP. So
+// everything that an instance publishes is (ε_test + ε_draw)-DP.
 func (w *Watch) Price() []budget.Item {
-	return []budget.Item{{Promise: w.Mechanism.Promise(), Times: 1}}
+	items := []budget.Item{{Promise: w.Mechanism.Promise(), Times: 1}}
+	if w.Release != nil {
+		items = append(items, budget.Item{Promise: w.Release.Mechanism.Promise(), Times: 1})
+	}
+	return items
 }
 
 // WatchPrice returns what a period of the budget counts for the stream's watches at most.
 func (s *Stream) WatchPrice() (items []budget.Item) {
 	for _, w := range s.Watches {
-		items = append(items, budget.Times(w.Price(), w.AtMost)...)
+		items = append(items, w.Most()...)
 	}
 	return items
+}
+
+// Most returns what a period of the budget counts for the watch at most.
+func (w *Watch) Most() []budget.Item {
+	return append(budget.Times(w.Price(), w.AtMost), w.First()...)
 }
 
 // watchNode is a watch and its place. Its mechanism is made later.
@@ -138,6 +157,9 @@ func (s *streamNode) watch() {
 			taken[name] = "release"
 		}
 	}
+	for _, r := range s.changes {
+		taken[r.Name] = "release"
+	}
 	for _, w := range s.watches {
 		if by := taken[w.Name]; by != "" && w.Name != "" {
 			w.refuse("the name %q is taken by another %s; choose another name", w.Name, by)
@@ -148,4 +170,5 @@ func (s *streamNode) watch() {
 		}
 		s.Watches = append(s.Watches, w.Watch)
 	}
+	s.change()
 }

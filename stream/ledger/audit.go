@@ -124,7 +124,7 @@ type window struct {
 }
 
 type booking struct {
-	entry Entry // without its groups
+	entry Entry // without the values of its groups
 	at    Position
 }
 
@@ -159,7 +159,7 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 	a.expect(e, records)
 	a.prove(at, e, value)
 	a.learn(at, e)
-	e.Groups = nil
+	e.Groups = e.named()
 	if len(e.Continues) > 0 || len(a.deferred[e.Budget]) > 0 {
 		a.deferred[e.Budget] = append(a.deferred[e.Budget], booking{e, at})
 		return

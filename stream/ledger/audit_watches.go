@@ -7,8 +7,11 @@ func (a *Audit) compareWatches(b booking, want []Watch) {
 		now := want[i]
 		// While it holds, the watch repeats in which group it has fired, and when.
 		repeats := w.Looks() || equalText(w.Fired, now.Fired) && (w.Since == nil) == (now.Since == nil) && (w.Since == nil || w.Since.Equal(*now.Since))
-		if w.Instance != now.Instance || w.Arms != now.Arms || w.Reason != now.Reason || !repeats {
+		if w.Instance != now.Instance || w.Arms != now.Arms || w.Reason != now.Reason || w.Begins != now.Begins || !repeats {
 			a.fault(WatchDiffers, b.at, "%s: watch %q has instance %d (%s); the entries before it give %d (%s)", b.entry.name(), w.Name, w.Instance, w.doing(), now.Instance, now.doing())
+		}
+		if err := w.compareValues(b.entry, now.Values); err != nil {
+			a.fault(WatchDiffers, b.at, "%s: release %q: %v", b.entry.name(), w.Name, err)
 		}
 		if w.Arms {
 			a.findings.Instances++

@@ -133,7 +133,7 @@ func (b *Books) Settle(e *Entry) error {
 		return err
 	}
 	a := b.account(*e)
-	if !a.Fits(charge) {
+	if len(e.Price) > 0 && !a.Fits(charge) {
 		e.Reason, charge.Items = BudgetExhausted, nil
 	}
 	b.settleWatches(e, charge)

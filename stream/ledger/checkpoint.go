@@ -12,10 +12,12 @@ import (
 )
 
 // The versions of checkpoints. Raise them when the same entries lead to other bytes, because `louver audit` compares
-// them. Version 2 has watches. A checkpoint without any is written in version 1, which an earlier release can read.
+// them. Version 2 has watches, version 3 also releases on change. A checkpoint without any is written in
+// an earlier version, which an earlier release can read.
 const (
 	oldestCheckpoint = 1
-	newestCheckpoint = 2
+	watchCheckpoint  = 2
+	newestCheckpoint = 3
 )
 
 // checkpoint is a [Fold] as it is stored. Times are in whole seconds.
@@ -146,6 +148,9 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 			b.Charges = append(b.Charges, storedCharges{charges.Stream, storeCap(charges.Cap), charges.Items, runsOf(charges.Ends)})
 		}
 		if b.Watches = f.Books.storedWatches(name); len(b.Watches) > 0 {
+			c.Version = max(c.Version, watchCheckpoint)
+		}
+		if f.Books.onChange(name) {
 			c.Version = newestCheckpoint
 		}
 		c.Budgets = append(c.Budgets, b)

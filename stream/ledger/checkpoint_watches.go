@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/louver/louver/budget"
@@ -23,6 +24,8 @@ type storedArmed struct {
 	Over       bool          `json:"over,omitempty"`
 	Sealed     []byte        `json:"sealed,omitempty"`
 	Fired      *string       `json:"fired,omitempty"`
+	Begins     bool          `json:"begins,omitempty"`
+	Values     []Drawn       `json:"values,omitempty"`
 }
 
 func (b *Books) storedWatches(budget string) (all []storedWatch) {
@@ -32,7 +35,7 @@ func (b *Books) storedWatches(budget string) (all []storedWatch) {
 		}
 		w := storedWatch{Stream: name.stream, Watch: name.watch}
 		for _, a := range b.watches[name] {
-			w.Instances = append(w.Instances, storedArmed{a.definition, a.cost, a.from / int64(time.Second), a.looked / int64(time.Second), a.over, a.sealed, a.fired})
+			w.Instances = append(w.Instances, storedArmed{a.definition, a.cost, a.from / int64(time.Second), a.looked / int64(time.Second), a.over, a.sealed, a.fired, a.begins, a.values})
 		}
 		all = append(all, w)
 	}
@@ -47,7 +50,7 @@ func (b *Books) restoreWatches(budget string, all []storedWatch) error {
 			return fmt.Errorf("watch %s of stream %s: it is there twice", w.Watch, w.Stream)
 		}
 		for i, s := range w.Instances {
-			a := &armed{definition: s.Definition, cost: s.Cost, from: s.From * int64(time.Second), looked: s.Looked * int64(time.Second), over: s.Over, sealed: s.Sealed, fired: s.Fired}
+			a := &armed{definition: s.Definition, cost: s.Cost, from: s.From * int64(time.Second), looked: s.Looked * int64(time.Second), over: s.Over, sealed: s.Sealed, fired: s.Fired, begins: s.Begins, values: s.Values}
 			if len(a.cost) == 0 || a.looked < a.from {
 				return fmt.Errorf("instance %s costs nothing, or ends before it begins", name.instance(int64(i+1)))
 			}
@@ -58,4 +61,14 @@ func (b *Books) restoreWatches(budget string, all []storedWatch) error {
 		}
 	}
 	return nil
+}
+
+// onChange reports whether a budget has instances of releases on change.
+func (b *Books) onChange(budget string) bool {
+	for name, all := range b.watches {
+		if name.budget == budget && slices.ContainsFunc(all, func(a *armed) bool { return a.begins || len(a.values) > 0 }) {
+			return true
+		}
+	}
+	return false
 }

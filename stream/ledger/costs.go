@@ -11,7 +11,8 @@ import (
 
 // The versions of entries. Every release of Louver reads all of them.
 //
-// Version 3 is version 2 with what watches did. An earlier reader would miss their charges.
+// Version 3 is version 2 with what watches did. An earlier reader would miss their charges. Version 4 is version 3 with
+// releases on change. An earlier reader would take them for alarms, and miss what their first values cost.
 //
 // In version 2 a cost always states its ρ. In version 1 it states ρ only if that is not [impliedRho]. If both versions
 // would say the same, the entry is written in version 1. Then processes of an earlier release can read it too, and run
@@ -21,7 +22,8 @@ const (
 	oldest  = 1
 	stated  = 2
 	watched = 3
-	newest  = watched
+	changed = 4
+	newest  = changed
 )
 
 // impliedRho is the ρ of a cost in version 1 that does not state one. It is 0 if the cost must state its ρ, or has
@@ -36,10 +38,26 @@ func impliedRho(p privacy.Promise) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// storedCosts returns the costs as they are written, and in which version. watches says that the entry has some.
-func storedCosts(items []budget.Item, watches bool) (written []budget.Item, version int) {
-	if watches {
-		return items, watched
+// watchVersion is the version that the entry's watches need, or 0 if there are none.
+func (e Entry) watchVersion() int {
+	switch {
+	case e.onChange():
+		return changed
+	case len(e.Watches)+len(e.Ended) > 0:
+		return watched
+	}
+	return 0
+}
+
+// onChange reports whether the entry has a release that is published on change.
+func (e Entry) onChange() bool {
+	return slices.ContainsFunc(e.Watches, func(w Watch) bool { return w.Release != nil })
+}
+
+// storedCosts returns the costs as they are written, and in which version: at least that which the entry's watches need.
+func storedCosts(items []budget.Item, least int) (written []budget.Item, version int) {
+	if least != 0 {
+		return items, least
 	}
 	written = slices.Clone(items)
 	for i, item := range items {

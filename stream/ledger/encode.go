@@ -47,7 +47,7 @@ type stored struct {
 	Groups       []Group   `json:"groups"`
 	Standing     Standing  `json:"books"`
 	Prior        *Prior    `json:"prior,omitempty"`
-	// Watches and Ended are in version 3 only.
+	// Watches and Ended are in version 3 and later only.
 	Watches []Watch    `json:"watches,omitempty"`
 	Ended   []Instance `json:"ended,omitempty"`
 }
@@ -121,7 +121,7 @@ func (e Entry) stored() (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("%s: %w", e.name(), err)
 	}
-	price, version := storedCosts(price, len(e.Watches)+len(e.Ended) > 0)
+	price, version := storedCosts(price, e.watchVersion())
 	charge, err := e.Charge()
 	if err != nil {
 		return stored{}, err
@@ -247,8 +247,8 @@ func (e Entry) check() error {
 		return fail("every %s; want a positive duration", e.Every)
 	case e.Reason != "" && e.Reason != BudgetExhausted:
 		return fail("reason %q; want none or %q", e.Reason, BudgetExhausted)
-	case len(e.Price) == 0 || len(e.Releases) == 0 || len(e.Groups) == 0:
-		return fail("%d items in the price, %d releases and %d groups; want at least one each", len(e.Price), len(e.Releases), len(e.Groups))
+	case (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.onChange() || len(e.Groups) == 0:
+		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change", len(e.Price), len(e.Releases), len(e.Groups))
 	}
 	if err := errors.Join(e.Limit.Check(), e.checkCap()); err != nil {
 		return fail("%w", err)

@@ -49,8 +49,9 @@ type Figure struct {
 	BudgetSpent *json.Number    `json:"budget_epsilon_spent"`
 	BudgetLimit json.Number     `json:"budget_epsilon_limit"`
 	BudgetLeft  int64           `json:"budget_windows_left"`
-	// Only watches have these.
+	// Only watches and figures that are published on change have these.
 	Since    *time.Time   `json:"since,omitempty"`
+	Changed  *bool        `json:"changed,omitempty"` // only figures on change, even where they are withheld
 	Instance int64        `json:"instance,omitempty"`
 	Excess95 *json.Number `json:"excess_95,omitempty"`
 }
@@ -88,6 +89,9 @@ type figure0 struct {
 	Quality    *struct{} `json:"quality,omitempty"`
 	Clip       *struct{} `json:"clip,omitempty"`
 }
+
+// Held says that the record is that of a watch or of a figure on change: its ε is that of an instance and not of a window.
+func (f Figure) Held() bool { return f.Statistic == StatisticWatch || f.Changed != nil }
 
 // Key is the series that the figure belongs to.
 func (f Figure) Key() string { return f.Stream + "/" + f.Group + "/" + f.Release }

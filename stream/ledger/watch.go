@@ -29,6 +29,10 @@ type Watch struct {
 	// armed again.
 	AtMost int64 `json:"at_most"`
 	Hold   int64 `json:"hold"`
+	// Release describes the figure that is drawn anew where the watch fires, and First is what its first instance costs beside
+	// Cost. Both are nil for an alarm.
+	Release *Release      `json:"release,omitempty"`
+	First   []budget.Item `json:"first,omitempty"`
 	// Last says that the stream's definition ends with this window, and so does the instance.
 	Last bool `json:"last,omitempty"`
 
@@ -45,6 +49,12 @@ type Watch struct {
 	// the end of that window. The groups before it were silent, the groups after it were not looked at.
 	Fired *string    `json:"fired,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
+
+	// Begins says that the instance is the first with values, so that it costs First too. In the window for which it is
+	// armed it draws the value of every group, and looks from the next window on.
+	Begins bool `json:"begins,omitempty"`
+	// Values are those of the groups, in order, as of this window. They are empty if no instance looks.
+	Values []Drawn `json:"values,omitempty"`
 }
 
 // Instance is one instance of a watch.
@@ -89,7 +99,7 @@ func (e Entry) arms() ([]budget.Charge, error) {
 
 // costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.
 func (e Entry) costs(w Watch) (budget.Charge, error) {
-	return budget.NewCharge(e.Stream, e.Budget, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), w.Cost)
+	return budget.NewCharge(e.Stream, e.Budget, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), w.price())
 }
 
 func (e Entry) checkWatches() error {
@@ -128,6 +138,8 @@ func (w Watch) check(e Entry) error {
 	case w.Looks() && w.Since != nil && !w.Since.Equal(e.WindowEnd):
 		return errors.New("it fires at another time than the window's end")
 	}
-	_, err := budget.Canonical(w.Cost)
-	return err
+	if _, err := budget.Canonical(w.Cost); err != nil {
+		return err
+	}
+	return w.checkValues(e)
 }

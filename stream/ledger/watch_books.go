@@ -33,6 +33,9 @@ type armed struct {
 	sealed []byte
 	// fired is the group in which it fired, or nil.
 	fired *string
+	// begins says that it began the values of a release on change. values are those of its definition that were drawn last.
+	begins bool
+	values []Drawn
 }
 
 // Open is an instance that has not ended.
@@ -77,7 +80,7 @@ func (b *Books) settleWatches(e *Entry, window budget.Charge) {
 		w := &e.Watches[i]
 		name := watchName{e.Budget, e.Stream, w.Name}
 		all := b.watches[name]
-		w.Arms, w.Reason, w.Fired, w.Since = false, "", nil, nil
+		w.Arms, w.Reason, w.Fired, w.Since, w.Begins, w.Values = false, "", nil, nil, false, nil
 		w.Instance = int64(len(all))
 		last := -1 // of this definition
 		for n, a := range all {
@@ -89,23 +92,26 @@ func (b *Books) settleWatches(e *Entry, window budget.Charge) {
 			a := all[last]
 			switch {
 			case !a.over && a.looked <= end:
-				w.Instance = int64(last + 1)
+				w.Instance, w.Begins, w.Values = int64(last+1), a.begins, slices.Clone(b.values(name, w.Definition))
 				continue
-			case !a.over: // the window belongs to an older definition of the stream, and comes late
+			case !a.over || w.Release != nil && a.looked > end: // the window belongs to an older definition of the stream, and comes late
 				w.Instance, w.Reason = int64(last+1), NotArmed
 				continue
-			case a.fired != nil && from < a.looked+w.Hold*int64(time.Second):
+			case w.Release == nil && a.fired != nil && from < a.looked+w.Hold*int64(time.Second):
 				w.Instance, w.Reason, w.Fired = int64(last+1), NotArmed, a.fired
 				w.Since = new(time.Unix(0, a.looked).UTC())
 				continue
 			}
 		}
+		if w.Values = slices.Clone(b.values(name, w.Definition)); w.Release != nil && w.Values == nil {
+			w.Begins, w.Values = true, make([]Drawn, len(e.Groups))
+		}
 		if b.counted(name, e.Limit, end) >= w.AtMost || !b.accounts[e.Budget].FitsHeld(budget.Held{
-			Stream: e.Stream, From: end, To: budget.Open, Items: slices.Concat(arming, w.Cost)}, window) {
-			w.Reason = BudgetExhausted
+			Stream: e.Stream, From: end, To: budget.Open, Items: slices.Concat(arming, w.price())}, window) {
+			w.Reason, w.Begins, w.Values = BudgetExhausted, false, nil
 			continue
 		}
-		arming = append(arming, w.Cost...)
+		arming = append(arming, w.price()...)
 		w.Arms, w.Instance = true, w.Instance+1
 	}
 }
@@ -141,17 +147,20 @@ func (b *Books) addWatches(e Entry) error {
 			if n := int64(len(b.watches[name])); w.Instance != n+1 {
 				return fmt.Errorf("%s: instance %s is armed; want number %d", e.name(), name.instance(w.Instance), n+1)
 			}
-			a := &armed{definition: w.Definition, cost: w.Cost, from: end, looked: end, sealed: w.Sealed}
+			a := &armed{definition: w.Definition, cost: w.price(), from: end, looked: end, sealed: w.Sealed, begins: w.Begins}
 			b.watches[name] = append(b.watches[name], a)
 			if err := account.Hold(a.held(name, w.Instance)); err != nil {
 				return err
 			}
 		}
 		a := b.instance(name, w.Instance)
-		if a == nil || a.over || a.definition != w.Definition || a.looked > end {
+		if a == nil || a.over || a.definition != w.Definition || a.begins != w.Begins || a.looked > end {
 			return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.name(), name.instance(w.Instance))
 		}
 		a.looked, a.fired = end, w.Fired
+		if w.Release != nil {
+			b.keepValues(name, w)
+		}
 		if w.Fired != nil || w.Last {
 			if err := b.end(account, name, w.Instance); err != nil {
 				return err

@@ -11,10 +11,13 @@ const (
 	MechanismWatch = "sparse_vector"
 )
 
-// watchFigure returns the figure of the i-th watch in a group: 1 from the window in which it fires until it may be
+// watchFigure returns the figure of the i-th watch in a group. That of an alarm is 1 from the window in which it fires until it may be
 // armed again, 0 while it is silent.
 func (e Entry) watchFigure(g Group, i int) Figure {
 	w := e.Watches[i]
+	if w.Release != nil {
+		return e.onChangeFigure(g, i)
+	}
 	cost, _ := e.costs(w) // Records has checked the entry
 	f := e.blank(Group{Name: g.Name}, Release{Name: w.Name, Statistic: StatisticWatch, Mechanism: MechanismWatch, Epsilon: cost.Epsilon, Delta: cost.Delta})
 	f.MaxWindows = nil // a watch looks at everybody

@@ -30,30 +30,39 @@ func look(e *Entry, fires func(w Watch) bool) {
 		if w.Arms {
 			w.Sealed = fmt.Appendf(nil, "%s/%s/%d", e.Stream, w.Name, w.Instance)
 		}
-		if w.Looks() && fires(*w) {
+		if w.Looks() && !(w.Begins && w.Arms) && fires(*w) {
 			w.Fire(*e, e.Groups[len(e.Groups)/2].Name)
+		}
+		for g := range w.Values {
+			if w.Draws(e.Groups[g].Name) {
+				w.Redraw(*e, g, Value{Value: some(fmt.Sprint(e.WindowEnd.Unix()%1000 + int64(g))), Quality: "useful"})
+			}
 		}
 	}
 }
 
-// watchful returns the entries of two streams with watches that fire, change, end and exhaust their budget.
+// watchful returns the entries of three streams with watches and releases on change that fire, change, end and exhaust their budget.
 func watchful(t *rapid.T, n int) *partition {
 	p, live := &partition{}, NewBooks()
 	per := rapid.SampledFrom([]time.Duration{0, 7 * time.Minute, 20 * time.Minute}).Draw(t, "per")
 	next := map[string]int{}
 	for range n {
-		stream := rapid.SampledFrom([]string{"s", "u"}).Draw(t, "stream")
+		stream := rapid.SampledFrom([]string{"s", "u", "c"}).Draw(t, "stream")
 		e := plan{stream: stream, budget: "b", epsilon: "0.05", limit: limit("4", per)}.entry(next[stream])
 		next[stream] += rapid.SampledFrom([]int{1, 1, 1, 3, 30}).Draw(t, "step")
 		definition := fmt.Sprint("d", next[stream]/25)
 		e.Groups = []Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
 		e.Watches = []Watch{watching("slow", definition, "1", 2, 3*time.Minute)}
 		if stream == "s" {
-			e.Watches = append(e.Watches, watching("gone", "d", "0.5", 3, 0))
+			e.Watches = append(e.Watches, watching("gone", "d", "0.5", 3, 0), onChange("calm", "d", "0.3", "0.2", 2))
+		}
+		if stream == "c" { // its windows cost nothing
+			e.Price, e.Releases = nil, nil
+			e.Watches = append(e.Watches, onChange("calm", definition, "0.2", "0.1", 3))
 		}
 		e.Watches[0].Last = rapid.IntRange(0, 30).Draw(t, "last") == 0
 		for _, o := range live.Open("b") {
-			stale := o.Stream == stream && o.Watch == "slow" && o.Definition != definition
+			stale := o.Stream == stream && (o.Watch == "slow" || stream == "c") && o.Definition != definition
 			if lost := rapid.IntRange(0, 20).Draw(t, "unreadable") == 0; stale || lost {
 				e.Ended = append(e.Ended, o.Instance)
 			}
@@ -62,7 +71,7 @@ func watchful(t *rapid.T, n int) *partition {
 			t.Fatal(err)
 		}
 		look(&e, func(Watch) bool { return rapid.IntRange(0, 4).Draw(t, "fires") == 0 })
-		if e.Reason == "" {
+		if e.Reason == "" && len(e.Releases) > 0 {
 			for g := range e.Groups {
 				e.Groups[g].Values = []Value{{Value: some("12.5")}}
 			}
@@ -92,7 +101,10 @@ func livesOf(t *rapid.T, entries []Entry) map[Instance]*life {
 				if numbers[e.Stream+"/"+w.Name]++; w.Instance != numbers[e.Stream+"/"+w.Name] {
 					t.Fatalf("%s is armed, want number %d", i, numbers[e.Stream+"/"+w.Name])
 				}
-				all[i] = &life{epsilon: w.Cost[0].Epsilon.String()}
+				all[i] = &life{epsilon: w.price()[0].Epsilon.String()}
+				for _, more := range w.price()[1:] { // of a release on change: the draws
+					all[i].epsilon = dec(all[i].epsilon).Add(more.Epsilon.Mul(dec(fmt.Sprint(more.Times)))).String()
+				}
 			}
 			if !w.Looks() {
 				continue
@@ -133,7 +145,7 @@ func TestWatchesNeverCostMoreThanTheLimit(t *testing.T) {
 			}
 			spent, counted := dec("0"), map[string]int64{}
 			for _, o := range p.entries {
-				if o.Reason == "" && inPeriod(o.WindowEnd) {
+				if o.Reason == "" && len(o.Price) > 0 && inPeriod(o.WindowEnd) {
 					spent = spent.Add(dec("0.05"))
 				}
 			}

@@ -25,6 +25,7 @@ type program struct {
 	schedule windows.Schedule
 	draws    []draw
 	alarms   []alarm          // the stream's watches
+	figures  []figure         // what each of them draws
 	releases []ledger.Release // what the draws release, in the order of the configuration
 	price    []budget.Item
 	random   io.Reader // the source of all noise: crypto/rand, except in tests
@@ -44,13 +45,18 @@ func newProgram(e control.Edition) *program {
 	s := e.Stream
 	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, price: s.Price(), random: rand.Reader}
 	for _, r := range s.Releases {
-		p.draws = append(p.draws, draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism), clips: r.Query.ClipScale(r.Mechanism), first: len(p.releases), counting: r.Query.CountsUsers()})
+		p.draws = append(p.draws, newDraw(r, len(p.releases)))
 		p.releases = append(p.releases, described(s, r)...)
 	}
 	for _, w := range s.Watches {
 		p.alarms = append(p.alarms, alarmOf{w.Mechanism})
+		p.figures = append(p.figures, newFigure(s, w))
 	}
 	return p
+}
+
+func newDraw(r config.Release, first int) draw {
+	return draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism), clips: r.Query.ClipScale(r.Mechanism), first: first, counting: r.Query.CountsUsers()}
 }
 
 // countEpsilon is the ε of the released count of users; 0 if none is.
@@ -71,9 +77,15 @@ func Series(s *config.Stream) (all []ledger.Release) {
 	return all
 }
 
-// WatchSeries describes the records of a stream's watches, in the order of the configuration.
+// WatchSeries describes the records of a stream's watches and releases on change, each with the ε of an instance, in the order of the configuration.
 func WatchSeries(s *config.Stream) (all []ledger.Release) {
 	for _, w := range s.Watches {
+		if f := newFigure(s, w); f.release != nil {
+			one := *f.release
+			one.Epsilon = budget.Limit{}.Compose(w.Price()).Epsilon
+			all = append(all, one)
+			continue
+		}
 		all = append(all, ledger.Release{Name: w.Name, Statistic: ledger.StatisticWatch, Mechanism: ledger.MechanismWatch, Epsilon: w.Mechanism.Promise().Epsilon})
 	}
 	return all
@@ -135,7 +147,7 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 					return fmt.Errorf("draw %s of stream %s: %w", d.query.Statistic, p.stream.Name, err)
 				}
 				m.DrawDuration.WithLabelValues(string(d.query.Statistic)).Observe(time.Since(began).Seconds())
-				p.fill(e.Groups[g].Values[d.first:], d, drawn, public.Users)
+				d.fill(e.Groups[g].Values[d.first:], drawn, public.Users)
 				if d.counting {
 					users := drawn.Values[0].Number
 					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: d.query.Epsilon.InexactFloat64()}
@@ -152,7 +164,7 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 
 // fill turns a draw into the ledger's values. users is the count released for the window and group, if one was drawn
 // before.
-func (p *program) fill(values []ledger.Value, d draw, drawn mechanisms.Draw, users *mechanisms.NoisyCount) {
+func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanisms.NoisyCount) {
 	for i, x := range drawn.Values {
 		v := &values[i]
 		v.Mechanism = drawn.Mechanism

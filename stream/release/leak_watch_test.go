@@ -76,6 +76,10 @@ func (a scriptedAlarm) Look(groups []*mechanisms.Sample, _ io.Reader) (int, erro
 	return a.script.IntN(5)%3 - 1, nil
 }
 
+func (a scriptedAlarm) LookFrom(groups []*mechanisms.Sample, _ []int64, random io.Reader) (int, error) {
+	return a.Look(groups, random)
+}
+
 // openSeal hides nothing: sealed secrets differ each time.
 type openSeal struct{}
 

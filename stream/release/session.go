@@ -415,6 +415,14 @@ func (s *session) observe(e ledger.Entry) {
 	if e.Incomplete {
 		s.Metrics.Incomplete.WithLabelValues(e.Stream).Inc()
 	}
+	for _, w := range e.Watches {
+		switch {
+		case w.Release != nil && w.Looks():
+			s.Metrics.Releases.WithLabelValues(e.Stream).Add(float64(len(e.Groups)))
+		case w.Release != nil && w.Reason == ledger.BudgetExhausted:
+			s.Metrics.Withheld.WithLabelValues(e.Stream, w.Reason).Add(float64(len(e.Groups)))
+		}
+	}
 	if e.Reason != "" {
 		s.Metrics.Withheld.WithLabelValues(e.Stream, e.Reason).Add(float64(len(e.Groups) * len(e.Releases)))
 		return

@@ -31,7 +31,7 @@ func (s *session) watches(p *program, w windows.Window) (all []ledger.Watch) {
 	for i := range p.stream.Watches {
 		of := &p.stream.Watches[i]
 		all = append(all, ledger.Watch{Name: of.Name, Definition: of.Definition, Cost: of.Price(), Excess95: ledger.Error(of.Mechanism.Excess95()),
-			AtMost: of.AtMost, Hold: int64(of.Hold.Seconds()),
+			AtMost: of.AtMost, Hold: int64(of.Hold.Seconds()), Release: p.figures[i].release, First: of.First(),
 			Last: !more && !slices.ContainsFunc(s.programs, func(o *program) bool {
 				return o != p && s.watching(o, p.stream.Budget.Name, p.stream.Name, of.Name, of.Definition)
 			})})
@@ -48,6 +48,7 @@ type alarm interface {
 // armed is an armed instance, as [mechanisms.Armed] is.
 type armed interface {
 	Look(groups []*mechanisms.Sample, random io.Reader) (group int, err error)
+	LookFrom(groups []*mechanisms.Sample, last []int64, random io.Reader) (group int, err error)
 	MarshalText() ([]byte, error)
 }
 
@@ -152,6 +153,9 @@ func (s *session) lookOnce(p *program, watch int, e *ledger.Entry, open instance
 	}
 	if open.armed == nil || open.number != w.Instance {
 		return fmt.Errorf("instance %d is to look, but instance %d is open", w.Instance, open.number)
+	}
+	if w.Release != nil {
+		return p.lookForChange(watch, e, open, samples, random, s.Metrics)
 	}
 	group, err := open.Look(samples, random)
 	if err != nil {

@@ -230,6 +230,10 @@ func (a traced) Look([]*mechanisms.Sample, io.Reader) (int, error) {
 	return -1, nil
 }
 
+func (a traced) LookFrom(groups []*mechanisms.Sample, _ []int64, random io.Reader) (int, error) {
+	return a.Look(groups, random)
+}
+
 // TestOneSecretFromArmingToFiring: the instance that looks is always the one that was armed, by its secret in the ledger, and
 // a new one follows only after it has fired. The proof needs that: a fresh secret in each window would cost ε in each.
 func TestOneSecretFromArmingToFiring(t *testing.T) {

@@ -84,7 +84,7 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error 
 			}
 			g.Rules = append(g.Rules, r)
 		}
-		for _, w := range s.Watches {
+		for _, w := range s.Alarms() {
 			g.Rules = append(g.Rules, watchAlert(s, w))
 			alerts = true
 		}
@@ -194,6 +194,11 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 				return r, nil
 			}
 			names = append(names, name)
+		}
+	}
+	for _, w := range s.OnChange() {
+		if w.Name == t.Release {
+			return config.Release{}, fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or a watch in the streams file", t, t.Release)
 		}
 	}
 	return config.Release{}, fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release, strings.Join(names, ", "))

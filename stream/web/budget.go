@@ -145,9 +145,9 @@ func (h *handler) books() (*ledger.Books, error) {
 		if s.Window.End != 0 {
 			e.Until = time.Unix(0, s.Window.End).UTC()
 		}
-		for _, w := range h.Store.windows(s.Name) {
+		for _, w := range h.Store.windows(s.Name, len(s.Releases) > 0) {
 			e.WindowStart, e.WindowEnd, e.Reason = time.Unix(w.start, 0).UTC(), time.Unix(w.end, 0).UTC(), ""
-			if w.unpaid {
+			if w.unpaid && len(s.Releases) > 0 {
 				e.Reason = ledger.BudgetExhausted
 			}
 			if err := books.Add(e); err != nil {
@@ -167,13 +167,14 @@ func (h *handler) books() (*ledger.Books, error) {
 	return books, nil
 }
 
-// windows returns one figure of each window of a stream, in order.
-func (s *Store) windows(stream string) []*figure {
+// windows returns one figure of each window of a stream, in order. priced leaves out records that do not say whether their window
+// was paid.
+func (s *Store) windows(stream string, priced bool) []*figure {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var all []*figure
 	for _, e := range s.series {
-		if e.stream == stream && !e.watch && (len(all) == 0 || e.figures[0].end < all[0].end || e.figures[len(e.figures)-1].end > all[len(all)-1].end) {
+		if e.stream == stream && !(e.watch && priced) && (len(all) == 0 || e.figures[0].end < all[0].end || e.figures[len(e.figures)-1].end > all[len(all)-1].end) {
 			all = append(all, e.figures...)
 			slices.SortFunc(all, (*figure).order)
 			all = slices.CompactFunc(all, func(a, b *figure) bool { return a.order(b) == 0 })

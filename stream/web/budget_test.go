@@ -163,7 +163,39 @@ func TestBudgetWithAWatch(t *testing.T) {
 	}
 }
 
-// watched decides a window of a stream with a watch, and publishes it.
+// The same with releases on change, with others and without. Their instances end in two windows and go on in the next.
+func TestBudgetOnChange(t *testing.T) {
+	const calm = "{name: calm, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.1, watch_epsilon: 0.2, at_most: 2}"
+	for _, releases := range []string{"{name: p50, statistic: median, epsilon: 0.01}, " + calm, calm} {
+		streams := parsed(t, strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n", "    releases: ["+releases+"]\n", 1))
+		s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Watches) > 0 })]
+		for _, minutes := range []int{5, 12, 30} {
+			w := newWorld(t, 1<<20)
+			books := ledger.NewBooks()
+			for m := 1; m <= minutes; m++ {
+				end := epoch.Add(time.Duration(m) * time.Minute)
+				w.watched(books, s, end.Add(-s.Window.Size), end, func(*ledger.Entry) bool { return m == 7 || m == 10 })
+			}
+			now := epoch.Add(time.Duration(minutes)*time.Minute + 10*time.Second)
+			var b strings.Builder
+			if err := json.NewEncoder(&b).Encode(ledger.NewReport(books, now)); err != nil {
+				t.Fatal(err)
+			}
+			// Records do not say whether the last instance fired or was ended. Either way it looks no more.
+			want := strings.ReplaceAll(b.String(), `"state":"fired"`, `"state":"ended"`)
+			if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != want || !strings.Contains(got, `"watch":"calm"`) {
+				t.Errorf("%s after %d minutes:\n%s\nwant\n%s", releases, minutes, got, want)
+			}
+			said := ask(t, served(w, streams, now), "/api/v1/statement?stream="+s.Name)
+			if !strings.Contains(said, "Release calm costs one person ε 0.3 until it changes, over all windows together, at most 2 times in a period of the budget.") ||
+				strings.Contains(said, "One window costs") != strings.Contains(releases, "p50") {
+				t.Errorf("%s", said)
+			}
+		}
+	}
+}
+
+// watched decides a window of a stream with watches or releases on change, and publishes it.
 func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
 	w.Helper()
 	e := ledger.Entry{Format: ledger.Format, App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start, WindowEnd: end,
@@ -172,7 +204,11 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
 	for _, x := range s.Watches {
-		e.Watches = append(e.Watches, ledger.Watch{Name: x.Name, Definition: x.Definition, Cost: x.Price(), AtMost: x.AtMost, Hold: int64(x.Hold.Seconds())})
+		of := ledger.Watch{Name: x.Name, Definition: x.Definition, Cost: x.Price(), First: x.First(), AtMost: x.AtMost, Hold: int64(x.Hold.Seconds())}
+		if x.Release != nil {
+			of.Release = &ledger.Release{Name: x.Name, Statistic: string(x.Release.Query.Statistic), Mechanism: x.Release.Mechanism.Name(), Epsilon: x.Release.Query.Epsilon}
+		}
+		e.Watches = append(e.Watches, of)
 	}
 	if err := books.Settle(&e); err != nil {
 		w.Fatal(err)
@@ -184,6 +220,11 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 		}
 		if x.Looks() && fires(&e) {
 			x.Fire(e, e.Groups[0].Name)
+		}
+		for g := range x.Values {
+			if x.Draws(e.Groups[g].Name) {
+				x.Redraw(e, g, ledger.Value{Value: new(decimal.NewFromInt(7))})
+			}
 		}
 	}
 	if e.Reason == "" {

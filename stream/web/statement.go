@@ -52,12 +52,20 @@ func (h *handler) statements(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *handler) statement(s *config.Stream) statement {
-	all := statement{Stream: s.Name, Losses: []loss{newLoss("window", 1, "", s.Lost(1), "One window costs one person at most %s.", "that person is in it")}}
-	if n := s.Window.Overlapping(0); n > 1 {
+	all := statement{Stream: s.Name, Losses: []loss{}}
+	if len(s.Releases) > 0 {
+		all.Losses = append(all.Losses, newLoss("window", 1, "", s.Lost(1), "One window costs one person at most %s.", "that person is in it"))
+	}
+	if n := s.Window.Overlapping(0); n > 1 && len(s.Releases) > 0 {
 		all.Losses = append(all.Losses, newLoss("event", n, "", s.Lost(n),
 			fmt.Sprintf("One event falls into up to %d windows. Together they cost its person at most %%s.", n), "that person is in any of them"))
 	}
-	for _, w := range s.Watches {
+	for _, w := range s.OnChange() {
+		all.Losses = append(all.Losses, newLoss("watch", 0, "", budget.Limit{}.Compose(w.Price()),
+			fmt.Sprintf("Release %s costs one person %%s until it changes, over all windows together, at most %s in a period of the budget.", w.Name, times(w.AtMost)),
+			"that person is in any of them"))
+	}
+	for _, w := range s.Alarms() {
 		all.Losses = append(all.Losses, newLoss("watch", 0, "", budget.Limit{}.Compose(w.Price()),
 			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s in a period of the budget.", w.Name, times(w.AtMost)),
 			"that person is in any of them"))

@@ -125,7 +125,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	key := r.Key()
 	e := s.series[key]
 	if e == nil {
-		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Statistic == ledger.StatisticWatch}
+		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Held()}
 		s.series[key] = e
 	}
 	f.series = e

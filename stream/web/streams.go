@@ -157,7 +157,7 @@ func declared(s *config.Stream) streamInfo {
 }
 
 // releasesOf returns the series of each group: one for each release, or one for each of several quantiles, and one for each
-// watch.
+// watch and release on change.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
 	series := release.Series(s)
 	for _, r := range s.Releases {
@@ -168,7 +168,7 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 		}
 	}
 	for _, x := range release.WatchSeries(s) {
-		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, Mechanism: x.Mechanism, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
+		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 	}
 	return all
 }

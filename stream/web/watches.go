@@ -13,7 +13,7 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// glance is what a watch's record says of the instance: nothing if its number is 0.
+// glance is what the record of a watch, or of a figure on change, says of the instance: nothing if its number is 0.
 type glance struct {
 	instance     int64
 	looks, fires bool
@@ -23,6 +23,8 @@ func glanceOf(r outputs.Record) glance {
 	g := glance{instance: r.Instance}
 	switch {
 	case r.Value == nil:
+	case r.Changed != nil: // whether it ends the instance, the next record says: one with another number
+		g.looks = true
 	case r.Since == nil:
 		g.looks = true
 	case r.Since.Equal(r.WindowEnd):

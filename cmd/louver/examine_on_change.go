@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/forecast"
+	"github.com/louver/louver/stream/config"
+)
+
+// examinedChange describes a release that is published on change, from public figures only.
+type examinedChange struct {
+	Release   string `json:"release"`
+	Statistic string `json:"statistic"`
+	Mechanism string `json:"mechanism"`
+	// Low and High are the quantiles between which the last value still holds.
+	Low  figure `json:"low"`
+	High figure `json:"high"`
+	// WatchEpsilon is what one user loses through the test until it finds a change, and Epsilon through one draw. AtMost is how
+	// many tests may begin in a period of the budget. Worst is what these cost together, with the first values.
+	WatchEpsilon figure `json:"watch_epsilon"`
+	Epsilon      figure `json:"epsilon"`
+	AtMost       int64  `json:"at_most"`
+	Worst        figure `json:"epsilon_at_most"`
+	// Excess is how many users must be on the wrong side of the last value, beyond the tolerance, for the change to be seen with
+	// 95 % in the first window.
+	Excess float64       `json:"excess_95"`
+	Draw   examinedValue `json:"draw"`
+}
+
+func examineChange(w config.Watch, public forecast.Public) (examinedChange, error) {
+	q := w.Release.Query
+	p := q.Probabilities()[0]
+	x := examinedChange{Release: w.Name, Statistic: string(q.Statistic), Mechanism: w.Release.Mechanism.Name(), Low: figure{p.Sub(w.Tolerance)}, High: figure{p.Add(w.Tolerance)},
+		WatchEpsilon: figure{w.Query.Epsilon}, Epsilon: figure{w.Release.Mechanism.Promise().Epsilon}, AtMost: w.AtMost,
+		Worst: figure{budget.Limit{}.Compose(w.Most()).Epsilon}, Excess: w.Mechanism.Excess95()}
+	public.CountEpsilon = 0 // it is drawn without the count
+	figures, err := forecast.Of(q, w.Release.Mechanism, public)
+	if err != nil {
+		return x, fmt.Errorf("release %s: %w", w.Name, err)
+	}
+	x.Draw = examinedValue{w.Name, figures[0]}
+	return x, nil
+}
+
+// print writes what the release costs and sees, behind an indent.
+func (x examinedChange) print(w *bytes.Buffer, indent, unit string, users int64) {
+	fmt.Fprintf(w, indent+"release %s (%s) is drawn anew in a group once its last value is not between the quantiles %s and %s any more\n", x.Release, x.Statistic, x.Low, x.High)
+	each := x.WatchEpsilon.Add(x.Epsilon.Decimal)
+	fmt.Fprintf(w, indent+"  costs one user ε %s until then: %s for the test, %s for the draw by %s\n", each, x.WatchEpsilon, x.Epsilon, mechanismText(x.Mechanism, x.Draw.Figure))
+	fmt.Fprintf(w, indent+"  this happens at most %s in a period of the budget: at most ε %s, with the first values\n", plural(x.AtMost, "time"), x.Worst)
+	fmt.Fprintf(w, indent+"  error of a draw, 95 %%: %s\n", errorText(x.Mechanism, x.Draw.Figure, mechanisms.Statistic(x.Statistic).Unit(unit)))
+	of := ""
+	if users > 0 {
+		of = fmt.Sprintf(" of %d expected", users)
+	}
+	fmt.Fprintf(w, indent+"  sees %s%s beyond the tolerance with 95 %%, in the first window in which they are\n", withUnit(tenths(x.Excess), "users"), of)
+}
+
+// change warns of a release on change that protects hardly anyone.
+func (w *warner) change(s *config.Stream, of config.Watch) {
+	for _, c := range []struct {
+		key     string
+		epsilon decimal.Decimal
+	}{{"epsilon", of.Release.Query.Epsilon}, {"watch_epsilon", of.Query.Epsilon}} {
+		if c.epsilon.Cmp(tooMuch) > 0 {
+			w.warn(of.Where, "streams[%s].releases[%s].%s: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, c.key, c.epsilon)
+		}
+	}
+}

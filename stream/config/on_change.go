@@ -1,0 +1,143 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/mechanisms"
+)
+
+// A release that is published on change is no part of a window's price. It is a watch: its test looks at every window and
+// costs watch_epsilon once, until it finds that the last value of some group does not hold any more. Only then that value is
+// drawn anew, which costs epsilon.
+
+// When a release is drawn.
+const (
+	everyWindow = "every_window"
+	onChange    = "on_change"
+)
+
+// changeKeys are the keys of a release that say when it is drawn.
+type changeKeys struct {
+	publish      string
+	tolerance    decimal.Decimal
+	watchEpsilon decimal.Decimal
+	atMost       int64
+}
+
+var (
+	quantiles = when{"statistic", texts([]mechanisms.Statistic{mechanisms.Median, mechanisms.Quantile})}
+	changes   = when{"publish", []string{onChange}}
+)
+
+var changeForm = form{
+	{name: "publish", fallback: everyWindow, only: quantiles, example: onChange,
+		meaning: "when the figure is drawn. `on_change`: a test looks at every window, and a group's value is drawn anew once it has changed by more than `tolerance`. Until then its records repeat the last value. It is not part of the cost of a window, and counts everybody",
+		value:   into(oneOf(everyWindow, onChange), func(r *releaseNode, v string) { r.publish = v })},
+	{name: "tolerance", required: true, only: changes, example: "0.03", meaning: "how far the last value may be from the quantile, as a share of the users: with 0.03, a median still holds between the quantiles 0.47 and 0.53",
+		value: into(number(mechanisms.Span{Over: "0", Under: "1"}), func(r *releaseNode, v decimal.Decimal) { r.tolerance = v })},
+	{name: "watch_epsilon", required: true, only: changes, example: "0.1", meaning: "what the test costs a user, in ε, over all windows and groups together, until it finds a change. The value that is then drawn costs `epsilon` more",
+		value: into(number(mechanisms.Span{Over: "0"}), func(r *releaseNode, v decimal.Decimal) { r.watchEpsilon = v })},
+	{name: "at_most", required: true, only: changes, example: "24", meaning: "how many tests may begin in a period of the budget. Each begins after the one before has found a change. After that the figure is withheld until the period has passed",
+		value: into(whole("of times "), func(r *releaseNode, v int64) { r.atMost = v })},
+}
+
+// leastInformation is the least watch_epsilon · expected_users · min(p, 1 − p). With less, the margin against false alarms is
+// about as large as the part of the users on either side of the quantile, and no change can be seen.
+var leastInformation = decimal.NewFromInt(40)
+
+// falseChanges bounds the probability that any value is drawn anew within a day although all still hold.
+var falseChanges = decimal.New(5, -2)
+
+// checkChange refuses keys of a release on change that do not go together.
+func (r *releaseNode) checkChange() {
+	if r.publish != onChange {
+		return
+	}
+	if v, given := r.values["interval"]; given {
+		v.refuse("%s, but publish is %s; want one of the two", r.Query.Interval, onChange)
+		r.sound = false
+	}
+	if v, given := r.values["at_most"]; given && r.atMost > mostInstances {
+		v.refuse("%d; want at most %d", r.atMost, mostInstances)
+		r.sound = false
+	}
+}
+
+// change makes the watch of a sound release on change.
+func (r *releaseNode) change(s *Stream) Watch {
+	w := Watch{Name: r.Name, AtMost: r.atMost, FalseAlarmsPer: 24 * time.Hour, Where: r.Where, Release: &r.Release, Tolerance: r.tolerance, maxGroups: int64(s.MaxGroups)}
+	w.Query = mechanisms.WatchQuery{Epsilon: r.watchEpsilon, FalseAlarms: falseChanges, Groups: int64(len(s.Groups)), Windows: int64((w.FalseAlarmsPer-1)/s.Window.Every) + 1, Grid: s.Grid}
+	if r.Mechanism == nil { // it was refused before
+		return w
+	}
+	p := r.Query.Probabilities()[0]
+	var err error
+	if w.Mechanism, err = mechanisms.NewChangeWatch(mechanisms.ChangeQuery{P: p, Tolerance: r.tolerance, Epsilon: w.Query.Epsilon, FalseAlarms: w.Query.FalseAlarms,
+		Windows: w.Query.Windows, Groups: w.Query.Groups}); err != nil {
+		r.refuseErr(err)
+		return w
+	}
+	share := decimal.Min(p, decimal.NewFromInt(1).Sub(p)).Mul(decimal.NewFromInt(max(1, s.ExpectedUsers)))
+	if information := w.Query.Epsilon.Mul(share); s.ExpectedUsers > 0 && information.LessThan(leastInformation) {
+		r.values["watch_epsilon"].refuse("%s times %d expected users times %s is %s, too little to see that the figure has changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows",
+			w.Query.Epsilon, s.ExpectedUsers, decimal.Min(p, decimal.NewFromInt(1).Sub(p)), information, leastInformation, ceil(leastInformation.Div(share)))
+		return w
+	}
+	w.Definition = w.changeFingerprint(s, p)
+	return w
+}
+
+// changeFingerprint names everything that the values and the test depend on.
+func (w *Watch) changeFingerprint(s *Stream, p decimal.Decimal) string {
+	text := fmt.Sprintf("on_change|%s|%s|%s|%s|%d|%q|%d|%s|%s|%s|%s|%s", w.Release.Query.Statistic, p, w.Tolerance, w.Query.Epsilon, w.Query.Windows, s.Groups, s.MaxGroups,
+		s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Release.Query.Epsilon, w.Release.Query.Mechanism)
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// First returns what the first instance costs more, because every group is drawn in its first window: a user may be in several.
+// It is nil for an alarm.
+func (w *Watch) First() []budget.Item {
+	if w.Release == nil {
+		return nil
+	}
+	return []budget.Item{{Promise: w.Release.Mechanism.Promise(), Times: w.maxGroups}}
+}
+
+// change makes the watches of the releases on change. They come after the alarms.
+func (s *streamNode) change() {
+	if v, given := s.values["min_users"]; given && len(s.changes) > 0 {
+		v.refuse("release %q is published %s, and would show when its group has few users; want min_users or publish: %s", s.changes[0].Name, onChange, onChange)
+	}
+	for i := range s.changes {
+		if r := &s.changes[i]; r.sound {
+			s.Watches = append(s.Watches, r.change(&s.Stream))
+		}
+	}
+}
+
+// Alarms returns the watches that are not figures.
+func (s *Stream) Alarms() (all []Watch) {
+	for _, w := range s.Watches {
+		if w.Release == nil {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// OnChange returns the releases that are published on change, as watches.
+func (s *Stream) OnChange() (all []Watch) {
+	for _, w := range s.Watches {
+		if w.Release != nil {
+			all = append(all, w)
+		}
+	}
+	return all
+}

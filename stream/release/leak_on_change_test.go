@@ -1,0 +1,83 @@
+package release
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// changeFields classes the fields of an entry and of a record that only releases on change have.
+var changeFields = map[string]class{
+	"entry.Watches.Release.Name": public, "entry.Watches.Release.Statistic": public, "entry.Watches.Release.P": public, "entry.Watches.Release.Mechanism": public,
+	"entry.Watches.Release.Unit": public, "entry.Watches.Release.Epsilon": public, "entry.Watches.Release.Delta": public,
+	"entry.Watches.First": public, "entry.Watches.First.Promise.Kind": public, "entry.Watches.First.Promise.Epsilon": public,
+	"entry.Watches.First.Promise.Delta": public, "entry.Watches.First.Promise.Rho": public, "entry.Watches.First.Times": public,
+	"entry.Watches.Begins": byDraws, "entry.Watches.Values": byDraws, "entry.Watches.Values.Since": byDraws,
+	"entry.Watches.Values.Figure.Mechanism": byDraws, "entry.Watches.Values.Figure.Value": byDraws, "entry.Watches.Values.Figure.RankError95": byDraws,
+	"entry.Watches.Values.Figure.PLow": byDraws, "entry.Watches.Values.Figure.PHigh": byDraws, "entry.Watches.Values.Figure.Error95": byDraws,
+	"entry.Watches.Values.Figure.Quality": byDraws, "entry.Watches.Values.Figure.Clip": byDraws, "entry.Watches.Values.Figure.Clip.": byDraws,
+	"entry.Watches.Values.Figure.Interval.Level": public, "entry.Watches.Values.Figure.Interval.Low": public, "entry.Watches.Values.Figure.Interval.High": public,
+	"entry.Watches.Values.Figure.Smoothed.Value": public, "entry.Watches.Values.Figure.Smoothed.Low": public, "entry.Watches.Values.Figure.Smoothed.High": public,
+	"record.Changed": byDraws,
+}
+
+// changeNeverFilled are fields that are 0 here. A release on change has no interval, and nothing is smoothed.
+var changeNeverFilled = map[string]bool{"entry.Watches.Release.Delta": true, "entry.Watches.First.Promise.Delta": true,
+	"entry.Watches.Values.Figure.Interval.Level": true, "entry.Watches.Values.Figure.Interval.Low": true, "entry.Watches.Values.Figure.Interval.High": true,
+	"entry.Watches.Values.Figure.Smoothed.Value": true, "entry.Watches.Values.Figure.Smoothed.Low": true, "entry.Watches.Values.Figure.Smoothed.High": true}
+
+const onChange = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups: [a, b]
+    max_groups: 2
+    unit: ms
+    bounds: {lower: 0, upper: 1000, step: 1}
+    expected_users: 2000
+    window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T00:08:00Z}
+    contribution: last
+    releases:
+      - {name: calm, statistic: median, epsilon: 0.5, publish: on_change, tolerance: 0.1, watch_epsilon: 2, at_most: 4}
+      - {name: tail, statistic: quantile, p: 0.9, epsilon: 0.5, publish: on_change, tolerance: 0.05, watch_epsilon: 2, at_most: 3}
+    output: {topic: out}
+    budget: {epsilon: 15, per: 24h}
+    on_exhausted: withhold
+`
+
+// TestNothingGetsPastOnChange is the same for releases on change: as long as the tests fire alike and the same is drawn, everything that
+// is written is the same, whatever people send.
+func TestNothingGetsPastOnChange(t *testing.T) {
+	scripts := map[int]transcript{}
+	for script := range 6 {
+		for name, sample := range samples {
+			got := decideScripted(t, onChange, uint64(script), sample, false)
+			if want, known := scripts[script]; !known {
+				scripts[script] = got
+			} else if diff := cmp.Diff(want.bytes, got.bytes); diff != "" {
+				t.Errorf("script %d, sample %q: what is written depends on the sample:\n%s", script, name, diff)
+			}
+		}
+	}
+	one, two := decideScripted(t, onChange, 0, samples["one too few"], true), decideScripted(t, onChange, 0, samples["just enough"], true)
+	for _, path := range []string{"record.Changed", "entry.Watches.Fired"} {
+		if slices.Equal(one.leaves[path], two.leaves[path]) {
+			t.Errorf("%s is the same although the test goes by the exact number of users: this notices nothing", path)
+		}
+	}
+	for path, c := range changeFields {
+		same, filled := true, false
+		for _, s := range scripts {
+			same = same && slices.Equal(scripts[0].leaves[path], s.leaves[path])
+			filled = filled || slices.ContainsFunc(s.leaves[path], func(leaf string) bool { return leaf != absent })
+		}
+		if filled == changeNeverFilled[path] {
+			t.Errorf("%s is there: %v", path, filled)
+		}
+		if same != (c == public) && !changeNeverFilled[path] {
+			t.Errorf("%s is classed %v: the same in all scripts is %v", path, c, same)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package release
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/metrics"
+)
+
+// figure is what the watch of a release on change draws. Its release is nil if the watch is an alarm.
+//
+// The draw knows nothing of earlier values. The test compares with them, so they repeat as long as they hold: a measure that
+// learnt from them would take each for a new observation.
+type figure struct {
+	draw
+	release *ledger.Release
+}
+
+func newFigure(s *config.Stream, w config.Watch) figure {
+	if w.Release == nil {
+		return figure{}
+	}
+	return figure{newDraw(*w.Release, 0), new(described(s, *w.Release)[0])}
+}
+
+// lookForChange has a release on change look at the samples of a settled entry, and draws the value of the first group in which
+// it has changed anew, from the same sample. The groups after it keep theirs: to look at them takes another instance.
+//
+// One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows, whatever they
+// sent: see config.Watch.Price. In the window in which the values begin, all groups are drawn and none is tested.
+func (p *program) lookForChange(watch int, e *ledger.Entry, open instance, samples []*mechanisms.Sample, random io.Reader, m *metrics.Operator) error {
+	w := &e.Watches[watch]
+	if w.Arms && w.Begins {
+		for g := range samples {
+			if err := p.redraw(watch, e, g, samples[g], random, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	last := make([]int64, len(samples))
+	for g, v := range w.Values {
+		var err error
+		if last[g], err = p.stream.Grid.Parse([]byte(v.Figure.Value.String())); err != nil {
+			return fmt.Errorf("the last value of group %q: %w", e.Groups[g].Name, err)
+		}
+	}
+	group, err := open.LookFrom(samples, last, random)
+	if err != nil || group < 0 {
+		return err
+	}
+	w.Fire(*e, e.Groups[group].Name)
+	return p.redraw(watch, e, group, samples[group], random, m)
+}
+
+// redraw draws the value of a group.
+func (p *program) redraw(watch int, e *ledger.Entry, group int, sample *mechanisms.Sample, random io.Reader, m *metrics.Operator) error {
+	d, began := p.figures[watch].draw, time.Now()
+	drawn, err := d.mechanism.Draw(sample, mechanisms.Public{}, random)
+	if err != nil {
+		return err
+	}
+	m.DrawDuration.WithLabelValues(string(d.query.Statistic)).Observe(time.Since(began).Seconds())
+	values := make([]ledger.Value, 1)
+	d.fill(values, drawn, nil)
+	e.Watches[watch].Redraw(*e, group, values[0])
+	return nil
+}
