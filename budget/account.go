@@ -237,7 +237,8 @@ func (a *Account) between(from, to int64, stream string, plus []Charge, more ...
 		}
 	}
 	for _, c := range plus {
-		if from < c.End && c.End <= to && (stream == "" || c.Stream == stream) {
+		// One that costs nothing is left out, as Add does: under a cap it would stretch the time in which the others count.
+		if len(c.Items) > 0 && from < c.End && c.End <= to && (stream == "" || c.Stream == stream) {
 			more = append(more, batch{c.Stream, c.Cap, sumOf(c.Items), 1, c.End, c.End})
 		}
 	}

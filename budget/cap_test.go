@@ -347,3 +347,15 @@ func BenchmarkCappedAccount(b *testing.B) {
 		}
 	})
 }
+
+// TestAWindowThatCostsNothingStretchesNoCap: what is added up with a withheld window is what is added up after it.
+func TestAWindowThatCostsNothingStretchesNoCap(t *testing.T) {
+	a, c := NewAccount(Limit{Epsilon: decimal.NewFromInt(9)}), Cap{Count: 2, Per: 10}
+	for end := range int64(3) {
+		a.Add(Charge{Stream: "s", Cap: c, Start: end - 1, End: end, Items: []Item{pure("1", 1)}})
+	}
+	withheld := Charge{Stream: "s", Cap: c, Start: 99, End: 100}
+	if with, after := a.StreamTotal("s", withheld), a.StreamTotal("s"); !with.Epsilon.Equal(after.Epsilon) || after.Epsilon.String() != "2" {
+		t.Errorf("ε %s with the withheld window, %s without it, want 2 both times", with.Epsilon, after.Epsilon)
+	}
+}
