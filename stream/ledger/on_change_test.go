@@ -16,8 +16,9 @@ import (
 	"github.com/louver/louver/budget/privacy"
 )
 
-// onChange is a release on change as a definition has it. A user may be in two groups.
-func onChange(name, definition, test, draw string, atMost int64) Watch {
+// onChange is the release on change "calm" as a definition has it. A user may be in two groups.
+func onChange(definition, test, draw string, atMost int64) Watch {
+	const name = "calm"
 	drawn := budget.Item{Promise: privacy.NewPure(dec(draw)), Times: 1}
 	first := drawn
 	first.Times = 2
@@ -34,7 +35,7 @@ func unmoved(t *testing.T, n int) []Entry {
 		e := plan{stream: "s", budget: "b", epsilon: "0.05", limit: limit("4", 10*time.Minute)}.entry(i)
 		e.Price, e.Releases = nil, nil
 		e.Groups = []Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
-		e.Watches = []Watch{onChange("calm", "d", "0.2", "0.1", 2)}
+		e.Watches = []Watch{onChange("d", "0.2", "0.1", 2)}
 		if err := b.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +99,7 @@ func TestOnChangeGoesOn(t *testing.T) {
 		e := plan{stream: "s", budget: "b", epsilon: "0.05", limit: limit("4", 10*time.Minute)}.entry(12) // the first instance is gone from the period
 		e.Price, e.Releases = nil, nil
 		e.Groups = []Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
-		e.Watches = []Watch{onChange("calm", c.definition, "0.2", "0.1", 2)}
+		e.Watches = []Watch{onChange(c.definition, "0.2", "0.1", 2)}
 		if err := b.Settle(&e); err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func look(e *Entry, fires func(w Watch) bool) {
 		if w.Arms {
 			w.Sealed = fmt.Appendf(nil, "%s/%s/%d", e.Stream, w.Name, w.Instance)
 		}
-		if w.Looks() && !(w.Begins && w.Arms) && fires(*w) {
+		if w.Looks() && (!w.Begins || !w.Arms) && fires(*w) {
 			w.Fire(*e, e.Groups[len(e.Groups)/2].Name)
 		}
 		for g := range w.Values {
@@ -54,11 +54,11 @@ func watchful(t *rapid.T, n int) *partition {
 		e.Groups = []Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
 		e.Watches = []Watch{watching("slow", definition, "1", 2, 3*time.Minute)}
 		if stream == "s" {
-			e.Watches = append(e.Watches, watching("gone", "d", "0.5", 3, 0), onChange("calm", "d", "0.3", "0.2", 2))
+			e.Watches = append(e.Watches, watching("gone", "d", "0.5", 3, 0), onChange("d", "0.3", "0.2", 2))
 		}
 		if stream == "c" { // its windows cost nothing
 			e.Price, e.Releases = nil, nil
-			e.Watches = append(e.Watches, onChange("calm", definition, "0.2", "0.1", 3))
+			e.Watches = append(e.Watches, onChange(definition, "0.2", "0.1", 3))
 		}
 		e.Watches[0].Last = rapid.IntRange(0, 30).Draw(t, "last") == 0
 		for _, o := range live.Open("b") {

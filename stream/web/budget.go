@@ -174,7 +174,7 @@ func (s *Store) windows(stream string, priced bool) []*figure {
 	defer s.mu.RUnlock()
 	var all []*figure
 	for _, e := range s.series {
-		if e.stream == stream && !(e.watch && priced) && (len(all) == 0 || e.figures[0].end < all[0].end || e.figures[len(e.figures)-1].end > all[len(all)-1].end) {
+		if e.stream == stream && (!e.watch || !priced) && (len(all) == 0 || e.figures[0].end < all[0].end || e.figures[len(e.figures)-1].end > all[len(all)-1].end) {
 			all = append(all, e.figures...)
 			slices.SortFunc(all, (*figure).order)
 			all = slices.CompactFunc(all, func(a, b *figure) bool { return a.order(b) == 0 })

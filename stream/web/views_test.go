@@ -41,11 +41,13 @@ func (b *tab) key(name string, shift bool) {
 	b.run(chromedp.Evaluate(fmt.Sprintf(`document.activeElement.blur(); document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, shiftKey: %t, bubbles: true }))`, name, shift), nil))
 }
 
-// drawn is JavaScript that notes what a plot puts on its canvas: how many arcs, how thick its lines are, and what fades.
+// drawn is JavaScript that notes what a plot puts on its canvas: how many arcs, how thick its lines are, and what fades. A busy
+// page may draw twice, so fades are counted from when the canvas was cleared.
 const drawn = `(() => {
 	window.arcs = 0; window.thick = new Set(); window.fades = 0;
-	const { arc, createLinearGradient } = CanvasRenderingContext2D.prototype, { rect } = Path2D.prototype;
+	const { arc, clearRect, createLinearGradient } = CanvasRenderingContext2D.prototype, { rect } = Path2D.prototype;
 	CanvasRenderingContext2D.prototype.arc = function (...at) { window.arcs++; return arc.apply(this, at); };
+	CanvasRenderingContext2D.prototype.clearRect = function (...at) { window.fades = 0; return clearRect.apply(this, at); };
 	CanvasRenderingContext2D.prototype.createLinearGradient = function (...at) { window.fades++; return createLinearGradient.apply(this, at); };
 	Path2D.prototype.rect = function (...at) { window.thick.add(Math.round(10 * at[3]) / 10); return rect.apply(this, at); };
 })()`
