@@ -62,6 +62,7 @@ func (s *Service) guard(ctx context.Context, names topics.Names) error {
 
 // lookFor looks for a topic. Failures that do not say that it is missing say nothing.
 func (s *Service) lookFor(ctx context.Context, names topics.Names, t *guarded) error {
+	episodes, key := s.monitor().Episodes, "deleted topic "+t.Name
 	id, err := topics.ID(ctx, s.Conn.Client, t.Name)
 	gone := errors.Is(err, kafka.UnknownTopicOrPartition)
 	switch {
@@ -71,11 +72,11 @@ func (s *Service) lookFor(ctx context.Context, names topics.Names, t *guarded) e
 		}
 	case err != nil:
 		return nil
-	case t.missed < goneAfter && (t.id == "" || t.id == id):
+	case t.id == "" || t.id == id:
 		t.id, t.missed = id, 0
+		episodes.Over(key, "topic "+t.Name+" is there again")
 		return nil
 	}
-	episodes, key := s.monitor().Episodes, "deleted topic "+t.Name
 	switch {
 	case t.Name == names.Ledger():
 		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran, so what was charged is unknown; the topic must never be deleted or recreated", ledger.ErrUnreadable, t.Name)

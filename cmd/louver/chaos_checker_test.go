@@ -291,16 +291,17 @@ func (c *checker) of(stream string) []ledger.Entry {
 	return all
 }
 
+// sent is what was sent to the input of a stream, ordered by time.
+func (c *checker) sent(s promised) []deed {
+	own := slices.DeleteFunc(slices.Clone(c.deeds), func(d deed) bool { return d.topic != s.input })
+	slices.SortFunc(own, func(a, b deed) int { return a.at.Compare(b.at) })
+	return own
+}
+
 // checkFigures compares the figures of complete windows with the truth, and looks for a reason for the others.
 func (c *checker) checkFigures() {
 	for _, s := range c.streams {
-		var own []deed
-		for _, d := range c.deeds {
-			if d.topic == s.input {
-				own = append(own, d)
-			}
-		}
-		slices.SortFunc(own, func(a, b deed) int { return a.at.Compare(b.at) })
+		own := c.sent(s)
 		for _, e := range c.of(s.name) {
 			if e.Incomplete {
 				c.incomplete++

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/louver/louver/budget"
@@ -79,13 +78,7 @@ func keepsTo(counted []int64, rule windows.CapRule) bool {
 // instance of a watch is armed at a time.
 func (c *checker) checkWatches() {
 	for _, s := range c.streams {
-		var own []deed
-		for _, d := range c.deeds {
-			if d.topic == s.input {
-				own = append(own, d)
-			}
-		}
-		slices.SortFunc(own, func(a, b deed) int { return a.at.Compare(b.at) })
+		own := c.sent(s)
 		open, used, secrets := map[string]int64{}, map[ledger.Instance]bool{}, map[string]bool{}
 		for _, e := range c.of(s.name) {
 			key := windowKey(s.name, e.WindowStart)

@@ -20,8 +20,8 @@ type examinedChange struct {
 	// Low and High are the quantiles between which the last value still holds.
 	Low  figure `json:"low"`
 	High figure `json:"high"`
-	// WatchEpsilon is what one user loses through the test until it finds a change, and Epsilon through one draw. AtMost is how
-	// many tests may begin in a period of the budget. Worst is what these cost together, with the first values.
+	// WatchEpsilon is the cost to one user of a test, from its start until it finds a change. Epsilon is the cost of one draw. At
+	// most AtMost tests begin in a period of the budget. Worst is their total cost, with the first values.
 	WatchEpsilon figure `json:"watch_epsilon"`
 	Epsilon      figure `json:"epsilon"`
 	AtMost       int64  `json:"at_most"`

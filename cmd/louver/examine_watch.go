@@ -11,7 +11,7 @@ import (
 type examinedWatch struct {
 	Watch     string `json:"watch"`
 	Condition string `json:"condition"`
-	// Epsilon is what one user loses from arming to firing. AtMost is how often this can be in a period of the budget.
+	// Epsilon is the cost to one user from arming to firing. The watch is armed at most AtMost times in a period of the budget.
 	Epsilon figure `json:"epsilon"`
 	AtMost  int64  `json:"at_most"`
 	// FalseAlarms is the probability of any false alarm in a time of FalseAlarmsPer.

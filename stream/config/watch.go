@@ -21,7 +21,8 @@ type Watch struct {
 	Mechanism *mechanisms.Watch
 	// FalseAlarmsPer is the time that the probability of a false alarm is for.
 	FalseAlarmsPer time.Duration
-	// Hold is how long after firing the watch is armed again. AtMost is how many instances a period of the budget may count.
+	// After firing, the watch waits for Hold before it is armed again. AtMost limits the instances that count in a period of
+	// the budget.
 	Hold   time.Duration
 	AtMost int64
 	// Definition is a fingerprint of everything that an armed instance depends on.

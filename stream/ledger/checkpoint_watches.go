@@ -47,7 +47,7 @@ func (b *Books) restoreWatches(budget string, all []storedWatch) error {
 	for _, w := range all {
 		name := watchName{budget, w.Stream, w.Watch}
 		if b.watches[name] != nil {
-			return fmt.Errorf("watch %s of stream %s: it is there twice", w.Watch, w.Stream)
+			return fmt.Errorf("watch %s of stream %s is listed twice", w.Watch, w.Stream)
 		}
 		for i, s := range w.Instances {
 			a := &armed{definition: s.Definition, cost: s.Cost, from: s.From * int64(time.Second), looked: s.Looked * int64(time.Second), over: s.Over, sealed: s.Sealed, fired: s.Fired, begins: s.Begins, values: s.Values}

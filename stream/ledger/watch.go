@@ -21,12 +21,12 @@ type Watch struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the same.
 	Definition string `json:"definition"`
-	// Cost is what one user loses through an instance, from arming to firing, over all windows and groups together.
+	// Cost is the cost of an instance to one user, from arming to firing. It covers all windows and groups.
 	Cost []budget.Item `json:"cost"`
-	// Excess95 is how many users must be too many, or missing, for a new instance to fire with 95 %.
+	// Excess95 is a number of users. A new instance fires with a probability of 95 % if so many are too many, or missing.
 	Excess95 *decimal.Decimal `json:"excess_95"`
-	// AtMost is how many instances a period of the budget may count. Hold is how many seconds after firing the watch is
-	// armed again.
+	// AtMost limits the instances that count in a period of the budget. After firing, the watch waits for Hold seconds
+	// before it is armed again.
 	AtMost int64 `json:"at_most"`
 	Hold   int64 `json:"hold"`
 	// Release describes the figure that is drawn anew where the watch fires, and First is what its first instance costs beside
@@ -106,7 +106,7 @@ func (e Entry) checkWatches() error {
 	names := map[string]bool{}
 	for _, w := range e.Watches {
 		if names[w.Name] {
-			return fmt.Errorf("watch %q is there twice", w.Name)
+			return fmt.Errorf("watch %q is listed twice", w.Name)
 		}
 		names[w.Name] = true
 		if err := w.check(e); err != nil {

@@ -3,8 +3,6 @@ package release
 import (
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // changeFields classes the fields of an entry and of a record that only releases on change have.
@@ -50,17 +48,7 @@ streams:
 // TestNothingGetsPastOnChange is the same for releases on change: as long as the tests fire alike and the same is drawn, everything that
 // is written is the same, whatever people send.
 func TestNothingGetsPastOnChange(t *testing.T) {
-	scripts := map[int]transcript{}
-	for script := range 6 {
-		for name, sample := range samples {
-			got := decideScripted(t, onChange, uint64(script), sample, false)
-			if want, known := scripts[script]; !known {
-				scripts[script] = got
-			} else if diff := cmp.Diff(want.bytes, got.bytes); diff != "" {
-				t.Errorf("script %d, sample %q: what is written depends on the sample:\n%s", script, name, diff)
-			}
-		}
-	}
+	scripts := play(t, onChange, 6)
 	one, two := decideScripted(t, onChange, 0, samples["one too few"], true), decideScripted(t, onChange, 0, samples["just enough"], true)
 	for _, path := range []string{"record.Changed", "entry.Watches.Fired"} {
 		if slices.Equal(one.leaves[path], two.leaves[path]) {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -94,17 +92,7 @@ func (openSeal) open(_ string, _ ledger.Instance, _ string, sealed []byte) ([]by
 // TestNothingGetsPastTheWatches is the same for streams with watches: as long as these fire alike, everything that is
 // written is the same, whatever people send.
 func TestNothingGetsPastTheWatches(t *testing.T) {
-	scripts := map[int]transcript{}
-	for script := range 6 {
-		for name, sample := range samples {
-			got := decideScripted(t, watched, uint64(script), sample, false)
-			if want, known := scripts[script]; !known {
-				scripts[script] = got
-			} else if diff := cmp.Diff(want.bytes, got.bytes); diff != "" {
-				t.Errorf("script %d, sample %q: what is written depends on the sample:\n%s", script, name, diff)
-			}
-		}
-	}
+	scripts := play(t, watched, 6)
 	one, two := decideScripted(t, watched, 0, samples["one too few"], true), decideScripted(t, watched, 0, samples["just enough"], true)
 	if slices.Equal(one.leaves["entry.Watches.Fired"], two.leaves["entry.Watches.Fired"]) {
 		t.Error("the same fires although it goes by the exact number of users: the test notices nothing")
