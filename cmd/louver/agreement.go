@@ -31,6 +31,15 @@ func (a agreement) Read(ctx context.Context, f func(key, value []byte) error) er
 	return a.Kafka.Read(ctx, f)
 }
 
+// editions returns the definitions of all streams, by name and number. An app that has agreed on nothing has none.
+func (a agreement) editions(ctx context.Context) ([]control.Edition, error) {
+	state, err := control.Read(ctx, a)
+	if err != nil || state.Epoch() == 0 {
+		return nil, err
+	}
+	return state.Editions(control.Wanted{})
+}
+
 // noStreams is the error of an app that has agreed on nothing.
 func (a agreement) noStreams() error {
 	return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not describe it; check LOUVER_APP_ID, or run louver first", a.Names.App, a.Names.Control()))

@@ -8,8 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/louver/louver/stream"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
@@ -23,6 +24,13 @@ type budgetCommand struct {
 	AppID  string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose ledger is read."`
 	JSON   bool   `help:"Print JSON."`
 	Stream string `placeholder:"NAME" help:"Only this stream and its budget."`
+}
+
+// Help is the long help.
+func (budgetCommand) Help() string {
+	return `What is spent and what is left is from the ledger. What one person loses at most, in a window and in any 24 hours, is
+from the newest definitions that the app has agreed on, in its control topic; louver streams prints them. No streams
+file is read. A figure whose definition is not known, such as that of a stream that has ended, is left out.`
 }
 
 // Run implements the command.
@@ -43,16 +51,22 @@ func (c *budgetCommand) Run(app *App) error {
 	if err != nil {
 		return err
 	}
-	r := ledger.NewReport(books, time.Now())
+	now := time.Now()
+	r := ledger.NewReport(books, now)
 	if c.Stream != "" {
 		if r, err = only(r, c.Stream, c.AppID); err != nil {
 			return err
 		}
 	}
-	if c.JSON {
-		return writeJSON(app.Out, r)
+	editions, err := agreedOn(conn, app, c.AppID).editions(app.Context)
+	if err != nil { // what is spent is known all the same
+		app.Log.Warn("the definitions of the streams cannot be read: what one person loses at most is left out", zap.Error(err))
 	}
-	return printBudgets(app.Out, app.width(), r)
+	report := withMost(r, newest(editions, now), now)
+	if c.JSON {
+		return writeJSON(app.Out, report)
+	}
+	return printBudgets(app.Out, app.width(), report)
 }
 
 // only keeps one stream of a report, and its budget.
@@ -148,15 +162,8 @@ func (c *auditCommand) Run(app *App) error {
 
 // measures returns the learner for the definitions of all streams, or nil if the app has none.
 func (c *auditCommand) measures(conn *kafkaconn.Conn, app *App) (ledger.Learner, error) {
-	state, err := control.Read(app.Context, agreedOn(conn, app, c.AppID))
-	if err != nil {
-		return nil, classed(err)
-	}
-	if state.Epoch() == 0 {
-		return nil, nil
-	}
-	editions, err := state.Editions(control.Wanted{})
-	if err != nil {
+	editions, err := agreedOn(conn, app, c.AppID).editions(app.Context)
+	if err != nil || len(editions) == 0 {
 		return nil, classed(err)
 	}
 	return release.NewMeasures(editions), nil

@@ -9,8 +9,8 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// printBudgets writes a table of what streams and budgets have spent.
-func printBudgets(w io.Writer, width int, r ledger.Report) error {
+// printBudgets writes tables of what streams and budgets have spent, and what one person loses at most.
+func printBudgets(w io.Writer, width int, r budgetReport) error {
 	var streams, budgets [][]string
 	for _, s := range r.Streams {
 		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonSpent), bounded(s.EpsilonTotal), left(s.WindowsLeft), nextReturn(s.Figures)})
@@ -23,20 +23,33 @@ func printBudgets(w io.Writer, width int, r ledger.Report) error {
 		case b.ExhaustedAt != nil:
 			exhausted = "at " + moment(b.ExhaustedAt)
 		}
-		budgets = append(budgets, []string{b.Budget, spentOf(b), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
-			left(b.WindowsLeft), exhausted, nextReturn(b)})
+		budgets = append(budgets, []string{b.Budget, spentOf(b.Figures), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
+			left(b.WindowsLeft), exhausted, nextReturn(b.Figures)})
 	}
 	if err := writeTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"}, streams); err != nil {
 		return err
 	}
-	if err := writeTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets); err != nil || len(r.Watches) == 0 {
+	if err := writeTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets); err != nil {
 		return err
 	}
-	var watches [][]string
-	for _, x := range r.Watches {
-		watches = append(watches, []string{x.Stream, x.Watch, x.Budget, fmt.Sprint(x.Instances), x.State, moment(x.From) + " to " + moment(x.To), x.Epsilon.String(), x.EpsilonTotal.String()})
+	if len(r.Watches) > 0 {
+		if err := writeTable(w, width, []string{"stream", "watch", "budget", "instances", "the last one", "looked from", "ε", "total ε"}, watches(r.Watches)); err != nil {
+			return err
+		}
 	}
-	return writeTable(w, width, []string{"stream", "watch", "budget", "instances", "the last one", "looked from", "ε", "total ε"}, watches)
+	for _, line := range r.lines() {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func watches(all []ledger.WatchFigures) (rows [][]string) {
+	for _, x := range all {
+		rows = append(rows, []string{x.Stream, x.Watch, x.Budget, fmt.Sprint(x.Instances), x.State, moment(x.From) + " to " + moment(x.To), x.Epsilon.String(), x.EpsilonTotal.String()})
+	}
+	return rows
 }
 
 // spentOf writes the ε that counts against the limit.

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-
-	"github.com/louver/louver/stream/ledger"
 )
 
 func TestBudgetTable(t *testing.T) {
-	var r ledger.Report
+	var r budgetReport
 	err := json.Unmarshal([]byte(`{
  "streams": [{"stream":"checkout-latency","budget":"shoppers","epsilon_spent":0.2,"epsilon_total":1.4,"epsilon_limit":1,"epsilon_left":0.8,"per":"24h","windows_left":4,"exhausted_at":null,"returns":[{"at":"2026-11-20T08:06:00Z","epsilon":0.2}]}],
  "budgets": [{"budget":"shoppers","epsilon_spent":0.2,"epsilon_total":1.4,"epsilon_limit":1,"epsilon_left":0.8,"per":"24h","windows_left":4,"exhausted_at":"2026-11-21T08:15:00Z","returns":[{"at":"2026-11-20T08:06:00Z","epsilon":0.2}]},

@@ -133,7 +133,7 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 	}
 	fmt.Fprintln(w)
 	if len(b.Streams) > 0 {
-		fmt.Fprintf(w, "  one person loses at most %s in any 24 h, counting the windows that end in it\n", loss(b.DayEpsilon, b.DayDelta))
+		fmt.Fprintf(w, "  %s\n", inAnyDay(b.DayEpsilon, b.DayDelta))
 	}
 	if b.Touched != nil {
 		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s, costing at most %s\n", b.Per, plural(*b.Touched, "window"), loss(*b.StretchEpsilon, *b.StretchDelta))

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// budgetReport is what the ledger says has been spent, and what the definitions of the streams say one person loses at most.
+// Its JSON names are public.
+type budgetReport struct {
+	Streams []streamReport        `json:"streams"`
+	Budgets []limitReport         `json:"budgets"`
+	Watches []ledger.WatchFigures `json:"watches,omitempty"`
+}
+
+type streamReport struct {
+	ledger.StreamFigures
+	// Epsilon and Delta are what a window costs. They are nil if the definition is not known, or draws nothing in every window.
+	Epsilon *figure `json:"epsilon_per_window,omitempty"`
+	Delta   *figure `json:"delta_per_window,omitempty"`
+}
+
+type limitReport struct {
+	ledger.Figures
+	// DayEpsilon and DayDelta bound what the windows that end in any 24 hours cost. They are nil if no known definition of a
+	// stream is paid by the budget.
+	DayEpsilon *figure `json:"epsilon_per_day,omitempty"`
+	DayDelta   *figure `json:"delta_per_day,omitempty"`
+}
+
+// withMost adds what one person loses at most under these definitions.
+func withMost(r ledger.Report, file *config.File, now time.Time) budgetReport {
+	all := budgetReport{Streams: []streamReport{}, Budgets: []limitReport{}, Watches: r.Watches}
+	for _, of := range r.Streams {
+		x := streamReport{StreamFigures: of}
+		if s := file.Stream(of.Stream); s != nil && len(s.Releases) > 0 {
+			lost := s.Lost(1)
+			x.Epsilon, x.Delta = &figure{lost.Epsilon}, &figure{lost.Delta}
+		}
+		all.Streams = append(all.Streams, x)
+	}
+	for _, of := range r.Budgets {
+		x := limitReport{Figures: of}
+		if i := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == of.Budget }); i >= 0 {
+			lost := file.InAnyDay(file.Budgets[i], now)
+			x.DayEpsilon, x.DayDelta = &figure{lost.Epsilon}, &figure{lost.Delta}
+		}
+		all.Budgets = append(all.Budgets, x)
+	}
+	return all
+}
+
+// lines says what one person loses at most, as check does.
+func (r budgetReport) lines() (lines []string) {
+	for _, s := range r.Streams {
+		if s.Epsilon != nil {
+			lines = append(lines, fmt.Sprintf("stream %s: one person loses at most %s in a window", s.Stream, loss(*s.Epsilon, *s.Delta)))
+		}
+	}
+	for _, b := range r.Budgets {
+		if b.DayEpsilon != nil {
+			lines = append(lines, fmt.Sprintf("budget %s: %s", b.Budget, inAnyDay(*b.DayEpsilon, *b.DayDelta)))
+		}
+	}
+	return lines
+}
+
+// inAnyDay says what one person loses at most through a budget's windows.
+func inAnyDay(epsilon, delta figure) string {
+	return fmt.Sprintf("one person loses at most %s in any 24 h, counting the windows that end in it", loss(epsilon, delta))
+}
+
+// newest returns the newest definition of each stream that has windows to come.
+func newest(editions []control.Edition, now time.Time) *config.File {
+	file := &config.File{}
+	for i, e := range editions { // by name and number
+		if i+1 < len(editions) && editions[i+1].Stream.Name == e.Stream.Name {
+			continue
+		}
+		if end := e.Schedule.End; end != 0 && end <= now.UnixNano() {
+			continue
+		}
+		s := *e.Stream
+		s.Window.StartNow, s.Window.Start, s.Window.End = false, e.Schedule.Start, e.Schedule.End
+		if at := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == s.Budget.Name }); at >= 0 {
+			s.Budget = file.Budgets[at] // each definition has its own
+		} else {
+			file.Budgets = append(file.Budgets, s.Budget)
+		}
+		file.Streams = append(file.Streams, &s)
+	}
+	return file
+}
