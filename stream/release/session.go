@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
@@ -390,25 +389,6 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 	}
 	learned.smooth(&e)
 	return e, nil
-}
-
-// tell logs once that a stream's windows are withheld because the budget is spent, and until when, and once that they
-// are released again.
-func (s *session) tell(e ledger.Entry) {
-	key := "budget of stream " + e.Stream
-	if e.Reason != ledger.BudgetExhausted {
-		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: budget %s can pay again", e.Stream, e.Budget))
-		return
-	}
-	until := "until the stream ends"
-	if end, ok := s.own.fold.Books.PaidAgain(e); ok {
-		layout := "15:04:05"
-		if end.Sub(e.WindowEnd) >= 24*time.Hour {
-			layout = time.DateTime
-		}
-		until = "until " + end.Format(layout)
-	}
-	s.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
 }
 
 func (s *session) observe(e ledger.Entry) {

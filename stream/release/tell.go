@@ -1,0 +1,67 @@
+package release
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// tell logs once that the budget withholds a stream's windows, or that a watch or a release on change is paused, and until
+// when. It logs once that this is over.
+func (s *session) tell(e ledger.Entry) {
+	for _, w := range e.Watches {
+		s.tellWatch(e, w)
+	}
+	key := "budget of stream " + e.Stream
+	if e.Reason != ledger.BudgetExhausted {
+		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: budget %s can pay again", e.Stream, e.Budget))
+		return
+	}
+	until := "until the stream ends"
+	if end, ok := s.own.fold.Books.PaidAgain(e); ok {
+		until = "until " + clock(end, e.WindowEnd)
+	}
+	s.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
+}
+
+func (s *session) tellWatch(e ledger.Entry, w ledger.Watch) {
+	name, happened, again := "watch "+w.Name, "was armed", "looks again"
+	if w.Release != nil {
+		name, happened, again = "release "+w.Name, "changed", "is published again"
+	}
+	key := fmt.Sprintf("%s of stream %s", name, e.Stream)
+	pause, paused := s.own.fold.Books.Paused(e, w)
+	if !paused {
+		if w.Looks() {
+			s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: %s %s", e.Stream, name, again))
+		}
+		return
+	}
+	cause := fmt.Sprintf("budget %s cannot pay for another instance of %s", e.Budget, name)
+	if pause.AtMost {
+		within := ""
+		if e.Limit.Per != 0 {
+			within = " in " + budget.FormatPer(e.Limit.Per)
+		}
+		cause = fmt.Sprintf("%s %s as often as at_most allows%s (%d)", name, happened, within, w.AtMost)
+	}
+	until := "until earlier instances no longer count"
+	switch {
+	case pause.Until != nil:
+		until = "until " + clock(*pause.Until, e.WindowEnd)
+	case e.Limit.Per == 0:
+		until = "for good"
+	}
+	s.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: %s; it is withheld %s", e.Stream, cause, until))
+}
+
+// clock writes a moment after another, with the date if it is a day later or more.
+func clock(at, now time.Time) string {
+	if at.Sub(now) >= 24*time.Hour {
+		return at.Format(time.DateTime)
+	}
+	return at.Format(time.TimeOnly)
+}

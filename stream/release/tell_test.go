@@ -1,0 +1,73 @@
+package release
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// about are the lines of a log that are about the stream s, with their level.
+func about(logs *observer.ObservedLogs) (all []string) {
+	for _, e := range logs.All() {
+		if strings.HasPrefix(e.Message, "stream s: ") {
+			all = append(all, e.Level.CapitalString()+" "+e.Message)
+		}
+	}
+	return all
+}
+
+// TestAPauseIsToldOnce: a watch and a release on change are paused, which takes one line, and so does the end of it, in the window
+// that the first line names.
+func TestAPauseIsToldOnce(t *testing.T) {
+	slow, calm := users(6, 1, 501), func(hour int) []contribution { return at(int64(100+hour%2*100), 200, 300) }
+	alarm := strings.NewReplacer("EPSILON", "1000", "ATMOST", "2").Replace(alarmed)
+	change := strings.NewReplacer("ATMOST", "2").Replace(changing)
+	for _, c := range []struct {
+		name, text, limit, per string
+		records                func(hour int) []contribution
+		hours, over            int
+		want                   []string
+	}{
+		// It fires at 01:00 and, held for an hour, again at 03:00. At 01:00 of the next day the first instance is a day old.
+		{"a watch, by at_most", alarm, "1000000", "24h", func(int) []contribution { return slow }, 26, 24, []string{
+			"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until 01:00:00",
+			"INFO stream s: watch slow looks again"}},
+		{"a watch, by at_most for good", alarm, "1000000", "forever", func(int) []contribution { return slow }, 30, 0, []string{
+			"WARN stream s: watch slow was armed as often as at_most allows (2); it is withheld for good"}},
+		// 1000 and the one instance of `gone` leave nothing for a second one, nor for all windows.
+		{"a watch, by the budget", alarm, "1073", "24h", func(int) []contribution { return slow }, 26, 24, []string{
+			"WARN stream s: budget s cannot pay for another instance of watch slow; it is withheld until 01:00:00",
+			"INFO stream s: watch slow looks again"}},
+		// Its values begin at 01:00 and change at 02:00 and 03:00.
+		{"a release, by at_most", change, "1000000", "24h", calm, 26, 25, []string{
+			"WARN stream s: release calm changed as often as at_most allows in 24h (2); it is withheld until 02:00:00",
+			"INFO stream s: release calm is published again"}},
+		// The first values cost 6000, each change 3000.
+		{"a release, by the budget", change, "6000", "24h", calm, 26, 25, []string{
+			"WARN stream s: budget s cannot pay for another instance of release calm; it is withheld until 02:00:00",
+			"INFO stream s: release calm is published again"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			core, logs := observer.New(zap.InfoLevel)
+			d := newDecider(t, programOf(t, strings.NewReplacer("LIMIT", c.limit, "per: 24h", "per: "+c.per).Replace(c.text)), zap.New(core)).sealing(1)
+			for hour := range c.hours {
+				e := d.next(c.records(hour))
+				got := about(logs)
+				if len(got) < 2 {
+					continue
+				}
+				if end := e.WindowEnd.Format(time.TimeOnly); hour != c.over || !strings.HasSuffix(got[0], "until "+end) {
+					t.Errorf("hour %d, %s: %q", hour, end, got)
+				}
+				break
+			}
+			if got := about(logs); !slices.Equal(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
