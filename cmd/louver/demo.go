@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -133,10 +134,13 @@ func forgetful() kfake.Opt {
 	return kfake.BrokerConfigs(map[string]string{"log.cleaner.backoff.ms": "60000", "log.segment.bytes": "1048576"})
 }
 
-// createInputs makes the input topics.
+// createInputs makes the input topics. Streams that read the same one have the same kind of window.
 func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.Stream) error {
 	var plan []topics.Topic
 	for _, s := range streams {
+		if slices.ContainsFunc(plan, func(t topics.Topic) bool { return t.Name == s.Input.Topic }) {
+			continue
+		}
 		t := topics.Topic{Name: s.Input.Topic, Partitions: inputPartitions, MinRetention: inputRetention}
 		if s.Window.End != 0 {
 			t.MinRetention = topics.Forever

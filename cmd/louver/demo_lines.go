@@ -76,25 +76,36 @@ func (l *lines) show(p picture) {
 		line(&b, sim, names...)
 	}
 	for _, r := range slices.Concat(p.records, p.watches) {
-		value, note, truth := "withheld", "", ""
-		if r.Value != nil {
-			value = r.Value.String()
-		} else if r.Reason != nil {
-			note = *r.Reason
-		}
+		truth := ""
 		if sim {
 			truth = p.sim.truth(r)
-			if p.sim.incident == r.Group {
-				note = "incident"
-			}
 		}
-		name := r.Key()
-		if strings.ContainsAny(name, " \t") {
-			name = strconv.Quote(name)
+		p.line(&b, r, truth)
+	}
+	for _, beside := range p.beside {
+		for _, r := range slices.Concat(beside.records, beside.watches) {
+			p.line(&b, r, "")
 		}
-		line(&b, sim, end, name, value, filled(r.Unit), filled(errorOf(r)), filled(string(r.Quality)), filled(truth), p.lost.String(), filled(note))
 	}
 	_, _ = io.WriteString(l.out, b.String()) // a closed pipe ends the process
+}
+
+// line writes the line of one of the window's figures.
+func (p picture) line(b *strings.Builder, r outputs.Record, truth string) {
+	value, note := "withheld", ""
+	if r.Value != nil {
+		value = r.Value.String()
+	} else if r.Reason != nil {
+		note = *r.Reason
+	}
+	if p.sim != nil && p.sim.incident == r.Group {
+		note = "incident"
+	}
+	name := r.Key()
+	if strings.ContainsAny(name, " \t") {
+		name = strconv.Quote(name)
+	}
+	line(b, p.sim != nil, p.end.Format(time.RFC3339), name, value, filled(r.Unit), filled(errorOf(r)), filled(string(r.Quality)), filled(truth), p.lost.String(), filled(note))
 }
 
 // filled returns a field of a line.

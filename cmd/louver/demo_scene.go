@@ -51,8 +51,10 @@ type picture struct {
 	start, end time.Time
 	// records are in the order of the streams file.
 	records []outputs.Record
-	// watches are the records of watches.
+	// watches are the records of watches, and then of figures that are drawn on change.
 	watches []outputs.Record
+	// beside are the same window's figures of the streams that run beside this one.
+	beside []picture
 	// lost is the most ε that one person can have lost, in all windows so far.
 	lost decimal.Decimal
 	// count is the number of windows so far.

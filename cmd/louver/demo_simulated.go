@@ -70,9 +70,11 @@ func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, e
 		return nil, err
 	}
 	s.stream = file.Streams[0]
-	w := &s.stream.Window
-	w.StartNow, w.Start = false, windows.NextBoundary(time.Now().Add(-past).UnixNano(), w.Every)
-	s.sent = time.Unix(0, w.Start).UTC()
+	from := windows.NextBoundary(time.Now().Add(-past).UnixNano(), s.stream.Window.Every)
+	for _, st := range file.Streams { // all have the same windows of the same events
+		st.Window.StartNow, st.Window.Start = false, from
+	}
+	s.sent = time.Unix(0, from).UTC()
 	var seed [8]byte
 	if _, err := rand.Read(seed[:]); err != nil {
 		return nil, err
@@ -179,7 +181,7 @@ func (s *simulation) tell(p *picture) {
 
 func (s *simulation) tellAPI(p *picture) {
 	w := toldWindow{Stream: p.stream.Name, WindowEnd: p.end, Truth: map[string]json.Number{}, Torn: p.sim.torn}
-	for _, r := range p.records {
+	for _, r := range slices.Concat(p.records, p.watches) {
 		if text := p.sim.truth(r); text != "" {
 			w.Truth[r.Group+"/"+r.Release] = json.Number(text)
 		}

@@ -86,11 +86,24 @@ func (v *view) String() string {
 	v.page = (v.page%len(pages) + len(pages)) % len(pages)
 	rows := strings.Split(v.table(pages[v.page]), "\n")
 	lines := slices.Concat(head, rows)
+	if more := v.newest().cheaper(); v.fits(more, len(lines)+len(foot)+1) && len(pages) == 1 {
+		lines = append(lines, more...)
+	}
 	foot = append(foot, v.keys(len(pages)))
 	for space := v.height - len(lines) - len(foot); space > 0 && (len(pages) > 1 || lines[len(lines)-1] != ""); space-- {
 		lines = append(lines, "") // with several pages the foot stays in place
 	}
 	return v.fitted(append(lines, foot...))
+}
+
+// fits says whether there is room for more lines beside so many others.
+func (v *view) fits(more []string, others int) bool {
+	for _, l := range more {
+		if text.StringWidthWithoutEscSequences(l) > v.width {
+			return false
+		}
+	}
+	return others+len(more) <= v.height
 }
 
 // fitted cuts lines that do not fit.
@@ -139,7 +152,7 @@ func (v *view) foot() (lines []string) {
 			lines = append(lines, l)
 		}
 	}
-	one := lossOf(p.stream.Price(), 1)
+	one := lossOf(p.price(), 1)
 	odds := "A guess whether somebody took part is right at most %s times in 100 (ε %s)."
 	if v.text.guess {
 		lines = append(lines, v.wrapped(v.question())...)

@@ -92,7 +92,8 @@ func someNames(n int) string {
 
 // The simulated service fills 80 × 24 exactly, with all groups on one page.
 func TestView80x24(t *testing.T) {
-	v := viewOf(t, demoStream(t, string(simulate.Streams())), 80, 24, 8)
+	v := viewOf(t, demoStream(t, string(simulate.Streams())), 80, 24, 7)
+	v.add(paintedDemo(t, 7, 5, "100"))
 	plain := text.StripEscape(v.String())
 	want := []string{
 		"Louver demo: how fast does a simulated service answer?              08:01:02 UTC",
@@ -106,14 +107,17 @@ func TestView80x24(t *testing.T) {
 		t.Errorf("%d lines:\n%s\nwant 24, that begin:\n%s", len(lines), plain, strings.Join(want, "\n"))
 	}
 	for i, want := range []string{
+		"Less ε: calm is drawn when it moves; capped counts a user 8 times in any 10m.",
+		"calm    eu 100  us 100  ap 100 ms  (5 draws: ε 0.85; 8 windows: ε 0.8)",
+		"capped  eu 100  us 300  ap 500 ms  (ε 2 in any 10m; not capped: ε 15)",
 		"Incident since 08:00:50: us is three times as slow.",
 		"Did Robin from eu call in this window? A coin decided. Guess: y or n.",
-		"Even if you know everyone else, at most 63 of 100 guesses are right (ε 0.5).",
-		"A user in all 8 windows has lost at most ε 4; the limit is ε 30.5 per 10m.",
+		"Even if you know everyone else, at most 71 of 100 guesses are right (ε 0.85).",
+		"A user in all 8 windows has lost at most ε 4; the limit is ε 26 per 10m.",
 		"Ctrl-C to quit · http://127.0.0.1:8080",
 	} {
-		if got := lines[19+i]; got != want {
-			t.Errorf("line %d: %q, want %q", 20+i, got, want)
+		if got := lines[16+i]; got != want {
+			t.Errorf("line %d: %q, want %q", 17+i, got, want)
 		}
 	}
 }
@@ -211,11 +215,11 @@ func TestLines(t *testing.T) {
 			l.show(p)
 		}
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-		if len(lines) != 1+2*15 || !strings.HasPrefix(lines[0], "window_end ") || errOut.Len() > 0 {
+		if len(lines) != 1+2*12 || !strings.HasPrefix(lines[0], "window_end ") || errOut.Len() > 0 {
 			t.Fatalf("got\n%s%s", out.String(), errOut.String())
 		}
 		for i, line := range lines[1:] {
-			if want := []string{"2026-11-20T08:00:10Z ", "2026-11-20T08:00:20Z "}[i/15]; !strings.HasPrefix(line, want) {
+			if want := []string{"2026-11-20T08:00:10Z ", "2026-11-20T08:00:20Z "}[i/12]; !strings.HasPrefix(line, want) {
 				t.Errorf("line %q does not begin with %s", line, want)
 			}
 			if n := len(strings.Fields(strings.ReplaceAll(line, "two words", "one"))); n != len(strings.Fields(lines[0])) {

@@ -248,7 +248,7 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 	m := monitor(t, addresses[0], addresses[1])
 
 	until(t, "figures of three windows", func() bool {
-		seen := m.query(`changes(louver_release_window_end_timestamp_seconds{group="eu", release="p50"}[10m])`)
+		seen := m.query(`changes(louver_release_window_end_timestamp_seconds{stream="demo-latency", group="eu", release="p50"}[10m])`)
 		return len(seen) == 1 && seen[0].number() >= 2
 	})
 	boards(t, m)

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -10,20 +11,24 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// Truth computes the figures of a stream's windows without noise. It may, because there are no people behind simulated
+// Truth computes the figures of a stream's windows without noise, also of those that are drawn on change. It may, because there are no people behind simulated
 // events. It is not safe for concurrent use.
 type Truth struct {
-	stream *config.Stream
-	hasher *windows.Hasher
-	groups map[string]int
-	bags   map[int64]*windows.Bag // by window end
+	stream   *config.Stream
+	releases []config.Release
+	hasher   *windows.Hasher
+	groups   map[string]int
+	bags     map[int64]*windows.Bag // by window end
 }
 
 // NewTruth returns the truth about a stream of simulated events whose windows do not overlap.
 func NewTruth(s *config.Stream) *Truth {
-	t := &Truth{stream: s, hasher: windows.NewHasher([16]byte{}), groups: map[string]int{}, bags: map[int64]*windows.Bag{}}
+	t := &Truth{stream: s, releases: slices.Clone(s.Releases), hasher: windows.NewHasher([16]byte{}), groups: map[string]int{}, bags: map[int64]*windows.Bag{}}
 	for i, g := range s.Groups {
 		t.groups[g] = i
+	}
+	for _, w := range s.OnChange() {
+		t.releases = append(t.releases, *w.Release)
 	}
 	return t
 }
@@ -53,7 +58,7 @@ func (t *Truth) Take(end time.Time) map[string]decimal.Decimal {
 	figures := map[string]decimal.Decimal{}
 	for g, name := range t.stream.Groups {
 		sample := mechanisms.NewSample(t.stream.Grid, bag.Sample(g))
-		for _, r := range t.stream.Releases {
+		for _, r := range t.releases {
 			truth, names := r.Query.Truth(sample), r.Names()
 			for i, right := range truth {
 				figures[name+"/"+names[i]] = right[0]

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// cheaper shows two ways to pay less for a figure: drawing it on change, and max_windows in a stream beside this one. It is
+// empty if the demo does not have both.
+func (p picture) cheaper() []string {
+	if len(p.stream.OnChange()) == 0 || len(p.beside) == 0 || p.beside[0].stream.MaxWindows == nil {
+		return nil
+	}
+	calm, capped := p.stream.OnChange()[0], p.beside[0]
+	names := [2]string{calm.Name, capped.stream.Name}
+	values := aligned(shortly(p.watches, calm.Name), shortly(capped.records, capped.stream.Releases[0].Name))
+	width := max(len(names[0]), len(names[1]))
+	for i := range names {
+		names[i] = text.Pad(names[i], width, ' ') + values[i] + " " + p.stream.Unit
+	}
+	draws, each := instances(p.watches, calm.Name), calm.Release.Mechanism.Promise().Epsilon
+	of := capped.stream.MaxWindows
+	count, per := of.By.AtMost(), config.Duration(of.Per)
+	one, all := capped.stream.Lost(1).Epsilon, int64((of.Per-1)/capped.stream.Window.Every)+1
+	return []string{
+		fmt.Sprintf("Less ε: %s is drawn when it moves; %s counts a user %d times in any %s.", calm.Name, capped.stream.Name, count, per),
+		fmt.Sprintf("%s  (%s: ε %s; %s: ε %s)", names[0], plural(draws, "draw"), costOf(calm, draws), plural(p.count, "window"), each.Mul(decimal.NewFromInt(int64(p.count)))),
+		fmt.Sprintf("%s  (ε %s in any %s; not capped: ε %s)", names[1], one.Mul(decimal.NewFromInt(count)), per, one.Mul(decimal.NewFromInt(all))),
+	}
+}
+
+// shortly writes the values of a release in all groups, without a unit.
+func shortly(records []outputs.Record, release string) (values []string) {
+	for _, r := range records {
+		if r.Release != release {
+			continue
+		}
+		value := "–"
+		if r.Unit = ""; r.Value != nil {
+			value = measured(r)
+		}
+		values = append(values, text.Faint.Sprint(r.Group)+" "+text.Bold.Sprint(value))
+	}
+	return values
+}
+
+// aligned writes two lines of values in columns.
+func aligned(above, below []string) (lines [2]string) {
+	for i := range min(len(above), len(below)) {
+		width := max(text.StringWidthWithoutEscSequences(above[i]), text.StringWidthWithoutEscSequences(below[i]))
+		lines[0] += "  " + text.Pad(above[i], width, ' ')
+		lines[1] += "  " + text.Pad(below[i], width, ' ')
+	}
+	return lines
+}
+
+// instances returns how many instances of a watch there were. A figure on change was drawn in as many windows: each instance but
+// the first began because of a draw, and the first began with one.
+func instances(records []outputs.Record, name string) (n int64) {
+	for _, r := range records {
+		if r.Release == name {
+			n = max(n, r.Instance)
+		}
+	}
+	return n
+}
+
+// costOf returns what so many instances of a watch cost one user.
+func costOf(w config.Watch, instances int64) decimal.Decimal {
+	if instances == 0 {
+		return decimal.Zero
+	}
+	return budget.Limit{}.Compose(append(budget.Times(w.Price(), instances), w.First()...)).Epsilon
+}
+
+// price is what the window can cost one user, in all streams: its figures, and one instance of each watch.
+func (p picture) price() (items []budget.Item) {
+	items = p.stream.Price()
+	for _, w := range p.stream.Watches {
+		items = append(items, w.Price()...)
+		if p.count == 1 {
+			items = append(items, w.First()...)
+		}
+	}
+	for _, beside := range p.beside {
+		items = append(items, beside.price()...)
+	}
+	return items
+}
