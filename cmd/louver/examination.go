@@ -42,6 +42,8 @@ type examinedStream struct {
 	Releases     []examinedRelease `json:"releases"`
 	Watches      []examinedWatch   `json:"watches,omitempty"`
 	OnChange     []examinedChange  `json:"on_change,omitempty"`
+	// Besides names the watches and the releases on change.
+	Besides string `json:"-"`
 	// WatchEpsilon is what the watches and the releases on change cost one user in a period of the budget at most.
 	WatchEpsilon *figure `json:"epsilon_of_watches,omitempty"`
 	// Backlog are windows of the past; nil if there are none.

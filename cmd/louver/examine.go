@@ -43,6 +43,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 			e.OnChange = append(e.OnChange, x)
 		}
 		if len(s.Watches) > 0 {
+			e.Besides = config.Besides(s)
 			e.WatchEpsilon = &figure{budget.Limit{}.Compose(s.WatchPrice()).Epsilon}
 		}
 		found.Streams = append(found.Streams, e)

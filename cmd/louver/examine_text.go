@@ -64,14 +64,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 		fmt.Fprintf(w, "  one event falls into up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
 	}
 	if s.WatchEpsilon != nil {
-		what := "watches"
-		switch {
-		case len(s.Watches) == 0:
-			what = "releases on change"
-		case len(s.OnChange) > 0:
-			what = "watches and releases on change"
-		}
-		fmt.Fprintf(w, "  its %s cost one user at most ε %s in a period of the budget, beside the windows\n", what, s.WatchEpsilon)
+		fmt.Fprintf(w, "  its %s cost one user at most ε %s in a period of the budget, beside the windows\n", s.Besides, s.WatchEpsilon)
 	}
 	s.Backlog.print(w)
 	fmt.Fprintln(w)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -107,7 +108,7 @@ func TestWrongOnChange(t *testing.T) {
 		{"tolerance: 0.03", "tolerance: 0.5", "releases[steady].tolerance: 0.5; want less than p and less than 1 − p, for p = 0.5"},
 		{"watch_epsilon: 0.1", "watch_epsilon: 0.01", "releases[steady].watch_epsilon: 0.01 times 5000 expected users times 0.5 is 25, too little to see that the figure has changed; want at least 40: a watch_epsilon of 0.016 or more, more users or longer windows"},
 		{"statistic: median, epsilon: 0.05, publish", "statistic: quantile, p: 0.97, epsilon: 0.05, publish", "releases[steady].tolerance: 0.03; want less than p"},
-		{"epsilon: 0.05, publish", "epsilon: 40, publish", "cannot pay for even one window with its watches, which costs ε 120.26; want a larger budget"},
+		{"epsilon: 0.05, publish", "epsilon: 40, publish", "cannot pay for even one window with its releases on change, which costs ε 120.26; want a larger budget"},
 		{"name: steady", "name: p90", `the name "p90" is taken by another release; choose another name`},
 		{"rejects:", "min_users: {count: 50, release: users}\n    rejects:", `min_users: release "steady" is published on_change, `},
 		{"    rejects:", "    watches: [" + strings.Replace(fire, "fire", "steady", 1) + "]\n    rejects:", `the name "steady" is taken by another release; choose another name`},
@@ -119,6 +120,41 @@ func TestWrongOnChange(t *testing.T) {
 		_, err := Parse("s.yaml", []byte(strings.Replace(text, c.old, c.new, 1)), noVariables)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
 			t.Errorf("%s:\n got %v\nwant one line with %s", c.new, err, c.want)
+		}
+	}
+}
+
+// What a budget cannot pay for beside the windows has its own name.
+func TestUnpaidOnChange(t *testing.T) {
+	const calm = "{name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 24}"
+	const users, slow = ", {name: users, statistic: count, epsilon: 0.01}", "\n    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 2}]"
+	const mostly = ", a smaller at_most, or on_exhausted: withhold"
+	for _, c := range []struct{ more, limit, want string }{
+		{"", "epsilon: 2, per: 24h", "(ε 2 per 24h) cannot pay for the releases on change, which cost ε 3.65 in a period at most; want an epsilon of at least 3.65, fewer or cheaper releases" + mostly},
+		{"", "epsilon: 2, per: forever", "(ε 2 forever) cannot pay for the releases on change, which cost ε 3.65 in a period at most; want an epsilon of at least 3.65, fewer or cheaper releases" + mostly},
+		{"", "epsilon: 0.1, per: 24h", "(ε 0.1) cannot pay for even one window with its releases on change, which costs ε 0.2; want a larger budget, or fewer or cheaper releases"},
+		{users, "epsilon: 10, per: 24h", "(ε 10 per 24h) pays for only 635 windows of the schedule beside the releases on change, which cost ε 3.65 in a period at most; want an epsilon of at least 18.05, fewer or cheaper releases" + mostly},
+		{users, "epsilon: 10, per: forever", "(ε 10 forever) pays for only 635 windows of the schedule, which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold"},
+		{slow, "epsilon: 5, per: 24h", "(ε 5 per 24h) cannot pay for the watches and releases on change, which cost ε 5.65 in a period at most; want an epsilon of at least 5.65, fewer or cheaper releases or watches" + mostly},
+		{"", "epsilon: 3.65, per: forever", ""},
+	} {
+		releases, watches := calm, c.more
+		if c.more == users {
+			releases, watches = calm+users, ""
+		}
+		_, err := Parse("s.yaml", []byte(`version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: ms}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    expected_users: 10000
+    window: {size: 1m, grace: 10s}
+    releases: [`+releases+`]`+watches+`
+    output: {topic: out}
+    budget: {`+c.limit+`}
+`), os.LookupEnv)
+		if err == nil && c.want != "" || err != nil && (c.want == "" || !strings.HasSuffix(err.Error(), `streams[s].budget: budget "s" `+c.want)) {
+			t.Errorf("%s%s: %v, want %q", c.limit, c.more, err, c.want)
 		}
 	}
 }

@@ -74,8 +74,8 @@ func (p *parser) periods() {
 func (p *parser) affordable() {
 	for _, s := range p.streams {
 		b, items, what := s.Budget, s.Price(), "one window"
-		if len(s.Watches) > 0 {
-			what = "one window with its watches"
+		if besides := Besides(&s.Stream); besides != "" {
+			what = "one window with its " + besides
 		}
 		for _, w := range s.Watches {
 			items = append(items, w.Price()...)
@@ -185,11 +185,12 @@ func unpaid(b *Budget, streams []*Stream, held []budget.Item, runway budget.Runw
 	if b.Per == 0 {
 		per = "forever"
 	}
-	pays := fmt.Sprintf("budget %q (%s %s) pays for only %s of the schedule", b.Name, figures(b.Epsilon, b.Delta), per, plural(int(runway.Windows), "window"))
-	if b.Per == 0 && slices.ContainsFunc(streams, func(s *Stream) bool { return s.Window.End == 0 }) {
+	budgetOf := fmt.Sprintf("budget %q (%s %s)", b.Name, figures(b.Epsilon, b.Delta), per)
+	pays := fmt.Sprintf("%s pays for only %s of the schedule", budgetOf, plural(int(runway.Windows), "window"))
+	if b.Per == 0 && slices.ContainsFunc(streams, func(s *Stream) bool { return s.Window.End == 0 && len(s.Releases) > 0 }) {
 		return pays + ", which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold"
 	}
-	want := "a larger budget"
+	want, cheaper := "a larger budget", "fewer or cheaper releases"
 	worst := runway.Worst
 	watches := budget.Limit{}.Compose(held)
 	worst.Epsilon = worst.Epsilon.Add(watches.Epsilon)
@@ -198,12 +199,35 @@ func unpaid(b *Budget, streams []*Stream, held []budget.Item, runway budget.Runw
 	} else if !b.Delta.IsPositive() || worst.Delta.Cmp(b.Delta) > 0 {
 		want = "a larger delta"
 	}
-	cheaper := "releases"
-	if len(held) > 0 {
-		pays += fmt.Sprintf(" beside the watches, which cost ε %s in a period at most", watches.Epsilon)
-		cheaper = "releases or watches"
+	if besides := Besides(streams...); besides != "" {
+		if besides != onlyOnChange {
+			cheaper += " or watches"
+		}
+		cheaper += ", a smaller at_most"
+		most := fmt.Sprintf("%s, which cost ε %s in a period at most", besides, watches.Epsilon)
+		pays += " beside the " + most
+		if watches.Epsilon.GreaterThan(b.Epsilon) {
+			pays = budgetOf + " cannot pay for the " + most
+		}
 	}
-	return fmt.Sprintf("%s; want %s, fewer or cheaper %s, or on_exhausted: withhold", pays, want, cheaper)
+	return fmt.Sprintf("%s; want %s, %s, or on_exhausted: withhold", pays, want, cheaper)
+}
+
+const onlyOnChange = "releases on change"
+
+// Besides names what streams pay for beside their windows; "" for nothing.
+func Besides(streams ...*Stream) string {
+	alarms := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.Alarms()) > 0 })
+	onChange := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.OnChange()) > 0 })
+	switch {
+	case alarms && onChange:
+		return "watches and " + onlyOnChange
+	case alarms:
+		return "watches"
+	case onChange:
+		return onlyOnChange
+	}
+	return ""
 }
 
 func figures(epsilon, delta decimal.Decimal) string {

@@ -91,7 +91,7 @@ func TestWrongWatches(t *testing.T) {
 		{strings.Replace(fire, "at_most: 3", "at_most: 1001", 1), "watches[fire].at_most: 1001; want at most 1000"},
 		{strings.Replace(fire, "hold", "holds", 1), `watches[fire].holds: unknown key; did you mean "hold"?`},
 		{strings.Replace(fire, "epsilon: 1,", "epsilon: 40,", 1), `cannot pay for even one window with its watches, which costs ε 40.13; want a larger budget`},
-		{strings.Replace(fire, "at_most: 3", "at_most: 30", 1), `pays for only 0 windows of the schedule beside the watches, which cost ε 30 in a period at most; want an epsilon of at least 42.48, fewer or cheaper releases or watches, or on_exhausted: withhold`},
+		{strings.Replace(fire, "at_most: 3", "at_most: 30", 1), `pays for only 0 windows of the schedule beside the watches, which cost ε 30 in a period at most; want an epsilon of at least 42.48, fewer or cheaper releases or watches, a smaller at_most, or on_exhausted: withhold`},
 	} {
 		_, err := Parse("s.yaml", []byte(withWatches(c.watches)), noVariables)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
