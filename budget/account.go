@@ -326,7 +326,7 @@ func (a *Account) StreamTotal(stream string, plus ...Charge) Spending {
 	return a.limit.bound(a.lifetime(stream, plus))
 }
 
-// MostWindows is the answer of WindowsLeft if a window costs nothing.
+// MostWindows is the answer of WindowsLeft if there is no end of them: a window costs nothing, or nothing more under a cap.
 const MostWindows = 1 << 53
 
 // WindowsLeft returns how many more windows at this price the period that ends at a moment could pay if nothing

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
 )
 
 // Published is [NewReport] for readers of output topics, who do not see the ledger. books holds the windows that they
@@ -14,10 +16,13 @@ import (
 // these sums, because older windows are no longer known, the figures are Partial.
 func Published(books *Books, newest []Figure, at time.Time) Report {
 	r := NewReport(books, at)
-	last := map[string]Figure{} // of each budget
+	last, left := map[string]Figure{}, map[string]Figure{} // of each budget
 	for _, f := range newest {
 		if old, ok := last[f.Budget]; !ok || f.later(old) {
 			last[f.Budget] = f
+		}
+		if old, ok := left[f.Budget]; !ok || f.TellsLeft(old) {
+			left[f.Budget] = f
 		}
 	}
 	for name, f := range last {
@@ -29,6 +34,7 @@ func Published(books *Books, newest []Figure, at time.Time) Report {
 			continue // more is fine: an older window of another stream was decided after this one
 		}
 		r.Budgets[i].fallShort(f)
+		r.Budgets[i].WindowsLeft = left[name].BudgetLeft
 	}
 	for _, f := range newest {
 		b := r.Budgets[slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == f.Budget })]
@@ -55,6 +61,19 @@ func (f Figure) later(o Figure) bool {
 		return f.WindowEnd.After(o.WindowEnd)
 	}
 	return less(read(o.BudgetSpent), read(f.BudgetSpent))
+}
+
+// TellsLeft reports whether one figure says better than another of its budget how many windows it could pay for. That there is
+// no end of them is true of a stream's own windows, under a cap or if they cost nothing. Others of the budget may come to an end,
+// so their number is better. Otherwise the later one is, and the lesser of two whose windows end at once.
+func (f Figure) TellsLeft(o Figure) bool {
+	if endless, other := f.BudgetLeft >= budget.MostWindows, o.BudgetLeft >= budget.MostWindows; endless != other {
+		return other
+	}
+	if !f.WindowEnd.Equal(o.WindowEnd) {
+		return f.WindowEnd.After(o.WindowEnd)
+	}
+	return f.BudgetLeft < o.BudgetLeft
 }
 
 // fallShort keeps only what a published figure says.

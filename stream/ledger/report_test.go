@@ -139,3 +139,42 @@ func TestReportOfNothing(t *testing.T) {
 		t.Errorf("%s, %v", empty, err)
 	}
 }
+
+// A stream of figures on change has no price of a window, so there is no end of its windows. Of a budget that it shares, the
+// other stream says how many are left, also where only published records are known.
+func TestWindowsLeftBesideFreeOnes(t *testing.T) {
+	b := NewBooks()
+	priced := plan{stream: "s", budget: "b", epsilon: "0.3", limit: limit("2", time.Hour)}
+	settle(t, b, priced.entry(0))
+	free := plan{stream: "u", budget: "b", epsilon: "1", limit: limit("2", time.Hour)}.entry(1)
+	free.Price, free.Releases, free.Groups = nil, nil, []Group{{Name: "eu"}}
+	free.Watches = []Watch{onChange("d", "0.3", "0.2", 2)}
+	if err := b.Settle(&free); err != nil {
+		t.Fatal(err)
+	}
+	look(&free, func(Watch) bool { return false })
+	if free.Standing.WindowsLeft != budget.MostWindows {
+		t.Errorf("its record says %d, want no end", free.Standing.WindowsLeft)
+	}
+	if err := b.Add(free); err != nil {
+		t.Fatal(err)
+	}
+	r := NewReport(b, epoch.Add(3*time.Minute))
+	figures := []Figure{{Stream: "s", Budget: "b", BudgetLeft: 5, WindowEnd: epoch.Add(time.Minute)}, {Stream: "u", Budget: "b", BudgetLeft: budget.MostWindows, WindowEnd: epoch.Add(2 * time.Minute)}}
+	spent, total := json.Number("1.8"), json.Number("1.8")
+	for i := range figures {
+		figures[i].BudgetSpent, figures[i].StreamSpent, figures[i].BudgetLimit = &spent, &total, "2"
+	}
+	partial := Published(NewBooks(), figures, epoch.Add(3*time.Minute))
+	for name, c := range map[string]struct {
+		report Report
+		want   int64
+	}{"the ledger": {r, 2}, "records": {partial, 5}} { // 2 − 0.3 − (0.3 + 0.2 + 2 · 0.2) = 0.8 is twice 0.3, and some
+		if n := c.report.Budgets[0].WindowsLeft; len(c.report.Budgets) != 1 || n != c.want {
+			t.Errorf("%s: %d windows left of the budget, want %d", name, n, c.want)
+		}
+		if s, u := c.report.Streams[0].WindowsLeft, c.report.Streams[1].WindowsLeft; s != c.want || u != budget.MostWindows {
+			t.Errorf("%s: %d and %d windows left of the streams, want %d and no end", name, s, u, c.want)
+		}
+	}
+}

@@ -62,7 +62,7 @@ var (
 	spent    = prometheus.NewDesc("louver_epsilon_spent", "ε that one user of the stream can have lost so far.", []string{"stream"}, nil)
 	bSpent   = prometheus.NewDesc("louver_budget_epsilon_spent", "ε that counts against the budget in the newest window's period.", []string{"budget"}, nil)
 	bLimit   = prometheus.NewDesc("louver_budget_epsilon_limit", "ε that the budget allows in a period.", []string{"budget"}, nil)
-	bLeft    = prometheus.NewDesc("louver_budget_windows_left", "How many more windows the budget could pay for now.", []string{"budget"}, nil)
+	bLeft    = prometheus.NewDesc("louver_budget_windows_left", "How many more windows the budget could pay for now: the least of its streams that have a number. 9007199254740992 (2⁵³) if there is no end for any, as under max_windows or if all figures are published on change.", []string{"budget"}, nil)
 	firing   = prometheus.NewDesc("louver_watch_firing", "1 from the window in which the watch fired until it is armed again, else 0. Absent while it does not look at the group, or once the newest record is older than three windows.", []string{"stream", "group", "watch"}, nil)
 	armed    = prometheus.NewDesc("louver_watch_armed", "1 if an instance of the watch looked at the newest window and goes on, else 0.", []string{"stream", "watch"}, nil)
 	bPays    = prometheus.NewDesc("louver_budget_pays", "1 if the budget pays for the schedules of its streams as long as they last, else 0. In the first period of a rolling budget the windows left fall even so, until the first charges return.", []string{"budget"}, nil)
@@ -80,7 +80,7 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	streams, budgets, infos := map[string]Record{}, map[string]Record{}, map[[2]string]Record{}
-	watches := map[[2]string]Record{}
+	watches, left := map[[2]string]Record{}, map[string]Record{} // left: by budget, the one that says how many windows are left
 	for _, r := range g.newest {
 		if r.Statistic == ledger.StatisticWatch {
 			g.collectWatch(c, r)
@@ -96,9 +96,12 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 		}
 		if old, ok := budgets[r.Budget]; !ok || !r.WindowEnd.Before(old.WindowEnd) {
 			if ok && r.WindowEnd.Equal(old.WindowEnd) {
-				r.BudgetSpent, r.BudgetLeft = greater(old.BudgetSpent, r.BudgetSpent), min(old.BudgetLeft, r.BudgetLeft)
+				r.BudgetSpent = greater(old.BudgetSpent, r.BudgetSpent)
 			}
 			budgets[r.Budget] = r
+		}
+		if old, ok := left[r.Budget]; !ok || g.tellsLeft(r, old) {
+			left[r.Budget] = r
 		}
 		// Groups of one window may have different mechanisms. Show the first of the newest.
 		if r.Statistic == ledger.StatisticWatch {
@@ -128,8 +131,17 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	for name, r := range budgets {
 		gauge(c, bSpent, r.BudgetSpent, name)
 		gauge(c, bLimit, &r.BudgetLimit, name)
-		c <- prometheus.MustNewConstMetric(bLeft, prometheus.GaugeValue, float64(r.BudgetLeft), name)
+		c <- prometheus.MustNewConstMetric(bLeft, prometheus.GaugeValue, float64(left[name].BudgetLeft), name)
 	}
+}
+
+// tellsLeft reports whether a record says better than another of its budget how many windows are left. One that is too old, as that
+// of a stream that has ended, says less than any other.
+func (g *Gauges) tellsLeft(r, old Record) bool {
+	if fresh := g.fresh(r); fresh != g.fresh(old) {
+		return fresh
+	}
+	return r.TellsLeft(old)
 }
 
 // fresh reports whether a record is not too old to be shown.

@@ -146,6 +146,36 @@ louver_release_info{mechanism="margin",p="0.5",release="p50",statistic="median",
 	}
 }
 
+// A stream whose windows cost nothing says that there is no end of them. That does not hide what its budget can pay of another
+// stream, whichever was decided last. Only a record that is too old says nothing any more.
+func TestGaugeOfWindowsLeft(t *testing.T) {
+	const endless = "9007199254740992"
+	free := strings.NewReplacer(`"stream":"s"`, `"stream":"u"`, `"budget_windows_left":46`, `"budget_windows_left":`+endless).Replace(published)
+	later := strings.NewReplacer("T08:00:00Z", "T08:15:00Z", "T08:15:00Z", "T08:30:00Z", "T08:15:30Z", "T08:30:30Z").Replace(free)
+	earlier := strings.NewReplacer("T08:00:00Z", "T07:45:00Z", "T08:15:00Z", "T08:00:00Z", "T08:15:30Z", "T08:00:30Z").Replace(free)
+	for _, c := range []struct {
+		now     string
+		records []string
+		want    string
+	}{
+		{"2026-11-20T08:31:00Z", []string{published, free}, "46"},
+		{"2026-11-20T08:31:00Z", []string{published, later}, "46"},
+		{"2026-11-20T08:31:00Z", []string{published, earlier}, "46"},
+		{"2026-11-20T08:31:00Z", []string{free}, endless},
+		{"2026-11-20T09:05:00Z", []string{published, later}, endless}, // the stream s has ended
+		{"2026-11-20T19:05:00Z", []string{published, later}, "46"},    // nothing comes from either
+	} {
+		for range 20 { // a map is gone through in another order each time
+			g := gauges(t, c.now, c.records...)
+			const name = "louver_budget_windows_left"
+			want := "# HELP " + name + " " + helpOf(t, g, name) + "\n# TYPE " + name + " gauge\n" + name + `{budget="b"} ` + strings.Replace(c.want, endless, "9.007199254740992e+15", 1) + "\n"
+			if err := testutil.CollectAndCompare(g, strings.NewReader(want), name); err != nil {
+				t.Fatalf("%s: %v", c.now, err)
+			}
+		}
+	}
+}
+
 // helpOf is the help of a metric, whose words are not tested here.
 func helpOf(t *testing.T, c prometheus.Collector, name string) string {
 	t.Helper()
