@@ -31,6 +31,9 @@ const (
 // incomplete, and with released_at.
 const Format = 1
 
+// Size is how many records the entry has.
+func (e Entry) Size() int { return len(e.Groups) * (len(e.Releases) + len(e.Watches)) }
+
 // Records expands the entry into its output records, group by group, in the order of the releases and the watches. The
 // same entry gives the same bytes. Values are JSON: whoever writes an entry of [OutputAvro] converts them with
 // [EncodeAvro]. The entry must be one that [Entry.Encode] accepts.
@@ -38,7 +41,7 @@ func (e Entry) Records() ([]Record, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	out := make([]Record, 0, len(e.Groups)*(len(e.Releases)+len(e.Watches)))
+	out := make([]Record, 0, e.Size())
 	for _, g := range e.Groups {
 		for i := range e.Releases {
 			r, err := e.record(e.figure(g, i))

@@ -15,9 +15,6 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// together is how many ledger entries one write may hold.
-const together = 64
-
 // copier copies one partition of the ledger to a sink.
 type copier struct {
 	stage.Env
@@ -55,12 +52,16 @@ func (c *copier) run(ctx context.Context) error {
 	c.Health.Opened(c.at)
 	for ctx.Err() == nil {
 		var pending []read
+		var held load
 		err := c.poll(ctx, reader, func(r read) error {
-			if pending = append(pending, r); len(pending) < together {
-				return nil
+			if !held.takes(r.entry) {
+				if err := c.write(ctx, pending, r.offset); err != nil {
+					return err
+				}
+				pending, held = nil, load{}
 			}
-			defer func() { pending = nil }()
-			return c.write(ctx, pending, r.offset+1)
+			pending, held = append(pending, r), held.with(r.entry)
+			return nil
 		})
 		if err == nil {
 			err = c.write(ctx, pending, reader.Position())
@@ -157,20 +158,22 @@ func (c *copier) catchUp(ctx context.Context) error {
 		}
 		from, next := c.progress.Behind[output], int64(0)
 		reader := c.Fetch.Partition(c.at.Topic, c.at.Number, from)
-		var entries []ledger.Entry
-		for next = from; next < c.progress.Offset && len(entries) < together; {
-			full := errors.New("full")
+		var missing []ledger.Entry
+		var held load
+		for next = from; next < c.progress.Offset; {
+			enough := errors.New("enough")
 			err := c.poll(ctx, reader, func(r read) error {
-				if r.offset >= c.progress.Offset || len(entries) == together {
+				mine := r.entry.Output == output
+				if r.offset >= c.progress.Offset || mine && !held.takes(r.entry) {
 					next = r.offset
-					return full
+					return enough
 				}
-				if r.entry.Output == output {
-					entries = append(entries, r.entry)
+				if mine {
+					missing, held = append(missing, r.entry), held.with(r.entry)
 				}
 				return nil
 			})
-			if errors.Is(err, full) {
+			if errors.Is(err, enough) {
 				break
 			}
 			if err != nil {
@@ -181,7 +184,7 @@ func (c *copier) catchUp(ctx context.Context) error {
 		if c.progress.Behind[output] = next; next >= c.progress.Offset {
 			delete(c.progress.Behind, output)
 		}
-		err := c.put(ctx, entries)
+		err := c.put(ctx, missing)
 		var blocked *BlockedError
 		if errors.As(err, &blocked) && blocked.Output == output {
 			c.progress.Behind[output] = from
