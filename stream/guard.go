@@ -35,14 +35,12 @@ type guarded struct {
 //   - The ledger: what was charged is not known any more. It returns a [ledger.ErrUnreadable], a privacy stop.
 //   - The control topic: the key that tells users apart is lost, and how many partitions the next windows take. It returns
 //     a [control.ErrForgotten], a privacy stop.
-//   - Partials and progress: it makes them anew, if the service may. Windows whose parts are lost are incomplete. How far
-//     workers had come follows from the ledger and the outputs.
-func (s *Service) guard(ctx context.Context, names topics.Names) error {
-	var own []*guarded
-	for _, t := range topics.Plan(s.App, s.Streams) {
-		if t.Cleanup != "" {
-			own = append(own, &guarded{Topic: t})
-		}
+//   - Partials, progress and state: it makes them anew, if the service may. Windows whose parts are lost are incomplete. How far
+//     workers had come follows from the ledger and the outputs. Who has counted follows from the parts, if these are there.
+func (s *Service) guard(ctx context.Context, names topics.Names, plan []topics.Topic) error {
+	own := make([]*guarded, len(plan))
+	for i, t := range plan {
+		own[i] = &guarded{Topic: t}
 	}
 	tick := time.NewTicker(guardEvery)
 	defer tick.Stop()

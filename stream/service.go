@@ -178,10 +178,13 @@ func (s *Service) follow(ctx context.Context) error {
 		return err
 	}
 	s.tell(state)
-	if state.Older { // other processes' streams may have topics that are not in this process's files
-		if err := s.prepare(ctx, topics.Plan(s.App, streamsOf(editions))); err != nil {
-			return err
-		}
+	plan := topics.Plan(s.App, streamsOf(editions))
+	own := slices.DeleteFunc(slices.Clone(plan), func(t topics.Topic) bool { return !t.Own() })
+	if !state.Older {
+		plan = own // a definition that is about to end may need one that this process's files do not
+	}
+	if err := s.prepare(ctx, plan); err != nil {
+		return err
 	}
 	if err := s.acts(state); err != nil {
 		return err
@@ -190,7 +193,7 @@ func (s *Service) follow(ctx context.Context) error {
 	watch := s.watch(env.Progress, editions)
 	run.Go(func() error { watch.Run(working); return nil })
 	run.Go(func() error { return s.await(working, names.Control(), state.Epoch()) })
-	run.Go(func() error { return s.guard(working, names) })
+	run.Go(func() error { return s.guard(working, names, own) })
 	monitor.Started(schedules(editions))
 	run.Go(func() error { s.late(working); return nil })
 	hasher := windows.NewHasher(state.HashKey)
@@ -209,6 +212,7 @@ func (s *Service) follow(ctx context.Context) error {
 			return &release.Release{Env: env, Editions: editions, Hasher: hasher, WatchKey: state.WatchKey, Lineage: state.Lineage, Place: place,
 				CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
 				PartBytes:       s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge), // it may double for a moment
+				State: &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.State()},
 				Drawn: client(fetch.Options{Aborted: true}), Group: g}
 		}},
 		{Publish, []string{names.Ledger()}, func(env stage.Env, g group.Config) worker {

@@ -2,6 +2,7 @@ package windows
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/louver/louver/windows/period"
@@ -98,11 +99,11 @@ func (r CapRule) block(u UserHash, window int64) int64 {
 }
 
 // Cap applies a CapRule to one window after another. It remembers of each user the last window in which they counted and in how many
-// of its block, about 50 bytes for everybody who counted in the last Block windows or a quarter more. It is not safe for
-// concurrent use.
+// of its block: of everybody who counted in the last Block windows or a quarter more. It is not safe for concurrent use.
 type Cap struct {
 	rule  CapRule
 	users map[UserHash]turn
+	most  int   // users since the map was made: it never shrinks
 	now   int64 // the number of the window that has begun
 	swept int64 // the window at which users were forgotten
 	begun bool
@@ -144,7 +145,11 @@ func (c *Cap) sweep() {
 			delete(c.users, u)
 		}
 	}
-	c.swept = c.now
+	if c.swept = c.now; len(c.users) < c.most/4 { // the rush is over
+		users := make(map[UserHash]turn, len(c.users))
+		maps.Copy(users, c.users)
+		c.users, c.most = users, len(users)
+	}
 }
 
 // live says that the window that has begun is in the block in which the user counted last.
@@ -166,8 +171,16 @@ func (c *Cap) Counts(u UserHash) bool {
 		return false
 	}
 	c.users[u] = turn{c.now, t.count + 1}
+	c.most = max(c.most, len(c.users))
 	return true
 }
+
+// perUser is how many bytes a user takes at most, unless there are few. A map takes 44 to 84 for each, depending on how full
+// it happens to be.
+const perUser = 84
+
+// Bytes is about how much memory the cap takes at most. It tells how many users there are, so it is private.
+func (c *Cap) Bytes() int64 { return perUser * int64(c.most) }
 
 // Users is how many users the cap remembers. It is private.
 func (c *Cap) Users() int { return len(c.users) }

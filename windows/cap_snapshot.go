@@ -71,7 +71,7 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 	c.now, c.begun = r.varint("window"), true
 	c.swept = c.now
 	n := r.count(18, "users")
-	c.users = make(map[UserHash]turn, n)
+	c.users, c.most = make(map[UserHash]turn, n), n
 	for range n {
 		u := UserHash{r.uint64("user"), r.uint64("user")}
 		ago, count := r.uvarint("last window"), r.uvarint("windows")

@@ -19,7 +19,8 @@ import (
 // concurrent use.
 type Gathering struct {
 	limit   int64
-	held    int64
+	held    int64 // of payloads
+	beside  int64 // of the limit, which the caller needs for something else
 	streams map[edition]*gathered
 	aside   int64 // the offset of the first message of a later definition that is not followed; −1 if none
 }
@@ -101,6 +102,13 @@ func (g *Gathering) Follow(stream string, epoch uint32, s Schedule, maxAhead tim
 	g.streams[edition{stream, epoch}] = &gathered{schedule: s, maxAhead: maxAhead, decided: decided,
 		slices: map[int64]*slice{}, sources: map[int]*source{}}
 }
+
+// Beside leaves bytes of the limit to what the caller holds beside the gathering. Payloads that are held already stay
+// until their windows are decided.
+func (g *Gathering) Beside(bytes int64) { g.beside = bytes }
+
+// room is how many bytes of payloads may still be held.
+func (g *Gathering) room() int64 { return g.limit - g.beside - g.held }
 
 // Add adds the message at an offset of the log, written at a moment of its writer's clock. Call it in the order of the
 // log. It does not keep data. An error means that the message is corrupt; it then counts as lost.
@@ -208,7 +216,7 @@ func (g *Gathering) hold(a *assembly) *Held {
 		h.Offsets = append(h.Offsets, a.at[i])
 		h.size += int64(len(a.shares[i]))
 	}
-	if g.held+h.size > g.limit {
+	if h.size > g.room() {
 		return h
 	}
 	g.held += h.size
@@ -224,7 +232,7 @@ func (g *Gathering) hold(a *assembly) *Held {
 // reading.
 func (g *Gathering) Ahead(stream string, epoch uint32, w Window, beside int64) []*Held {
 	s := g.streams[edition{stream, epoch}]
-	room := g.limit - g.held - beside
+	room := g.room() - beside
 	var parts []*Held
 	for _, start := range slices.Sorted(maps.Keys(s.slices)) {
 		if start < w.End {
@@ -245,7 +253,7 @@ func (g *Gathering) Ahead(stream string, epoch uint32, w Window, beside int64) [
 
 // Hold keeps the payload of a part that was not held, if there is room, until its windows are decided.
 func (g *Gathering) Hold(h *Held, payload []byte) {
-	if h.Payload == nil && g.held+int64(len(payload)) <= g.limit {
+	if h.Payload == nil && int64(len(payload)) <= g.room() {
 		g.held += int64(len(payload))
 		h.Payload = payload
 	}

@@ -37,49 +37,77 @@ type Text struct {
 
 // ReadText reads the last committed text of a key; found is false if there is none, or if a piece of it is missing.
 func (l *Log) ReadText(ctx context.Context, key string) (t Text, found bool, err error) {
-	var pieces []string
-	var of string // the hash of the text that pieces belong to
-	t.Partition = topics.Place(key, topics.Partitions)
-	_, err = l.Fetch.ReadAll(ctx, l.Topic, t.Partition, 0, func(r *fetch.Record) error {
-		if string(r.Key) != key && !strings.HasPrefix(string(r.Key), key+"/") {
+	texts, err := l.ReadTexts(ctx, topics.Place(key, topics.Partitions), func(k string) bool { return k == key })
+	t, found = texts[key]
+	return t, found, err
+}
+
+// ReadTexts reads the last committed text of each wanted key in a partition. Keys whose text has a piece missing are left
+// out.
+func (l *Log) ReadTexts(ctx context.Context, partition int, wanted func(key string) bool) (map[string]Text, error) {
+	found := map[string]Text{}
+	pieces := map[string]*text{}
+	_, err := l.Fetch.ReadAll(ctx, l.Topic, partition, 0, func(r *fetch.Record) error {
+		if r.Value == nil { // the text was deleted, or a piece that only an earlier text had
+			delete(found, string(r.Key))
 			return nil
 		}
-		if r.Value == nil && string(r.Key) == key { // the text was deleted
-			t.Text, t.Pieces, found = nil, 0, false
-			return nil
+		name, ok := r.Header(headerPiece)
+		if !ok {
+			return nil // not a text
 		}
-		name, _ := r.Header(headerPiece)
 		var sum string
 		var number, count int
 		if _, err := fmt.Sscanf(string(name), "%s %d %d", &sum, &number, &count); err != nil {
-			return nil // a piece of an earlier text, now deleted
+			return nil // no version of Louver writes that
+		}
+		key := string(r.Key)
+		if number > 0 {
+			key = strings.TrimSuffix(key, "/"+strconv.Itoa(number))
+		}
+		if !wanted(key) {
+			return nil
 		}
 		if number == 0 {
-			pieces, of = nil, sum
+			pieces[key] = &text{sum: sum}
 		}
-		if sum != of || number != len(pieces) {
+		t := pieces[key]
+		if t == nil || sum != t.sum || number != t.pieces {
 			return nil
 		}
-		if pieces = append(pieces, string(r.Value)); len(pieces) < count {
+		t.bytes = append(t.bytes, r.Value...)
+		if t.pieces++; t.pieces < count {
 			return nil
 		}
-		whole := []byte(strings.Join(pieces, ""))
-		if hash(whole) == sum {
-			t.Text, t.Pieces, t.Offset, found = whole, count, r.Offset, true
+		if hash(t.bytes) == sum {
+			found[key] = Text{t.bytes, count, partition, r.Offset}
 		}
+		delete(pieces, key)
 		return nil
 	})
 	if err != nil {
-		return Text{}, false, fmt.Errorf("read the progress of %s: %w", key, err)
+		return nil, fmt.Errorf("read the texts in %s/%d: %w", l.Topic, partition, err)
 	}
-	return t, found, nil
+	return found, nil
+}
+
+// text is a text of which some pieces have been read.
+type text struct {
+	sum    string // its hash
+	bytes  []byte
+	pieces int
 }
 
 // TextRecords encodes the new text of a key, for a transaction, and returns its number of pieces. Surplus pieces of the
 // text before are deleted.
 func (l *Log) TextRecords(key string, text []byte, before int) (records []txn.Record, count int) {
+	return l.TextRecordsIn(topics.Place(key, topics.Partitions), key, text, before)
+}
+
+// TextRecordsIn is TextRecords for a partition that the caller chooses.
+func (l *Log) TextRecordsIn(partition int, key string, text []byte, before int) (records []txn.Record, count int) {
 	count = (len(text) + pieceBytes - 1) / pieceBytes
-	now, partition, sum := time.Now().UnixMilli(), topics.Place(key, topics.Partitions), hash(text)
+	now, sum := time.Now().UnixMilli(), hash(text)
 	for i := range max(count, before) {
 		r := txn.Record{Topic: l.Topic, Partition: partition, Key: []byte(key), Time: now}
 		if i > 0 {

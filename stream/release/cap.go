@@ -2,12 +2,14 @@ package release
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/windows"
 )
 
@@ -15,11 +17,11 @@ import (
 // withheld, because its users have used a turn like those of any other. So who counts depends on the parts and on the
 // schedule, and not on what was charged.
 //
-// A session has nothing but the log of parts to know who has counted before. So the parts of the last windows are not
-// deleted, as many as [windows.CapRule.Reach] says, and the next session takes these windows through the cap once more.
-// If some of that is lost, nobody knows who has counted, and guessing could let somebody count too often. Then the cap
-// begins anew with the next window. From there on the windows are charged under a new era of the cap, and what they cost
-// adds to what those of the old one did.
+// A session learns who has counted before from the last snapshot (see snapshot.go) and from the parts of the windows since,
+// which it takes through the cap once more. So these parts are not deleted. Without a snapshot it needs those of as many
+// windows as [windows.CapRule.Reach] says. If some of that is lost, nobody knows who has counted, and guessing could let
+// somebody count too often. Then the cap begins anew with the next window. From there on the windows are charged under a
+// new era of the cap, and what they cost adds to what those of the old one did.
 
 // turns is the cap of one program's windows.
 type turns struct {
@@ -33,6 +35,10 @@ type turns struct {
 	// needed are the offsets of the log from which later sessions have to read the last windows. Those of a window that an
 	// earlier one's offset covers are left out.
 	needed []needed
+	// saved is the end of the window up to which later sessions need no parts: that of the last committed snapshot, or the
+	// first one with which the cap began. pieces is how many records hold that snapshot.
+	saved  int64
+	pieces int
 }
 
 type needed struct {
@@ -49,7 +55,7 @@ func (s *session) newTurns(p *program) *turns {
 		return nil
 	}
 	rule := p.stream.MaxWindows.By
-	t := &turns{rule: rule, cap: windows.NewCap(rule), of: s.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided}
+	t := &turns{rule: rule, cap: windows.NewCap(rule), of: s.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
 	if t.of != p.stream.Cap(t.of.Era) { // none of its windows is decided
 		t.of = p.stream.Cap(era(next))
 		return t
@@ -57,6 +63,7 @@ func (s *session) newTurns(p *program) *turns {
 	every := int64(p.schedule.Every)
 	before := t.of.Era*int64(time.Second) + int64(p.schedule.Size) - every // the end of the window before the era
 	t.at = max(before, decided-t.rule.Reach()*every)
+	t.saved = t.at
 	return t
 }
 
@@ -119,6 +126,25 @@ func (s *session) counting(ctx context.Context, program int, w windows.Window) (
 	return merged, lost, err
 }
 
+// remember leaves memory to the caps: what they take, parts cannot have. That is at most all of it. Caps that need more have
+// it nevertheless, since nobody may be forgotten.
+func (s *session) remember() {
+	var bytes int64
+	for _, t := range s.turns {
+		if t != nil {
+			bytes += t.cap.Bytes()
+		}
+	}
+	s.gather.Beside(bytes)
+	key := fmt.Sprintf("memory of caps %d", s.at.Number)
+	if bytes > s.PartBytes {
+		s.Monitor.Episodes.On(key, episode.Rule{}, "who has counted in the windows of streams with max_windows takes more memory than LOUVER_BAG_BYTES leaves for it: parts are read again for every window, and the process grows beyond the limit; raise it",
+			zap.Int("partition", s.at.Number))
+	} else if bytes < s.PartBytes/2 {
+		s.Monitor.Episodes.Over(key, "LOUVER_BAG_BYTES leaves enough memory for streams with max_windows again")
+	}
+}
+
 // caught makes sure that a program's cap has been through all windows before the next one, which is ready. If a window
 // before is not ready by then, part of it is lost.
 func (s *session) caught(program int) {
@@ -139,10 +165,10 @@ func (s *session) anew(program int) {
 		s.turns[program] = nil
 		return
 	}
-	t.cap, t.at, t.needed = windows.NewCap(t.rule), decided, nil
+	t.cap, t.at, t.saved, t.needed = windows.NewCap(t.rule), decided, decided, nil
 	t.of.Era = era(next)
 	s.Metrics.Recounts.WithLabelValues(p.stream.Name).Inc()
-	s.Log.Error("parts of earlier windows are lost, so nobody knows how often users have counted: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
+	s.Log.Error("nobody knows any more how often users have counted, because parts or snapshots of earlier windows are lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
 		zap.String("stream", p.stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC()))
 }
 
@@ -156,8 +182,8 @@ func (t *turns) need(n needed) {
 
 // needs returns the lowest offset that a session needs which begins when the windows up to an end are decided.
 func (t *turns) needs(decided int64) int64 {
-	reach := decided - t.rule.Reach()*int64(t.rule.Every())
-	for len(t.needed) > 0 && t.needed[0].end <= reach {
+	known := max(t.saved, decided-t.rule.Reach()*int64(t.rule.Every()))
+	for len(t.needed) > 0 && t.needed[0].end <= known {
 		t.needed = t.needed[1:]
 	}
 	if len(t.needed) == 0 {

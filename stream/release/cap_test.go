@@ -2,7 +2,9 @@ package release
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )
 
@@ -41,12 +44,15 @@ func cappedProgram(t testing.TB, hours int64, limit string, c windows.CapSpec) *
 		"COUNT", fmt.Sprint(c.Count), "PARTS", fmt.Sprint(c.Parts), "PER", c.Per.String()).Replace(capped))
 }
 
-// capWorld is what outlives a session: the log of parts, and the ledger.
+// capWorld is what outlives a session: the log of parts, the last snapshot, and the ledger.
 type capWorld struct {
 	p       *program
 	log     [][]byte
-	deleted int64    // messages below are gone
-	lost    bool     // some of them were still needed
+	deleted int64  // messages below are gone
+	lost    bool   // some of them were still needed, or the snapshot was
+	saved   []byte // the last snapshot
+	// kept are the windows on which the deletion of messages relied.
+	kept    map[string]int64
 	ledger  [][]byte // committed entries
 	aborted [][]byte
 	came    map[int64][capUsers]bool // who has a record in the slice that starts then
@@ -96,9 +102,13 @@ func (c *capWorld) session(t testing.TB, log *zap.Logger) *decider {
 			t.Fatal(err)
 		}
 	}
-	d.turns = []*turns{d.newTurns(c.p)}
+	d.turns = nil
 	d.gather = windows.NewGathering(1 << 30)
-	d.gather.Follow(c.p.stream.Name, c.p.epoch, c.p.schedule, 0, d.follows(0))
+	snapshots := map[string]progress.Text{}
+	if c.saved != nil {
+		snapshots[snapshotKey(c.p)] = progress.Text{Text: c.saved}
+	}
+	d.begin(snapshots, c.kept)
 	d.offset = c.deleted
 	if c.lost {
 		d.gather.Lose(0, time.Unix(0, c.slice.Start))
@@ -150,7 +160,7 @@ func (d *decider) draws(n int) (values [][]byte) {
 
 // check compares who counts in the windows of the ledger with a cap that is never disturbed and begins with each era. It
 // returns how many eras there are.
-func (c *capWorld) check(t *rapid.T, real testing.TB) (eras int) {
+func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 	var whole *windows.Cap
 	era := int64(-1)
 	next, _ := c.p.schedule.After(0)
@@ -195,7 +205,7 @@ func (c *capWorld) check(t *rapid.T, real testing.TB) (eras int) {
 // that is adopted, and after one that left nothing. It deletes what is not needed, and more than that. In every window the
 // users count that would have counted undisturbed, and where that cannot be known, a new era begins.
 func TestTheSameUsersCountWhateverHappens(t *testing.T) {
-	losses, renewals := 0, 0
+	losses, renewals, snapshots := 0, 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		overlap := rapid.Int64Range(1, 3).Draw(r, "slices of a window")
 		spec := windows.CapSpec{Parts: rapid.Int64Range(1, 3).Draw(r, "parts"), Per: time.Duration(rapid.Int64Range(overlap, 12).Draw(r, "period")) * time.Hour}
@@ -203,9 +213,10 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 		p := cappedProgram(t, overlap, rapid.SampledFrom([]string{"1000000000", "3000000"}).Draw(r, "limit"), spec)
 		c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
 		loses := rapid.Bool().Draw(r, "parts are lost")
+		var before []byte
 		d := c.session(t, zap.NewNop())
 		for range rapid.IntRange(10, 60).Draw(r, "steps") {
-			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop", "lose"}).Draw(r, "step") {
+			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop", "lose", "save", "spoil"}).Draw(r, "step") {
 			case "slice":
 				var came [capUsers]bool
 				for u := range came {
@@ -223,8 +234,31 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 				d.read(c)
 				d.draws(2)
 				d = c.session(t, zap.NewNop())
+			case "save":
+				if turns := d.turns[0]; turns.due(d.decided(p)) {
+					before, c.saved, turns.saved = c.saved, turns.snapshot(), turns.at
+					snapshots++
+				}
+			case "spoil": // a snapshot that nobody can use, or one of before
+				if !loses || len(c.saved) == 0 {
+					continue
+				}
+				c.lost = true
+				switch rapid.SampledFrom([]string{"no more", "damaged", "of before", "of later"}).Draw(r, "spoilt") {
+				case "no more":
+					c.saved = nil
+				case "damaged":
+					c.saved = slices.Clone(c.saved)
+					c.saved[rapid.IntRange(snapshotHead, len(c.saved)-1).Draw(r, "byte")] ^= 1
+				case "of before":
+					c.saved = before
+				case "of later":
+					c.saved = slices.Concat(c.saved[:8], binary.BigEndian.AppendUint64(nil, math.MaxInt64), c.saved[snapshotHead:])
+				}
 			case "keep":
-				c.deleted = max(c.deleted, min(d.gather.Needs(d.offset), d.capsNeed()))
+				if needs := min(d.gather.Needs(d.offset), d.capsNeed()); needs > c.deleted {
+					c.deleted, c.kept = needs, d.saved()
+				}
 			case "stop":
 				d = c.session(t, zap.NewNop())
 			case "lose":
@@ -243,7 +277,41 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 		}
 		renewals += max(0, eras-1)
 	})
-	if losses == 0 || renewals == 0 {
-		t.Errorf("parts were lost %d times and %d new eras began: the test tests nothing", losses, renewals)
+	if losses == 0 || renewals == 0 || snapshots == 0 {
+		t.Errorf("parts were lost %d times, %d snapshots were made and %d new eras began: the test tests nothing", losses, snapshots, renewals)
+	}
+}
+
+// TestASnapshotOfBeforeIsNotEnough loses the last snapshot after parts were deleted that it replaced. Of the window after the
+// one before, one part is gone and another is not, and the log looks whole. So a new era begins.
+func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
+	p := cappedProgram(t, 2, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
+	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
+	d := c.session(t, zap.NewNop())
+	var before []byte
+	for slice := range 8 {
+		c.next([capUsers]bool{slice%2 == 0, slice%2 == 1, true}, 0)
+		d.read(c)
+		if c.ledger = append(c.ledger, d.draws(1)...); d.turns[0].due(d.decided(p)) {
+			before, c.saved, d.turns[0].saved = c.saved, d.turns[0].snapshot(), d.turns[0].at
+		}
+	}
+	c.deleted, c.kept = min(d.gather.Needs(d.offset), d.capsNeed()), d.saved()
+	last := c.saved
+	for _, row := range []struct {
+		name     string
+		snapshot []byte
+		eras     int
+	}{{"the last", last, 1}, {"the one before", before, 2}, {"none", nil, 2}} {
+		world := *c
+		world.saved, world.ledger = row.snapshot, slices.Clone(c.ledger)
+		d := world.session(t, zap.NewNop())
+		d.read(&world)
+		world.next([capUsers]bool{true, true, true}, 0)
+		d.read(&world)
+		world.ledger = append(world.ledger, d.draws(1)...)
+		if eras := world.check(t, t); eras != row.eras {
+			t.Errorf("with %s there are %d eras, want %d", row.name, eras, row.eras)
+		}
 	}
 }

@@ -53,8 +53,7 @@ func newDecider(t testing.TB, p *program, log *zap.Logger, continued ...string) 
 		Lineage:    func(budget string) []string { return append([]string{budget}, continued...) },
 	}
 	s := &session{worker: &worker{Release: stage, programs: []*program{p}}, own: &partition{fold: ledger.NewFold("app", 0)}, gather: windows.NewGathering(1 << 30), priors: []*prior{newPrior(p)}}
-	s.turns = []*turns{s.newTurns(p)}
-	s.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, s.follows(0))
+	s.begin(nil)
 	return &decider{session: s, t: t}
 }
 

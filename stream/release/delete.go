@@ -44,18 +44,18 @@ func (d *deleter) anew() {
 // deletedKey is the key of the offset below which parts are not needed.
 func (w *worker) deletedKey() string { return fmt.Sprintf("release/%d/deleted", w.at.Number) }
 
-// deleted returns the last recorded offset.
-func (w *worker) deleted(ctx context.Context) (int64, error) {
+// deleted returns what was recorded last.
+func (w *worker) deleted(ctx context.Context) (progressRecord, error) {
 	var r progressRecord
 	_, err := w.Progress.Read(ctx, w.deletedKey(), &r)
-	return r.Offset, err
+	return r, err
 }
 
 // deleteBefore records that no undecided window needs parts below an offset, and has them deleted.
-func (s *session) deleteBefore(ctx context.Context, offset int64) error {
-	d := s.deleter
+func (s *session) deleteBefore(ctx context.Context, needs progressRecord) error {
+	d, offset := s.deleter, needs.Offset
 	if offset > d.agreed {
-		r, err := s.Progress.Record(s.deletedKey(), progressRecord{offset})
+		r, err := s.Progress.Record(s.deletedKey(), needs)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (d *deleter) delete(ctx context.Context, offset int64) error {
 // this worker no longer owns the partition.
 func (s *session) overtaken(ctx context.Context, offset int64) error {
 	deleted, err := s.deleted(ctx)
-	if err == nil && deleted >= offset {
+	if err == nil && deleted.Offset >= offset {
 		err = fmt.Errorf("another worker has decided the windows of the parts below offset %d of %s/%d: %w", offset, s.at.Topic, s.at.Number, txn.ErrFenced)
 	}
 	return err

@@ -20,6 +20,7 @@ import (
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/group"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
 )
@@ -38,6 +39,8 @@ type Release struct {
 	Place func(budget string) int
 	// Drawn reads the ledger including aborted transactions.
 	Drawn *fetch.Client
+	// State holds the snapshots of caps, in the partitions of their budgets. It is needed if any stream has max_windows.
+	State *progress.Log
 	// PartBytes is how much memory a worker's undecided parts may take. Parts beyond that are read again when they are
 	// needed.
 	PartBytes int64

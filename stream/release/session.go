@@ -37,7 +37,7 @@ type session struct {
 	reader   *fetch.Reader
 	lost     int64 // records deleted before they were read, if none has been read since …
 	lostFrom int64 // … and where they began
-	kept     *stage.Latest[int64]
+	kept     *stage.Latest[progressRecord]
 	keepAt   time.Time
 	deleter  *deleter
 	// continued are other partitions of the ledger whose charges count here. settled are the budgets to which these
@@ -73,10 +73,6 @@ func (w *worker) session(ctx context.Context) error {
 	if err := s.adopt(ctx, aborted); err != nil {
 		return err
 	}
-	for i, p := range w.programs {
-		s.turns = append(s.turns, s.newTurns(p))
-		s.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, s.follows(i))
-	}
 	kept, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.kept = stage.NewLatest(kept, s.keep)
 	s.deleter = newDeleter(kept, w)
@@ -95,10 +91,14 @@ func (w *worker) session(ctx context.Context) error {
 		if err := s.decide(ctx); err != nil {
 			return err
 		}
+		if err := s.save(ctx); err != nil {
+			return err
+		}
+		s.remember()
 		s.Lag(s.Names.Group(stage.Release), s.at, s.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)
-			needs := s.needs()
+			needs := progressRecord{s.needs(), s.saved()}
 			s.kept.Put(needs)
 			if err := s.deleteBefore(ctx, needs); err != nil {
 				return err
@@ -117,14 +117,17 @@ func (s *session) decided(p *program) int64 {
 }
 
 // progressRecord says how far the parts have been read: everything that an undecided window needs is at Offset or
-// above.
+// above, given what is saved.
 type progressRecord struct {
 	Offset int64 `json:"offset"`
+	// Saved is for each cap the end of the window up to which nothing is needed, because a snapshot says who has counted, or
+	// because the cap began there. In Unix nanoseconds, by [snapshotKey].
+	Saved map[string]int64 `json:"saved,omitempty"`
 }
 
 func (w *worker) progressKey() string { return fmt.Sprintf("release/%d", w.at.Number) }
 
-// open begins to read the parts at the offset that the last session recorded.
+// open begins to read the parts at the offset that the last session recorded, and the caps where that left them.
 func (s *session) open(ctx context.Context) error {
 	var before progressRecord
 	if _, err := s.Progress.Read(ctx, s.progressKey(), &before); err != nil {
@@ -134,8 +137,13 @@ func (s *session) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.deleter.agreed = deleted
-	s.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, max(before.Offset, deleted))
+	snapshots, err := s.snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	s.begin(snapshots, before.Saved, deleted.Saved)
+	s.deleter.agreed = deleted.Offset
+	s.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, max(before.Offset, deleted.Offset))
 	s.keepAt = time.Now().Add(keepEvery)
 	s.progressed()
 	s.Health.Opened(s.at)
@@ -169,15 +177,15 @@ func (s *session) needs() int64 {
 }
 
 // keep writes the progress. It also commits the offset for the group, but only so that other tools see the lag.
-func (s *session) keep(ctx context.Context, offset int64) error {
+func (s *session) keep(ctx context.Context, needs progressRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, keepEvery)
 	defer cancel()
-	err := s.Progress.Put(ctx, s.progressKey(), progressRecord{offset})
+	err := s.Progress.Put(ctx, s.progressKey(), needs)
 	s.Writing(s.Names.Progress())(err)
 	if err != nil {
 		return err
 	}
-	if err := s.membership.Commit(ctx, s.at, offset, ""); err != nil {
+	if err := s.membership.Commit(ctx, s.at, needs.Offset, ""); err != nil {
 		s.Log.Debug("offset not committed yet", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Error(err))
 	}
 	return nil

@@ -58,7 +58,7 @@ func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication
 			states[t.Name] = Yours
 		default:
 			c := kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replication, ConfigEntries: entries(t)}
-			if t.internal() {
+			if t.Own() {
 				replicas, err := replicasOf(ctx, client, c)
 				if err != nil {
 					return nil, err
@@ -105,7 +105,7 @@ const leastMaxMessage = 1 << 20
 // Settings are those that [Create] gives a topic with so many replicas; −1: it is not known how many.
 func Settings(t Topic, replicas int) map[string]string {
 	all := entries(t)
-	if t.internal() {
+	if t.Own() {
 		all = append(all, insync(replicas)...)
 	}
 	settings := map[string]string{}
@@ -213,10 +213,10 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(s
 	var req kafka.DescribeConfigsRequest
 	byName := map[string]Topic{}
 	for _, t := range plan {
-		if t.Cleanup != "" && t.Partitions > 1 && have[t.Name] != Partitions {
+		if t.Own() && t.Partitions > 1 && have[t.Name] != Partitions {
 			return fmt.Errorf("%w: %s has %d partitions; it needs %d, so that a budget stays in its partition", ErrUnfit, t.Name, have[t.Name], Partitions)
 		}
-		if t.Cleanup == "" && t.MinRetention == 0 {
+		if !t.Own() && t.MinRetention == 0 {
 			continue
 		}
 		byName[t.Name] = t
@@ -252,10 +252,10 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(s
 
 // fits compares a topic's settings with the plan. A setting that the broker does not report counts as right.
 func fits(t Topic, settings map[string]string) error {
-	if have := settings["cleanup.policy"]; t.Cleanup != "" && have != "" && have != t.Cleanup {
+	if have := settings["cleanup.policy"]; t.Own() && have != "" && !samePolicies(have, t.Cleanup) {
 		return fmt.Errorf("%w: %s has cleanup.policy=%s; it needs %s", ErrUnfit, t.Name, have, t.Cleanup)
 	}
-	if n, err := strconv.Atoi(settings[maxMessage]); t.internal() && err == nil && n < leastMaxMessage {
+	if n, err := strconv.Atoi(settings[maxMessage]); t.Own() && err == nil && n < leastMaxMessage {
 		return fmt.Errorf("%w: %s has %s=%d; it needs %d or more", ErrUnfit, t.Name, maxMessage, n, leastMaxMessage)
 	}
 	if strings.Contains(settings["cleanup.policy"], "compact") && !strings.Contains(settings["cleanup.policy"], "delete") {
@@ -274,6 +274,14 @@ func fits(t Topic, settings map[string]string) error {
 		return fmt.Errorf("%w: %s has retention.bytes=%s; it needs -1, because charges must never be forgotten", ErrUnfit, t.Name, b)
 	}
 	return nil
+}
+
+// samePolicies compares lists of policies, whose order means nothing.
+func samePolicies(a, b string) bool {
+	sorted := func(list string) []string {
+		return slices.Sorted(slices.Values(strings.Split(strings.ReplaceAll(list, " ", ""), ",")))
+	}
+	return slices.Equal(sorted(a), sorted(b))
 }
 
 // PartitionsOf returns the number of partitions of a topic. It retries until the topic has the given partition, or ctx

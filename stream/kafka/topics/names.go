@@ -16,6 +16,10 @@ func (n Names) Control() string { return n.App + ".control" }
 // Partials is the topic of parts and marks (personal, pseudonymous).
 func (n Names) Partials() string { return n.App + ".partials" }
 
+// State is the topic of snapshots that say who has counted in the windows of streams with max_windows (personal,
+// pseudonymous).
+func (n Names) State() string { return n.App + ".state" }
+
 // Progress is the compacted topic of how far each worker has come.
 func (n Names) Progress() string { return n.App + ".progress" }
 

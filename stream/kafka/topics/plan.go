@@ -34,8 +34,8 @@ type Topic struct {
 	Operations []string `json:"operations"`
 }
 
-// internal says that a topic is the app's own.
-func (t Topic) internal() bool { return t.Cleanup != "" }
+// Own says that a topic is the app's own.
+func (t Topic) Own() bool { return t.Cleanup != "" }
 
 // ownRights are the rights on the app's own topics.
 var ownRights = []string{"Read", "Write", "Create", "DescribeConfigs"}
@@ -55,6 +55,10 @@ func Plan(app string, streams []*config.Stream) []Topic {
 			Operations: ownRights},
 		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
 			Operations: ownRights},
+	}
+	if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.MaxWindows != nil }) {
+		plan = append(plan, Topic{Name: n.State(), Use: "who has counted, for max_windows", Partitions: Partitions, Cleanup: "compact,delete",
+			MinRetention: partialsRetention(streams), Personal: true, Erased: true, Operations: ownRights})
 	}
 	seen := map[string]int{}
 	for i, t := range plan {

@@ -103,7 +103,7 @@ func (r *rehearsal) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 // operator.
 func survives(t Topic, partitions []kafka.Partition, setting string) (warning string, err error) {
 	have, err := strconv.Atoi(setting)
-	if !t.internal() || err != nil || len(partitions) == 0 {
+	if !t.Own() || err != nil || len(partitions) == 0 {
 		return "", nil // the broker does not say
 	}
 	replicas := len(partitions[0].Replicas)

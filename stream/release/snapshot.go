@@ -1,0 +1,131 @@
+package release
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/kafka/txn"
+	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/windows"
+)
+
+// A snapshot says who has counted up to a window. It spares the next session the parts of the windows up to there, and so
+// these can be deleted. It changes nobody's turns: a session that begins with a snapshot decides as one that has been
+// through all windows.
+//
+//   - The worker that has decided the windows commits it, by its transactional id. A fenced worker commits none.
+//   - It is committed before the parts that it replaces count as not needed.
+//   - It is used only in the era that it was made in, under the same rule, and up to a decided window. Any other is ignored,
+//     and the session looks for parts.
+//   - A session that records which parts it does not need records too from which windows on ([progressRecord]). If the last
+//     snapshot is lost, some of the parts of a window may be gone and others not, and the log cannot tell. So a session that
+//     knows less than that record begins a new era.
+
+// snapshotEvery bounds how much time passes in windows between two snapshots. For short periods it is an eighth of a block.
+const snapshotEvery = 10 * time.Minute
+
+// snapshotHead is the length of what precedes a snapshot: the cap's era, in Unix seconds, and the end of the window up to
+// which it tells who has counted, in Unix nanoseconds. Both are big-endian.
+const snapshotHead = 2 * 8
+
+// due says that it is time for a snapshot, when the windows up to an end are decided.
+func (t *turns) due(decided int64) bool {
+	reach := t.rule.Reach() * int64(t.rule.Every())
+	return reach > 0 && t.at == decided && t.at-t.saved >= min(int64(snapshotEvery), reach/8)
+}
+
+// snapshot writes down who has counted.
+func (t *turns) snapshot() []byte {
+	text := binary.BigEndian.AppendUint64(nil, uint64(t.of.Era))
+	text = binary.BigEndian.AppendUint64(text, uint64(t.at))
+	return append(text, t.cap.Snapshot()...)
+}
+
+// restore goes on after the window of a snapshot, if that says more than the parts of the windows in reach would.
+func (t *turns) restore(text []byte, decided int64) error {
+	if len(text) < snapshotHead {
+		return fmt.Errorf("it has %d bytes; want %d or more", len(text), snapshotHead)
+	}
+	of, end := int64(binary.BigEndian.Uint64(text)), int64(binary.BigEndian.Uint64(text[8:]))
+	if of != t.of.Era || end <= t.at {
+		return nil // of an earlier era, or of long ago
+	}
+	if end > decided {
+		return fmt.Errorf("it is of the window that ends %s; the last decided one ends %s", time.Unix(0, end).UTC(), time.Unix(0, decided).UTC())
+	}
+	c, err := windows.RestoreCap(t.rule, text[snapshotHead:])
+	if err != nil {
+		return err
+	}
+	t.cap, t.at, t.saved = c, end, end
+	return nil
+}
+
+// snapshotKey is the key of the snapshots of a program's cap.
+func snapshotKey(p *program) string { return progress.StreamKey(p.stream.Name, p.epoch) }
+
+// snapshots reads the last snapshot of each program.
+func (s *session) snapshots(ctx context.Context) (map[string]progress.Text, error) {
+	keys := map[string]bool{}
+	for _, p := range s.programs {
+		if p.stream.MaxWindows != nil {
+			keys[snapshotKey(p)] = true
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	return s.State.ReadTexts(ctx, s.at.Number, func(key string) bool { return keys[key] })
+}
+
+// begin makes the caps of all programs, each from its snapshot if there is one that fits, and follows their parts from there.
+// saved are the ends of windows that earlier sessions relied on.
+func (s *session) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
+	for i, p := range s.programs {
+		t, key := s.newTurns(p), snapshotKey(p)
+		s.turns = append(s.turns, t)
+		if snapshot, found := snapshots[key]; t != nil && found {
+			t.pieces = snapshot.Pieces
+			if err := t.restore(snapshot.Text, s.decided(p)); err != nil {
+				s.Log.Warn("a snapshot of who has counted is left out: the parts of the last windows are read instead",
+					zap.String("stream", p.stream.Name), zap.Error(err))
+			}
+		}
+		s.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, s.follows(i))
+		if t != nil && slices.ContainsFunc(saved, func(ends map[string]int64) bool { return ends[key] > t.at }) {
+			s.anew(i)
+		}
+	}
+}
+
+// saved are the ends of the windows up to which the next session needs no parts for the caps.
+func (s *session) saved() map[string]int64 {
+	ends := map[string]int64{}
+	for i, t := range s.turns {
+		if t != nil {
+			ends[snapshotKey(s.programs[i])] = t.saved
+		}
+	}
+	return ends
+}
+
+// save commits the snapshots that are due.
+func (s *session) save(ctx context.Context) error {
+	for i, t := range s.turns {
+		if p := s.programs[i]; t != nil && t.due(s.decided(p)) {
+			var tx txn.Transaction
+			var pieces int
+			tx.Records, pieces = s.State.TextRecordsIn(s.at.Number, snapshotKey(p), t.snapshot(), t.pieces)
+			if err := s.producer.Commit(ctx, tx); err != nil {
+				return fmt.Errorf("record who has counted in the windows of stream %s: %w", p.stream.Name, err)
+			}
+			t.pieces, t.saved = pieces, t.at
+		}
+	}
+	return nil
+}
