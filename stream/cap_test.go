@@ -186,6 +186,10 @@ func TestADayOfMinutes(t *testing.T) {
 		b.Produce(t, w.input, p, recent(events[p])...)
 	}
 	few := func(s *stream.Service) { s.CheckpointEvery = 100 }
+	left := func() int64 {
+		start, end := w.parts()
+		return end - start
+	}
 	s := w.start(few)
 	kafkatest.Await(t, "a part of the windows is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > n/3 })
 	s.end(t)
@@ -194,6 +198,7 @@ func TestADayOfMinutes(t *testing.T) {
 	}
 	s = w.start(few)
 	kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= n*capUsers })
+	kafkatest.Await(t, "the parts are deleted that the snapshots replace", func() bool { return left() < 2*2*60 })
 	s.end(t)
 	entries := w.whoCounts(w.streams[0], came, time.Minute)
 	last := entries[len(entries)-1]
@@ -252,7 +257,7 @@ func TestCapsShareAWorker(t *testing.T) {
 	}
 }
 
-// TestLostPartsBeginAnEra deletes the parts that tell who has counted. The next worker says so, and counts from then on anew:
+// TestLostPartsBeginAnEra deletes the parts and the snapshots that tell who has counted. The next worker says so, and counts from then on anew:
 // nobody counts too often in either era, and the windows of both cost what they cost apart.
 func TestLostPartsBeginAnEra(t *testing.T) {
 	t.Parallel() // it waits most of the time
@@ -269,8 +274,10 @@ func TestLostPartsBeginAnEra(t *testing.T) {
 	s := w.start()
 	kafkatest.Await(t, "some windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 8 })
 	s.end(t)
-	_, end := w.parts()
-	b.DeleteRecords(t, topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions), end)
+	for _, topic := range []string{topics.Names{App: w.app}.Partials(), topics.Names{App: w.app}.State()} {
+		_, end := w.ends(topic)
+		b.DeleteRecords(t, topic, topics.Place("live", topics.Partitions), end)
+	}
 	s = w.start(func(s *stream.Service) { s.Log = zap.New(core) })
 	w.await(n * capUsers)
 	s.expect(t, 1, "louver_max_windows_recounts_total")

@@ -23,13 +23,19 @@ import (
 // parts is where the parts of a stream's budget begin and end.
 func (w *world) parts() (start, end int64) {
 	w.t.Helper()
+	return w.ends(topics.Names{App: w.app}.Partials())
+}
+
+// ends returns where the first stream's partition of a topic of the app begins and ends.
+func (w *world) ends(topic string) (start, end int64) {
+	w.t.Helper()
 	p := topics.Place(w.streams[0].Budget.Name, topics.Partitions)
-	client, partials := w.broker.Fetch(fetch.Options{}), topics.Names{App: w.app}.Partials()
-	starts, err := client.Starts(kafkatest.Context(w.t), partials, []int{p})
+	client := w.broker.Fetch(fetch.Options{})
+	starts, err := client.Starts(kafkatest.Context(w.t), topic, []int{p})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ends, err := client.Ends(kafkatest.Context(w.t), partials, []int{p})
+	ends, err := client.Ends(kafkatest.Context(w.t), topic, []int{p})
 	if err != nil {
 		w.t.Fatal(err)
 	}

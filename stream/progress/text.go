@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/segmentio/kafka-go"
+
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
@@ -47,7 +49,7 @@ func (l *Log) ReadText(ctx context.Context, key string) (t Text, found bool, err
 func (l *Log) ReadTexts(ctx context.Context, partition int, wanted func(key string) bool) (map[string]Text, error) {
 	found := map[string]Text{}
 	pieces := map[string]*text{}
-	_, err := l.Fetch.ReadAll(ctx, l.Topic, partition, 0, func(r *fetch.Record) error {
+	_, err := l.Fetch.ReadAll(ctx, l.Topic, partition, kafka.FirstOffset, func(r *fetch.Record) error {
 		if r.Value == nil { // the text was deleted, or a piece that only an earlier text had
 			delete(found, string(r.Key))
 			return nil

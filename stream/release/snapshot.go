@@ -3,12 +3,14 @@ package release
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
@@ -80,7 +82,19 @@ func (s *session) snapshots(ctx context.Context) (map[string]progress.Text, erro
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	return s.State.ReadTexts(ctx, s.at.Number, func(key string) bool { return keys[key] })
+	for {
+		texts, err := s.State.ReadTexts(ctx, s.at.Number, func(key string) bool { return keys[key] })
+		var lost *fetch.LostError
+		var damaged *fetch.BatchError
+		switch {
+		case errors.As(err, &lost) && ctx.Err() == nil: // the broker has just deleted old ones
+			continue
+		case errors.As(err, &damaged):
+			s.Log.Error("the snapshots of who has counted are damaged and left out", zap.Int("partition", s.at.Number), zap.Error(err))
+			return nil, nil
+		}
+		return texts, err
+	}
 }
 
 // begin makes the caps of all programs, each from its snapshot if there is one that fits, and follows their parts from there.
