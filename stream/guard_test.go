@@ -24,6 +24,7 @@ streams:
     bounds: {lower: 0, upper: 100, step: 1}
     window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
     contribution: last
+    max_windows: {count: 4, per: 40s, parts: 3}
     releases: [{name: users, statistic: count, epsilon: 1000000}]
     output: {topic: OUTPUT}
     budget: {epsilon: 1000000000, per: 24h}
@@ -33,7 +34,7 @@ streams:
 // TestOwnTopicIsDeleted deletes topics that the service can make anew while it runs: every window is released.
 func TestOwnTopicIsDeleted(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	for kind, name := range map[string]func(topics.Names) string{"partials": topics.Names.Partials, "progress": topics.Names.Progress} {
+	for kind, name := range map[string]func(topics.Names) string{"partials": topics.Names.Partials, "progress": topics.Names.Progress, "state": topics.Names.State} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {

@@ -127,6 +127,29 @@ func TestADamagedLedgerIsAPrivacyStop(t *testing.T) {
 	}
 }
 
+// TestDamagedSnapshotsStopNothing: whoever cannot read them reads parts instead, or counts anew. Every window is released.
+func TestDamagedSnapshotsStopNothing(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b := kafkatest.Fake(t)
+	const count = 12
+	w := newWorld(t, b, 1, everyTwoSeconds(count))
+	s := w.start()
+	w.await(3)
+	s.end(t)
+	for partition := range topics.Partitions {
+		b.Produce(t, topics.Names{App: w.app}.State(), partition, kafkatest.Values("damaged-")...)
+	}
+	conn := damaged(t, b, "damaged-")
+	lines, log := told()
+	s = w.start(func(s *stream.Service) { s.Conn = conn }, log)
+	w.await(count)
+	s.end(t)
+	w.audit()
+	if n := lines.FilterMessageSnippet("snapshots of who has counted are damaged").Len(); n != 1 {
+		t.Errorf("%d lines say that snapshots are damaged, want 1: %v", n, lines.All())
+	}
+}
+
 // live is a stream of windows of one second, from a few seconds ahead.
 func live(windows int) (yaml string, start time.Time) {
 	return liveOf(time.Second, time.Second, windows)
