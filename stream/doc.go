@@ -94,10 +94,11 @@
 // mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
-// Nobody counts too often. A stream with max_windows has a [windows.Cap], and each window goes through it in order. A new
-// worker reads the parts of the last windows again and takes these windows through a new cap, so that the same users count
-// as if it had always been there. Parts are kept for that. If some are lost, a new era of the cap begins, whose charges add
-// to those of the old one ([budget.Cap]). The entries say under which cap and in which era they are charged.
+// Nobody counts too often. A stream with max_windows has a [windows.Cap], and each window goes through it in order. Every
+// ten minutes of windows, the worker writes down in the state topic who has counted. A new worker begins with that, reads the
+// parts of the windows since again and takes these windows through the cap, so that the same users count as if it had
+// always been there. Parts are kept for that. If what it needs is lost, a new era of the cap begins, whose charges add to
+// those of the old one ([budget.Cap]). The entries say under which cap and in which era they are charged.
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
@@ -121,15 +122,16 @@
 // windows that are due later wait for a cut of every partition, and earlier ones only for the old partitions. A topic
 // that shrinks or is recreated ends no stream. The loss makes windows incomplete.
 //
-// Own topics may be deleted. Partials and progress are made anew, also while the service runs, and windows whose parts
+// Own topics may be deleted. Partials, progress and state are made anew, also while the service runs, and windows whose parts
 // are lost are incomplete. Without the ledger nobody knows what was charged, and without the control topic nobody knows
 // who is who: then the service ends, and none can start. See guard.go.
 //
 // Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
 // decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed
-// batches are unpacked as a stream. Only the merged sample is kept whole: one number for each distinct value of each
-// group. The grid and the list of groups bound it.
+// batches are unpacked as a stream. Two things are kept whole. One is the merged sample: one number for each distinct value of
+// each group. The grid and the list of groups bound it. The other is who has counted under max_windows: up to 84 bytes for each
+// user who did in one part of the period. Held parts make room for it.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
 // an output that takes no records holds up no other output. What a broker refuses is retried for ever, partition by

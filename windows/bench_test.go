@@ -154,3 +154,35 @@ func BenchmarkHashUser(b *testing.B) {
 		h.User(id)
 	}
 }
+
+// BenchmarkCapSnapshot writes down a hundred thousand users who have counted, and reads them back.
+func BenchmarkCapSnapshot(b *testing.B) {
+	rule, err := CapSpec{Count: 8, Per: 24 * time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := NewCap(rule)
+	hasher := NewHasher([16]byte{})
+	for w := range int64(400) {
+		if err := c.Begin(Window{w * int64(time.Minute), (w + 1) * int64(time.Minute)}); err != nil {
+			b.Fatal(err)
+		}
+		for u := range 250 {
+			c.Counts(hasher.User(fmt.Appendf(nil, "%d of %d", u, w)))
+		}
+	}
+	snapshot := c.Snapshot()
+	b.Run("write", func(b *testing.B) {
+		for b.Loop() {
+			c.Snapshot()
+		}
+		b.ReportMetric(float64(len(snapshot))/float64(c.Users()), "bytes/user")
+	})
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := RestoreCap(rule, snapshot); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
