@@ -85,7 +85,7 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		Withheld:       counter("louver_releases_withheld_total", "Figures withheld, by reason: budget_exhausted or too_few_users.", "stream", "reason"),
 		LastRelease:    gauge("louver_last_release_timestamp_seconds", "When the stream's newest window was published, in seconds since 1970.", "stream"),
 		ForwardFailure: counter("louver_forward_failures_total", "Rejected or late records that could not be copied.", "topic"),
-		Recounts:       counter("louver_max_windows_recounts_total", "Times that counting for max_windows began anew, because parts were lost.", "stream"),
+		Recounts:       counter("louver_max_windows_recounts_total", "Times that counting for max_windows began anew, because parts or snapshots were lost.", "stream"),
 		Incomplete:     counter("louver_incomplete_windows_total", "Windows released although part of their input was lost.", "stream"),
 		PartBytes:      counter("louver_part_bytes_total", "Bytes of parts of windows that were written to the partials topic.", "stream"),
 		MergePasses:    counter("louver_merge_passes_total", "Passes over the parts of windows. More than one a window: its users do not fit into LOUVER_BAG_BYTES at once.", "stream"),

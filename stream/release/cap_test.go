@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/stream/ledger"
@@ -312,6 +313,37 @@ func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
 		world.ledger = append(world.ledger, d.draws(1)...)
 		if eras := world.check(t, t); eras != row.eras {
 			t.Errorf("with %s there are %d eras, want %d", row.name, eras, row.eras)
+		}
+	}
+}
+
+// TestCapsComeBeforeParts: what caps remember leaves less room for parts, and what is not held is read again. Once there is no
+// room at all, one line says so, until there is again.
+func TestCapsComeBeforeParts(t *testing.T) {
+	p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
+	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
+	core, logs := observer.New(zap.InfoLevel)
+	d := c.session(t, zap.New(core))
+	c.next([capUsers]bool{true, true, true, true, true, true}, 0)
+	d.read(c)
+	d.draws(1)
+	held := func() bool {
+		c.next([capUsers]bool{true}, 0)
+		d.read(c)
+		return d.gather.Parts(p.stream.Name, p.epoch, c.slice)[0].Payload != nil
+	}
+	bytes := d.turns[0].cap.Bytes()
+	for _, step := range []struct {
+		limit int64
+		held  bool
+		lines int
+	}{{bytes + 1<<20, true, 0}, {bytes, false, 0}, {bytes - 1, false, 1}, {bytes - 1, false, 1}, {bytes * 3 / 2, true, 1}, {bytes + 1<<20, true, 2}} {
+		d.PartBytes = step.limit
+		d.gather = windows.NewGathering(step.limit)
+		d.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, d.follows(0))
+		d.remember()
+		if got := held(); got != step.held || logs.Len() != step.lines {
+			t.Errorf("with %d bytes for %d of a cap, a part is held: %v; want %v; lines: %v; want %d", step.limit, bytes, got, step.held, logs.All(), step.lines)
 		}
 	}
 }
