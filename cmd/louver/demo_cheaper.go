@@ -17,21 +17,21 @@ func (p picture) cheaper() []string {
 	if len(p.stream.OnChange()) == 0 || len(p.beside) == 0 || p.beside[0].stream.MaxWindows == nil {
 		return nil
 	}
-	calm, capped := p.stream.OnChange()[0], p.beside[0]
-	names := [2]string{calm.Name, capped.stream.Name}
-	values := aligned(shortly(p.watches, calm.Name), shortly(capped.records, capped.stream.Releases[0].Name))
+	calm, limited := p.stream.OnChange()[0], p.beside[0]
+	names := [2]string{calm.Name, limited.stream.Name}
+	values := aligned(shortly(p.watches, calm.Name), shortly(limited.records, limited.stream.Releases[0].Name))
 	width := max(len(names[0]), len(names[1]))
 	for i := range names {
 		names[i] = text.Pad(names[i], width, ' ') + values[i] + " " + p.stream.Unit
 	}
 	draws, each := instances(p.watches, calm.Name), calm.Release.Mechanism.Promise().Epsilon
-	of := capped.stream.MaxWindows
+	of := limited.stream.MaxWindows
 	count, per := of.By.AtMost(), config.Duration(of.Per)
-	one, all := capped.stream.Lost(1).Epsilon, int64((of.Per-1)/capped.stream.Window.Every)+1
+	one, all := limited.stream.Lost(1).Epsilon, int64((of.Per-1)/limited.stream.Window.Every)+1
 	return []string{
-		fmt.Sprintf("Less ε: %s is drawn when it moves; %s counts a user %d times in any %s.", calm.Name, capped.stream.Name, count, per),
+		fmt.Sprintf("Less ε: %s is drawn when it moves; %s counts a user %d times in any %s.", calm.Name, limited.stream.Name, count, per),
 		fmt.Sprintf("%s  (%s: ε %s; %s: ε %s)", names[0], plural(draws, "draw"), costOf(calm, draws), plural(p.count, "window"), each.Mul(decimal.NewFromInt(int64(p.count)))),
-		fmt.Sprintf("%s  (ε %s in any %s; not capped: ε %s)", names[1], one.Mul(decimal.NewFromInt(count)), per, one.Mul(decimal.NewFromInt(all))),
+		fmt.Sprintf("%s  (ε %s in any %s; unlimited: ε %s)", names[1], one.Mul(decimal.NewFromInt(count)), per, one.Mul(decimal.NewFromInt(all))),
 	}
 }
 

@@ -29,9 +29,9 @@ func paintedDemo(t *testing.T, number int, instances int64, value string) pictur
 		}
 		p.watches = append(p.watches, r)
 	}
-	capped := painted(f.Streams[1], number)
-	capped.sim = nil
-	p.beside = []picture{capped}
+	limited := painted(f.Streams[1], number)
+	limited.sim = nil
+	p.beside = []picture{limited}
 	return p
 }
 
@@ -43,10 +43,10 @@ func TestCheaper(t *testing.T) {
 		value     string
 		want      string
 	}{
-		{1, 1, "120", "calm    eu 120  us 120  ap 120 ms  (1 draw: ε 0.25; 1 window: ε 0.1)"},
-		{6, 1, "120", "calm    eu 120  us 120  ap 120 ms  (1 draw: ε 0.25; 6 windows: ε 0.6)"},
-		{1000, 240, "360", "calm    eu 360  us 360  ap 360 ms  (240 draws: ε 36.1; 1000 windows: ε 100)"},
-		{9999, 2000, "", "calm    eu –    us –    ap –   ms  (2000 draws: ε 300.1; 9999 windows: ε 999.9)"},
+		{1, 1, "120", "calm     eu 120  us 120  ap 120 ms  (1 draw: ε 0.25; 1 window: ε 0.1)"},
+		{6, 1, "120", "calm     eu 120  us 120  ap 120 ms  (1 draw: ε 0.25; 6 windows: ε 0.6)"},
+		{1000, 240, "360", "calm     eu 360  us 360  ap 360 ms  (240 draws: ε 36.1; 1000 windows: ε 100)"},
+		{9999, 2000, "", "calm     eu –    us –    ap –   ms  (2000 draws: ε 300.1; 9999 windows: ε 999.9)"},
 	} {
 		lines := paintedDemo(t, c.windows-1, c.instances, c.value).cheaper()
 		if len(lines) != 3 {
@@ -75,7 +75,7 @@ func TestDemoLinesOfAllStreams(t *testing.T) {
 		t.Errorf("%s%s", got, err.String())
 	}
 	for line := range strings.Lines(out.String()) {
-		if f := strings.Fields(line); strings.HasPrefix(f[1], "capped/") && f[6] != "-" {
+		if f := strings.Fields(line); strings.HasPrefix(f[1], "limited/") && f[6] != "-" {
 			t.Errorf("%q has a truth, and nobody knows who counts", line)
 		}
 	}

@@ -107,9 +107,9 @@ func TestView80x24(t *testing.T) {
 		t.Errorf("%d lines:\n%s\nwant 24, that begin:\n%s", len(lines), plain, strings.Join(want, "\n"))
 	}
 	for i, want := range []string{
-		"Less ε: calm is drawn when it moves; capped counts a user 8 times in any 10m.",
-		"calm    eu 100  us 100  ap 100 ms  (5 draws: ε 0.85; 8 windows: ε 0.8)",
-		"capped  eu 100  us 300  ap 500 ms  (ε 2 in any 10m; not capped: ε 15)",
+		"Less ε: calm is drawn when it moves; limited counts a user 8 times in any 10m.",
+		"calm     eu 100  us 100  ap 100 ms  (5 draws: ε 0.85; 8 windows: ε 0.8)",
+		"limited  eu 100  us 300  ap 500 ms  (ε 2 in any 10m; unlimited: ε 15)",
 		"Incident since 08:00:50: us is three times as slow.",
 		"Did Robin from eu call in this window? A coin decided. Guess: y or n.",
 		"Even if you know everyone else, at most 71 of 100 guesses are right (ε 0.85).",

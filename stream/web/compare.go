@@ -117,6 +117,11 @@ func compared(a, b outputs.Record) comparison {
 	d := y.Sub(x)
 	c.Difference = new(exactly(d))
 	change := strings.TrimSpace(fmt.Sprintf("%s → %s %s", a.Value, b.Value, a.Unit))
+	if s, t := a.Since, b.Since; a.Changed != nil && b.Changed != nil && s != nil && t != nil && s.Equal(*t) {
+		c.Probability, c.Verdict = new(1.0), "noise"
+		c.Sentence = fmt.Sprintf("%s: both are the one value that was drawn in the window that ends at %s, and held in between.", change, clock(*s))
+		return c
+	}
 	if d.IsZero() {
 		c.Probability, c.Verdict = new(1.0), "noise"
 		c.Sentence = change + ": the two figures are the same. The noise may still hide a difference."

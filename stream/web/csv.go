@@ -22,7 +22,7 @@ var columns = []string{"stream", "group", "release", "window_start", "window_end
 	"statistic", "p", "mechanism", "epsilon", "delta", "error_95", "rank_error_95", "users", "p_low", "p_high",
 	"interval_level", "interval_low", "interval_high", "smoothed", "smoothed_low", "smoothed_high", "clip_low", "clip_high",
 	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at", "id", "since", "instance", "excess_95",
-	"max_windows_count", "max_windows_per"}
+	"max_windows_count", "max_windows_per", "changed"}
 
 // fieldNames are the names of the fields of a record in JSON.
 var fieldNames = func() (names []string) {
@@ -87,7 +87,7 @@ func cellsOf(r outputs.Record) []string {
 	}
 	cells = append(append(cells, interval[:]...), smoothed[:]...)
 	return append(cells, clip[0].String(), clip[1].String(), cell(r.StreamSpent), r.Budget, cell(r.BudgetSpent), r.BudgetLimit.String(),
-		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per)
+		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per, cell(r.Changed))
 }
 
 func cell[T any](v *T) string {

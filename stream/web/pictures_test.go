@@ -2,9 +2,12 @@ package web
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,6 +137,32 @@ func alarms(t *testing.T) http.Handler {
 	return New(Config{Store: a.store, Streams: a.streams})
 }
 
+// steady serves a service in which a user counts in few windows, with a figure on change that can be paid for at nearly all times.
+func steady(t *testing.T) http.Handler {
+	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
+	a.streams = parsed(t, strings.Replace(services(2, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", `
+      - {name: calm, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.03, watch_epsilon: 0.05, at_most: 24}
+    max_windows: {count: 8, per: 24h}
+    output: {topic: out}
+`, 1))
+	a.play(0, 120)
+	for g, group := range []string{"eu", "us", "ap"} {
+		drawn := 0
+		for window := range 120 {
+			reason := ""
+			switch {
+			case window > 60 && window < 66:
+				reason = "budget_exhausted"
+			case slices.Contains([]int{20 + 5*g, 48, 66, 94 + 3*g}, window):
+				drawn = window
+			}
+			level := 60 * (1 + 0.4*float64(g)) * (1 + 0.15*math.Sin(float64(drawn)/40))
+			a.held("checkout-latency", group, "calm", window, math.Round(level), drawn, reason)
+		}
+	}
+	return New(Config{Store: a.store, Streams: a.streams})
+}
+
 // spent serves a budget that is exhausted, one that will be, and one that lasts.
 func spent(t *testing.T) http.Handler {
 	first := recent(120)
@@ -173,6 +202,12 @@ var pictures = []picture{
 	{name: "detail-mode", serve: troubles, view: "#/s/checkout-latency/us/top", ready: table},
 	{name: "overview-alarm", serve: alarms, view: "#/", ready: card},
 	{name: "detail-alarm", serve: alarms, view: "#/s/checkout-latency/eu", ready: table},
+	{name: "overview-change", serve: steady, view: "#/", ready: card, do: func(b *tab) { b.run(chromedp.Click(`//button[text()="calm"]`, chromedp.BySearch)) }},
+	{name: "detail-change", serve: steady, view: "#/s/checkout-latency/eu", ready: table, each: func(b *tab) { b.point(".plot.large", 20.5/120) }},
+	{name: "detail-change-one", serve: steady, view: "#/s/checkout-latency/us/calm", ready: table},
+	{name: "budget-capped", serve: steady, view: "#/budget", ready: `document.querySelectorAll(".losses .panel").length === 2`, do: func(b *tab) {
+		b.run(chromedp.Click("summary"))
+	}},
 	{name: "budget", serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3 && document.querySelector("summary")`, do: func(b *tab) {
 		b.run(chromedp.Click("summary"))
 	}},
@@ -185,7 +220,7 @@ var pictures = []picture{
 }
 
 // telling names the pictures that differ in what they consist of.
-var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare", "detail-alarm", "budget", "empty"}
+var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare", "detail-alarm", "detail-change", "budget-capped", "budget", "empty"}
 
 // Pictures of all views, for people to look at: on a phone, a desk and a wall, in both themes.
 func TestPictures(t *testing.T) {

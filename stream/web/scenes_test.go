@@ -65,21 +65,44 @@ type act struct {
 // watch publishes what a watch says in a window: nothing before it is armed, that it is silent, or since when it fires.
 func (a *act) watch(stream, group, name string, window int, reason string, since int) {
 	a.Helper()
-	end := func(window int) time.Time { return a.first.Add(time.Duration(window+1) * time.Minute) }
+	a.instance(stream, group, name, window, func(r map[string]any) {
+		r["statistic"], r["mechanism"], r["unit"], r["quality"] = ledger.StatisticWatch, ledger.MechanismWatch, "", nil
+		r["epsilon"], r["instance"], r["excess_95"] = 1, 1, 26
+		switch {
+		case reason != "":
+			r["value"], r["status"], r["reason"] = nil, "withheld", reason
+		case since >= 0:
+			r["value"], r["since"] = 1, a.end(since)
+		}
+	})
+}
+
+// held publishes what a figure on change says in a window: the value that was drawn in some window, or that it is withheld.
+func (a *act) held(stream, group, name string, window int, value float64, drawn int, reason string) {
+	a.Helper()
+	a.instance(stream, group, name, window, func(r map[string]any) {
+		r["statistic"], r["p"], r["mechanism"], r["unit"] = "median", 0.5, "margin", "ms"
+		r["epsilon"], r["instance"], r["changed"] = 0.15, 1+drawn, drawn == window && reason == ""
+		if r["value"], r["since"] = value, a.end(drawn); reason != "" {
+			r["value"], r["since"], r["quality"], r["status"], r["reason"], r["epsilon"] = nil, nil, nil, "withheld", reason, 0
+		}
+	})
+}
+
+// end is the end of a window.
+func (a *act) end(window int) time.Time { return a.first.Add(time.Duration(window+1) * time.Minute) }
+
+// instance publishes a record of an instance of a watch or a figure on change.
+func (a *act) instance(stream, group, name string, window int, change func(record map[string]any)) {
+	a.Helper()
 	r := map[string]any{}
 	if err := json.Unmarshal([]byte(text(stream, group, name, 0, "0")), &r); err != nil {
 		a.Fatal(err)
 	}
-	r["id"] = fmt.Sprintf("%s/%s/%s/%s", stream, group, end(window-1).Format(time.RFC3339), name)
-	r["window_start"], r["window_end"], r["due_at"] = end(window-1), end(window), end(window).Add(5*time.Second)
-	r["statistic"], r["mechanism"], r["unit"], r["error_95"], r["quality"], r["users"] = ledger.StatisticWatch, ledger.MechanismWatch, "", nil, nil, nil
-	r["epsilon"], r["instance"], r["excess_95"], r["budget"] = 1, 1, 26, stream
-	switch {
-	case reason != "":
-		r["value"], r["status"], r["reason"] = nil, "withheld", reason
-	case since >= 0:
-		r["value"], r["since"] = 1, end(since)
-	}
+	r["id"] = fmt.Sprintf("%s/%s/%s/%s", stream, group, a.end(window-1).Format(time.RFC3339), name)
+	r["window_start"], r["window_end"], r["due_at"] = a.end(window-1), a.end(window), a.end(window).Add(5*time.Second)
+	r["error_95"], r["users"], r["budget"] = nil, nil, stream
+	change(r)
 	value, err := json.Marshal(r)
 	if err != nil {
 		a.Fatal(err)

@@ -53,6 +53,8 @@ type releaseInfo struct {
 	Unit      string       `json:"unit"`
 	Epsilon   json.Number  `json:"epsilon"`
 	Delta     json.Number  `json:"delta"`
+	// OnChange says that the figure is drawn only when it has changed.
+	OnChange bool `json:"on_change"`
 }
 
 // windowInfo holds the public times of the windows, in seconds; null if unknown.
@@ -168,7 +170,8 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 		}
 	}
 	for _, x := range release.WatchSeries(s) {
-		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
+		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta),
+			OnChange: x.Statistic != ledger.StatisticWatch})
 	}
 	return all
 }
@@ -200,7 +203,10 @@ func (s *streamInfo) learn(f *figure) {
 		return // cannot happen: it was decoded before
 	}
 	if !known {
-		s.Releases = append(s.Releases, releaseInfo{Release: r.Release, Statistic: r.Statistic, P: r.P, Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta})
+		s.Releases = append(s.Releases, releaseInfo{Release: r.Release, Statistic: r.Statistic, P: r.P, Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta, OnChange: r.Changed != nil})
+	}
+	if !s.Declared && r.MaxWindows != nil { // watches and figures on change look at everybody, and have none
+		s.MaxWindows = r.MaxWindows
 	}
 	if !s.Declared && newer {
 		s.Budget = r.Budget

@@ -2,6 +2,7 @@
 
 import { ask, now } from "./api.js";
 import { h, say } from "./dom.js";
+import { isWatch } from "./figures.js";
 import { clock, length, plain, several, utc } from "./format.js";
 import { seconds } from "./streams.js";
 
@@ -63,7 +64,10 @@ export class Budget {
     const text = JSON.stringify(statements);
     if (text === this.#stated) return;
     this.#stated = text;
-    this.#losses.replaceChildren(...statements.map((s) => losses(s, streams.find((known) => known.stream === s.stream))));
+    this.#losses.replaceChildren(...statements.map((s) => {
+      const known = streams.find(({ stream }) => stream === s.stream);
+      return losses(s, known, streams.filter(({ budget }) => budget === known?.budget).length);
+    }));
     if (statements.length === 0) this.#losses.replaceChildren(h("p", {}, "This server has no streams file, and the records alone do not say it."));
   }
 }
@@ -139,16 +143,23 @@ function strip({ returns, exhausted_at: at, exhausted_since: since }) {
 }
 
 /** What one person can lose by a stream, and the public choices behind it. */
-function losses({ stream, losses: all }, known) {
+function losses({ stream, losses: all }, known, shared) {
   const of = (scope) => all.find((loss) => loss.scope === scope);
   const amount = ({ epsilon, delta }) => epsilon === null ? "no bounded ε" : `ε ${epsilon}${delta ? `, δ ${delta}` : ""}`;
   const [window, watch, day] = [of("window"), of("watch"), of("day")];
+  const cap = known?.max_windows;
   return h("section", { class: "panel" }, h("h2", {}, stream),
-    window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), watch ? " in the figures of a window, " : " in a window, ", h("strong", {}, amount(day)), watch ? " in any 24 h with its watches." : " in any 24 h.") : null,
+    window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), watch ? " in the figures of a window, " : " in a window, ", h("strong", {}, amount(day)),
+      ` in any 24 h${watch ? ` with its ${instancesOf(known)}` : ""}${shared > 1 ? `, in all ${shared} streams of budget ${known.budget} together` : ""}.`,
+      cap ? ` One person counts in at most ${several(cap.count, "window")} of any ${cap.per}.` : "") : null,
     h("ul", {}, ...all.filter((loss) => short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))),
     h("details", {}, h("summary", {}, "All limits and the public choices behind them"),
       h("ul", {}, ...all.filter((loss) => !short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))), ...(known?.declared ? choices(known) : [])));
 }
+
+/** What of a stream costs ε an instance, and not a window. */
+const instancesOf = (stream) => [["watches", (r) => isWatch(r.statistic)], ["figures on change", (r) => r.on_change]]
+  .filter(([, is]) => stream?.releases.some(is)).map(([name]) => name).join(" and ") || "watches";
 
 /** The limits that are shown unfolded. */
 const short = ["window", "watch", "event", "day"];
@@ -168,5 +179,5 @@ function choices(stream) {
       h("tbody", {}, ...stream.releases.map((r) => h("tr", {}, h("th", { scope: "row" }, r.release), h("td", {}, statisticText(r)), h("td", {}, r.mechanism), h("td", { class: "number" }, String(r.epsilon)))))))];
 }
 
-const statisticText = ({ statistic, p, above, below }) =>
-  [statistic.replaceAll("_", " "), p === null || statistic === "median" ? "" : String(p), above === null ? "" : `above ${plain(above)}`, below === null ? "" : `below ${plain(below)}`].filter(Boolean).join(" ");
+const statisticText = ({ statistic, p, above, below, on_change: change }) =>
+  [statistic.replaceAll("_", " "), p === null || statistic === "median" ? "" : String(p), above === null ? "" : `above ${plain(above)}`, below === null ? "" : `below ${plain(below)}`, change ? "on change" : ""].filter(Boolean).join(" ");

@@ -4,7 +4,7 @@ import { parameters, releases } from "./api.js";
 import { Comparison } from "./compare.js";
 import { h, say } from "./dom.js";
 import { counts, isWatch } from "./figures.js";
-import { clock, groupText, incompleteText, length, plain, reasonText, utc } from "./format.js";
+import { capText, clock, groupText, incompleteText, length, plain, reasonText, utc } from "./format.js";
 import { axisOf, from } from "./lines.js";
 import { Plot } from "./plot.js";
 import { choices, query, stretch } from "./range.js";
@@ -266,7 +266,7 @@ export class Detail {
       return;
     }
     const bounds = stream.bounds ? `values from ${plain(stream.bounds.lower)} to ${plain(stream.bounds.upper)} ${stream.unit}` : "";
-    const about = [stream.description, `a window every ${length(everyOf(stream))}`, bounds].filter(Boolean).join(" · ");
+    const about = [stream.description, `a window every ${length(everyOf(stream))}`, bounds, capText(stream)].filter(Boolean).join(" · ");
     say(this.#about, stream.groups.includes(group) ? about : `There is no group “${group}”. Choose one of these:`);
     this.#groups.hidden = stream.groups.length < 2 && stream.groups.includes(group);
     links(this.#groups, stream.groups.map((g) => [groupText(g), this.#address(this.#range, this.#route.release, g), g === group]));
@@ -299,12 +299,13 @@ function links(bar, wanted) {
   bar.replaceChildren(...wanted.map(([text, address, here]) => h("a", { class: "button", href: address, "aria-current": here ? "true" : undefined }, text)));
 }
 
-/** Why figures of a window are missing or doubtful, or "". */
+/** Why figures of a window are missing or doubtful, and which on change were drawn in it, or "". */
 function trouble(figures) {
   const withheld = figures.filter((figure) => figure.status !== "ok" && figure.reason !== "not_armed");
   const names = withheld.length < figures.length ? ` (${withheld.map((figure) => figure.release).join(", ")})` : "";
   const reasons = [...new Set(withheld.map((figure) => reasonText(figure.reason)))];
-  return [...reasons.map((reason) => `withheld: ${reason}${names}`), ...(figures.some((figure) => figure.incomplete) ? [incompleteText] : [])].join(" · ");
+  const drawn = figures.filter((figure) => figure.changed).map((figure) => figure.release);
+  return [...reasons.map((reason) => `withheld: ${reason}${names}`), ...(figures.some((figure) => figure.incomplete) ? [incompleteText] : []), ...(drawn.length ? [`drawn anew: ${drawn.join(", ")}`] : [])].join(" · ");
 }
 
 /** @returns {Window[]} oldest first */

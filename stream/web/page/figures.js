@@ -23,7 +23,8 @@
  * @property {number|null} p_high
  * @property {{level: number, low: number, high: number}|null} interval
  * @property {{value: number, low: number|null, high: number|null}|null} smoothed
- * @property {string|null} since only of a watch that fires
+ * @property {string|null} since of a watch that fires; of a figure on change: the end of the window that it was drawn in
+ * @property {boolean} [changed] only of a figure on change: whether it was drawn in this window
  * @property {number|null} excess_95 only of a watch
  */
 
@@ -130,6 +131,9 @@ export const isWatch = (statistic) => statistic === "watch";
 
 /** Whether a figure says that a watch fires. */
 export const fires = (figure) => isWatch(figure.statistic) && figure.value === 1;
+
+/** Whether a figure is drawn only when it has changed, and its value held until then. */
+export const isHeld = (figure) => typeof figure.changed === "boolean";
 
 /** Counts of users have an axis of their own. */
 export const counts = (statistic) => statistic === "count" || statistic === "outside";

@@ -1,6 +1,6 @@
 // Numbers, times and words as people read them.
 
-import { isWatch } from "./figures.js";
+import { isHeld, isWatch } from "./figures.js";
 
 /**
  * The place of the last digit that an error of that size allows: 1 for tens, 0 for units, −1 for tenths. One digit of the
@@ -48,10 +48,11 @@ export function roundedUp(error) {
  */
 export function figureText(figure) {
   if (figure.status !== "ok") return { value: figure.reason === "not_armed" ? "–" : "withheld", unit: "", error: reasonText(figure.reason), exact: "" };
-  if (isWatch(figure.statistic)) return { value: figure.value === 1 ? "fires" : "silent", unit: "", error: figure.since ? `since ${clock(Date.parse(figure.since) / 1000)}` : "", exact: "" };
+  if (isWatch(figure.statistic)) return { value: figure.value === 1 ? "fires" : "silent", unit: "", error: figure.since ? sinceText(figure) : "", exact: "" };
   const { value, error_95: error, interval, p_low: low, p_high: high, smoothed } = figure;
   const exact = `exactly ${value} ${figure.unit}`;
   const unit = figure.unit;
+  if (isHeld(figure)) return { value: rounded(value), unit, error: figure.changed ? "drawn anew" : sinceText(figure), exact };
   if (interval) {
     const half = (interval.high - interval.low) / 2;
     return { value: rounded(value, half), unit, error: `${rounded(interval.low, half)}–${rounded(interval.high, half)}`, exact };
@@ -61,6 +62,8 @@ export function figureText(figure) {
   const between = low !== null && high !== null ? `p${place(low)}–p${place(high)}` : "no bound";
   return { value: rounded(value, half), unit, error: between, exact };
 }
+
+const sinceText = ({ since }) => `since ${clock(Date.parse(since) / 1000)}`;
 
 const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
 
@@ -72,6 +75,7 @@ export function errorText(figure) {
   if (figure.status !== "ok") return reasonText(figure.reason);
   const { error_95: error, interval, p_low: low, p_high: high, excess_95: excess } = figure;
   if (isWatch(figure.statistic)) return figureText(figure).error || (excess === null ? "" : `95 % sure to fire at ${plain(Math.ceil(excess))} users beyond its limit`);
+  if (isHeld(figure)) return figure.changed ? "drawn anew in this window" : `held ${sinceText(figure)}, until it changes`;
   if (interval) return `between ${rounded(interval.low)} and ${rounded(interval.high)} ${figure.unit} (${+(100 * interval.level).toFixed(1)} %)`;
   if (error !== null) return `± ${roundedUp(error)} ${figure.unit}`;
   if (low !== null && high !== null) return `between percentiles ${place(low)} and ${place(high)}`;
@@ -146,6 +150,13 @@ export const plain = (value) => value.toLocaleString("en", { maximumFractionDigi
 
 /** "1 stream", "2 streams". */
 export const several = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+
+/** Whom the figures describe if not everybody counts in every window, or "". */
+export function capText({ max_windows: cap, releases }) {
+  if (!cap) return "";
+  const others = releases.some((r) => r.on_change || isWatch(r.statistic)) ? "; watches and figures on change are about everybody" : "";
+  return `about the users who still count: one person counts in at most ${several(cap.count, "window")} of any ${cap.per}${others}`;
+}
 
 /** The name of a group; a stream without groups has one without a name. */
 export const groupText = (group) => group === "" ? "all" : group;

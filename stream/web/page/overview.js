@@ -125,7 +125,7 @@ class Row {
     const every = everyOf(stream);
     this.#name.href = detailAddress(stream.stream);
     say(this.#name, stream.stream);
-    say(this.#text, [stream.description, `every ${length(every)}`].filter(Boolean).join(" · "));
+    say(this.#text, [stream.description, `every ${length(every)}`, stream.max_windows ? "about the users who still count" : ""].filter(Boolean).join(" · "));
     say(this.#need, this.needs.text);
     this.#need.className = `pill ${this.needs.kind}`;
     if (!stream.releases.some((r) => r.release === this.#release)) this.#release = mainRelease(stream);

@@ -73,7 +73,11 @@ export function below(u, plot) {
   }
   const ordered = (stretches) => joined(stretches.sort((a, b) => a[0] - b[0]));
   for (const [start, end] of ordered(incomplete)) hatch(ctx, column(start, end), color("warn"));
-  for (const [start, end, figures] of ordered(withheld)) missing(ctx, column(start, end), reasonText(figures[0].reason));
+  const gaps = new Map(); // how many lines have none, by the end of the window
+  for (const [, end] of withheld) gaps.set(end, (gaps.get(end) ?? 0) + 1);
+  for (const [start, end, figures] of ordered(withheld)) {
+    missing(ctx, column(start, end), reasonText(figures[0].reason), figures.every((figure) => gaps.get(figure.end) === plot.lines.length));
+  }
   ctx.restore();
 }
 
@@ -155,11 +159,11 @@ export function hatch(ctx, [left, top, width, height], paint) {
   ctx.restore();
 }
 
-/** A withheld window is a gap with a cross at its foot, and with the reason where there is room. */
-function missing(ctx, [left, top, width, height], reason) {
+/** A withheld window is a gap with a cross at its foot, and with the reason where there is room. If some of the lines go on, there is no gap. */
+function missing(ctx, [left, top, width, height], reason, all) {
   ctx.save();
   ctx.fillStyle = color("gap");
-  ctx.fillRect(left, top, width, height);
+  if (all) ctx.fillRect(left, top, width, height);
   const arm = 3.5 * pixels(), x = left + width / 2, y = top + height - 2.5 * arm;
   ctx.beginPath();
   ctx.moveTo(x - arm, y - arm);
@@ -170,7 +174,7 @@ function missing(ctx, [left, top, width, height], reason) {
   ctx.strokeStyle = color("warn");
   ctx.lineWidth = 1.75 * pixels();
   ctx.stroke();
-  label(ctx, `withheld: ${reason}`, left, top, width);
+  if (all) label(ctx, `withheld: ${reason}`, left, top, width);
   ctx.restore();
 }
 
@@ -196,7 +200,7 @@ function shade(ctx, [left, top, width, height]) {
 export function above(u, plot) {
   const { ctx, bbox } = u;
   ctx.save();
-  for (const line of plot.lines.filter(dotted)) dots(u, plot, line, plot.small ? 2 : 3);
+  for (const line of plot.lines) dots(u, plot, line, plot.small ? 2 : 3);
   picked(u, plot);
   truth(u, plot);
   if (!plot.small) names(u, plot, ctx, bbox);
@@ -220,16 +224,19 @@ function picked(u, plot) {
   });
 }
 
-/** Modes: a dot in the middle of each window, a ring if it is rough. Many of them are smaller. */
+/**
+ * A dot in the middle of each window of a mode, which has no line, and of each in which a figure on change was drawn: between those
+ * its line repeats the last value. A ring if it is rough. Many modes are smaller.
+ */
 function dots(u, plot, line, most) {
   const { ctx } = u, { x, y } = places(u);
   const wide = line.every ? u.bbox.width / pixels() * line.every / (plot.end - plot.start) : most;
-  const radius = Math.min(most, Math.max(1.5, 0.4 * wide));
+  const radius = dotted(line) ? Math.min(most, Math.max(1.5, 0.4 * wide)) : most + 1;
   ctx.fillStyle = ctx.strokeStyle = color(`line-${line.color}`);
   ctx.lineWidth = 1.5 * pixels();
   ctx.setLineDash([]);
   for (const figure of visible(line, plot.start, plot.end)) {
-    if (figure.status !== "ok" || figure.quality === "noise") continue;
+    if (figure.status !== "ok" || figure.quality === "noise" || !dotted(line) && !figure.changed) continue;
     ctx.beginPath();
     ctx.arc(x((from(line, figure) + figure.end) / 2), y(figure.value), radius * pixels(), 0, 7);
     if (figure.quality === "rough") ctx.stroke();

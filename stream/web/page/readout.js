@@ -1,8 +1,11 @@
 // What is known of one window: the one below the cursor, or the newest.
 
 import { h, say } from "./dom.js";
-import { fires, isWatch } from "./figures.js";
+import { fires, isHeld, isWatch } from "./figures.js";
 import { errorShort, errorText, figureText, incompleteText, qualityText, rounded, utc, windowText } from "./format.js";
+
+/** Watches and figures on change cost their ε once, until they fire or are drawn anew. */
+const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure));
 
 export class Readout {
   #when = h("caption", {});
@@ -35,7 +38,7 @@ export class Readout {
       const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth.of(figure);
       return h("tr", { class: fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld" }, name, h("td", { class: "number", title: text.exact }, `${text.value} ${text.unit}`),
-        h("td", { title: errorText(figure) }, h("span", { class: "wide" }, errorText(figure)), h("span", { class: "narrow" }, errorShort(figure))), h("td", {}, quality), h("td", { class: "number" }, String(figure.epsilon)), truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
+        h("td", { title: errorText(figure) }, h("span", { class: "wide" }, errorText(figure)), h("span", { class: "narrow" }, errorShort(figure))), h("td", {}, quality), h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${figure.epsilon}${once(figure) ? " once" : ""}`), truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
     }));
   }
 }
