@@ -235,7 +235,7 @@ func (s *Service) proposer() control.Proposer {
 	return control.Proposer{Host: host, ClientID: s.Conn.ClientID, Version: s.Version}
 }
 
-// tell logs which parts of the files have no effect.
+// tell logs which parts of the files have no effect, and what changed definitions cost beside their windows.
 func (s *Service) tell(state *control.State) {
 	if state.Older {
 		s.Log.Warn("this process's streams files are older than the current definitions, which it follows; to go back to the files, raise their revision",

@@ -41,7 +41,7 @@ type State struct {
 
 	// Older says that the files belong to an earlier epoch, so the process ignores them.
 	Older bool
-	// Notes tell the operator which parts of the files have no effect.
+	// Notes tell the operator which parts of the files have no effect, and what changed definitions cost beside their windows.
 	Notes []string
 
 	version int

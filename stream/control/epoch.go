@@ -166,6 +166,9 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: stream %s: %w", ErrRefused, stream.Name, err)
 		}
+		if err := s.consequences(editions, stream); err != nil {
+			return nil, err
+		}
 		next.Streams[stream.Name] = editions
 		changed = true
 	}
@@ -309,6 +312,21 @@ func (s *State) Editions(w Wanted) ([]Edition, error) {
 		}
 	}
 	return all, nil
+}
+
+// consequences notes what the last edition of a stream costs because it follows another one.
+func (s *State) consequences(editions []edition, stream *config.Stream) error {
+	if len(editions) < 2 { // it replaces one that never began
+		return nil
+	}
+	before, err := editions[len(editions)-2].Definition.Stream()
+	if err != nil {
+		return fmt.Errorf("a definition in the control topic: %w", err)
+	}
+	for _, text := range config.Consequences(before, stream) {
+		s.note("stream %s: %s", stream.Name, text)
+	}
+	return nil
 }
 
 func (s *State) note(format string, args ...any) {

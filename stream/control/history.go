@@ -86,7 +86,7 @@ type Preview struct {
 	Before, After History
 	// Older says that the files are those of an earlier epoch. A process that has them would follow the newer definitions.
 	Older bool
-	// Notes say which parts of the files would have no effect.
+	// Notes say which parts of the files would have no effect, and what changed definitions would cost beside their windows.
 	Notes []string
 }
 

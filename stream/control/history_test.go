@@ -100,3 +100,35 @@ func TestWhoProposed(t *testing.T) {
 		}
 	}
 }
+
+// TestPreviewSaysWhatAChangeCosts: what is foreseen is noted again when it is agreed on. A definition that replaces one which never began
+// costs nothing more.
+func TestPreviewSaysWhatAChangeCosts(t *testing.T) {
+	const cap = "    max_windows: {count: 4, per: 24h, parts: 1}\n    bounds:"
+	const want = "[stream s: max_windows counts anew: what a person loses by the new windows adds to what they lost by the old ones. " +
+		"In the first 24h a person may count in 4 windows of the old ones and in 4 of the new ones, for at most ε 12]"
+	for start, want := range map[string]string{"2026-01-01T00": want, "2026-01-01T12": "[]"} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Until(time.Date(2026, 1, 1, 10, 20, 0, 0, time.UTC)))
+			log := &memory{}
+			if _, err := Load(t.Context(), log, wanted(t, "    bounds:", cap, "2026-01-01T00", start), never); err != nil {
+				t.Fatal(err)
+			}
+			file := wanted(t, "    bounds:", cap, "2026-01-01T00", start, "count, epsilon: 1", "count, epsilon: 2")
+			p, err := Foresee(t.Context(), log, file, never, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			state, err := Load(t.Context(), log, file, never)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fmt.Sprint(p.Notes) != want || fmt.Sprint(state.Notes) != want {
+				t.Errorf("it starts %s: foreseen %q, agreed on %q, want %s", start, p.Notes, state.Notes, want)
+			}
+			if state, err = Load(t.Context(), log, file, never); err != nil || len(state.Notes) > 0 {
+				t.Errorf("a process that comes later notes %q, %v", state.Notes, err)
+			}
+		})
+	}
+}

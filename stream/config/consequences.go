@@ -1,0 +1,59 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/louver/louver/budget"
+)
+
+// Consequences says what it costs, beside its windows, that a definition of a stream follows another one: who counted before is
+// forgotten, and watches that are not the same any more begin anew.
+func Consequences(before, after *Stream) (all []string) {
+	same := before.Budget.Name == after.Budget.Name
+	if before.MaxWindows != nil && after.MaxWindows != nil {
+		all = append(all, countsAnew(before, after, same))
+	}
+	for _, w := range after.Watches {
+		if i := slices.IndexFunc(before.Watches, func(old Watch) bool { return old.Name == w.Name }); i >= 0 && (!same || before.Watches[i].Definition != w.Definition) {
+			all = append(all, w.beginsAnew(after.Budget, same))
+		}
+	}
+	return all
+}
+
+// countsAnew says what one person can lose while windows of two eras of max_windows count.
+func countsAnew(before, after *Stream, same bool) string {
+	text := "max_windows counts anew: what a person loses by the new windows adds to what they lost by the old ones"
+	per := after.Budget.Per
+	if per == 0 || len(after.Releases) == 0 {
+		return text
+	}
+	old, now := before.Counts(per), after.Counts(per)
+	lost := before.Lost(old).Epsilon.Add(after.Lost(now).Epsilon)
+	text += fmt.Sprintf(". In the first %s a person may count in %s of the old ones and in %d of the new ones, for at most ε %s", Period(per), plural(int(old), "window"), now, lost)
+	if same && lost.GreaterThan(after.Budget.Epsilon) {
+		text += fmt.Sprintf("; budget %s withholds what passes its ε %s", after.Budget.Name, after.Budget.Epsilon)
+	}
+	return text
+}
+
+// beginsAnew says what becomes of a watch whose instance is not that of the former definition.
+func (w *Watch) beginsAnew(b *Budget, same bool) string {
+	name, items := "watch "+w.Name, w.Price()
+	if w.Release != nil {
+		name, items = "release "+w.Name, append(items, w.First()...)
+	}
+	text := fmt.Sprintf("%s begins anew: the old instance ends, and the next one costs ε %s", name, budget.Limit{}.Compose(items).Epsilon)
+	switch {
+	case !same:
+		return text + " of budget " + b.Name
+	case w.AtMost > 1 && b.Per == 0:
+		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too", text, w.AtMost)
+	case w.AtMost > 1:
+		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too, for %s after they have looked for the last time", text, w.AtMost, Period(b.Per))
+	case b.Per == 0:
+		return text + ". Its at_most of 1 counts the old one too: if there was one, there is no next one"
+	}
+	return fmt.Sprintf("%s. Its at_most of 1 counts the old one too: the next one begins %s after the old one has looked for the last time", text, Period(b.Per))
+}

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// changed is a stream with everything that a new definition may begin anew. Its budget pays for eight windows and the rest.
+const changed = `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: ms}
+    max_windows: {count: 8, per: 24h}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    expected_users: 10000
+    window: {size: 1m, grace: 10s}
+    releases:
+      - {name: users, statistic: count, epsilon: 0.25}
+      - {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 3}
+    watches:
+      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 1}
+    output: {topic: out}
+    budget: {epsilon: 4, per: 24h}
+    on_exhausted: withhold
+`
+
+func TestConsequences(t *testing.T) {
+	const (
+		anew    = "max_windows counts anew: what a person loses by the new windows adds to what they lost by the old ones"
+		twice   = anew + ". In the first 24h a person may count in 8 windows of the old ones and in 8 of the new ones, for at most ε 4"
+		slow    = "watch slow begins anew: the old instance ends, and the next one costs ε 1"
+		calm    = "release calm begins anew: the old instance ends, and the next one costs ε 0.2"
+		day     = "budget: {epsilon: 4, per: 24h}"
+		forever = "budget: {epsilon: 4, per: forever}"
+	)
+	for name, c := range map[string]struct {
+		both, change []string
+		want         []string
+	}{
+		"another hold":         {nil, []string{"hold: 15m", "hold: 5m"}, []string{twice}},
+		"another threshold":    {nil, []string{"above: 2000", "above: 3000"}, []string{twice, slow + ". Its at_most of 1 counts the old one too: the next one begins 24h after the old one has looked for the last time"}},
+		"without end":          {[]string{day, forever}, []string{"above: 2000", "above: 3000"}, []string{anew, slow + ". Its at_most of 1 counts the old one too: if there was one, there is no next one"}},
+		"another tolerance":    {nil, []string{"tolerance: 0.03", "tolerance: 0.05"}, []string{twice, calm + ". Its at_most of 3 counts the old ones too, for 24h after they have looked for the last time"}},
+		"more of both":         {[]string{day, forever}, []string{"tolerance: 0.03", "tolerance: 0.05"}, []string{anew, calm + ". Its at_most of 3 counts the old ones too"}},
+		"dearer windows":       {nil, []string{"epsilon: 0.25", "epsilon: 0.3"}, []string{strings.Replace(twice, "ε 4", "ε 4.4", 1) + "; budget s withholds what passes its ε 4"}},
+		"no watch any more":    {nil, []string{"name: slow", "name: late"}, []string{twice}},
+		"no cap any more":      {nil, []string{"    max_windows: {count: 8, per: 24h}\n", ""}, nil},
+		"the first cap":        {[]string{"    max_windows: {count: 8, per: 24h}\n", ""}, []string{"    bounds", "    max_windows: {count: 8, per: 24h}\n    bounds"}, nil},
+		"another budget":       {nil, []string{"version: 1", "version: 1\nbudgets: [{name: b, epsilon: 4, per: 24h}]", day, "budget: b"}, []string{twice, slow + " of budget b", calm + " of budget b"}},
+		"only figures, capped": {[]string{"      - {name: users, statistic: count, epsilon: 0.25}\n", ""}, []string{"hold: 15m", "hold: 5m"}, []string{anew}},
+	} {
+		parse := func(text string) *Stream {
+			f, err := Parse("s.yaml", []byte(text), os.LookupEnv)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return f.Streams[0]
+		}
+		old := strings.NewReplacer(c.both...).Replace(changed)
+		text := strings.NewReplacer(c.change...).Replace(old)
+		if text == old {
+			t.Fatalf("%s: nothing changes", name)
+		}
+		if got := Consequences(parse(old), parse(text)); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n%q, want\n%q", name, got, c.want)
+		}
+	}
+}
