@@ -71,6 +71,13 @@ func (l *Log) On(key string, rule Rule, message string, fields ...zap.Field) {
 	l.log.Warn(message, fields...)
 }
 
+// Lasts says whether an episode has begun and is not over, for those whose message takes long to make.
+func (l *Log) Lasts(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open[key] != nil
+}
+
 // Over reports that it is over. Its line says how long it lasted. If there was no first line, there is none now.
 func (l *Log) Over(key, message string, fields ...zap.Field) {
 	l.mu.Lock()

@@ -24,6 +24,8 @@ type Books struct {
 	elsewhere map[string]*budget.Account
 	// watches holds the instances of each watch, in the order of their numbers.
 	watches map[watchName][]*armed
+	// going lists those that are not over, by budget. See Open.
+	going map[string][]Open
 }
 
 type streamBook struct {
@@ -42,7 +44,7 @@ func newStreamBook() *streamBook {
 // NewBooks opens empty books.
 func NewBooks() *Books {
 	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
-		elsewhere: map[string]*budget.Account{}, watches: map[watchName][]*armed{}}
+		elsewhere: map[string]*budget.Account{}, watches: map[watchName][]*armed{}, going: map[string][]Open{}}
 }
 
 // Elsewhere tells that the account of a budget is kept in other books. Budgets here that continue it use that account.

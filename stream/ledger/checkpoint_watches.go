@@ -43,7 +43,6 @@ func (b *Books) storedWatches(budget string) (all []storedWatch) {
 }
 
 func (b *Books) restoreWatches(budget string, all []storedWatch) error {
-	account := b.open(budget)
 	for _, w := range all {
 		name := watchName{budget, w.Stream, w.Watch}
 		if b.watches[name] != nil {
@@ -54,8 +53,7 @@ func (b *Books) restoreWatches(budget string, all []storedWatch) error {
 			if len(a.cost) == 0 || a.looked < a.from {
 				return fmt.Errorf("instance %s costs nothing, or ends before it begins", name.instance(int64(i+1)))
 			}
-			b.watches[name] = append(b.watches[name], a)
-			if err := account.Hold(a.held(name, int64(i+1))); err != nil {
+			if err := b.arm(name, a); err != nil {
 				return err
 			}
 		}

@@ -45,19 +45,25 @@ type Open struct {
 	Sealed     []byte
 }
 
-// Open lists the instances of a budget that have not ended.
-func (b *Books) Open(budget string) (all []Open) {
-	for _, name := range b.watchNames() {
-		if name.budget != budget {
-			continue
-		}
-		for i, a := range b.watches[name] {
-			if !a.over {
-				all = append(all, Open{name.instance(int64(i + 1)), a.definition, a.sealed})
-			}
-		}
+// Open lists the instances of a budget that have not ended, by stream, watch and number. The caller must not change the list,
+// and it is valid until an entry is added.
+func (b *Books) Open(budget string) []Open { return b.going[budget] }
+
+// arm adds the next instance of a watch. Open lists those that are not over: to look through all that there ever were would take
+// ever longer.
+func (b *Books) arm(name watchName, a *armed) error {
+	b.watches[name] = append(b.watches[name], a)
+	number := int64(len(b.watches[name]))
+	if !a.over {
+		one := Open{name.instance(number), a.definition, a.sealed}
+		at, _ := slices.BinarySearchFunc(b.going[name.budget], one.Instance, Open.compare)
+		b.going[name.budget] = slices.Insert(b.going[name.budget], at, one)
 	}
-	return all
+	return b.open(name.budget).Hold(a.held(name, number))
+}
+
+func (o Open) compare(i Instance) int {
+	return cmp.Or(cmp.Compare(o.Stream, i.Stream), cmp.Compare(o.Watch, i.Watch), cmp.Compare(o.Number, i.Number))
 }
 
 func (b *Books) watchNames() []watchName {
@@ -148,8 +154,7 @@ func (b *Books) addWatches(e Entry) error {
 				return fmt.Errorf("%s: instance %s is armed; want number %d", e.name(), name.instance(w.Instance), n+1)
 			}
 			a := &armed{definition: w.Definition, cost: w.price(), from: end, looked: end, sealed: w.Sealed, begins: w.Begins}
-			b.watches[name] = append(b.watches[name], a)
-			if err := account.Hold(a.held(name, w.Instance)); err != nil {
+			if err := b.arm(name, a); err != nil {
 				return err
 			}
 		}
@@ -184,6 +189,11 @@ func (b *Books) end(account *budget.Account, name watchName, number int64) error
 		return fmt.Errorf("instance %s ends, but it is not armed", name.instance(number))
 	}
 	a.over, a.sealed = true, nil
+	if at, found := slices.BinarySearchFunc(b.going[name.budget], name.instance(number), Open.compare); found {
+		if b.going[name.budget] = slices.Delete(b.going[name.budget], at, at+1); len(b.going[name.budget]) == 0 {
+			delete(b.going, name.budget)
+		}
+	}
 	return account.Let(name.instance(number).String(), a.looked)
 }
 
@@ -221,8 +231,7 @@ func (b *Books) AddSeen(budget, stream, watch string, all []Seen) error {
 		if s.Fired {
 			a.fired = new("")
 		}
-		b.watches[name] = append(b.watches[name], a)
-		if err := b.open(budget).Hold(a.held(name, s.Number)); err != nil {
+		if err := b.arm(name, a); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,8 @@ func newDecider(t testing.TB, p *program, log *zap.Logger, continued ...string) 
 		MergeBytes: 1 << 20,
 		Lineage:    func(budget string) []string { return append([]string{budget}, continued...) },
 	}
-	s := &session{worker: &worker{Release: stage, programs: []*program{p}}, own: &partition{fold: ledger.NewFold("app", 0)}, gather: windows.NewGathering(1 << 30), priors: []*prior{newPrior(p)}}
+	s := &session{worker: &worker{Release: stage}, own: &partition{fold: ledger.NewFold("app", 0)}, gather: windows.NewGathering(1 << 30), priors: []*prior{newPrior(p)}}
+	s.takes(p)
 	s.begin(nil)
 	return &decider{session: s, t: t}
 }

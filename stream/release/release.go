@@ -61,11 +61,13 @@ func (s *Release) Run(ctx context.Context) error {
 	}
 	return stage.Run(ctx, s.Env, s.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
 		w := &worker{Release: s, at: at, membership: m}
+		var here []*program
 		for _, p := range programs {
 			if s.Place(p.stream.Budget.Name) == at.Number {
-				w.programs = append(w.programs, p)
+				here = append(here, p)
 			}
 		}
+		w.takes(here...)
 		return w.session(ctx)
 	})
 }

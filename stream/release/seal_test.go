@@ -207,7 +207,8 @@ func TestASecretThatCannotBeOpened(t *testing.T) {
 
 // TestWatchesNeedAKey: without the app's key nothing is armed.
 func TestWatchesNeedAKey(t *testing.T) {
-	w := &worker{Release: &Release{}, programs: []*program{alarmedProgram(t, "1000000", "1")}}
+	w := &worker{Release: &Release{}}
+	w.takes(alarmedProgram(t, "1000000", "1"))
 	if _, err := w.newSeal(); err == nil {
 		t.Error("there is a seal without a key")
 	}

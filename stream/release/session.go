@@ -22,6 +22,15 @@ type worker struct {
 	at         stage.Partition
 	membership *stage.Membership
 	programs   []*program
+	editions   map[string][]*program // the same by stream, in the same order
+}
+
+// takes gives the worker its programs.
+func (w *worker) takes(programs ...*program) {
+	w.programs, w.editions = programs, map[string][]*program{}
+	for _, p := range programs {
+		w.editions[p.stream.Name] = append(w.editions[p.stream.Name], p)
+	}
 }
 
 // session is the state of one owner of the transactional id. It ends when one of its transactions fails. The next

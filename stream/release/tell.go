@@ -10,7 +10,8 @@ import (
 )
 
 // tell logs once that the budget withholds a stream's windows, or that a watch or a release on change is paused, and until
-// when. It logs once that this is over.
+// when. It logs once that this is over. To find out until when takes as long as to decide many windows, so it does that once
+// too.
 func (s *session) tell(e ledger.Entry) {
 	for _, w := range e.Watches {
 		s.tellWatch(e, w)
@@ -18,6 +19,9 @@ func (s *session) tell(e ledger.Entry) {
 	key := "budget of stream " + e.Stream
 	if e.Reason != ledger.BudgetExhausted {
 		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: budget %s can pay again", e.Stream, e.Budget))
+		return
+	}
+	if s.Monitor.Episodes.Lasts(key) {
 		return
 	}
 	until := "until the stream ends"
@@ -33,11 +37,14 @@ func (s *session) tellWatch(e ledger.Entry, w ledger.Watch) {
 		name, happened, again = "release "+w.Name, "changed", "is published again"
 	}
 	key := fmt.Sprintf("%s of stream %s", name, e.Stream)
+	if w.Looks() {
+		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: %s %s", e.Stream, name, again))
+	}
+	if w.Reason != ledger.BudgetExhausted || s.Monitor.Episodes.Lasts(key) {
+		return
+	}
 	pause, paused := s.own.fold.Books.Paused(e, w)
 	if !paused {
-		if w.Looks() {
-			s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: %s %s", e.Stream, name, again))
-		}
 		return
 	}
 	cause := fmt.Sprintf("budget %s cannot pay for another instance of %s", e.Budget, name)

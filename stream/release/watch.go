@@ -32,8 +32,8 @@ func (s *session) watches(p *program, w windows.Window) (all []ledger.Watch) {
 		of := &p.stream.Watches[i]
 		all = append(all, ledger.Watch{Name: of.Name, Definition: of.Definition, Cost: of.Price(), Excess95: ledger.Error(of.Mechanism.Excess95()),
 			AtMost: of.AtMost, Hold: int64(of.Hold.Seconds()), Release: p.figures[i].release, First: of.First(),
-			Last: !more && !slices.ContainsFunc(s.programs, func(o *program) bool {
-				return o != p && s.watching(o, p.stream.Budget.Name, p.stream.Name, of.Name, of.Definition)
+			Last: !more && !slices.ContainsFunc(s.editions[p.stream.Name], func(o *program) bool {
+				return o != p && s.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
 			})})
 	}
 	return all
@@ -69,7 +69,7 @@ func (s *session) resume(p *program) (open []instance, ended []ledger.Instance) 
 	open = make([]instance, len(p.stream.Watches))
 	for _, o := range s.own.fold.Books.Open(p.stream.Budget.Name) {
 		if !s.watched(p.stream.Budget.Name, o) {
-			if s.knows(o.Stream) { // else a worker with newer definitions has armed it
+			if s.editions[o.Stream] != nil { // else a worker with newer definitions has armed it
 				ended = append(ended, o.Instance)
 			}
 			continue
@@ -92,19 +92,14 @@ func (s *session) resume(p *program) (open []instance, ended []ledger.Instance) 
 	return open, ended
 }
 
-// knows reports whether the worker has a definition of a stream.
-func (s *session) knows(stream string) bool {
-	return slices.ContainsFunc(s.programs, func(p *program) bool { return p.stream.Name == stream })
-}
-
 // watched reports whether an instance may still look at a window of some program.
 func (s *session) watched(budget string, o ledger.Open) bool {
-	return slices.ContainsFunc(s.programs, func(p *program) bool { return s.watching(p, budget, o.Stream, o.Watch, o.Definition) })
+	return slices.ContainsFunc(s.editions[o.Stream], func(p *program) bool { return s.watching(p, budget, o.Watch, o.Definition) })
 }
 
-// watching reports whether a program of a budget and stream has windows left, and this watch.
-func (s *session) watching(p *program, budget, stream, watch, definition string) bool {
-	if p.stream.Budget.Name != budget || p.stream.Name != stream ||
+// watching reports whether a program has windows left, this watch and this budget.
+func (s *session) watching(p *program, budget, watch, definition string) bool {
+	if p.stream.Budget.Name != budget ||
 		!slices.ContainsFunc(p.stream.Watches, func(w config.Watch) bool { return w.Name == watch && w.Definition == definition }) {
 		return false
 	}

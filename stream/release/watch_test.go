@@ -162,11 +162,11 @@ func TestWatchesOfAnOldDefinitionEnd(t *testing.T) {
 	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2", "users_below: 3").Replace(alarmed))
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
-	d.programs = append(d.programs, changed)
+	d.takes(p, changed)
 	if e := d.next(nil); e.Watches[0].Last || !e.Watches[1].Last { // the last window of the old definition
 		t.Errorf("%+v, want the first watch to go on", e.Watches)
 	}
-	d.programs = []*program{changed, p}
+	d.takes(changed, p)
 	d.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.decided(changed))
 	e := d.next(nil)
 	if told(e) != "1" || len(e.Ended) > 0 || e.Watches[1].Looks() {
@@ -183,7 +183,7 @@ func TestALateChangeEndsTheInstance(t *testing.T) {
 	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2", "users_below: 3").Replace(alarmed))
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
-	d.programs = []*program{changed, p}
+	d.takes(changed, p)
 	d.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.decided(changed))
 	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Watches[1].Looks() { // at_most is 1
 		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e), e.Watches[1], e.Ended)

@@ -1,0 +1,72 @@
+package release
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/windows"
+)
+
+// BenchmarkWatchesOfOneBudget settles the watches of one stream's window while others of the same budget are armed. The
+// time for each of them counts in every window, so it has to be short.
+func BenchmarkWatchesOfOneBudget(b *testing.B) {
+	for _, streams := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprint(streams), func(b *testing.B) {
+			text := strings.NewReplacer("EPSILON", "1", "LIMIT", "1000000000", "ATMOST", "2").Replace(alarmed)
+			d := newDecider(b, programOf(b, text), zap.NewNop()).sealing(1)
+			var all []*program
+			for i := range streams {
+				p := programOf(b, text)
+				p.stream.Name = fmt.Sprintf("s%d", i)
+				all = append(all, p)
+			}
+			d.takes(all...)
+			for _, p := range all {
+				first, _ := p.schedule.After(d.decided(p))
+				arm(b, d.session, p, first)
+			}
+			b.ResetTimer()
+			for i := range b.N {
+				p := all[i%streams]
+				w, _ := p.schedule.After(d.decided(p))
+				e := p.entry("app", w)
+				e.Watches = d.watches(p, w)
+				_, e.Ended = d.resume(p)
+				if err := d.own.fold.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Watches[0].Looks() || e.Watches[0].Arms {
+					b.Fatalf("%v, %v end, %+v", err, e.Ended, e.Watches)
+				}
+			}
+		})
+	}
+}
+
+// arm records a program's first window, for which its watches are armed.
+func arm(b *testing.B, s *session, p *program, w windows.Window) {
+	b.Helper()
+	e := p.entry("app", w)
+	e.Reason, e.Watches = "", s.watches(p, w)
+	if err := s.own.fold.Books.Settle(&e); err != nil {
+		b.Fatal(err)
+	}
+	samples := make([]*mechanisms.Sample, len(e.Groups))
+	for g := range samples {
+		samples[g] = mechanisms.NewSample(p.stream.Grid, []windows.Point{{Index: 1, Count: 1000}})
+	}
+	for i := range e.Watches {
+		if err := s.lookOnce(p, i, &e, instance{}, samples, p.random); err != nil || e.Watches[i].Fired != nil {
+			b.Fatal(err, e.Watches[i].Fired)
+		}
+	}
+	e.Reason = "budget_exhausted" // the figures are not drawn
+	value, err := e.Encode()
+	if err == nil {
+		err = s.own.fold.Books.Add(e)
+	}
+	if err != nil || len(value) == 0 {
+		b.Fatal(err)
+	}
+}
