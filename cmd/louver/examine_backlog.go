@@ -28,9 +28,14 @@ func examineBacklog(s *config.Stream, b config.Backlog) *examinedBacklog {
 	if b.Paid == nil {
 		return x
 	}
+	counts := *b.Paid // in how many of them one user does at most
+	if s.MaxWindows != nil {
+		periods := (b.Windows-1)/s.MaxWindows.By.Windows + 1
+		counts = min(counts, s.MaxWindows.By.AtMost()*periods)
+	}
 	var items []budget.Item
 	for _, item := range s.Price() {
-		item.Times *= *b.Paid
+		item.Times *= counts
 		items = append(items, item)
 	}
 	lost := budget.Limit{}.Compose(items)
