@@ -58,7 +58,7 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	}
 	if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.MaxWindows != nil }) {
 		plan = append(plan, Topic{Name: n.State(), Use: "who has counted, for max_windows", Partitions: Partitions, Cleanup: "compact,delete",
-			MinRetention: partialsRetention(streams), Personal: true, Erased: true, Operations: ownRights})
+			MinRetention: max(stateRetention, partialsRetention(streams)), Personal: true, Erased: true, Operations: ownRights})
 	}
 	seen := map[string]int{}
 	for i, t := range plan {
@@ -89,6 +89,10 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	}
 	return plan
 }
+
+// stateRetention is how long a release stage may be off and go on counting as before. The last snapshots of streams that are
+// removed stay as long.
+const stateRetention = 30 * 24 * time.Hour
 
 // partialsRetention is how long parts must be kept: through a weekend without a release stage, and at least twice as
 // long as the longest window and the windows before it that decide who counts in it.
