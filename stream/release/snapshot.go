@@ -128,18 +128,41 @@ func (s *session) saved() map[string]int64 {
 	return ends
 }
 
+// saveBytes is from how many bytes on snapshots are committed before the next ones are made.
+const saveBytes = 8 << 20
+
 // save commits the snapshots that are due.
 func (s *session) save(ctx context.Context) error {
+	var tx txn.Transaction
+	var bytes int
+	var made []*turns
+	commit := func() error {
+		if len(made) == 0 {
+			return nil
+		}
+		if err := s.producer.Commit(ctx, tx); err != nil {
+			return fmt.Errorf("record who has counted in the windows of %d streams: %w", len(made), err)
+		}
+		for _, t := range made {
+			t.saved = t.at
+		}
+		tx, bytes, made = txn.Transaction{}, 0, nil
+		return nil
+	}
 	for i, t := range s.turns {
-		if p := s.programs[i]; t != nil && t.due(s.decided(p)) {
-			var tx txn.Transaction
-			var pieces int
-			tx.Records, pieces = s.State.TextRecordsIn(s.at.Number, snapshotKey(p), t.snapshot(), t.pieces)
-			if err := s.producer.Commit(ctx, tx); err != nil {
-				return fmt.Errorf("record who has counted in the windows of stream %s: %w", p.stream.Name, err)
+		p := s.programs[i]
+		if t == nil || !t.due(s.decided(p)) {
+			continue
+		}
+		text := t.snapshot()
+		var records []txn.Record
+		records, t.pieces = s.State.TextRecordsIn(s.at.Number, snapshotKey(p), text, t.pieces)
+		tx.Records, bytes, made = append(tx.Records, records...), bytes+len(text), append(made, t)
+		if bytes >= saveBytes {
+			if err := commit(); err != nil {
+				return err
 			}
-			t.pieces, t.saved = pieces, t.at
 		}
 	}
-	return nil
+	return commit()
 }
