@@ -22,8 +22,8 @@ import (
 //
 //   - The worker that has decided the windows commits it, by its transactional id. A fenced worker commits none.
 //   - It is committed before the parts that it replaces count as not needed.
-//   - It is used only in the era that it was made in, under the same rule, and up to a decided window. Any other is ignored,
-//     and the session looks for parts.
+//   - It is used only if it is of the same era, since an era begins after the last window of the one before, of the same rule,
+//     and of a decided window. Any other is ignored, and the session looks for parts.
 //   - A session that records which parts it does not need records too from which windows on ([progressRecord]). If the last
 //     snapshot is lost, some of the parts of a window may be gone and others not, and the log cannot tell. So a session that
 //     knows less than that record begins a new era.
@@ -31,9 +31,9 @@ import (
 // snapshotEvery bounds how much time passes in windows between two snapshots. For short periods it is an eighth of a block.
 const snapshotEvery = 10 * time.Minute
 
-// snapshotHead is the length of what precedes a snapshot: the cap's era, in Unix seconds, and the end of the window up to
-// which it tells who has counted, in Unix nanoseconds. Both are big-endian.
-const snapshotHead = 2 * 8
+// snapshotHead is the length of what precedes a snapshot: the end of the window up to which it tells who has counted, in Unix
+// nanoseconds, big-endian.
+const snapshotHead = 8
 
 // due says that it is time for a snapshot, when the windows up to an end are decided.
 func (t *turns) due(decided int64) bool {
@@ -43,9 +43,7 @@ func (t *turns) due(decided int64) bool {
 
 // snapshot writes down who has counted.
 func (t *turns) snapshot() []byte {
-	text := binary.BigEndian.AppendUint64(nil, uint64(t.of.Era))
-	text = binary.BigEndian.AppendUint64(text, uint64(t.at))
-	return append(text, t.cap.Snapshot()...)
+	return append(binary.BigEndian.AppendUint64(nil, uint64(t.at)), t.cap.Snapshot()...)
 }
 
 // restore goes on after the window of a snapshot, if that says more than the parts of the windows in reach would.
@@ -53,8 +51,8 @@ func (t *turns) restore(text []byte, decided int64) error {
 	if len(text) < snapshotHead {
 		return fmt.Errorf("it has %d bytes; want %d or more", len(text), snapshotHead)
 	}
-	of, end := int64(binary.BigEndian.Uint64(text)), int64(binary.BigEndian.Uint64(text[8:]))
-	if of != t.of.Era || end <= t.at {
+	end := int64(binary.BigEndian.Uint64(text))
+	if end <= t.at {
 		return nil // of an earlier era, or of long ago
 	}
 	if end > decided {
