@@ -11,8 +11,8 @@ import (
 type Pause struct {
 	// AtMost says that the period counts as many instances as the watch may have. Else the budget cannot pay for another.
 	AtMost bool
-	// Until is the end of the first window for which one can be armed again, if nothing else is charged meanwhile. It is nil if
-	// that cannot be said: an instance of another definition still looks, or the stream ends before.
+	// Until is the end of the first window for which one can be armed again, if there is such a window and nothing else is charged
+	// meanwhile. It is nil if that cannot be said, because an instance of another definition still looks.
 	Until *time.Time
 }
 
@@ -29,9 +29,6 @@ func (b *Books) Paused(e Entry, w Watch) (Pause, bool) {
 	for _, at := range b.leaves(name, a, now) {
 		steps := (at - now + int64(e.Every) - 1) / int64(e.Every)
 		end := now + steps*int64(e.Every)
-		if !e.Until.IsZero() && end > e.Until.UnixNano() {
-			break
-		}
 		if b.counted(name, e.Limit, end) < w.AtMost && a.FitsHeld(budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: w.price()}) {
 			p.Until = new(time.Unix(0, end).UTC())
 			break

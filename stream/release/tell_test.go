@@ -36,6 +36,8 @@ func TestAPauseIsToldOnce(t *testing.T) {
 		{"a watch, by at_most", alarm, "1000000", "24h", func(int) []contribution { return slow }, 26, 24, []string{
 			"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until 01:00:00",
 			"INFO stream s: watch slow looks again"}},
+		{"a watch whose definition ends before", strings.Replace(alarm, "start: 2026-01-01T00:00:00Z", "start: 2026-01-01T00:00:00Z, end: 2026-01-01T12:00:00Z", 1), "1000000", "24h", func(int) []contribution { return slow }, 12, 0, []string{
+			"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until 01:00:00"}},
 		{"a watch, by at_most for good", alarm, "1000000", "forever", func(int) []contribution { return slow }, 30, 0, []string{
 			"WARN stream s: watch slow was armed as often as at_most allows (2); it is withheld for good"}},
 		// 1000 and the one instance of `gone` leave nothing for a second one, nor for all windows.
