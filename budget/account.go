@@ -23,6 +23,7 @@ type Account struct {
 	index   map[classKey]*class
 	last    map[string]*class // the class of each stream's last charge
 	held    []*held
+	units   map[string]*sum // what each price adds, once for all that have it
 	// took lists the accounts whose charges this one has taken over.
 	took []*Account
 }
@@ -36,7 +37,7 @@ type class struct {
 	stream string
 	cap    Cap
 	items  []Item
-	unit   sum
+	unit   *sum
 	ends   []int64 // sorted
 }
 
@@ -52,7 +53,7 @@ type Charges struct {
 
 // NewAccount opens an account under a limit.
 func NewAccount(limit Limit) *Account {
-	return &Account{limit: limit, index: map[classKey]*class{}, last: map[string]*class{}}
+	return &Account{limit: limit, index: map[classKey]*class{}, last: map[string]*class{}, units: map[string]*sum{}}
 }
 
 // Limit returns the current limit.
@@ -76,12 +77,22 @@ func (a *Account) class(stream string, cap Cap, items []Item) *class {
 	key := classKey{stream, price(items), cap}
 	k := a.index[key]
 	if k == nil {
-		k = &class{stream: stream, cap: cap, items: items, unit: sumOf(items)}
+		k = &class{stream: stream, cap: cap, items: items, unit: a.unit(key.price, items)}
 		a.index[key] = k
 		a.classes = append(a.classes, k)
 	}
 	a.last[stream] = k
 	return k
+}
+
+// unit returns the sum of a price.
+func (a *Account) unit(price string, items []Item) *sum {
+	u := a.units[price]
+	if u == nil {
+		u = new(sumOf(items))
+		a.units[price] = u
+	}
+	return u
 }
 
 // Charges lists the account's own charges, in an order that does not depend on when they were added. The caller must
@@ -223,6 +234,7 @@ func (a *Account) period(at int64, stream string, plus []Charge) sum {
 // in more as if they were added. Of windows under a cap, only the largest prices count.
 func (a *Account) between(from, to int64, stream string, plus []Charge, more ...batch) sum {
 	var s sum
+	var alike tally
 	var capped []batch
 	for _, k := range a.all() {
 		if stream != "" && k.stream != stream {
@@ -231,7 +243,7 @@ func (a *Account) between(from, to int64, stream string, plus []Charge, more ...
 		i, j := k.upTo(from), k.upTo(to)
 		switch {
 		case k.cap.none():
-			s.add(k.unit, int64(j-i))
+			alike.add(k.unit, int64(j-i))
 		case i < j:
 			capped = append(capped, batch{k.stream, k.cap, k.unit, int64(j - i), k.ends[i], k.ends[j-1]})
 		}
@@ -239,23 +251,24 @@ func (a *Account) between(from, to int64, stream string, plus []Charge, more ...
 	for _, c := range plus {
 		// One that costs nothing is left out, as Add does: under a cap it would stretch the time in which the others count.
 		if len(c.Items) > 0 && from < c.End && c.End <= to && (stream == "" || c.Stream == stream) {
-			more = append(more, batch{c.Stream, c.Cap, sumOf(c.Items), 1, c.End, c.End})
+			more = append(more, batch{c.Stream, c.Cap, new(sumOf(c.Items)), 1, c.End, c.End})
 		}
 	}
 	for _, w := range more {
 		switch {
 		case w.cap.none():
-			s.add(w.unit, w.n)
+			alike.add(w.unit, w.n)
 		case w.n > 0:
 			capped = append(capped, w)
 		}
 	}
-	s.addBatches(capped)
+	alike.addBatches(capped)
 	for _, h := range a.allHeld() {
 		if h.counts(from, to) && (stream == "" || h.Stream == stream) {
-			s.add(h.unit, 1)
+			alike.add(h.unit, 1)
 		}
 	}
+	alike.addTo(&s)
 	return s
 }
 
@@ -350,7 +363,7 @@ func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int6
 	if a.limit.Per != 0 {
 		from, to = before(at, int64(a.limit.Per)), at
 	}
-	unit := sumOf(items)
+	unit := new(sumOf(items))
 	return a.mostThatFit(func(n int64) sum { return a.between(from, to, "", plus, batch{stream, cap, unit, n, at, at}) })
 }
 

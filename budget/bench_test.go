@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -49,5 +50,41 @@ func BenchmarkRunway(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		a.Runway([]Schedule{minute})
+	}
+}
+
+// BenchmarkSharedBudget asks for windows of one of many streams that share a budget, some of them under a cap, and some with a
+// watch that is armed.
+func BenchmarkSharedBudget(b *testing.B) {
+	for _, streams := range []int{1, 1000} {
+		for _, c := range []struct {
+			name string
+			cap  Cap
+			held int
+		}{{"plain", Cap{}, 0}, {"caps", Cap{Count: 8, Per: 24 * time.Hour}, 0}, {"watches", Cap{}, 2}} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, streams), func(b *testing.B) {
+				a := NewAccount(Limit{Epsilon: dec("1000000"), Per: 24 * time.Hour})
+				items := []Item{boundedRange("0.1", 1)}
+				name := func(i int) string { return fmt.Sprintf("stream-%d", i%streams) }
+				for i := range streams {
+					for end := range int64(100) {
+						a.Add(Charge{Stream: name(i), End: (end + 1) * int64(time.Minute), Cap: c.cap, Items: items})
+					}
+					for n := range c.held {
+						if err := a.Hold(Held{ID: fmt.Sprint(i, n), Stream: name(i), To: Open, Items: []Item{pure([]string{"1", "0.5"}[n], 1)}}); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				b.ReportAllocs()
+				i := 0
+				for b.Loop() {
+					i++
+					if !a.Fits(Charge{Stream: name(i), End: 101 * int64(time.Minute), Cap: c.cap, Items: items}) {
+						b.Fatal("a window does not fit")
+					}
+				}
+			})
+		}
 	}
 }

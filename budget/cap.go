@@ -45,7 +45,7 @@ func compareCaps(x, y Cap) int {
 type batch struct {
 	stream      string
 	cap         Cap
-	unit        sum
+	unit        *sum
 	n           int64
 	first, last int64 // ends of the first and of the last of them, if there are any
 }
@@ -73,17 +73,17 @@ func largest(windows []batch) sum {
 	most := windows[0].cap.most(first, last)
 	if n <= most {
 		for _, w := range windows {
-			total.add(w.unit, w.n)
+			total.add(*w.unit, w.n)
 		}
 		return total
 	}
 	for _, figure := range sumFigures {
-		slices.SortStableFunc(windows, func(x, y batch) int { return figure(&y.unit).Cmp(*figure(&x.unit)) })
+		slices.SortStableFunc(windows, func(x, y batch) int { return figure(y.unit).Cmp(*figure(x.unit)) })
 		left, to := most, figure(&total)
 		for _, w := range windows {
 			take := min(left, w.n)
 			if left -= take; take > 0 {
-				*to = to.Add(figure(&w.unit).Mul(decimal.NewFromInt(take)))
+				*to = to.Add(figure(w.unit).Mul(decimal.NewFromInt(take)))
 			}
 		}
 	}
@@ -99,18 +99,19 @@ var sumFigures = [...]func(s *sum) *decimal.Decimal{
 	func(s *sum) *decimal.Decimal { return &s.delta },
 }
 
-// addBatches adds windows of any streams and caps to a sum.
-func (s *sum) addBatches(all []batch) {
+// addBatches adds windows of any streams and caps.
+func (t *tally) addBatches(all []batch) {
+	slices.SortFunc(all, func(x, y batch) int { return cmp.Or(cmp.Compare(x.stream, y.stream), compareCaps(x.cap, y.cap)) })
 	for len(all) > 0 {
-		// Those of the stream and cap of the first come first.
 		n := 1
-		for i := 1; i < len(all); i++ {
-			if all[i].stream == all[0].stream && all[i].cap == all[0].cap {
-				all[i], all[n] = all[n], all[i]
-				n++
-			}
+		for n < len(all) && all[n].stream == all[0].stream && all[n].cap == all[0].cap {
+			n++
 		}
-		s.add(largest(all[:n]), 1)
+		if one := all[0]; n == 1 { // of one price, all are the largest
+			t.add(one.unit, min(one.n, one.cap.most(one.first, one.last)))
+		} else {
+			t.add(new(largest(all[:n])), 1)
+		}
 		all = all[n:]
 	}
 }

@@ -25,7 +25,7 @@ type Held struct {
 // held is a Held in an account.
 type held struct {
 	Held
-	unit sum
+	unit *sum
 }
 
 // counts says whether the stretch touches (from, to]. One that ended where it began counts as a window does that ends there.
@@ -45,7 +45,7 @@ func (a *Account) Hold(h Held) error {
 		return fmt.Errorf("held charge %q: it is charged a second time", h.ID)
 	}
 	if h.Items = items; len(items) > 0 {
-		a.held = append(a.held, &held{h, sumOf(items)})
+		a.held = append(a.held, &held{h, a.unit(price(items), items)})
 	}
 	return nil
 }
@@ -86,14 +86,14 @@ func (a *Account) HeldCharges() []Held {
 // counts in all periods to come. An exact match fits. It counts the charges in plus as if they were added; they must not
 // end after h begins.
 func (a *Account) FitsHeld(h Held, plus ...Charge) bool {
-	one := held{h, sumOf(h.Items)}
+	unit := sumOf(h.Items)
 	reach := int64(math.MaxInt64)
 	if a.limit.Per != 0 {
 		reach = after(h.To, int64(a.limit.Per))
 	}
 	return a.fitsThrough(h.From, reach, func(at int64) sum {
 		s := a.period(at, "", plus)
-		s.add(one.unit, 1)
+		s.add(unit, 1)
 		return s
 	})
 }

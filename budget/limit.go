@@ -137,6 +137,35 @@ func (s *sum) add(t sum, times int64) {
 	add(&s.delta, t.delta)
 }
 
+// tally collects sums before they are added, so that those of many charges with the same price take one addition.
+type tally []struct {
+	unit  *sum
+	times int64
+}
+
+// newest is how many of the last prices add looks through. An account that has more only takes more additions.
+const newest = 16
+
+func (t *tally) add(unit *sum, times int64) {
+	all := *t
+	for i := len(all) - 1; i >= max(0, len(all)-newest); i-- {
+		if all[i].unit == unit {
+			all[i].times += times
+			return
+		}
+	}
+	*t = append(all, struct {
+		unit  *sum
+		times int64
+	}{unit, times})
+}
+
+func (t tally) addTo(s *sum) {
+	for _, x := range t {
+		s.add(*x.unit, x.times)
+	}
+}
+
 // bound returns the least of the bounds that hold for s:
 //
 //   - basic: the ε and δ add up; this holds only without ZCDP costs;

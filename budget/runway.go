@@ -28,7 +28,7 @@ func (s Schedule) charge(end int64) Charge {
 
 // windows returns the first n windows.
 func (s Schedule) windows(n int64) batch {
-	return batch{s.Stream, s.Cap, sumOf(s.Items), n, s.first(), s.first() + (n-1)*int64(s.Every)}
+	return batch{s.Stream, s.Cap, new(sumOf(s.Items)), n, s.first(), s.first() + (n-1)*int64(s.Every)}
 }
 
 func (s Schedule) first() int64 { return after(s.Start, int64(s.Size)) }
@@ -212,7 +212,7 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	holding := sum{} // what is held for good; fullestFits must be able to pay it as well
 	for _, h := range a.allHeld() {
 		if h.To == Open {
-			holding.add(h.unit, 1)
+			holding.add(*h.unit, 1)
 		} else {
 			free = max(free, after(h.To, per))
 		}
