@@ -2,6 +2,7 @@ package mechanisms
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/shopspring/decimal"
 )
@@ -35,8 +36,20 @@ type row struct {
 	unit func(unit string) string
 }
 
-// catalogue is the table of statistics. A new one is a file with its mechanism and truth, and a row here.
+// rows are those of the catalogue. They are made when they are first asked for, because some mechanisms ask for those of others.
+var rows struct {
+	once sync.Once
+	all  []row
+}
+
+// catalogue is the table of statistics. It is asked for with every value that is published. Nobody changes it.
 func catalogue() []row {
+	rows.once.Do(func() { rows.all = table() })
+	return rows.all
+}
+
+// table makes the catalogue. A new statistic is a file with its mechanism and truth, and a row here.
+func table() []row {
 	quantiles := append([]offer{
 		{name: "permute_and_flip", build: newFlip},
 		{name: "above_threshold", build: newAboveThreshold},
@@ -86,12 +99,12 @@ func catalogue() []row {
 
 // find returns the row of a statistic.
 func (s Statistic) find() (row, bool) {
-	rows := catalogue()
-	i := slices.IndexFunc(rows, func(r row) bool { return r.statistic == s })
+	all := catalogue()
+	i := slices.IndexFunc(all, func(r row) bool { return r.statistic == s })
 	if i < 0 {
 		return row{}, false
 	}
-	return rows[i], true
+	return all[i], true
 }
 
 // Statistics returns all statistics, in the order of the documents.

@@ -70,3 +70,18 @@ func arm(b *testing.B, s *session, p *program, w windows.Window) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkManyGroups draws a count for each of 1,000 groups, in which nobody is.
+func BenchmarkManyGroups(b *testing.B) {
+	var groups []string
+	for i := range 1000 {
+		groups = append(groups, fmt.Sprintf("g%d", i))
+	}
+	text := strings.NewReplacer("EPSILON", "1", "LIMIT", "1000000000000", "ATMOST", "2", "[a, b, c]", "["+strings.Join(groups, ", ")+"]").Replace(alarmed)
+	d := newDecider(b, programOf(b, text), zap.NewNop()).sealing(1)
+	for b.Loop() {
+		if e := d.next(nil); e.Reason != "" {
+			b.Fatal(e.Reason)
+		}
+	}
+}
