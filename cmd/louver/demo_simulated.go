@@ -53,6 +53,10 @@ const (
 	// ahead is how long before its time an event is sent. Only a simulated service can do that. So events are in their
 	// topic long before the window closes, even on a busy machine.
 	ahead = 30 * time.Second
+	// early is as much of that as the stages find when they start. The rest follows, at most burst pieces at a time: the first
+	// figures need the processor more.
+	early = 15 * time.Second
+	burst = 2
 	// spare is how long before a window closes its events must be sent. If the window closes sooner, for example after
 	// a laptop was asleep, they would be late and are not sent.
 	spare = 5 * time.Second
@@ -87,8 +91,8 @@ func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, e
 func (s *simulation) begin(ctx context.Context, conn *kafkaconn.Conn, say func(string)) error {
 	s.conn = conn
 	say("sending the requests of the last minute")
-	for s.sent.Before(time.Now().Add(ahead)) {
-		if err := s.send(ctx, s.sent.Add(piece)); err != nil {
+	for s.sent.Before(time.Now().Add(early)) {
+		if err := s.send(ctx, s.sent.Add(5*piece)); err != nil {
 			return err
 		}
 	}
@@ -104,7 +108,10 @@ func (s *simulation) feed(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		for s.sent.Before(time.Now().Add(ahead)) {
+		for range burst {
+			if !s.sent.Before(time.Now().Add(ahead)) {
+				break
+			}
 			s.skip()
 			if err := s.send(ctx, s.sent.Add(piece)); err != nil {
 				return err
