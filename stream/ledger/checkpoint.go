@@ -283,7 +283,7 @@ func (f *Fold) restoreStream(s storedStream) (err error) {
 	if len(s.Recent) == 0 {
 		return nil
 	}
-	r := &recent{}
+	r := &recent{released: book.latest.ReleasedAt}
 	if r.every, err = budget.ParsePer(s.Every); err != nil || r.every <= 0 {
 		return fmt.Errorf("every %q; want a positive duration", s.Every)
 	}

@@ -302,8 +302,13 @@ func TestCheckpointStaysSmall(t *testing.T) {
 	ended := steady(t, 3000, func(i int, e *Entry) {
 		if i < 1000 {
 			e.Stream = "ended"
+		} else if i >= 2000 {
+			e.ReleasedAt = e.ReleasedAt.Add(forgetAfter)
 		}
 	})
+	if f := ended.fold(t, 2000); len(f.Recent("ended")) < priorWindows {
+		t.Errorf("%d windows are kept of a stream that may only be late", len(f.Recent("ended")))
+	}
 	if f := ended.fold(t, 1000); len(f.Recent("ended")) < priorWindows {
 		t.Errorf("%d windows are kept of 1000", len(f.Recent("ended")))
 	}

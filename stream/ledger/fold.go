@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -22,7 +23,7 @@ type Fold struct {
 	app       string
 	partition int
 	recent    map[string]*recent
-	newest    time.Time // the latest end of a window
+	newest    time.Time // the latest end of a window; earlier versions read it from checkpoints
 	entries   int64
 	offset    int64  // of the last entry; −1 if none or unknown
 	chain     digest // the digest of all entries, as a chain …
@@ -44,8 +45,9 @@ type mark struct {
 
 // recent holds what a stream has published lately, in the order of the ledger.
 type recent struct {
-	windows []Past
-	every   time.Duration
+	windows  []Past
+	every    time.Duration
+	released time.Time // when its last entry was made
 }
 
 // NewFold makes a fold that begins with the first entry of a partition.
@@ -82,11 +84,7 @@ func (f *Fold) Add(e Entry, value []byte, offset int64) error {
 	}
 	f.publish(e)
 	f.before, f.chain, f.offset = f.chain, link(f.chain, value), offset
-	f.entries++
 	f.seen = f.seen || f.witness != nil && *f.witness == mark{f.entries, f.chain}
-	if f.entries%forgetEvery == 0 {
-		f.forget()
-	}
 	return nil
 }
 
@@ -149,9 +147,16 @@ func (f *Fold) Recent(stream string) []Past {
 	return nil
 }
 
-// publish keeps what later draws of the stream may learn from the entry. It does so only for streams with entries whose
-// draws have learnt.
+// publish counts an entry, and keeps what later draws of the stream may learn from it.
 func (f *Fold) publish(e Entry) {
+	f.keep(e)
+	if f.entries++; f.entries%forgetEvery == 0 {
+		f.forget()
+	}
+}
+
+// keep does so only for streams with entries whose draws have learnt.
+func (f *Fold) keep(e Entry) {
 	if e.WindowEnd.After(f.newest) {
 		f.newest = e.WindowEnd
 	}
@@ -171,7 +176,7 @@ func (f *Fold) publish(e Entry) {
 		names = r.windows[n-1].of
 	}
 	p := published(e, names)
-	r.windows, r.every = append(r.windows, p), e.Every
+	r.windows, r.every, r.released = append(r.windows, p), e.Every, e.ReleasedAt
 	if from := r.from(p.End); r.windows[0].End < from {
 		r.windows = slices.DeleteFunc(r.windows, func(p Past) bool { return p.End < from })
 	}
@@ -183,11 +188,17 @@ func (r *recent) from(end int64) int64 { return LearnsFrom(end/int64(r.every)) *
 // forgetEvery is the number of entries between two searches for streams that have ended.
 const forgetEvery = 1000
 
+// forgetAfter is how long after its last entry a stream counts as ended. That is judged by when entries were made, since
+// windows of streams that catch up may lie far behind those of others.
+const forgetAfter = 30 * 24 * time.Hour
+
 // forget drops what long-ended streams published: nothing learns from it any more.
 func (f *Fold) forget() {
-	for name, r := range f.recent {
-		if r.windows[len(r.windows)-1].End < r.from(f.newest.UnixNano()) {
-			delete(f.recent, name)
+	var newest time.Time
+	for _, r := range f.recent {
+		if r.released.After(newest) {
+			newest = r.released
 		}
 	}
+	maps.DeleteFunc(f.recent, func(_ string, r *recent) bool { return newest.Sub(r.released) > forgetAfter })
 }
