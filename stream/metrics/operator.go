@@ -82,7 +82,7 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		ReleaseDelay:   histogram("louver_release_delay_seconds", "Time from a window's due time, its end and the grace, to its publication.", "stream", prometheus.ExponentialBuckets(0.05, 2, 16)),
 		DrawDuration:   histogram("louver_draw_duration_seconds", "Time that one draw takes.", "statistic", prometheus.ExponentialBuckets(1e-6, 4, 12)),
 		Releases:       counter("louver_releases_total", "Figures drawn and written to the ledger.", "stream"),
-		Withheld:       counter("louver_releases_withheld_total", "Figures withheld, by reason: budget_exhausted or too_few_users.", "stream", "reason"),
+		Withheld:       counter("louver_releases_withheld_total", "Figures and answers of watches withheld, by reason: budget_exhausted or too_few_users.", "stream", "reason"),
 		LastRelease:    gauge("louver_last_release_timestamp_seconds", "When the stream's newest window was published, in seconds since 1970.", "stream"),
 		ForwardFailure: counter("louver_forward_failures_total", "Rejected or late records that could not be copied.", "topic"),
 		Recounts:       counter("louver_max_windows_recounts_total", "Times that counting for max_windows began anew, because parts or snapshots were lost.", "stream"),

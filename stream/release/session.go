@@ -416,7 +416,7 @@ func (s *session) observe(e ledger.Entry) {
 		switch {
 		case w.Release != nil && w.Looks():
 			s.Metrics.Releases.WithLabelValues(e.Stream).Add(float64(len(e.Groups)))
-		case w.Release != nil && w.Reason == ledger.BudgetExhausted:
+		case w.Reason == ledger.BudgetExhausted:
 			s.Metrics.Withheld.WithLabelValues(e.Stream, w.Reason).Add(float64(len(e.Groups)))
 		}
 	}

@@ -85,7 +85,7 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error 
 			g.Rules = append(g.Rules, r)
 		}
 		for _, w := range s.Alarms() {
-			g.Rules = append(g.Rules, watchAlert(s, w))
+			g.Rules = append(g.Rules, watchAlert(s, w), blindAlert(s, w))
 			alerts = true
 		}
 		f.Groups = append(f.Groups, g)
