@@ -27,11 +27,11 @@ func TestFiguresOnChangeInBrowser(t *testing.T) {
 	}
 	b.shows(".readout td", "held since ")
 	b.shows(".readout td", "0.15 once")
-	b.point(".plot.large", 48.5/120)
+	b.point(48.5 / 120)
 	b.shows(".plot.large .tip", "drawn anew: calm")
-	b.point(".plot.large", 50.5/120)
+	b.point(50.5 / 120)
 	b.until(`document.querySelector(".plot.large .tip").hidden`)
-	b.point(".plot.large", 62.5/120)
+	b.point(62.5 / 120)
 	b.shows(".plot.large .tip", "withheld: the budget is exhausted")
 }
 

@@ -172,10 +172,10 @@ func (b *tab) place(plot string, part float64) (x, y float64) {
 	return box.X + part*box.Width, box.Y + box.Height/2
 }
 
-// point moves the mouse over a plot.
-func (b *tab) point(plot string, part float64) {
+// point moves the mouse over the large plot.
+func (b *tab) point(part float64) {
 	b.Helper()
-	x, y := b.place(plot, part)
+	x, y := b.place(".plot.large", part)
 	b.run(chromedp.MouseEvent(input.MouseMoved, x-1, y), chromedp.MouseEvent(input.MouseMoved, x, y))
 }
 

@@ -188,7 +188,7 @@ var pictures = []picture{
 	{name: "overview-12", serve: overview(12), view: "#/", ready: card},
 	{name: "overview-60", serve: overview(60), view: "#/", ready: card},
 	{name: "overview-troubles", serve: troubles, view: "#/", ready: card},
-	{name: "detail-gap", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, each: func(b *tab) { b.point(".plot.large", 0.52) }},
+	{name: "detail-gap", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, each: func(b *tab) { b.point(0.52) }},
 	{name: "detail-incident", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, do: func(b *tab) { b.run(chromedp.Click("#truth")) }},
 	{name: "detail-smoothed", serve: troubles, view: "#/s/checkout-latency/eu?smoothed=1", ready: table},
 	{name: "detail-compare", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, do: func(b *tab) {
@@ -203,7 +203,7 @@ var pictures = []picture{
 	{name: "overview-alarm", serve: alarms, view: "#/", ready: card},
 	{name: "detail-alarm", serve: alarms, view: "#/s/checkout-latency/eu", ready: table},
 	{name: "overview-change", serve: steady, view: "#/", ready: card, do: func(b *tab) { b.run(chromedp.Click(`//button[text()="calm"]`, chromedp.BySearch)) }},
-	{name: "detail-change", serve: steady, view: "#/s/checkout-latency/eu", ready: table, each: func(b *tab) { b.point(".plot.large", 20.5/120) }},
+	{name: "detail-change", serve: steady, view: "#/s/checkout-latency/eu", ready: table, each: func(b *tab) { b.point(20.5 / 120) }},
 	{name: "detail-change-one", serve: steady, view: "#/s/checkout-latency/us/calm", ready: table},
 	{name: "budget-capped", serve: steady, view: "#/budget", ready: `document.querySelectorAll(".losses .panel").length === 2`, do: func(b *tab) {
 		b.run(chromedp.Click("summary"))
