@@ -81,9 +81,12 @@ func (r CapRule) Every() time.Duration { return r.every }
 
 // AtMost returns in how many windows of any period one user counts at most. It may be less than the count of the spec, since
 // each block has the same share.
+func (r CapRule) AtMost() int64 { return r.AtMostOf(r.Windows) }
+
+// AtMostOf returns in how many of n windows in a row one user counts at most, for n ≥ 1.
 //
-// W consecutive windows touch at most 1 + ⌈(W−1)/Block⌉ blocks: the first one holds at least one of them.
-func (r CapRule) AtMost() int64 { return min(r.Windows, r.Most*(1+ceilDiv(r.Windows-1, r.Block))) }
+// n consecutive windows touch at most 1 + ⌈(n−1)/Block⌉ blocks: the first one holds at least one of them.
+func (r CapRule) AtMostOf(n int64) int64 { return min(n, r.Most*(1+ceilDiv(n-1, r.Block))) }
 
 // number returns the number of a window.
 func (r CapRule) number(w Window) int64 { return floor(w.Start, r.every) / int64(r.every) }

@@ -95,15 +95,20 @@ func TestCapAgainstBruteForce(t *testing.T) {
 			if want := byDefinition(rule, u, first, day); !slices.Equal(all[u], want) {
 				t.Fatalf("user %x counts in %v, want %v", u, all[u], want)
 			}
+			if rule.AtMost() > spec.Count {
+				t.Fatalf("a user counts in %d windows of a period, want at most %d", rule.AtMost(), spec.Count)
+			}
 			for from := range windows {
-				n := 0
-				for _, i := range all[u] {
-					if from <= i && int64(i) < int64(from)+rule.Windows {
-						n++
+				for _, length := range []int64{rule.Windows, 1 + (rule.Windows+int64(from))%40} {
+					n := int64(0)
+					for _, i := range all[u] {
+						if from <= i && int64(i) < int64(from)+length {
+							n++
+						}
 					}
-				}
-				if most := rule.AtMost(); int64(n) > most || most > spec.Count {
-					t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d, and that at most %d", u, n, rule.Windows, from, rule.AtMost(), spec.Count)
+					if n > rule.AtMostOf(length) {
+						t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, length, from, rule.AtMostOf(length))
+					}
 				}
 			}
 			alone := counted(t, NewCap(rule), s, first, map[UserHash][]bool{u: day}, 0, windows)

@@ -295,7 +295,7 @@ func TestCheckBacklog(t *testing.T) {
 		{"a budget for ever withholds", strings.Replace(old, "budget: shoppers", "budget: {epsilon: 1, per: forever}\n    on_exhausted: withhold", 1), 7,
 			"  the budget pays for 7 of them, which cost a user ε 0.98 in total, and withholds 241480\n"},
 		{"a user counts in few", strings.Replace(old, "    max_groups: 2\n", "    max_groups: 2\n    max_windows: {count: 8, per: 24h}\n", 1), windows,
-			"  in total they cost a user ε 2817.92\n"}, // 2,516 days, each of 8 windows of ε 0.14
+			"  in total they cost a user ε 2049.32\n"}, // 7,319 blocks of 33 windows, two of ε 0.14 in each
 		{"none are over", strings.Replace(streamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:45:00Z", 1), 0, ""},
 		{"one is over", strings.Replace(streamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:30:00Z", 1), 1, ": 1 window already over, to be released at once\n  in total they cost a user ε 0.14\n"},
 		{"it begins now", streamsFile, 0, ""},

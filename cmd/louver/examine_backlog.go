@@ -30,8 +30,7 @@ func examineBacklog(s *config.Stream, b config.Backlog) *examinedBacklog {
 	}
 	counts := *b.Paid // in how many of them one user does at most
 	if s.MaxWindows != nil {
-		periods := (b.Windows-1)/s.MaxWindows.By.Windows + 1
-		counts = min(counts, s.MaxWindows.By.AtMost()*periods)
+		counts = min(counts, s.MaxWindows.By.AtMostOf(b.Windows))
 	}
 	var items []budget.Item
 	for _, item := range s.Price() {

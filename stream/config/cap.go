@@ -53,7 +53,7 @@ func (s *Stream) Cap(era int64) budget.Cap {
 func (s *Stream) Counts(stretch time.Duration) int64 {
 	n := int64((stretch-1)/s.Window.Every) + 1
 	if m := s.MaxWindows; m != nil {
-		n = min(n, m.By.AtMost()*(int64((stretch-1)/m.Per)+1))
+		n = m.By.AtMostOf(n)
 	}
 	return n
 }
