@@ -43,6 +43,8 @@ func TestNewRefuses(t *testing.T) {
 		{Query{Statistic: Mean, Grid: g, Epsilon: one, Clip: "none", Mechanism: "clipped_gaussian"}, "clip none; want another mechanism than clipped_gaussian"},
 		{Query{Statistic: Count, Grid: g, Epsilon: one, Above: at("9.5")}, "above 9.5; want a number within the bounds, 0 to 9"},
 		{Query{Statistic: Count, Grid: g, Epsilon: one, Above: at("3"), Below: at("4")}, "above 3; want a point of the grid between it and below, which is 4"},
+		{Query{Statistic: Count, Grid: g, Epsilon: one, Above: at("9")}, "above 9; want less than 9, the highest value: nobody is above that"},
+		{Query{Statistic: Count, Grid: g, Epsilon: one, Below: at("0")}, "below 0; want more than 0, the lowest value: nobody is below that"},
 	} {
 		m, err := New(c.query)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

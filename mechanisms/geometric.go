@@ -59,17 +59,16 @@ func newCounting(q *Query) (of func(s *Sample) int64, err error) {
 			end++
 		}
 	}
-	if first+1 >= end {
-		return nil, wrong("above", text(q.Above), "a point of the grid between it and below, which is %s", text(q.Below))
+	switch {
+	case first+1 < end:
+	case q.Below == nil:
+		return nil, wrong("above", shown(*q.Above), "less than %s, the highest value: nobody is above that", shown(g.upper))
+	case q.Above == nil:
+		return nil, wrong("below", shown(*q.Below), "more than %s, the lowest value: nobody is below that", shown(g.lower))
+	default:
+		return nil, wrong("above", shown(*q.Above), "a point of the grid between it and below, which is %s", shown(*q.Below))
 	}
 	return func(s *Sample) int64 { return s.below(end) - s.atMost(first) }, nil
-}
-
-func text(d *decimal.Decimal) string {
-	if d == nil {
-		return "(none)"
-	}
-	return shown(*d)
 }
 
 // floor returns the index of the last grid point at or below a threshold, which must lie within the bounds.

@@ -118,7 +118,7 @@ func TestGeometric(t *testing.T) {
 		{Outside, nil, nil, func(h []int64) int64 { return h[0] + h[6] }},
 	} {
 		q := Query{Statistic: c.statistic, Above: c.above, Below: c.below, Grid: g}
-		name := fmt.Sprint(c.statistic, " ", text(c.above), " ", text(c.below))
+		name := fmt.Sprint(c.statistic, " ", c.above, " ", c.below)
 		exactCount := func(h []int64) int64 {
 			var points []Point
 			for i, n := range h {

@@ -158,6 +158,35 @@ func TestCheckWarnings(t *testing.T) {
 	}
 }
 
+// TestCheckWarningsOfADay: what is allowed in max_windows, watches and releases on change, and seldom intended.
+func TestCheckWarningsOfADay(t *testing.T) {
+	const block = "    watches:\n      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}\n" +
+		"    max_windows: {count: 8, per: 24h}\n    output:"
+	const calm = "      - {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 24}\n"
+	text := strings.NewReplacer("  - {name: spare, epsilon: 1, per: forever}\n", "", "      - {name: users, statistic: count, epsilon: 0.02}\n", "      - {name: users, statistic: count, epsilon: 0.02}\n"+calm,
+		"    output:", block).Replace(streamsFile)
+	const condition = "above: 2000, more_than: 0.01"
+	for _, c := range []struct{ old, edit, want string }{
+		{"", "", ""},
+		{condition, "users_below: 5001", `streams[checkout].watches[slow].users_below: 5001 is more than the 5000 expected users, so the watch fires without cause; want a smaller number`},
+		{condition, "above: 2000, users: 6000", `streams[checkout].watches[slow]: it can never fire, because 5000 users are expected; want a condition that fewer users can meet`},
+		{"per: 30d}, hold", "per: 30s}, hold", `streams[checkout].watches[slow].false_alarms: noise alone may raise this alarm 144 times in 30 days, and each time costs ε 1; want a longer per, for example 30d, or a smaller at_most`},
+		{"hold: 15m", "hold: 5m", `streams[checkout].watches[slow].hold: 5m is shorter than a window of 15m, so a cause that lasts for 6 windows uses up all 3 times of at_most; want a longer hold, for example 15m`},
+		{"tolerance: 0.03", "tolerance: 0.3", `streams[checkout].releases[calm].tolerance: with 0.3 a value holds from the quantile 0.2 to 0.8, so hardly any change is seen; want at most 0.25`},
+		{"{count: 8,", "{count: 400,", `streams[checkout].max_windows: has no effect, because a user counts in every window of a part of 8h15m; want a smaller count, or a longer per`},
+		{"      - {name: p50, statistic: median, epsilon: 0.05}\n      - {name: users, statistic: count, epsilon: 0.02}\n", "",
+			`streams[checkout].max_windows: has no effect, because watches and releases on change count everybody, and no release is drawn in every window; leave it out`},
+	} {
+		if !strings.Contains(text, c.old) {
+			t.Fatalf("%q is not in\n%s", c.old, text)
+		}
+		got := commandLine(t, "", "check", file(t, "s.yaml", strings.Replace(text, c.old, c.edit, 1)))
+		if got.code != exitDone || !strings.Contains(got.err, "warning: "+c.want+"\n") && c.want != "" || strings.Count(got.err, "\n") != min(1, len(c.want)) {
+			t.Errorf("%s: %d, %s", c.edit, got.code, got.err)
+		}
+	}
+}
+
 // TestCheckOnChange: what a release on change costs and sees. A stream may have nothing else.
 func TestCheckOnChange(t *testing.T) {
 	t.Setenv("COLUMNS", "200")

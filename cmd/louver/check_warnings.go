@@ -42,6 +42,7 @@ func warnings(file *config.File, found *examination) []string {
 		}
 		w.window(s, e)
 		w.minUsers(s, e)
+		w.maxWindows(s, e)
 		if s.Input.UserPartitioned {
 			w.warn(s.Where, "streams[%s].input.user_partitioned: has no effect: users are always compared across partitions, because adding partitions moves users; leave it out", s.Name)
 		}
@@ -118,6 +119,17 @@ func (w *warner) minUsers(s *config.Stream, e examinedStream) {
 			w.warn(s.Where, "streams[%s].min_users.count: %d is within the noise of release %s (± %s), so even an empty window may pass; want more than %d, or a larger epsilon",
 				s.Name, s.MinUsers.Count, r.Release, plural(*noise, "user"), *noise)
 		}
+	}
+}
+
+// maxWindows warns of a cap that changes nothing.
+func (w *warner) maxWindows(s *config.Stream, e examinedStream) {
+	switch {
+	case s.MaxWindows == nil:
+	case len(s.Releases) == 0:
+		w.warn(s.Where, "streams[%s].max_windows: has no effect, because watches and releases on change count everybody, and no release is drawn in every window; leave it out", s.Name)
+	case e.MaxWindows.Share >= 1:
+		w.warn(s.Where, "streams[%s].max_windows: has no effect, because a user counts in every window of a part of %s; want a smaller count, or a longer per", s.Name, e.MaxWindows.Block)
 	}
 }
 

@@ -71,4 +71,9 @@ func (w *warner) change(s *config.Stream, of config.Watch) {
 			w.warn(of.Where, "streams[%s].releases[%s].%s: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, c.key, c.epsilon)
 		}
 	}
+	p := of.Release.Query.Probabilities()[0]
+	if side := decimal.Min(p, decimal.NewFromInt(1).Sub(p)); of.Tolerance.Mul(decimal.NewFromInt(2)).Cmp(side) > 0 {
+		w.warn(of.Where, "streams[%s].releases[%s].tolerance: with %s a value holds from the quantile %s to %s, so hardly any change is seen; want at most %s",
+			s.Name, of.Name, of.Tolerance, p.Sub(of.Tolerance), p.Add(of.Tolerance), side.Div(decimal.NewFromInt(2)))
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"time"
 
 	"github.com/louver/louver/stream/config"
 )
@@ -61,8 +62,27 @@ func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
 	if of.Query.Epsilon.Cmp(tooMuch) > 0 {
 		w.warn(of.Where, "streams[%s].watches[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, of.Query.Epsilon)
 	}
-	if x.Most != nil && *x.Most < x.Excess {
+	if m, n := of.Query.Conditions[0].UsersBelow, s.ExpectedUsers; m != nil && n > 0 && *m > n {
+		w.warn(of.Where, "streams[%s].watches[%s].users_below: %d is more than the %d expected users, so the watch fires without cause; want a smaller number", s.Name, of.Name, *m, n)
+	}
+	if most := mostAlarms(of, s.Window.Every); most > 30 {
+		w.warn(of.Where, "streams[%s].watches[%s].false_alarms: noise alone may raise this alarm %.0f times in 30 days, and each time costs ε %s; want a longer per, for example 30d, or a smaller at_most",
+			s.Name, of.Name, most, of.Query.Epsilon)
+	}
+	if of.Hold < s.Window.Every && of.AtMost > 1 {
+		w.warn(of.Where, "streams[%s].watches[%s].hold: %s is shorter than a window of %s, so a cause that lasts for %s uses up all %d times of at_most; want a longer hold, for example 15m",
+			s.Name, of.Name, config.Duration(of.Hold), config.Duration(s.Window.Every), plural(2*of.AtMost, "window"), of.AtMost)
+	}
+	switch {
+	case x.Most != nil && *x.Most <= 0:
+		w.warn(of.Where, "streams[%s].watches[%s]: it can never fire, because %d users are expected; want a condition that fewer users can meet", s.Name, of.Name, s.ExpectedUsers)
+	case x.Most != nil && *x.Most < x.Excess:
 		w.warn(of.Where, "streams[%s].watches[%s]: at most %s of %d expected users can be %s, but %s are needed to be seen with 95 %%; want more users, a larger epsilon or more false alarms",
 			s.Name, of.Name, tenths(*x.Most), s.ExpectedUsers, amiss(x.Condition), tenths(x.Excess))
 	}
+}
+
+// mostAlarms is how many false alarms in 30 days a watch allows. Its promise is for whole windows.
+func mostAlarms(of config.Watch, every time.Duration) float64 {
+	return of.Query.FalseAlarms.InexactFloat64() * float64(30*24*time.Hour) / float64(max(of.FalseAlarmsPer, every))
 }
