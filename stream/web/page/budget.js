@@ -108,6 +108,7 @@ function words({ per, windows_left: left, exhausted_at: at, exhausted_since: sin
   const back = next ? [` ε ${next.epsilon} comes back at `, time(next.at), "."] : [];
   if (since) return ["Exhausted since ", time(since), ": windows are withheld.", ...(back.length ? back : per === "forever" ? [" Nothing comes back."] : [])];
   if (at) return [`Pays for ${several(left, "more window")}. On schedule the first one that it cannot pay ends at `, time(at), ".", ...back];
+  if (partial && left >= Number.MAX_SAFE_INTEGER) return ["It could pay for any number of windows now."]; // no window costs anything by itself
   if (partial) return [`It could pay for ${several(left, "more window")} now.`];
   return ["It pays for every window on schedule: nothing will be withheld.", ...back];
 }
