@@ -100,3 +100,40 @@ func promiseMark(t *testing.T, s mechanisms.Statistic, name string) string {
 	}
 	return map[privacy.Kind]string{privacy.ZCDP: " (zCDP)", privacy.Approximate: " (ε, δ)"}[m.Promise().Kind]
 }
+
+// The README's streams file is sound, also with each of the blocks that it shows later, and its budget has to be as large as the
+// README says.
+func TestReadmeBlocks(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(begins string) string {
+		t.Helper()
+		_, rest, found := strings.Cut(string(text), "```yaml\n"+begins)
+		inside, _, ends := strings.Cut(rest, "```")
+		if !found || !ends {
+			t.Fatalf("the README has no block that begins with %q", begins)
+		}
+		return begins + inside
+	}
+	const output, budget = "    output:", "budget: {epsilon: 17, per: 24h}"
+	whole, watches, calm := block("version: 1\n"), block("    watches:\n"), block("    releases:\n")
+	_, calm, _ = strings.Cut(calm, "\n")
+	const capped = "max_windows: {count: 8, per: 24h}"
+	if !strings.Contains(string(text), "`"+capped+"`") || !strings.Contains(whole, budget) {
+		t.Fatal("the README shows another max_windows, or another budget")
+	}
+	for _, c := range []struct{ name, more, budget, want string }{
+		{"the file", output, budget, ""},
+		{"max_windows", "    " + capped + "\n" + output, budget, ""},
+		{"watches and too small a budget", watches + output, budget, "want an epsilon of at least 20.32"},
+		{"watches", watches + output, "budget: {epsilon: 20.32, per: 24h}", ""},
+		{"on_change", calm + output, "budget: {epsilon: 20, per: 24h}", ""},
+	} {
+		got := commandLine(t, "", "check", file(t, "s.yaml", strings.NewReplacer(output, c.more, budget, c.budget).Replace(whole)))
+		if (got.code == exitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" && got.err != "" {
+			t.Errorf("%s: %d, %s", c.name, got.code, got.err)
+		}
+	}
+}
