@@ -154,7 +154,7 @@ func (t *tally) add(unit *sum, times int64) {
 			return
 		}
 	}
-	*t = append(all, struct {
+	*t = append(*t, struct {
 		unit  *sum
 		times int64
 	}{unit, times})
