@@ -104,6 +104,9 @@ func (c *releaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error)
 		*f.to = at.UnixNano()
 	}
 	if err := s.Validate(); err != nil {
+		if wrong := (*windows.Error)(nil); errors.As(err, &wrong) {
+			err = fmt.Errorf("%s %s", map[string]string{"start": "--from", "end": "--to", "size": "--window", "every": "--window"}[wrong.Field], wrong.Problem)
+		}
 		return nil, s, err
 	}
 	grid, err := c.grid(mechanisms.Query{})

@@ -112,7 +112,7 @@ func TestReleaseWatchMistakes(t *testing.T) {
 		{watchHour(append(watch, "--above", "3")...), exitUsage, "louver: --watch with --above; want it within the condition"},
 		{watchHour(append(watch, "--repeat", "2")...), exitUsage, "louver: --watch with --statistic, --mechanism or --repeat"},
 		{watchHour(append(watch, "--at-most", "0")...), exitUsage, "louver: --at-most 0, "},
-		{watchHour(append(watch, "--window", "7m")...), exitUsage, "louver: window start: 2026-11-20T08:00:00Z is not a multiple of every (7m)"},
+		{watchHour(append(watch, "--window", "7m")...), exitUsage, "louver: --from 2026-11-20T08:00:00Z is not a multiple of every (7m)"},
 		{watchHour(append(watch, "--from", "eight")...), exitUsage, "louver: --from eight; want a time such as"},
 		{watchHour(append(watch, "--user", "")...), exitUsage, "louver: --watch without --user; want the column of the users"},
 		{watchHour(), exitUsage, "louver: --time without --watch; want --watch"},
