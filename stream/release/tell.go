@@ -26,7 +26,7 @@ func (s *session) tell(e ledger.Entry) {
 	}
 	until := "until the stream ends"
 	if end, ok := s.own.fold.Books.PaidAgain(e); ok {
-		until = "until " + clock(end, e.WindowEnd)
+		until = "until " + clock(end)
 	}
 	s.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
 }
@@ -58,16 +58,16 @@ func (s *session) tellWatch(e ledger.Entry, w ledger.Watch) {
 	until := "until earlier instances no longer count"
 	switch {
 	case pause.Until != nil:
-		until = "until " + clock(*pause.Until, e.WindowEnd)
+		until = "until " + clock(*pause.Until)
 	case e.Limit.Per == 0:
 		until = "for good"
 	}
 	s.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: %s; it is withheld %s", e.Stream, cause, until))
 }
 
-// clock writes a moment after another, with the date if it is a day later or more.
-func clock(at, now time.Time) string {
-	if at.Sub(now) >= 24*time.Hour {
+// clock writes a moment, with the date unless it is less than a day away: windows of a backlog are long over.
+func clock(at time.Time) string {
+	if time.Until(at).Abs() >= 24*time.Hour {
 		return at.Format(time.DateTime)
 	}
 	return at.Format(time.TimeOnly)
