@@ -171,7 +171,7 @@ func TestCheckWarningsOfADay(t *testing.T) {
 		{condition, "users_below: 5001", `streams[checkout].watches[slow].users_below: 5001 is more than the 5000 expected users, so the watch fires without cause; want a smaller number`},
 		{condition, "above: 2000, users: 6000", `streams[checkout].watches[slow]: it can never fire, because 5000 users are expected; want a condition that fewer users can meet`},
 		{"per: 30d}, hold", "per: 30s}, hold", `streams[checkout].watches[slow].false_alarms: noise alone may raise this alarm 144 times in 30 days, and each time costs ε 1; want a longer per, for example 30d, or a smaller at_most`},
-		{"hold: 15m", "hold: 5m", `streams[checkout].watches[slow].hold: 5m is shorter than a window of 15m, so a cause that lasts for 6 windows uses up all 3 times of at_most; want a longer hold, for example 15m`},
+		{"hold: 15m", "hold: 5m", `streams[checkout].watches[slow].hold: 5m is less than the 15m from one window to the next, so a cause that lasts soon uses up at_most (3); want 15m or more`},
 		{"tolerance: 0.03", "tolerance: 0.3", `streams[checkout].releases[calm].tolerance: with 0.3 a value holds from the quantile 0.2 to 0.8, so hardly any change is seen; want at most 0.25`},
 		{"{count: 8,", "{count: 400,", `streams[checkout].max_windows: has no effect, because a user counts in every window of a part of 8h15m; want a smaller count, or a longer per`},
 		{"      - {name: p50, statistic: median, epsilon: 0.05}\n      - {name: users, statistic: count, epsilon: 0.02}\n", "",

@@ -70,8 +70,8 @@ func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
 			s.Name, of.Name, most, of.Query.Epsilon)
 	}
 	if of.Hold < s.Window.Every && of.AtMost > 1 {
-		w.warn(of.Where, "streams[%s].watches[%s].hold: %s is shorter than a window of %s, so a cause that lasts for %s uses up all %d times of at_most; want a longer hold, for example 15m",
-			s.Name, of.Name, config.Duration(of.Hold), config.Duration(s.Window.Every), plural(2*of.AtMost, "window"), of.AtMost)
+		w.warn(of.Where, "streams[%s].watches[%s].hold: %s is less than the %s from one window to the next, so a cause that lasts soon uses up at_most (%d); want %[4]s or more",
+			s.Name, of.Name, config.Duration(of.Hold), config.Duration(s.Window.Every), of.AtMost)
 	}
 	switch {
 	case x.Most != nil && *x.Most <= 0:

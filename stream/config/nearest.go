@@ -6,7 +6,11 @@ import "github.com/agnivade/levenshtein"
 func nearest(word string, words []string) string {
 	best, least := "", max(1, len(word)/3)+1
 	for _, w := range words {
-		if d := levenshtein.ComputeDistance(word, w); d < least {
+		d := levenshtein.ComputeDistance(word, w)
+		if w == word+"es" { // a plural, such as watches
+			d = 1
+		}
+		if d < least {
 			best, least = w, d
 		}
 	}

@@ -71,6 +71,9 @@ func TestDefinitionsOfWatches(t *testing.T) {
 }
 
 func TestWrongWatches(t *testing.T) {
+	if _, err := Parse("s.yaml", []byte(strings.Replace(withWatches(fire), "watches:", "watch:", 1)), noVariables); err == nil || !strings.Contains(err.Error(), `.watch: unknown key; did you mean "watches"?`) {
+		t.Errorf("%v, want that it asks for watches", err)
+	}
 	for _, c := range []struct{ watches, want string }{
 		{"", "an empty list; want a list of watches, for example {name: slow"},
 		{strings.Replace(fire, "name: fire", "name: p50", 1), `the name "p50" is taken by another release; choose another name`},
