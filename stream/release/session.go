@@ -58,8 +58,12 @@ type session struct {
 // keepEvery is how often the progress is written.
 const keepEvery = 5 * time.Second
 
-// together is how many windows may share a transaction.
-const together = 64
+// together is how many windows may share a transaction, and togetherBytes how large their entries may be, unless a single one is
+// larger: they are held in memory.
+const (
+	together      = 64
+	togetherBytes = 4 << 20
+)
 
 // session opens the transactional id, which fences earlier workers. It reads the ledger to its end, commits what was
 // drawn there and not committed, and decides windows as their parts come in.
@@ -264,11 +268,11 @@ func (s *session) decide(ctx context.Context) error {
 	for len(budgets) > 0 {
 		var more []string
 		for _, budget := range budgets {
-			n, err := s.decideSome(ctx, budget)
+			full, err := s.decideSome(ctx, budget)
 			if err != nil {
 				return err
 			}
-			if n == together {
+			if full {
 				more = append(more, budget)
 			}
 		}
@@ -277,14 +281,14 @@ func (s *session) decide(ctx context.Context) error {
 	return nil
 }
 
-// decideSome records up to [together] windows of a budget in one transaction, and returns how many.
-func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
+// decideSome records the next windows of a budget in one transaction, and reports whether it is full.
+func (s *session) decideSome(ctx context.Context, budget string) (full bool, err error) {
 	if ok, err := s.inherited(ctx, budget); !ok || err != nil {
-		return 0, err
+		return false, err
 	}
 	var tx txn.Transaction
 	var entries []ledger.Entry
-	for len(entries) < together {
+	for size := 0; !full; full = len(entries) == together || size >= togetherBytes {
 		i, window := s.next(budget)
 		if i < 0 {
 			break
@@ -297,36 +301,37 @@ func (s *session) decideSome(ctx context.Context, budget string) (int, error) {
 		s.caught(i)
 		if len(entries) == 0 {
 			if err := s.mark(&tx); err != nil {
-				return 0, err
+				return false, err
 			}
 		}
 		entry, err := s.entry(ctx, i, window, state)
 		if err != nil {
-			return 0, err
+			return false, err
 		}
 		value, err := entry.Encode()
 		if err != nil {
-			return 0, err
+			return false, err
 		}
 		tx.Records = append(tx.Records, s.record(entry, value))
 		if err := s.learn(entry, value); err != nil {
-			return 0, err
+			return false, err
 		}
 		s.gather.Decide(p.stream.Name, p.epoch, window)
 		entries = append(entries, entry)
+		size += len(value)
 	}
 	if len(entries) == 0 {
-		return 0, nil
+		return false, nil
 	}
 	if err := s.producer.Commit(ctx, tx); err != nil {
-		return 0, fmt.Errorf("record %d windows, the first ending %s of stream %s: %w", len(entries), entries[0].WindowEnd.Format(time.RFC3339), entries[0].Stream, err)
+		return false, fmt.Errorf("record %d windows, the first ending %s of stream %s: %w", len(entries), entries[0].WindowEnd.Format(time.RFC3339), entries[0].Stream, err)
 	}
 	s.committed()
 	for _, e := range entries {
 		s.observe(e)
 	}
 	s.progressed()
-	return len(entries), nil
+	return full, nil
 }
 
 func (s *session) record(e ledger.Entry, value []byte) txn.Record {
