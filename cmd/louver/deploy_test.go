@@ -105,6 +105,22 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 	}
 }
 
+// The examples of streams files are sound, and nothing in them is worth a warning.
+func TestExamplesAreSound(t *testing.T) {
+	for _, name := range []string{"streams.yaml", "streams-minutes.yaml"} {
+		if got := commandLine(t, "", "check", deployed(name)); got.code != exitDone || got.err != "" {
+			t.Errorf("%s: %d, %s", name, got.code, got.err)
+		}
+	}
+	file, err := config.Load(deployed("streams-minutes.yaml"), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := file.Streams[0]; s.MaxWindows == nil || len(s.Alarms()) != 1 || len(s.OnChange()) != 1 {
+		t.Errorf("%+v, want a stream with max_windows, a watch and a figure on change", s)
+	}
+}
+
 // What compose.yaml mounts is there, and the streams of its Louver are sound.
 func TestCompose(t *testing.T) {
 	var compose struct {
