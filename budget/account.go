@@ -23,6 +23,7 @@ type Account struct {
 	index   map[classKey]*class
 	last    map[string]*class // the class of each stream's last charge
 	held    []*held
+	byID    map[string]*held
 	units   map[string]*sum // what each price adds, once for all that have it
 	// took lists the accounts whose charges this one has taken over.
 	took []*Account
@@ -53,7 +54,7 @@ type Charges struct {
 
 // NewAccount opens an account under a limit.
 func NewAccount(limit Limit) *Account {
-	return &Account{limit: limit, index: map[classKey]*class{}, last: map[string]*class{}, units: map[string]*sum{}}
+	return &Account{limit: limit, index: map[classKey]*class{}, last: map[string]*class{}, units: map[string]*sum{}, byID: map[string]*held{}}
 }
 
 // Limit returns the current limit.
@@ -201,6 +202,7 @@ func (a *Account) Clone() *Account {
 	}
 	for _, h := range a.allHeld() {
 		b.held = append(b.held, &held{h.Held, h.unit})
+		b.byID[h.ID] = b.held[len(b.held)-1]
 	}
 	return b
 }

@@ -88,3 +88,45 @@ func BenchmarkSharedBudget(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkManyInstances asks for a window of a budget that has paid for a year of watches: fifty streams, ten instances a day each.
+func BenchmarkManyInstances(b *testing.B) {
+	const instances = 50 * 10 * 365
+	limit, items := Limit{Epsilon: dec("1000000"), Per: 24 * time.Hour}, []Item{pure("1", 1)}
+	made := func() *Account {
+		a := NewAccount(limit)
+		for i := range instances {
+			end := int64(i) * int64(365*24*time.Hour) / instances
+			id, stream := fmt.Sprintf("stream-%d/slow/%d", i%50, i/50), fmt.Sprintf("stream-%d", i%50)
+			if err := a.Hold(Held{ID: id, Stream: stream, From: end, To: Open, Items: items}); err != nil {
+				b.Fatal(err)
+			}
+			if err := a.Let(id, end+int64(time.Hour)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return a
+	}
+	b.Run("fold", func(b *testing.B) {
+		for b.Loop() {
+			made()
+		}
+	})
+	a := made()
+	next := Charge{Stream: "stream-0", End: int64(366 * 24 * time.Hour), Items: items}
+	b.Run("fits", func(b *testing.B) {
+		for b.Loop() {
+			a.Fits(next)
+		}
+	})
+	b.Run("spent", func(b *testing.B) {
+		for b.Loop() {
+			a.Spent(next.End, next)
+		}
+	})
+	b.Run("total", func(b *testing.B) {
+		for b.Loop() {
+			a.StreamTotal("stream-0", next)
+		}
+	})
+}

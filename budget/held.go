@@ -41,18 +41,19 @@ func (a *Account) Hold(h Held) error {
 	if h.To < h.From {
 		return fmt.Errorf("held charge %q: it ends at %d, before it begins at %d", h.ID, h.To, h.From)
 	}
-	if a.heldBy(h.ID) != nil {
+	if a.byID[h.ID] != nil {
 		return fmt.Errorf("held charge %q: it is charged a second time", h.ID)
 	}
 	if h.Items = items; len(items) > 0 {
-		a.held = append(a.held, &held{h, a.unit(price(items), items)})
+		one := &held{h, a.unit(price(items), items)}
+		a.held, a.byID[h.ID] = append(a.held, one), one
 	}
 	return nil
 }
 
 // Let ends a held charge. It fails where there is none of that ID that is open.
 func (a *Account) Let(id string, to int64) error {
-	h := a.heldBy(id)
+	h := a.byID[id]
 	if h == nil || h.To != Open {
 		return fmt.Errorf("held charge %q: it is not open, and cannot end", id)
 	}
@@ -60,15 +61,6 @@ func (a *Account) Let(id string, to int64) error {
 		return fmt.Errorf("held charge %q: it ends at %d, before it begins at %d", id, to, h.From)
 	}
 	h.To = to
-	return nil
-}
-
-func (a *Account) heldBy(id string) *held {
-	for _, h := range a.held {
-		if h.ID == id {
-			return h
-		}
-	}
 	return nil
 }
 
