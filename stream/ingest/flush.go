@@ -54,8 +54,17 @@ func (p *partition) flush(ctx context.Context) error {
 	return nil
 }
 
-// relieveEvery is the number of records between two checks of the bags' size.
-const relieveEvery = 1 << 14
+// relieveEvery is the number of records between two checks of the bags' size. For many streams it is less: a record may be in
+// a bag of each, and relieveBags is how often together.
+const (
+	relieveEvery = 1 << 14
+	relieveBags  = 1 << 17
+)
+
+// unchecked is how many records may be added to the bags before their size is checked.
+func (p *partition) unchecked() int {
+	return max(1, min(relieveEvery, relieveBags/max(1, len(p.routes))))
+}
 
 // relieve writes the bags in the middle of a page if those of the process use more memory than allowed. A page may unpack
 // to many times its size. The bags hold the records below to.

@@ -287,7 +287,7 @@ func (p *partition) cut(ctx context.Context) error {
 // the bags first. A page can unpack to any size, so bags and copies are also written in the middle of it.
 func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 	offset := rec.Offset + p.base
-	if p.unseen++; p.unseen == relieveEvery {
+	if p.unseen++; p.unseen >= p.unchecked() {
 		p.unseen = 0
 		if err := p.relieve(ctx, offset); err != nil {
 			return err
