@@ -51,6 +51,10 @@ func TestCheckUnderACap(t *testing.T) {
 	if m := report.Streams[0].MaxWindows; m != (examinedCap{8, "24h", 2, "8h1m", 2.0 / 481}) {
 		t.Errorf("max_windows %+v", m)
 	}
+	once := strings.Replace(cappedFile, "count: 9", "count: 4", 1)
+	if got, want := commandLine(t, "", "check", file(t, "once.yaml", once)), "of any 24h: the first one with something of theirs"; !strings.Contains(got.out, want) {
+		t.Errorf("%q is not in\n%s", want, got.out)
+	}
 	all := strings.Replace(cappedFile, "    max_windows: {count: 9, per: 24h}\n", "", 1)
 	if got := commandLine(t, "", "check", file(t, "all.yaml", all)); got.code != exitInvalid || !strings.Contains(got.err, "pays for only 8 windows of the schedule; want an epsilon of at least 360") {
 		t.Errorf("without the cap: %+v", got)

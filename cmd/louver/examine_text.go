@@ -55,7 +55,11 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	}
 	fmt.Fprintf(w, "  one user counts in %s%s; budget %s pays\n", groups, can, s.Budget)
 	if m := s.MaxWindows; m != nil {
-		fmt.Fprintf(w, "  one user counts in at most %s of any %s: the first %d with something of theirs, in each stretch of %s\n", plural(m.Count, "window"), m.Per, m.Each, m.Block)
+		first := "one"
+		if m.Each > 1 {
+			first = fmt.Sprint(m.Each)
+		}
+		fmt.Fprintf(w, "  one user counts in at most %s of any %s: the first %s with something of theirs, in each stretch of %s\n", plural(m.Count, "window"), m.Per, first, m.Block)
 		if m.Share < 1 {
 			fmt.Fprintf(w, "  of users with something in every window, one in %.0f counts in each; those who come rarely all count\n", math.Ceil(1/m.Share))
 		}
