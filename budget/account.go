@@ -372,11 +372,12 @@ func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int6
 // mostThatFit returns the greatest n whose spending the limit admits, at most MostWindows.
 func (a *Account) mostThatFit(spent func(n int64) sum) int64 {
 	fits := func(n int64) bool { return a.limit.within(a.limit.bound(spent(n))) }
+	if fits(MostWindows) { // as most do under a cap
+		return MostWindows
+	}
 	high := int64(1)
 	for fits(high) {
-		if high *= 2; high > MostWindows {
-			return MostWindows
-		}
+		high *= 2
 	}
 	low := high / 2 // 0, or a number that fits
 	for high-low > 1 {

@@ -53,7 +53,7 @@ func BenchmarkRunway(b *testing.B) {
 	}
 }
 
-// BenchmarkSharedBudget asks for windows of one of many streams that share a budget, some of them under a cap, and some with a
+// BenchmarkSharedBudget asks for windows, and how many are left, of one of many streams that share a budget, some of them under a cap, and some with a
 // watch that is armed.
 func BenchmarkSharedBudget(b *testing.B) {
 	for _, streams := range []int{1, 1000} {
@@ -62,6 +62,9 @@ func BenchmarkSharedBudget(b *testing.B) {
 			cap  Cap
 			held int
 		}{{"plain", Cap{}, 0}, {"caps", Cap{Count: 8, Per: 24 * time.Hour}, 0}, {"watches", Cap{}, 2}} {
+			left := func(a *Account, i int) int64 {
+				return a.WindowsLeftUnder(fmt.Sprintf("stream-%d", i%streams), c.cap, []Item{boundedRange("0.1", 1)}, 100*int64(time.Minute))
+			}
 			b.Run(fmt.Sprintf("%s/%d", c.name, streams), func(b *testing.B) {
 				a := NewAccount(Limit{Epsilon: dec("1000000"), Per: 24 * time.Hour})
 				items := []Item{boundedRange("0.1", 1)}
@@ -82,6 +85,9 @@ func BenchmarkSharedBudget(b *testing.B) {
 					i++
 					if !a.Fits(Charge{Stream: name(i), End: 101 * int64(time.Minute), Cap: c.cap, Items: items}) {
 						b.Fatal("a window does not fit")
+					}
+					if left(a, i) < 1 {
+						b.Fatal("no window is left")
 					}
 				}
 			})
