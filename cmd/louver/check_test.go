@@ -302,7 +302,7 @@ func TestCheckWarnsOfTwoBudgets(t *testing.T) {
 	text := strings.Replace(streamsFile, "  - {name: spare, epsilon: 1, per: forever}\n", "", 1) +
 		strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers", "budget: {epsilon: 20, per: 24h}").Replace(second)
 	path := file(t, "s.yaml", text)
-	want := path + ":17: warning: streams[again]: reads topic checkout.events, as stream checkout does, but another budget pays, so users of the topic can lose the sum of both; want one budget for both, or fresh: true if that is intended\n"
+	want := path + ":17: warning: streams[again]: reads topic checkout.events, as stream checkout does, but another budget pays, so users of the topic can lose the sum of both; louver run refuses it; want one budget for both, or fresh: true if that is intended\n"
 	if got := commandLine(t, "", "check", path); got.code != exitDone || got.err != want {
 		t.Errorf("%+v\nwant %s", got, want)
 	}

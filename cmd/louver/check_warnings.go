@@ -140,7 +140,7 @@ func (w *warner) payers(file *config.File) {
 		if other := first[s.Input.Topic]; other == nil {
 			first[s.Input.Topic] = s
 		} else if other.Budget != s.Budget && !other.Fresh && !s.Fresh {
-			w.warn(s.Where, "streams[%s]: reads topic %s, as stream %s does, but another budget pays, so users of the topic can lose the sum of both; want one budget for both, or fresh: true if that is intended",
+			w.warn(s.Where, "streams[%s]: reads topic %s, as stream %s does, but another budget pays, so users of the topic can lose the sum of both; louver run refuses it; want one budget for both, or fresh: true if that is intended",
 				s.Name, s.Input.Topic, other.Name)
 		}
 	}
