@@ -26,6 +26,8 @@ type Books struct {
 	watches map[watchName][]*armed
 	// going lists those that are not over, by budget. See Open.
 	going map[string][]Open
+	// withheld are the watches of which the last entry could arm no instance. Only reports need it: a checkpoint leaves it out.
+	withheld map[watchName]bool
 }
 
 type streamBook struct {
@@ -44,7 +46,7 @@ func newStreamBook() *streamBook {
 // NewBooks opens empty books.
 func NewBooks() *Books {
 	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
-		elsewhere: map[string]*budget.Account{}, watches: map[watchName][]*armed{}, going: map[string][]Open{}}
+		elsewhere: map[string]*budget.Account{}, watches: map[watchName][]*armed{}, going: map[string][]Open{}, withheld: map[watchName]bool{}}
 }
 
 // Elsewhere tells that the account of a budget is kept in other books. Budgets here that continue it use that account.

@@ -13,7 +13,8 @@ type WatchFigures struct {
 	Budget string `json:"budget"`
 	// Instances is how many have been armed, each of which was charged once.
 	Instances int64 `json:"instances"`
-	// State is what became of the last one: `armed`, `fired`, or `ended` without firing.
+	// State is what became of the last one: `armed`, `fired`, or `ended` without firing. It is `withheld` if that is over and no
+	// other may be armed yet, because of `at_most` or the budget: then the watch looks at nothing.
 	State string `json:"state"`
 	// From and To are the ends of the first and the last window that it looked at. Epsilon is what it cost.
 	From    second `json:"from"`
@@ -32,6 +33,8 @@ func (b *Books) watchFigures() (all []WatchFigures) {
 		f := WatchFigures{Stream: name.stream, Watch: name.watch, Budget: name.budget, Instances: int64(len(instances)), State: "armed",
 			From: moment(last.from), To: moment(last.looked), Epsilon: number{budget.Limit{}.Compose(last.cost).Epsilon}}
 		switch {
+		case last.over && b.withheld[name]:
+			f.State = "withheld"
 		case last.fired != nil:
 			f.State = "fired"
 		case last.over:

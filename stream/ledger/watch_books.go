@@ -145,10 +145,11 @@ func (b *Books) addWatches(e Entry) error {
 		}
 	}
 	for _, w := range e.Watches {
+		name := watchName{e.Budget, e.Stream, w.Name}
+		b.withheld[name] = w.Reason == BudgetExhausted
 		if !w.Looks() {
 			continue
 		}
-		name := watchName{e.Budget, e.Stream, w.Name}
 		if w.Arms {
 			if n := int64(len(b.watches[name])); w.Instance != n+1 {
 				return fmt.Errorf("%s: instance %s is armed; want number %d", e.name(), name.instance(w.Instance), n+1)
@@ -212,8 +213,8 @@ type Seen struct {
 	Cost   []budget.Item
 	// From and To are the ends of the first and the last window that it looked at, in Unix nanoseconds.
 	From, To int64
-	// Over says that it looks at no more windows, Fired that it has fired.
-	Over, Fired bool
+	// Over says that it looks at no more windows, Fired that it has fired. Withheld says that since then none may be armed.
+	Over, Fired, Withheld bool
 }
 
 // AddSeen adds the instances of a watch, by number, for readers of output topics who do not see the ledger. Instances that
@@ -227,6 +228,7 @@ func (b *Books) AddSeen(budget, stream, watch string, all []Seen) error {
 		for int64(len(b.watches[name])) < s.Number-1 {
 			b.watches[name] = append(b.watches[name], &armed{over: true})
 		}
+		b.withheld[name] = s.Withheld
 		a := &armed{cost: s.Cost, from: s.From, looked: s.To, over: s.Over}
 		if s.Fired {
 			a.fired = new("")

@@ -264,23 +264,26 @@ func TestWatchRecords(t *testing.T) {
 	}
 }
 
-// TestReportOfWatches: each instance is counted, and what it holds counts in the budget.
+// TestReportOfWatches: each instance is counted, and what it holds counts in the budget. It fires in the third window. In the
+// sixth its hold is over, and at_most allows no other.
 func TestReportOfWatches(t *testing.T) {
-	b := NewBooks()
-	for _, e := range quiet(t, 6) {
-		if err := b.Add(e); err != nil {
-			t.Fatal(err)
+	for windows, want := range map[int]struct{ state, spent string }{5: {"fired", "1.25"}, 6: {"withheld", "1.3"}} {
+		b := NewBooks()
+		for _, e := range quiet(t, windows) {
+			if err := b.Add(e); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	r := NewReport(b, epoch.Add(6*time.Minute))
-	if len(r.Watches) != 1 {
-		t.Fatalf("%+v, want one watch", r.Watches)
-	}
-	if w := r.Watches[0]; w.Instances != 1 || w.State != "fired" || !w.From.Equal(epoch.Add(time.Minute)) || !w.To.Equal(epoch.Add(3*time.Minute)) || w.EpsilonTotal.String() != "1" {
-		t.Errorf("%+v", w)
-	}
-	if spent := r.Budgets[0].EpsilonSpent.String(); spent != "1.3" { // six windows and an instance
-		t.Errorf("the budget has spent %s, want 1.3", spent)
+		r := NewReport(b, epoch.Add(6*time.Minute))
+		if len(r.Watches) != 1 {
+			t.Fatalf("%+v, want one watch", r.Watches)
+		}
+		if w := r.Watches[0]; w.Instances != 1 || w.State != want.state || !w.From.Equal(epoch.Add(time.Minute)) || !w.To.Equal(epoch.Add(3*time.Minute)) || w.EpsilonTotal.String() != "1" {
+			t.Errorf("after %d windows: %+v, want %s", windows, w, want.state)
+		}
+		if spent := r.Budgets[0].EpsilonSpent.String(); spent != want.spent { // the windows and an instance
+			t.Errorf("the budget has spent %s, want %s", spent, want.spent)
+		}
 	}
 }
 

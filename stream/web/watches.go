@@ -37,13 +37,15 @@ func glanceOf(r outputs.Record) glance {
 func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	found, newest := map[int64]*ledger.Seen{}, int64(0)
+	found, newest, withheld := map[int64]*ledger.Seen{}, int64(0), false
 	for _, e := range s.series {
 		if !e.watch || e.stream != of.Name || e.release != watch {
 			continue
 		}
 		for _, f := range e.figures {
-			newest = max(newest, f.end)
+			if f.end >= newest {
+				newest, withheld = f.end, f.unpaid
+			}
 			if !f.glance.looks || f.glance.instance < 1 {
 				continue
 			}
@@ -66,6 +68,9 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 		all = append(all, *one)
 	}
 	slices.SortFunc(all, func(a, b ledger.Seen) int { return int(a.Number - b.Number) })
+	if len(all) > 0 {
+		all[len(all)-1].Withheld = withheld
+	}
 	return all, nil
 }
 
