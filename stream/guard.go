@@ -89,6 +89,7 @@ func (s *Service) lookFor(ctx context.Context, names topics.Names, t *guarded) e
 			}
 		}
 		episodes.On(key, episode.Rule{Every: time.Minute}, "a topic was deleted while louver ran: "+what, zap.String("topic", t.Name))
+		t.id = "" // that it has another one then is no news
 	default:
 		episodes.Forget(key)
 		s.Log.Warn("a topic was made anew while louver ran: if it held parts of windows, these are incomplete", zap.String("topic", t.Name))

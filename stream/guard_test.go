@@ -50,6 +50,9 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 				if n := lines.FilterMessage("a topic was deleted while louver ran: it is created again").Len(); n != 1 {
 					t.Errorf("%d lines say that the topic is created again, want 1: %v", n, lines.All())
 				}
+				if n := lines.FilterMessageSnippet("made anew while louver ran").Len(); n != 0 {
+					t.Errorf("%d lines say so once more: %v", n, lines.All())
+				}
 			})
 		})
 	}
