@@ -208,9 +208,11 @@ func (c *releaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Sc
 		instance int
 		fired    int64 // end of the window in which the last instance did
 		over     bool
+		last     windows.Window
 		err      error
 	)
 	for at, more := s.First(), true; more; at, more = s.Next(at) {
+		last = at
 		again := instance == 0 || instance < c.AtMost && at.Start >= fired+int64(c.Hold)
 		if (armed == nil || armed.Fired()) && again {
 			if armed, err = w.Arm(rand.Reader); err != nil {
@@ -264,7 +266,10 @@ func (c *releaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Sc
 			}
 		}
 	}
-	return nil
+	if armed.Fired() {
+		return nil
+	}
+	return c.say(out, last.End, "the last window ends: the watch is still armed and silent")
 }
 
 // watchedWindow is a watch's answer about a window, in JSON.

@@ -52,6 +52,17 @@ func TestReleaseWatch(t *testing.T) {
 	}
 }
 
+// TestReleaseWatchIsSilent: a watch that fires in no window says so at the end.
+func TestReleaseWatchIsSilent(t *testing.T) {
+	got := commandLine(t, hour(50, func(int) int { return 5 }), watchHour("--watch", "above: 2000, more_than: 0.2")...)
+	want := `2026-11-20T08:00:00Z armed, 1 of 1, for ε 2000; sees 0.2 users too many with 95 %
+2026-11-20T09:00:00Z the last window ends: the watch is still armed and silent
+`
+	if got != (outcome{out: want}) {
+		t.Errorf("%d, %q, and\n%s\nwant\n%s", got.code, got.err, got.out, want)
+	}
+}
+
 func TestReleaseWatchJSON(t *testing.T) {
 	text := hour(3, func(minute int) int { return minute / 30 })
 	got := commandLine(t, text, watchHour("--watch", "above: 2000, users: 0", "--hold", "20m", "--json")...)
