@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -39,17 +40,17 @@ type Text struct {
 
 // ReadText reads the last committed text of a key; found is false if there is none, or if a piece of it is missing.
 func (l *Log) ReadText(ctx context.Context, key string) (t Text, found bool, err error) {
-	texts, err := l.ReadTexts(ctx, topics.Place(key, topics.Partitions), func(k string) bool { return k == key })
+	texts, err := l.ReadTexts(ctx, topics.Place(key, topics.Partitions), func(k string) bool { return k == key }, nil)
 	t, found = texts[key]
 	return t, found, err
 }
 
 // ReadTexts reads the last committed text of each wanted key in a partition. Keys whose text has a piece missing are left
-// out.
-func (l *Log) ReadTexts(ctx context.Context, partition int, wanted func(key string) bool) (map[string]Text, error) {
+// out. damaged, if it is not nil, is told of each batch that cannot be read, which is then passed over. Else that is an error.
+func (l *Log) ReadTexts(ctx context.Context, partition int, wanted func(key string) bool, damaged func(error)) (map[string]Text, error) {
 	found := map[string]Text{}
 	pieces := map[string]*text{}
-	_, err := l.Fetch.ReadAll(ctx, l.Topic, partition, kafka.FirstOffset, func(r *fetch.Record) error {
+	add := func(r *fetch.Record) error {
 		if r.Value == nil { // the text was deleted, or a piece that only an earlier text had
 			delete(found, string(r.Key))
 			return nil
@@ -86,7 +87,12 @@ func (l *Log) ReadTexts(ctx context.Context, partition int, wanted func(key stri
 		}
 		delete(pieces, key)
 		return nil
-	})
+	}
+	_, err := l.Fetch.ReadAll(ctx, l.Topic, partition, kafka.FirstOffset, add)
+	for batch := (*fetch.BatchError)(nil); damaged != nil && errors.As(err, &batch); {
+		damaged(err)
+		_, err = l.Fetch.ReadAll(ctx, l.Topic, partition, batch.Next, add)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the texts in %s/%d: %w", l.Topic, partition, err)
 	}

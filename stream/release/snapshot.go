@@ -80,16 +80,14 @@ func (s *session) snapshots(ctx context.Context) (map[string]progress.Text, erro
 	if len(keys) == 0 {
 		return nil, nil
 	}
+	damaged := func(err error) {
+		s.Log.Error("a snapshot of who has counted is damaged and left out", zap.Int("partition", s.at.Number), zap.Error(err))
+	}
 	for {
-		texts, err := s.State.ReadTexts(ctx, s.at.Number, func(key string) bool { return keys[key] })
+		texts, err := s.State.ReadTexts(ctx, s.at.Number, func(key string) bool { return keys[key] }, damaged)
 		var lost *fetch.LostError
-		var damaged *fetch.BatchError
-		switch {
-		case errors.As(err, &lost) && ctx.Err() == nil: // the broker has just deleted old ones
-			continue
-		case errors.As(err, &damaged):
-			s.Log.Error("the snapshots of who has counted are damaged and left out", zap.Int("partition", s.at.Number), zap.Error(err))
-			return nil, nil
+		if errors.As(err, &lost) && ctx.Err() == nil {
+			continue // the broker has just deleted old ones
 		}
 		return texts, err
 	}
