@@ -17,6 +17,7 @@ import (
 
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
@@ -156,18 +157,28 @@ func (b *Broker) CreateTopic(t testing.TB, name string, partitions int, configs 
 	})
 }
 
-// DeleteTopic deletes a topic and waits until it is gone.
+// DeleteTopic deletes a topic and waits until it is gone: the controller forgets it first, and a busy broker tells of it a
+// while longer. Somebody may have made it anew by then.
 func (b *Broker) DeleteTopic(t testing.TB, name string) {
 	t.Helper()
+	var before string
+	try(t, "identify topic "+name, func(ctx context.Context) (err error) {
+		before, err = topics.ID(ctx, b.Conn.Client, name)
+		return err
+	})
 	try(t, "delete topic "+name, func(ctx context.Context) error {
 		res, err := b.Conn.Client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: []string{name}})
 		if err != nil {
 			return err
 		}
-		if err := res.Errors[name]; !errors.Is(err, kafka.UnknownTopicOrPartition) {
-			return fmt.Errorf("%w: it is still there (%w)", kafka.BrokerNotAvailable, err)
+		if err := res.Errors[name]; !errors.Is(err, kafka.UnknownTopicOrPartition) { // by an earlier try
+			return err
 		}
 		return nil
+	})
+	Await(t, "topic "+name+" is gone", func() bool {
+		now, err := topics.ID(Context(t), b.Conn.Client, name)
+		return errors.Is(err, kafka.UnknownTopicOrPartition) || err == nil && now != before
 	})
 }
 
