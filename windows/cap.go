@@ -60,9 +60,9 @@ func (c CapSpec) Rule(s Schedule) (CapRule, error) {
 	}
 	overlap := int64(s.Size / s.Every)
 	if least := overlap * (parts + 1); c.Count < least || c.Count > 1e9 {
-		why := fmt.Sprintf("a period touches %d blocks, and a user counts in a window of each", parts+1)
+		why := fmt.Sprintf("a period reaches into %d parts, and a user counts in a window of each", parts+1)
 		if overlap > 1 {
-			why = fmt.Sprintf("a period touches %d blocks, and in each a user counts in the %d windows that hold one event", parts+1, overlap)
+			why = fmt.Sprintf("a period reaches into %d parts, and in each a user counts in the %d windows that hold one event", parts+1, overlap)
 		}
 		return CapRule{}, &CapError{"count", fmt.Sprintf("%d; want from %d to 1000000000, because %s", c.Count, least, why)}
 	}

@@ -34,7 +34,7 @@ func (c *checkCommand) Run(app *App) error {
 	patterns := c.Files
 	if len(patterns) == 0 {
 		if c.Streams == "" {
-			return usageError(fmt.Errorf("no streams file: give one, or set LOUVER_STREAMS"))
+			return usageError(fmt.Errorf("no streams file: name one, or set LOUVER_STREAMS"))
 		}
 		patterns = []string{c.Streams}
 	}

@@ -129,7 +129,7 @@ func TestCheckMistakes(t *testing.T) {
 	path := file(t, "s.yaml", strings.NewReplacer("size: 15m", "size: 15x", "statistic: median", "statistic: medium").Replace(streamsFile))
 	want := []string{
 		path + `:12: streams[checkout].window.size: 15x is not a duration; want a duration of whole seconds, for example 15m`,
-		path + `:14: streams[checkout].releases[p50].statistic: "medium"; want median, quantile, quantiles, mode, mean, sum, trimmed_mean, variance, stddev, count or outside`,
+		path + `:14: streams[checkout].releases[p50].statistic: "medium" is not a statistic; did you mean median?`,
 	}
 	if got := commandLine(t, "", "check", path); got.code != exitInvalid || got.out != "" || got.err != strings.Join(want, "\n")+"\n" {
 		t.Errorf("%+v", got)

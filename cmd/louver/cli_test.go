@@ -54,7 +54,7 @@ func TestUsage(t *testing.T) {
 	commandLine(t, "", "version", "extra").wants(t, exitUsage, "louver: unexpected argument extra")
 	commandLine(t, "", "check", "--frobnicate").wants(t, exitUsage, "louver: unknown flag --frobnicate")
 	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, exitUsage, "louver: --format xml; want text or json")
-	commandLine(t, "", "check").wants(t, exitUsage, "louver: no streams file: give one, or set LOUVER_STREAMS")
+	commandLine(t, "", "check").wants(t, exitUsage, "louver: no streams file: name one, or set LOUVER_STREAMS")
 }
 
 func TestHelp(t *testing.T) {

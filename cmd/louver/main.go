@@ -11,12 +11,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
 )
 
 // commands is the command line.
@@ -69,6 +73,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 120}),
 		kong.ValueFormatter(helpText),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
 		kong.Vars{"version": build().String(), "statistics": strings.Join(statistics, ","), "statistic_series": english.WordSeries(statistics, "or")},
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "what", Title: "What to draw:"},
@@ -121,12 +126,36 @@ func lineError(err error) error {
 		}
 		return fmt.Errorf("%s is not a command; %s", name, hint)
 	}
+	if argument, found := strings.CutPrefix(err.Error(), "unexpected argument "); found && takesStreams(command) {
+		return fmt.Errorf("unexpected argument %s; want --streams %s", argument, argument)
+	}
 	if argument, found := strings.CutPrefix(err.Error(), "expected "); found && command != nil {
 		return fmt.Errorf("%s is missing; louver help %s explains it", strings.Trim(argument, `"`), command.Name)
 	}
+	if flag, got, found := strings.Cut(err.Error(), `: expected "<key>=<value>" but got `); found {
+		return fmt.Errorf("%s %s; want %s", flag, strings.Trim(got, `"`), placeholder(command, flag))
+	}
 	if what, rest, found := strings.Cut(err.Error(), " must be one of "); found {
 		words, got, _ := strings.Cut(strings.ReplaceAll(rest, `"`, ""), " but got ")
+		if meant := config.MeantStatistic(got); what == "--statistic" && meant != "" {
+			return fmt.Errorf("%s %s is not a statistic; did you mean %s?", what, got, meant)
+		}
 		return fmt.Errorf("%s %s; want %s", what, got, english.WordSeries(strings.Split(words, ","), "or"))
 	}
 	return err
+}
+
+// takesStreams reports whether a command has the flag --streams.
+func takesStreams(command *kong.Node) bool {
+	return command != nil && slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "streams" })
+}
+
+// placeholder returns how the value of a command's flag is written.
+func placeholder(command *kong.Node, flag string) string {
+	for _, f := range command.Flags {
+		if "--"+f.Name == flag {
+			return f.PlaceHolder
+		}
+	}
+	return "KEY=VALUE"
 }

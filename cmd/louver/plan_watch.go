@@ -16,7 +16,7 @@ import (
 type planWatchFlags struct {
 	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Forecast a watch, such as \"above: 2000, more_than: 0.01\", that looks at a window each --every. Without --epsilon: for several ε."`
 	FalseAlarms number        `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
-	Per         time.Duration `default:"720h" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
+	Per         time.Duration `default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
 	WatchGroups int64         `default:"1" group:"watch" placeholder:"N" help:"Number of groups in a window."`
 }
 

@@ -140,7 +140,7 @@ func TestReleaseMistakes(t *testing.T) {
 		{"1", with("--mechanism", "magic"), exitUsage, `louver: --mechanism "magic"; want one of those for statistic median`},
 		{"1", with("--repeat", "0"), exitUsage, "louver: --repeat 0; want at least 1"},
 		{"1", with("--user", "id"), exitUsage, "louver: --user id without --value"},
-		{"1", with("--statistic", "average"), exitUsage, "louver: --statistic average; want median, "},
+		{"1", with("--statistic", "average"), exitUsage, "louver: --statistic average is not a statistic; did you mean mean?"},
 		{"1 2\nSECRET", with(), exitInvalid, "louver: stdin:2: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV"},
 		{"", with("none.csv"), exitInvalid, "louver: open none.csv: no such file or directory; want a file with numbers or CSV"},
 		{"", with("--value", "ms"), exitInvalid, "louver: stdin:1: the file has no header; want the names of the columns in the first line"},

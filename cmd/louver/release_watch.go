@@ -26,7 +26,7 @@ type watchFlags struct {
 	To          string        `group:"watch" placeholder:"TIME" help:"End of the last window."`
 	Window      time.Duration `default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
 	FalseAlarms number        `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
-	Per         time.Duration `default:"720h" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
+	Per         time.Duration `default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
 	Hold        time.Duration `group:"watch" placeholder:"D" help:"How long after firing it is armed again, which costs ε again."`
 	AtMost      int           `default:"1" group:"watch" placeholder:"N" help:"How many times it is armed at most. This is what a user can lose: N times ε."`
 }

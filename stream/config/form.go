@@ -70,7 +70,7 @@ func (f form) read(n node, to any) (m mapping, ok bool) {
 		v, given := m.values[k.name]
 		switch {
 		case !f.applies(m, k):
-			if given && !slices.ContainsFunc(f, func(o key) bool { return o.name == k.name && f.applies(m, o) }) {
+			if given && f.belongs(m, k.only.key) && !f.belongs(m, k.name) {
 				f.refuseMisplaced(m, k, v)
 			}
 		case given:
@@ -174,7 +174,12 @@ func (f form) meant(name string) string {
 
 // applies reports whether a key belongs in this mapping.
 func (f form) applies(m mapping, k key) bool {
-	return k.only.key == "" || slices.Contains(k.only.is, f.word(m, k.only.key))
+	return k.only.key == "" || slices.Contains(k.only.is, f.word(m, k.only.key)) && f.belongs(m, k.only.key)
+}
+
+// belongs reports whether some key of this name belongs in this mapping.
+func (f form) belongs(m mapping, name string) bool {
+	return slices.ContainsFunc(f, func(k key) bool { return k.name == name && f.applies(m, k) })
 }
 
 // word returns the value of another key of the mapping, or its default.

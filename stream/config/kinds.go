@@ -87,11 +87,19 @@ func prose() kind[string] {
 	return scalar(spec{name: "text", want: "a text", schema: schema{"type": textTypes}}, func(text string) (string, error) { return text, nil })
 }
 
+// plainName is the form of the names of streams and budgets.
+const plainName = `^[a-z0-9-]+$`
+
+var unplain = regexp.MustCompile(`[^a-z0-9]+`)
+
 // name is a text of at most most characters that matches a regular expression, valid both in Go and in JSON Schema.
 func name(typ, want, form string, most int) kind[string] {
 	exp := regexp.MustCompile(form)
 	return scalar(spec{name: typ, want: want, schema: schema{"type": textTypes, "pattern": form, "maxLength": most}}, func(text string) (string, error) {
 		if !exp.MatchString(text) || utf8.RuneCountInString(text) > most {
+			if plain := strings.Trim(unplain.ReplaceAllString(strings.ToLower(text), "-"), "-"); form == plainName && plain != "" && len(plain) <= most {
+				return "", fmt.Errorf("has other characters than a–z, 0–9 and -; write %s", plain)
+			}
 			return "", errUnwanted
 		}
 		return text, nil
@@ -101,10 +109,13 @@ func name(typ, want, form string, most int) kind[string] {
 // oneOf is one of a few words.
 func oneOf(words ...string) kind[string] {
 	return scalar(spec{name: strings.Join(words, ", "), want: list(words, "or"), words: words, schema: schema{"type": "string", "enum": words}}, func(text string) (string, error) {
-		if !slices.Contains(words, text) {
-			return "", errUnwanted
+		if slices.Contains(words, text) {
+			return text, nil
 		}
-		return text, nil
+		if near := nearest(strings.ToLower(text), words); near != "" {
+			return "", fmt.Errorf("is unknown; did you mean %q?", near)
+		}
+		return "", errUnwanted
 	})
 }
 
@@ -136,10 +147,13 @@ func number(in mechanisms.Span) kind[decimal.Decimal] {
 	}
 	return scalar(spec{name: name, want: want, schema: limits}, func(text string) (decimal.Decimal, error) {
 		d, err := parseNumber(text)
-		if err == nil && !in.Holds(d) {
-			err = errUnwanted
+		switch share := d.Shift(-2); {
+		case err != nil || in.Holds(d):
+			return d, err
+		case slices.Contains([]string{"0.5", "1"}, in.Under) && d.Cmp(decimal.NewFromInt(1)) >= 0 && in.Holds(share): // written in per cent
+			return d, fmt.Errorf("is too much; want %s: %s for %s %%", in.Want(), share, d)
 		}
-		return d, err
+		return d, errUnwanted
 	})
 }
 

@@ -111,7 +111,7 @@ func TestWrongOnChange(t *testing.T) {
 		{"epsilon: 0.05, publish", "epsilon: 40, publish", "cannot pay for even one window with its releases on change, which costs ε 120.26; want a larger budget"},
 		{"name: steady", "name: p90", `the name "p90" is taken by another release; choose another name`},
 		{"rejects:", "min_users: {count: 50, release: users}\n    rejects:", `min_users: release "steady" is published on_change, `},
-		{"    rejects:", "    watches: [" + strings.Replace(fire, "fire", "steady", 1) + "]\n    rejects:", `the name "steady" is taken by another release; choose another name`},
+		{"    rejects:", "    watches: [" + strings.Replace(fire, "fire", "steady", 1) + "]\n    rejects:", `the name "steady" is taken by a release; choose another name`},
 	} {
 		text := withOnChange(steady)
 		if n := strings.Count(text, c.old); n != 1 {

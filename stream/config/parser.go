@@ -40,7 +40,7 @@ var fileForm = form{
 	{name: "revision", absent: "0", example: "1", meaning: "raise it to go back to an earlier definition. Without that, a process with an older file follows the newer definitions of the others",
 		value: into(whole(""), func(d *document, v int64) { d.revision = int(v) })},
 	{name: "removed", absent: "none", example: "[checkout-latency]", meaning: "streams that have been taken out of the files and should end. Louver refuses files that lack a stream and do not list it here",
-		value: into(listOf(name("name", "a name of the characters a–z, 0–9 and -", `^[a-z0-9-]+$`, 200), "names of streams", 0, most), func(d *document, v []string) { d.removed = v })},
+		value: into(listOf(name("name", "a name of the characters a–z, 0–9 and -", plainName, 200), "names of streams", 0, most), func(d *document, v []string) { d.removed = v })},
 	{name: "budgets", absent: "each stream has its own", example: "[{name: shoppers, epsilon: 24, per: 24h}]", meaning: "budgets that several streams share",
 		value: into(listOf(sharedBudget(), "budgets, for example {name: shoppers, epsilon: 24, per: 24h}", 0, most), func(d *document, v []budgetNode) { d.budgets = v })},
 	{name: "streams", required: true, example: "[{name: checkout-latency, …}]", meaning: "the streams: each reads one topic and publishes to another",

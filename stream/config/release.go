@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shopspring/decimal"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/louver/louver/mechanisms"
 )
@@ -22,7 +23,7 @@ var releaseForm = append(form{
 	{name: "name", required: true, example: "p50", meaning: "the name of the figure. Those of `quantiles` are published as NAME.p90, NAME.p99 and so on",
 		value: into(name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200), func(r *releaseNode, v string) { r.Name = v })},
 	{name: "statistic", required: true, example: "median", meaning: "what is computed from the users' values. `count`: the number of users. `outside`: the number of users whose value lies beyond the bounds",
-		value: into(oneOf(texts(mechanisms.Statistics())...), func(r *releaseNode, v string) { r.Query.Statistic = mechanisms.Statistic(v) })},
+		value: into(statistic(), func(r *releaseNode, v string) { r.Query.Statistic = mechanisms.Statistic(v) })},
 	{name: "epsilon", required: true, example: "0.05", meaning: "what one draw costs a user, in ε. A window costs this once for each of the `max_groups`. There is no default",
 		value: into(number(mechanisms.Span{Over: "0"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Epsilon = v })},
 	{name: "mechanism", absent: "the statistic's own", example: "margin", meaning: "how the figure is drawn. The README's table says which mechanisms each statistic has",
@@ -61,7 +62,20 @@ func parameter(p mechanisms.Parameter) value {
 	case mechanisms.Word:
 		return into(oneOf(p.Words...), func(r *releaseNode, v string) { set(r, mechanisms.Setting{Word: v}) })
 	}
-	return into(number(p.Span), func(r *releaseNode, v decimal.Decimal) { set(r, mechanisms.Setting{Numbers: []decimal.Decimal{v}}) })
+	one := into(number(p.Span), func(r *releaseNode, v decimal.Decimal) { set(r, mechanisms.Setting{Numbers: []decimal.Decimal{v}}) })
+	lists := slices.IndexFunc(mechanisms.Parameters(), func(o mechanisms.Parameter) bool { return o.Name == p.Name && o.Form == mechanisms.Numbers })
+	if lists < 0 {
+		return one
+	}
+	read := one.read
+	one.read = func(n node, into any) {
+		if n.yaml.Kind == yaml.SequenceNode {
+			n.refuse("a list; want one number, or statistic: %s", list(texts(mechanisms.Parameters()[lists].Statistics), "or"))
+			return
+		}
+		read(n, into)
+	}
+	return one
 }
 
 func release() kind[releaseNode] {
@@ -84,6 +98,13 @@ func (r *releaseNode) draw(s *Stream) {
 	var err error
 	if r.Mechanism, err = mechanisms.New(r.Query); err == nil {
 		return
+	}
+	if v, given := r.values["mechanism"]; given {
+		available := mechanisms.Available(r.Query.Statistic)
+		if near := nearest(r.Query.Mechanism, available); near != "" && !slices.Contains(available, r.Query.Mechanism) {
+			v.refuse("%q is not a mechanism of %s; did you mean %q?", r.Query.Mechanism, r.Query.Statistic, near)
+			return
+		}
 	}
 	r.refuseErr(err)
 }

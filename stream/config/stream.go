@@ -19,7 +19,7 @@ type streamNode struct {
 
 var streamForm = form{
 	{name: "name", required: true, example: "checkout-latency", meaning: "the stream's name, unique in the app. It is part of every published record",
-		value: into(name("name", "a name of the characters a–z, 0–9 and -", `^[a-z0-9-]+$`, 200), func(s *streamNode, v string) { s.Name = v })},
+		value: into(name("name", "a name of the characters a–z, 0–9 and -", plainName, 200), func(s *streamNode, v string) { s.Name = v })},
 	{name: "description", absent: "none", example: "time to confirm an order", meaning: "what the numbers are, for people",
 		value: into(prose(), func(s *streamNode, v string) { s.Description = v })},
 	{name: "input", required: true, example: "{topic: checkout.events, user: user_id, value: latency_ms}", meaning: "where events come from, and which fields they have",

@@ -155,17 +155,17 @@ func (s *streamNode) watch() {
 	taken := map[string]string{}
 	for _, r := range s.Releases {
 		for _, name := range r.Names() {
-			taken[name] = "release"
+			taken[name] = "a release"
 		}
 	}
 	for _, r := range s.changes {
-		taken[r.Name] = "release"
+		taken[r.Name] = "a release"
 	}
 	for _, w := range s.watches {
 		if by := taken[w.Name]; by != "" && w.Name != "" {
-			w.refuse("the name %q is taken by another %s; choose another name", w.Name, by)
+			w.refuse("the name %q is taken by %s; choose another name", w.Name, by)
 		}
-		taken[w.Name] = "watch"
+		taken[w.Name] = "another watch"
 		if w.sound {
 			w.watch(&s.Stream)
 		}

@@ -76,12 +76,12 @@ func TestWrongWatches(t *testing.T) {
 	}
 	for _, c := range []struct{ watches, want string }{
 		{"", "an empty list; want a list of watches, for example {name: slow"},
-		{strings.Replace(fire, "name: fire", "name: p50", 1), `the name "p50" is taken by another release; choose another name`},
+		{strings.Replace(fire, "name: fire", "name: p50", 1), `the name "p50" is taken by a release; choose another name`},
 		{fire + ", " + fire, `the name "fire" is taken by another watch; choose another name`},
 		{strings.Replace(fire, "above: 2000, ", "", 1), "watches[fire]: "},
 		{strings.Replace(fire, "above: 2000", "above: 2000, below: 1", 1), "watches[fire]: "},
 		{strings.Replace(fire, "above: 2000", "above: 70000", 1), "watches[fire].above: "},
-		{strings.Replace(fire, "more_than: 0.01", "more_than: 1.01", 1), "watches[fire].more_than: 1.01; want a number greater than 0 and less than 1"},
+		{strings.Replace(fire, "more_than: 0.01", "more_than: 1.01", 1), "watches[fire].more_than: 1.01 is too much; want a number greater than 0 and less than 1: 0.0101 for 1.01 %"},
 		{strings.Replace(fire, "more_than: 0.01", "users_below: 9", 1), "watches[fire].users_below: 9; want it alone"},
 		{strings.Replace(fire, "epsilon: 1, ", "", 1), "watches[fire].epsilon: missing; add it, for example epsilon: 1 (what one user loses from arming to firing"},
 		{strings.Replace(fire, "epsilon: 1", "epsilon: 0", 1), "watches[fire].epsilon: 0; want a number greater than 0"},

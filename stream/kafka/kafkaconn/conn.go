@@ -67,8 +67,12 @@ func New(c Config) (*Conn, error) {
 		return nil, errors.New("no broker address is given; want at least one host:port")
 	}
 	for _, b := range c.Brokers {
-		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {
+		host, port, err := net.SplitHostPort(b)
+		if err != nil || host == "" || port == "" {
 			return nil, fmt.Errorf("broker address %q; want host:port, such as kafka:9092", b)
+		}
+		if _, err := net.LookupPort("tcp", port); err != nil {
+			return nil, fmt.Errorf("broker address %q: %s is not a port; want one from 1 to 65535, such as 9092", b, port)
 		}
 	}
 	contact := &Contact{}
