@@ -134,6 +134,9 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 	}
 	if b.Touched != nil {
 		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s, costing at most %s\n", b.Per, plural(*b.Touched, "window"), loss(*b.StretchEpsilon, *b.StretchDelta))
+		if b.Pays && b.Wanted != nil && b.Wanted.GreaterThan(b.StretchEpsilon.Decimal) {
+			fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds up")
+		}
 	}
 	switch {
 	case len(b.Streams) == 0:

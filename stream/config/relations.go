@@ -123,8 +123,23 @@ func (f *File) account(b *Budget) *budget.Account {
 }
 
 // InAnyDay bounds what a budget's windows that end in any 24 hours cost one person, with their watches at their most.
+//
+// The budget counts max_windows in whole periods. Where these do not divide the day, counting by blocks is closer.
 func (f *File) InAnyDay(b *Budget, now time.Time) budget.Spending {
-	return b.Most(24*time.Hour, f.schedules(b, now), f.watches(b)...)
+	const day = 24 * time.Hour
+	most := b.Most(day, f.schedules(b, now), f.watches(b)...)
+	periods := int64(1)
+	if b.Per != 0 {
+		periods = int64((day-1)/b.Per) + 1
+	}
+	items := budget.Times(f.watches(b), periods)
+	for _, s := range f.StreamsOf(b) {
+		items = append(items, budget.Times(s.Price(), s.Counts(day))...)
+	}
+	if blocks := b.Compose(items); !blocks.Unbounded && blocks.Epsilon.LessThan(most.Epsilon) && blocks.Delta.LessThanOrEqual(most.Delta) {
+		return blocks
+	}
+	return most
 }
 
 // watches returns what a period counts for the watches of a budget's streams at most.

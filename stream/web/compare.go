@@ -113,6 +113,9 @@ func compared(a, b outputs.Record) comparison {
 			return c
 		}
 	}
+	if isWatch(a) {
+		return comparedWatch(a, b)
+	}
 	x, y := numberOf(*a.Value), numberOf(*b.Value)
 	d := y.Sub(x)
 	c.Difference = new(exactly(d))

@@ -107,6 +107,9 @@ func comparedMeans(a, b average) comparison {
 		return c
 	}
 	x, y := a.figures[0], b.figures[0]
+	if isWatch(x) && isWatch(y) {
+		return comparedWatches(a, b)
+	}
 	d := b.mean.Sub(a.mean)
 	c.Difference = new(exactly(d.Round(6)))
 	change := strings.TrimSpace(fmt.Sprintf("%s (%s) → %s %s", *a.Value, meanText(a.Windows), *b.Value, y.Unit)) + " (" + meanText(b.Windows) + ")"

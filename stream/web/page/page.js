@@ -122,7 +122,7 @@ function state() {
     if (app.streams.length > 0) parts.push(bad === 0 ? "nothing needs a look" : `${bad === 1 ? "1 needs" : `${bad} need`} a look`);
     parts.push(`times in ${zone()}`);
   }
-  if (parts.length > 0) say(element("state"), parts.join(" · "), newest > 0 ? utc(newest) : "");
+  if (parts.length > 0) say(element("state"), parts.join(" · ").replace(/(\d) (s|min|h|d) ago/, "$1\u00a0$2\u00a0ago"), newest > 0 ? utc(newest) : "");
   let trouble = "";
   if (failed) trouble = failed;
   else if (lost) trouble = "The connection is lost. The page tries again by itself.";

@@ -180,7 +180,7 @@ export class Plot {
     }
     this.#u = new window.uPlot({
       width, height, series,
-      padding: small ? [2, 0, 2, 0] : [this.rows ? 0 : 10, () => this.#narrow ? 52 : 76, 0, 0],
+      padding: small ? [2, 0, 2, 0] : [this.rows ? 0 : 14, () => this.#narrow ? 52 : 76, 0, 0],
       legend: { show: false },
       cursor: small ? { show: false } : { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 6 }, sync: { key: "detail" } },
       scales: { x: { range: () => [this.start, this.end] }, y: { range: () => this.axis } },

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"fmt"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// comparedWatch compares two windows of a watch, whose records have values. A watch answers yes or no. How sure an answer
+// is follows from its false_alarms and its margin, and not from the two records, so the verdict is always unknown.
+func comparedWatch(a, b outputs.Record) comparison {
+	c := comparison{Verdict: "unknown", Difference: new(exactly(numberOf(*b.Value).Sub(numberOf(*a.Value))))}
+	s, t := a.Since, b.Since
+	switch {
+	case fires(a) && fires(b) && s != nil && t != nil && s.Equal(*t):
+		c.Sentence = fmt.Sprintf("Both are the same alarm: the watch fires since the window that ends at %s.", clock(*s))
+	case fires(a) && fires(b):
+		c.Sentence = "The watch fires in both windows, and was armed again in between."
+	case fires(a):
+		c.Sentence = firesAt(a, b)
+	case fires(b):
+		c.Sentence = firesAt(b, a)
+	default:
+		c.Sentence = "The watch is silent in both windows. " + silence(b)
+	}
+	return c
+}
+
+// comparedWatches compares two ranges of a watch. Both have records with values.
+func comparedWatches(a, b average) comparison {
+	c := comparison{Verdict: "unknown", Difference: new(exactly(b.mean.Sub(a.mean).Round(6)))}
+	m, n := 0, 0
+	for _, r := range a.figures {
+		if fires(r) {
+			m++
+		}
+	}
+	for _, r := range b.figures {
+		if fires(r) {
+			n++
+		}
+	}
+	c.Sentence = fmt.Sprintf("The watch fires in %d of %s, then in %d of %d.", m, several(a.Windows, "window"), n, b.Windows)
+	if m == 0 && n == 0 {
+		c.Sentence = "The watch is silent in both ranges. " + silence(b.figures[0])
+	}
+	return c
+}
+
+func isWatch(r outputs.Record) bool { return r.Statistic == ledger.StatisticWatch }
+
+func fires(r outputs.Record) bool { return numberOf(*r.Value).IsPositive() }
+
+func firesAt(firing, silent outputs.Record) string {
+	return fmt.Sprintf("The watch fires in the window that ends at %s, and is silent in the one that ends at %s.", clock(firing.WindowEnd), clock(silent.WindowEnd))
+}
+
+// silence says how little follows from it.
+func silence(r outputs.Record) string {
+	seen := ""
+	if r.Excess95 != nil {
+		seen = fmt.Sprintf(": %s users beyond its limit are seen with 95 %%", *r.Excess95)
+	}
+	return "That says little. They may differ, and either may be beyond the limit by less than the watch can see" + seen + "."
+}
