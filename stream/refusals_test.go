@@ -74,6 +74,7 @@ func TestForgetfulTopicsAreRefused(t *testing.T) {
 		}{
 			"ledger with finite retention":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"retention.ms": "86400000"}, "retention.ms=-1"},
 			"ledger that is compacted":      {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"cleanup.policy": "compact", "retention.ms": "-1"}, "cleanup.policy"},
+			"partials of a day":             {func(w *world) string { return topics.Names{App: w.app}.Partials() }, 8, map[string]string{"retention.ms": "86400000"}, "keeps its records for 24h0m0s; it needs retention.ms=604800000 or more"},
 			"progress of small messages":    {func(w *world) string { return topics.Names{App: w.app}.Progress() }, 8, map[string]string{"cleanup.policy": "compact", "max.message.bytes": "500000"}, "max.message.bytes=500000; it needs 1048576"},
 			"ledger with other partitions":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 3, map[string]string{"retention.ms": "-1"}, "8"},
 			"input shorter than the window": {func(w *world) string { w.streams[0].Input.Topic += "-short"; return w.streams[0].Input.Topic }, 1, map[string]string{"retention.ms": "60000"}, "retention.ms=3610000"},

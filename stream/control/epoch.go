@@ -259,7 +259,7 @@ func (e *edition) end(at int64, s windows.Schedule) {
 
 // keepsFormat reports an error if the same topic would get figures in another format. Its readers know one.
 func (e *edition) keepsFormat(next *config.Stream) error {
-	before, err := e.Definition.Stream()
+	before, err := e.stream()
 	if err == nil && before.Output == next.Output && before.OutputFormat != next.OutputFormat {
 		err = fmt.Errorf("output.format: %s, but topic %s has figures in %s; want %s, or another topic", next.OutputFormat, next.Output, before.OutputFormat, before.OutputFormat)
 	}
@@ -273,11 +273,21 @@ func gcd(a, b time.Duration) time.Duration {
 	return a
 }
 
-// schedule returns the schedule of the edition's own windows.
-func (e *edition) schedule() (windows.Schedule, error) {
+// stream reads the definition back. It fails if a later release wrote it, with keys that this one does not know.
+func (e *edition) stream() (*config.Stream, error) {
 	stream, err := e.Definition.Stream()
 	if err != nil {
-		return windows.Schedule{}, fmt.Errorf("a definition in the control topic: %w", err)
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("the control topic has a definition that this release of louver cannot read (%s); run the release that wrote it, or a newer one", first)
+	}
+	return stream, nil
+}
+
+// schedule returns the schedule of the edition's own windows.
+func (e *edition) schedule() (windows.Schedule, error) {
+	stream, err := e.stream()
+	if err != nil {
+		return windows.Schedule{}, err
 	}
 	return e.scheduleOf(stream), nil
 }
@@ -304,8 +314,8 @@ func (s *State) Editions(w Wanted) ([]Edition, error) {
 			}
 			if stream == nil {
 				var err error
-				if stream, err = ed.Definition.Stream(); err != nil {
-					return nil, fmt.Errorf("the definition of stream %s in the control topic: %w", name, err)
+				if stream, err = ed.stream(); err != nil {
+					return nil, err
 				}
 			}
 			all = append(all, Edition{stream, ed.Number, ed.scheduleOf(stream)})
@@ -319,9 +329,9 @@ func (s *State) consequences(editions []edition, stream *config.Stream) error {
 	if len(editions) < 2 { // it replaces one that never began
 		return nil
 	}
-	before, err := editions[len(editions)-2].Definition.Stream()
+	before, err := editions[len(editions)-2].stream()
 	if err != nil {
-		return fmt.Errorf("a definition in the control topic: %w", err)
+		return err
 	}
 	for _, text := range config.Consequences(before, stream) {
 		s.note("stream %s: %s", stream.Name, text)

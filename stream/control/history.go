@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -58,7 +57,7 @@ func (s *State) History() (History, error) {
 				d.Changes, err = config.Changes(e.Streams[name][i-1].Definition, ed.Definition)
 			}
 			if err != nil {
-				return h, fmt.Errorf("stream %s in the control topic: %w", name, err)
+				return h, err
 			}
 			h.Definitions = append(h.Definitions, d)
 		}
@@ -67,7 +66,7 @@ func (s *State) History() (History, error) {
 }
 
 func (e *edition) dated() (Dated, error) {
-	stream, err := e.Definition.Stream()
+	stream, err := e.stream()
 	if err != nil {
 		return Dated{}, err
 	}

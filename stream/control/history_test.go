@@ -3,6 +3,7 @@ package control
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,35 @@ func TestWhoProposed(t *testing.T) {
 		for i, r := range log.records {
 			log.records[i].Value = bytes.Replace(r.Value, []byte(`"by":{"host":"a","client_id":"louver","version":"v1"},`), nil, 1)
 		}
+	}
+}
+
+// TestDefinitionOfALaterRelease: a process that cannot read a definition stops, with one line that says why. It does so with
+// its own file, too, and with one of a higher revision.
+func TestDefinitionOfALaterRelease(t *testing.T) {
+	log := &memory{}
+	if _, err := Load(t.Context(), log, wanted(t), never); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range log.records {
+		log.records[i].Value = bytes.ReplaceAll(r.Value, []byte("statistic: "), []byte("keeps: 1, knows: 2, statistic: "))
+	}
+	const want = "the control topic has a definition that this release of louver cannot read (definition:1: streams[s].releases[users].keeps: unknown key; want "
+	for name, file := range map[string][]string{"the file": nil, "a change": {"epsilon: 1}", "epsilon: 2}"}, "a revision": {"version: 1", "version: 1\nrevision: 1"}} {
+		state, err := Load(t.Context(), log, wanted(t, file...), never)
+		if err == nil {
+			_, err = state.Editions(wanted(t, file...))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "; run the release that wrote it, or a newer one") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	state, err := Read(t.Context(), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.History(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("history: %v", err)
 	}
 }
 

@@ -267,7 +267,11 @@ func fits(t Topic, settings map[string]string) error {
 			return fmt.Errorf("%w: %s keeps its records for %s; it needs retention.ms=-1, because charges must never be forgotten", ErrUnfit, t.Name, have)
 		}
 		if have < t.MinRetention {
-			return fmt.Errorf("%w: %s keeps its records for %s; a window and its grace need retention.ms=%d or more", ErrUnfit, t.Name, have, t.MinRetention.Milliseconds())
+			needs := "a window and its grace need"
+			if t.Own() {
+				needs = "it needs"
+			}
+			return fmt.Errorf("%w: %s keeps its records for %s; %s retention.ms=%d or more", ErrUnfit, t.Name, have, needs, t.MinRetention.Milliseconds())
 		}
 	}
 	if b := settings["retention.bytes"]; t.MinRetention == Forever && b != "" && b != "-1" {
