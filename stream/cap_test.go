@@ -129,7 +129,11 @@ func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
 		end := start.Add((n + overlap) * time.Second)
 		var before *running
 		stops, deleted := 0, int64(0)
-		for time.Now().Before(end) {
+		// On a busy machine each takes longer. Four are enough to test something, and what was deleted in one of them.
+		for time.Now().Before(end) || stops < 4 || deleted == 0 {
+			if stops == 20 {
+				t.Fatalf("in %d sessions no parts were deleted", stops)
+			}
 			s := w.start()
 			kafkatest.Await(t, "the service has worked for a while", func() bool { return s.Ready() })
 			select {
@@ -159,9 +163,6 @@ func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
 		if len(w.whoCounts(w.streams[0], came, time.Second)) != n {
 			t.Errorf("not %d windows are in the ledger", n)
 		}
-		if deleted == 0 || stops < 4 {
-			t.Errorf("%d stops, and parts below %d deleted: the test tests nothing", stops, deleted)
-		}
 	})
 }
 
@@ -190,12 +191,11 @@ func TestADayOfMinutes(t *testing.T) {
 		start, end := w.parts()
 		return end - start
 	}
+	gate := w.gate()
 	s := w.start(few)
-	kafkatest.Await(t, "a part of the windows is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > n/3 })
+	gate.until("a part of the windows is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > n/3 })
 	s.end(t)
-	if decided := w.records(topics.Names{App: w.app}.Ledger()); decided >= n {
-		t.Fatalf("%d windows are decided already: nobody begins in the middle", decided)
-	}
+	gate.open.Store(true)
 	s = w.start(few)
 	kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= n*capUsers })
 	kafkatest.Await(t, "the parts are deleted that the snapshots replace", func() bool { return left() < 2*2*60 })
@@ -233,15 +233,14 @@ func TestCapsShareAWorker(t *testing.T) {
 	}
 	decided := func() int { return w.records(topics.Names{App: w.app}.Ledger()) }
 	windows := n + n/5 - 1 + n/30
+	gate := w.gate()
 	for stop := range 3 {
 		taken := w.takeovers(2, topics.Place("all", topics.Partitions))
 		s := w.start(func(s *stream.Service) { s.CheckpointEvery = 50 }, taken)
-		kafkatest.Await(t, "more windows are decided", func() bool { return decided() > (stop+1)*windows/5 })
+		gate.until("more windows are decided", func() bool { return decided() > (stop+1)*windows/5 })
 		s.end(t)
 	}
-	if decided() >= windows {
-		t.Fatal("all windows are decided before the last stop")
-	}
+	gate.open.Store(true)
 	s := w.start()
 	kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= windows*capUsers })
 	s.end(t)
@@ -262,7 +261,7 @@ func TestCapsShareAWorker(t *testing.T) {
 func TestLostPartsBeginAnEra(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Fake(t)
-	const n = 24
+	const n = 40 // the first session has long ended when the last one begins, also on a busy machine
 	start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
 	w := newWorld(t, b, 1, strings.NewReplacer("CAP", "{count: 2, per: 8s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT", "1000000000",
 		"START", start.Format(time.RFC3339), "END", start.Add(n*time.Second).Format(time.RFC3339)).Replace(cappedStream))
@@ -323,9 +322,11 @@ func TestAChangedCapIsANewEra(t *testing.T) {
 	}
 	w := newWorld(t, b, 1, text("2"))
 	one := w.start()
-	for second := range 40 { // u5 comes every second
-		b.Produce(t, w.input, 0, event{User: "u5", Group: "u5", Value: 1, Time: start.Add(time.Duration(second) * time.Second)}.record())
+	var events []event
+	for second := range 240 { // u5 comes every second, for longer than a test may wait
+		events = append(events, event{User: "u5", Group: "u5", Value: 1, Time: start.Add(time.Duration(second) * time.Second)})
 	}
+	b.Produce(t, w.input, 0, records(events...)...)
 	kafkatest.Await(t, "a window is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > 0 })
 	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(text("4")))
 	two := w.start()

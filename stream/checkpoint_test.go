@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/segmentio/kafka-go"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -62,34 +59,11 @@ func told() (*observer.ObservedLogs, func(*stream.Service)) {
 	return lines, func(s *stream.Service) { s.Log = zap.New(core) }
 }
 
-// commits lets release commit so many transactions, and no more until the returned function is called.
-func (w *world) commits(n int) (more func()) {
-	var stopped atomic.Bool
-	stopped.Store(true)
-	w.broker.Fake.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		w.broker.Fake.KeepControl()
-		q := r.(*kmsg.EndTxnRequest)
-		if !stopped.Load() || !q.Commit || !strings.HasPrefix(q.TransactionalID, w.app+".release.") {
-			return nil, nil, false
-		}
-		if n--; n >= 0 {
-			return nil, nil, false
-		}
-		res := q.ResponseKind().(*kmsg.EndTxnResponse)
-		res.ErrorCode = int16(kafka.GroupLoadInProgress)
-		return res, nil, true
-	})
-	return func() { stopped.Store(false) }
-}
-
 // What is said when the ledger is read from its first entry.
 const (
 	leftOut = "a checkpoint of the ledger is left out"
 	noneYet = "the ledger has no checkpoint yet"
 )
-
-// together is how many windows release decides in one transaction.
-const together = 64
 
 // long is the file of users with so many hours, of which the budget pays the first so many.
 func long(hours, paid int) string {
@@ -150,12 +124,12 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, b, 1, long(hours, paidHours))
 			at := topics.Place("users", topics.Partitions)
-			more := w.commits(3)
+			gate := w.gate()
 			s := w.start(often(20))
-			kafkatest.Await(t, "half of the windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 3*together/2 })
-			kafkatest.Await(t, "there is a checkpoint", func() bool { _, found := w.checkpoint(at); return found })
+			gate.until("half of the windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 3*together/2 })
+			gate.until("there is a checkpoint", func() bool { _, found := w.checkpoint(at); return found })
 			s.end(t)
-			more()
+			gate.open.Store(true)
 			text, found := w.checkpoint(at)
 			wrong := damage(string(text.Text))
 			if !found || wrong == string(text.Text) {

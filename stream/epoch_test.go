@@ -21,6 +21,7 @@ import (
 func TestFileChangesUnderRunningProcesses(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		const grace = 2 * time.Second // of both files
 		w := newWorld(t, b, 2, `
 version: 1
 streams:
@@ -39,14 +40,13 @@ streams:
 		before := w.streams
 		one := w.start()
 		kafkatest.Await(t, "the first is ready", one.Ready)
-		events := map[time.Time]int{} // by their second
-		sent := 0
+		type sending struct{ at, there time.Time } // there: the broker has the event
+		var events []sending
 		send := func() {
 			now := time.Now().UTC()
 			for p := range 2 {
-				sent++
-				b.Produce(t, input, p, records(event{User: fmt.Sprint("u", sent), Value: 50, Time: now})...)
-				events[now.Truncate(time.Second)]++
+				b.Produce(t, input, p, records(event{User: fmt.Sprint("u", len(events)), Value: 50, Time: now})...)
+				events = append(events, sending{now, time.Now()})
 			}
 		}
 		kafkatest.Await(t, "figures by the first file", func() bool { send(); return len(w.published()) >= 2 })
@@ -113,16 +113,20 @@ budgets: [{name: another, epsilon: 1000000000000, per: 1h}]
 			if r.Incomplete {
 				t.Errorf("%s is incomplete", r.ID)
 			}
-			want := 0
-			for at, n := range events {
-				if !at.Before(r.WindowStart) && at.Before(r.WindowEnd) {
-					want += n
+			inTime, all := 0, 0 // what came after the window was due, because the machine is busy, may be late
+			for _, e := range events {
+				if e.at.Before(r.WindowStart) || !e.at.Before(r.WindowEnd) {
+					continue
+				}
+				if all++; e.there.Before(r.WindowEnd.Add(grace)) {
+					inTime++
 				}
 			}
-			if got := figure(t, r); int(got) != want {
-				t.Errorf("%s = %v, want %d", r.ID, got, want)
+			got := int(figure(t, r))
+			if got < inTime || got > all {
+				t.Errorf("%s = %v, want %d to %d", r.ID, got, inTime, all)
 			}
-			counted += want
+			counted += got
 			if budget := map[bool]string{true: "another", false: "s"}[short(r)]; r.Budget != budget {
 				t.Errorf("%s is charged to %s, want %s", r.ID, r.Budget, budget)
 			}

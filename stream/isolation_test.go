@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/outputs"
 )
 
 // TestALargeRecordIsRejectedAlone: in the middle of a batch, one record unpacks to 140 MB. It is rejected; the others of
@@ -185,11 +187,15 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 		t.Run(key.Name(), func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			b := kafkatest.Fake(t)
-			const windows = 12
-			yaml, start := live(windows)
+			const seconds = 240 // of events: more than a test may wait
+			yaml, start := live(seconds)
 			w := newWorld(t, b, 2, yaml)
-			for i := range windows {
-				b.Produce(t, w.input, i%2, event{User: "u", Value: 1, Time: start.Add(time.Duration(i) * time.Second)}.record())
+			var events [2][]event
+			for i := range seconds {
+				events[i%2] = append(events[i%2], event{User: "u", Value: 1, Time: start.Add(time.Duration(i) * time.Second)})
+			}
+			for p := range events {
+				b.Produce(t, w.input, p, records(events[p]...)...)
 			}
 			s := w.start()
 			kafkatest.Await(t, "the first release", func() bool { return s.count(t, "louver_releases_total") > 0 })
@@ -205,21 +211,30 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 				rejoin := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: -1, TopLevel: true})
 				defer rejoin.Remove()
 			}
-			over := start.Add(windows * time.Second)
-			kafkatest.Await(t, "the end of the last window", func() bool { return s.ended.Load() || time.Now().After(over) })
+			over := time.Now().UTC().Truncate(time.Second).Add(10 * time.Second)
+			kafkatest.Await(t, "requests that are answered with an error, for some seconds", func() bool {
+				return s.ended.Load() || h.Hits() > 0 && time.Now().After(over)
+			})
 			again.Remove() // the test reads too
 			h.Remove()
-			for _, r := range w.await(windows) {
-				if shown(r) != "1" {
-					t.Errorf("%s is %s, want 1", r.ID, shown(r))
-				}
-			}
+			kafkatest.Await(t, "the figures of these seconds", func() bool {
+				return s.ended.Load() || slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.Equal(over) })
+			})
 			if s.ended.Load() {
 				t.Errorf("the service has ended with %v", <-s.err)
 				return
 			}
-			if h.Hits() == 0 {
-				t.Errorf("no request was answered with an error")
+			seen := map[time.Time]bool{}
+			for _, r := range w.published() {
+				if shown(r) != "1" || seen[r.WindowEnd] {
+					t.Errorf("%s is %s, and was there before: %v; want 1, once", r.ID, shown(r), seen[r.WindowEnd])
+				}
+				seen[r.WindowEnd] = true
+			}
+			for end := start.Add(time.Second); !end.After(over); end = end.Add(time.Second) {
+				if !seen[end] {
+					t.Errorf("the window that ends %s is missing", end)
+				}
 			}
 			s.end(t)
 			w.audit()
@@ -324,7 +339,8 @@ func TestARecordOfTheFutureIsRejected(t *testing.T) {
 func TestCopiesToATopicThatIsMissing(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Fake(t)
-	yaml, start := liveOf(5*time.Second, time.Second, 2)
+	const size = 5 * time.Second
+	yaml, start := liveOf(size, time.Second, 1000)
 	w := newWorld(t, b, 1, yaml)
 	rejects := b.Topic(t, 1, nil)
 	w.streams[0].Rejects = rejects
@@ -334,14 +350,27 @@ func TestCopiesToATopicThatIsMissing(t *testing.T) {
 	b.Produce(t, w.input, 0, txn.Record{Value: []byte("bad")})
 	kafkatest.Await(t, "a copy is written", func() bool { return len(b.Consume(t, rejects, 0)) == 1 })
 	b.DeleteTopic(t, rejects)
-	b.Produce(t, w.input, 0, txn.Record{Value: []byte("bad")}, event{User: "u", Value: 1, Time: start}.record(), txn.Record{Value: []byte("bad")},
-		event{User: "u", Value: 1, Time: start.Add(5 * time.Second)}.record())
-	for _, r := range w.await(2) {
+	dropped := 0
+	at := w.sendInTime(start, func(at time.Time) {
+		b.Produce(t, w.input, 0, txn.Record{Value: []byte("bad")}, event{User: "u", Value: 1, Time: at}.record(), txn.Record{Value: []byte("bad")},
+			event{User: "u", Value: 1, Time: at.Add(size)}.record())
+		dropped += 2
+	})
+	both := func() (found []outputs.Record) {
+		for _, r := range w.published() {
+			if r.WindowStart.Equal(at) || r.WindowStart.Equal(at.Add(size)) {
+				found = append(found, r)
+			}
+		}
+		return found
+	}
+	kafkatest.Await(t, "both windows are published", func() bool { return len(both()) == 2 })
+	for _, r := range both() {
 		if shown(r) != "1" || r.Incomplete {
 			t.Errorf("%s is %s, want 1", r.ID, shown(r))
 		}
 	}
-	kafkatest.Await(t, "two copies are counted as dropped", func() bool { return s.count(t, "louver_forward_failures_total", rejects) == 2 })
+	s.expect(t, dropped, "louver_forward_failures_total", rejects)
 	b.CreateTopic(t, rejects, 1, nil)
 	kafkatest.Await(t, "a copy is written again", func() bool {
 		b.Produce(t, w.input, 0, txn.Record{Value: []byte("bad")})

@@ -39,7 +39,7 @@ func TestPartsAreDeletedBeforeTheirRelease(t *testing.T) {
 		b.Produce(t, w.input, 1, in(1, 7, "b-")...)
 		names := topics.Names{App: w.app}
 		s := w.start(only(stream.Ingest))
-		kafkatest.Await(t, "every window is cut in both partitions", func() bool { return w.records(names.Partials()) >= 6 })
+		kafkatest.Await(t, "every window is cut in both partitions", w.cut)
 		s.end(t)
 		place := topics.Place("users", topics.Partitions)
 		end, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), names.Partials(), []int{place})
@@ -107,10 +107,7 @@ func TestOffsetsExpire(t *testing.T) {
 		for _, group := range []string{names.Group(stream.Ingest), names.Group(stream.Release), names.Group(stream.Publish)} {
 			kafkatest.Await(t, "the group is deleted", func() bool {
 				res, err := b.Conn.Client.DeleteGroups(kafkatest.Context(t), &kafka.DeleteGroupsRequest{GroupIDs: []string{group}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return res.Errors[group] == nil || errors.Is(res.Errors[group], kafka.GroupIdNotFound)
+				return err == nil && (res.Errors[group] == nil || errors.Is(res.Errors[group], kafka.GroupIdNotFound))
 			})
 		}
 		s = w.start()
@@ -130,20 +127,20 @@ func TestOffsetsExpire(t *testing.T) {
 func TestOutputIsDeleted(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
-		const count = 10
-		start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
+		const size = 2 * time.Second
+		start := time.Now().UTC().Truncate(size).Add(3 * size)
 		yaml := "version: 1\nbudgets: [{name: shared, epsilon: 1000000000, per: 24h}]\nstreams:\n"
 		for _, name := range []string{"first", "other"} {
 			yaml += fmt.Sprintf(`
   - name: %s
     input: {topic: INPUT, user: user, value: value, time: time}
     bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
+    window: {size: 2s, every: 2s, grace: 1s, start: %s}
     contribution: last
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
+    releases: [{name: users, statistic: count, epsilon: 1}]
     output: {topic: OUTPUT-%s}
     budget: shared
-`, name, start.Format(time.RFC3339), start.Add(2*count*time.Second).Format(time.RFC3339), name)
+`, name, start.Format(time.RFC3339), name)
 		}
 		w := newWorld(t, b, 1, yaml)
 		both := w.streams
@@ -151,25 +148,28 @@ func TestOutputIsDeleted(t *testing.T) {
 		s := w.start()
 		kafkatest.Await(t, "the first figures", func() bool { return w.records(first) > 0 && w.records(other) > 0 })
 		b.DeleteTopic(t, first)
-		w.streams = both[1:]
-		w.await(count)
-		b.CreateTopic(t, first, 3, map[string]string{"retention.ms": "-1"})
-		w.streams = both[:1]
-		last := start.Add(2 * count * time.Second)
-		kafkatest.Await(t, "the figures that were waiting", func() bool {
-			return slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.Equal(last) })
-		})
-		var ends []time.Time
-		for _, r := range w.published() {
-			ends = append(ends, r.WindowEnd)
-		}
-		slices.SortFunc(ends, time.Time.Compare)
-		for i := range ends {
-			if want := last.Add(time.Duration(i+1-len(ends)) * 2 * time.Second); !ends[i].Equal(want) {
-				t.Errorf("the windows that followed end at %v; want each once, up to %v", ends, last)
-				break
+		later := time.Now().UTC().Truncate(size).Add(3 * size) // the end of a window that is released without the topic
+		await := func(what string) {
+			kafkatest.Await(t, what, func() bool {
+				return slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.Equal(later) })
+			})
+			var ends []time.Time
+			for _, r := range w.published() {
+				ends = append(ends, r.WindowEnd)
+			}
+			slices.SortFunc(ends, time.Time.Compare)
+			for i := range ends {
+				if want := ends[0].Add(time.Duration(i) * size); !ends[i].Equal(want) {
+					t.Errorf("%s: the windows end at %v; want each once", what, ends)
+					break
+				}
 			}
 		}
+		w.streams = both[1:]
+		await("the other stream's figures")
+		b.CreateTopic(t, first, 3, map[string]string{"retention.ms": "-1"})
+		w.streams = both[:1]
+		await("the figures that were waiting")
 		s.end(t)
 		w.streams = both
 		w.audit()
@@ -265,8 +265,8 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 				t.Errorf("the window ending %s was drawn %d times: %v", id, len(v), v)
 			}
 		}
-		if len(values) != count || aborted < count {
-			t.Errorf("%d windows and %d aborted draws are in the log; want %d and as many at least", len(values), aborted, count)
+		if len(values) != count || aborted == 0 {
+			t.Errorf("%d windows and %d aborted draws are in the log; want %d, and some", len(values), aborted, count)
 		}
 	})
 }

@@ -141,6 +141,26 @@ func recent(events []event) []txn.Record {
 	return out
 }
 
+// sendInTime sends events for a window of the first stream that is wholly ahead; from is the start of its first one. On a
+// busy machine that may take until the window is due: then it sends them again for a later one. It returns the start of the
+// window whose events were all there in time.
+func (w *world) sendInTime(from time.Time, send func(start time.Time)) time.Time {
+	w.t.Helper()
+	window := w.streams[0].Window
+	for ctx := kafkatest.Context(w.t); ctx.Err() == nil; {
+		start := from
+		for soon := time.Now().Add(2 * window.Every); start.Before(soon); {
+			start = start.Add(window.Every)
+		}
+		send(start)
+		if time.Now().Before(start.Add(window.Size + window.Grace)) {
+			return start
+		}
+	}
+	w.t.Fatal("no window was ahead for long enough to send it some events")
+	panic("unreachable")
+}
+
 // published reads all committed output records, in the order of partitions and offsets.
 func (w *world) published() []outputs.Record {
 	w.t.Helper()

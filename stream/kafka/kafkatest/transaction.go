@@ -25,17 +25,26 @@ type Transaction struct {
 // open under the same id.
 func (b *Broker) Begin(t testing.TB, id string) *Transaction {
 	t.Helper()
-	x := &Transaction{broker: b, id: id, sequence: make(map[string]int32)}
+	x := &Transaction{broker: b, id: id}
+	x.begin(t)
+	return x
+}
+
+// begin gets a new epoch. The coordinator gives none before the markers of the transaction before are in all its partitions.
+func (x *Transaction) begin(t testing.TB) {
+	t.Helper()
 	try(t, "init producer id", func(ctx context.Context) error {
-		res, err := b.Conn.Client.InitProducerID(ctx, &kafka.InitProducerIDRequest{
-			TransactionalID: id, TransactionTimeoutMs: 60_000, ProducerID: -1, ProducerEpoch: -1})
+		res, err := x.broker.Conn.Client.InitProducerID(ctx, &kafka.InitProducerIDRequest{TransactionalID: x.id,
+			TransactionTimeoutMs: int(patience.Milliseconds()), ProducerID: -1, ProducerEpoch: -1})
 		if err != nil {
 			return err
 		}
-		x.session = *res.Producer
-		return res.Error
+		if res.Error != nil {
+			return res.Error
+		}
+		x.session, x.sequence = *res.Producer, make(map[string]int32)
+		return nil
 	})
-	return x
 }
 
 // Produce writes one batch. Use only one partition of each topic.
@@ -63,13 +72,13 @@ func (x *Transaction) Produce(t testing.TB, topic string, partition int, records
 	})
 }
 
-// Commit commits the transaction.
+// Commit commits the transaction, and waits until its records can be read. A busy broker answers a while before that.
 func (x *Transaction) Commit(t testing.TB) {
 	t.Helper()
 	x.end(t, true)
 }
 
-// Abort aborts it.
+// Abort aborts it, and waits until readers know.
 func (x *Transaction) Abort(t testing.TB) {
 	t.Helper()
 	x.end(t, false)
@@ -85,6 +94,7 @@ func (x *Transaction) end(t testing.TB, commit bool) {
 		}
 		return res.Error
 	})
+	x.begin(t)
 }
 
 // ProducerID is the id under which brokers know the transaction's producer.
