@@ -68,6 +68,30 @@ func TestCheckUnderACap(t *testing.T) {
 	}
 }
 
+// Watches and figures on change look at everybody, but expected_users says who still counts.
+func TestCheckWhoIsExpected(t *testing.T) {
+	t.Setenv("COLUMNS", "200")
+	const watch = "    watches: [{name: gone, users_below: 30, epsilon: 0.1, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, at_most: 1}]\n    output"
+	const steady = "      - {name: p50, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 2}\n    output"
+	larger := strings.Replace(cappedFile, "epsilon: 2, per", "epsilon: 900, per", 1)
+	for _, c := range []struct{ what, line, warning string }{
+		{watch, "it looks at everybody, and so sees more\n", ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only those who still count\n"},
+		{steady, "", "or longer windows, or a stream of its own without max_windows, whose expected_users are everybody\n"},
+	} {
+		capped := strings.Replace(larger, "    output", c.what, 1)
+		for _, everybody := range []bool{false, true} {
+			text := capped
+			if everybody {
+				text = strings.Replace(capped, "    max_windows: {count: 9, per: 24h}\n", "", 1)
+			}
+			got := commandLine(t, "", "check", file(t, "s.yaml", text))
+			if strings.Contains(got.out, c.line) == everybody && c.line != "" || strings.Contains(got.err, c.warning) == everybody {
+				t.Errorf("everybody counts %v: %+v\nwant %q and %q", everybody, got, c.line, c.warning)
+			}
+		}
+	}
+}
+
 func TestPlanUnderACap(t *testing.T) {
 	got := commandLine(t, "", "plan", file(t, "s.yaml", cappedFile))
 	if want := "A user counts in at most 8 windows of a day, and then loses ε 2: at most 88.1 % sure"; !strings.Contains(got.out, want) {

@@ -168,8 +168,8 @@ func TestCheckWarningsOfADay(t *testing.T) {
 	const condition = "above: 2000, more_than: 0.01"
 	for _, c := range []struct{ old, edit, want string }{
 		{"", "", ""},
-		{condition, "users_below: 5001", `streams[checkout].watches[slow].users_below: 5001 is more than the 5000 expected users, so the watch fires without cause; want a smaller number`},
-		{condition, "above: 2000, users: 6000", `streams[checkout].watches[slow]: it can never fire, because 5000 users are expected; want a condition that fewer users can meet`},
+		{condition, "users_below: 5001", `streams[checkout].watches[slow].users_below: 5001 is more than the 5000 expected users, so the watch fires without cause; want a smaller number, or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only those who still count`},
+		{condition, "above: 2000, users: 6000", `streams[checkout].watches[slow]: it can never fire, because 5000 users are expected; want a condition that fewer users can meet, or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only those who still count`},
 		{"per: 30d}, hold", "per: 30s}, hold", `streams[checkout].watches[slow].false_alarms: noise alone may raise this alarm 144 times in 30 days, and each time costs ε 1; want a longer per, for example 30d, or a smaller at_most`},
 		{"hold: 15m", "hold: 5m", `streams[checkout].watches[slow].hold: 5m is less than the 15m from one window to the next, so a cause that lasts soon uses up at_most (3); want 15m or more`},
 		{"tolerance: 0.03", "tolerance: 0.3", `streams[checkout].releases[calm].tolerance: with 0.3 a value holds from the quantile 0.2 to 0.8, so hardly any change is seen; want at most 0.25`},
@@ -201,7 +201,7 @@ func TestCheckOnChange(t *testing.T) {
 		"costs one user ε 0.15 until then: 0.1 for the test, 0.05 for the draw by margin\n",
 		"this happens at most 24 times in a period of the budget: at most ε 3.7, with the first values\n",
 		"error of a draw, 95 %: p41.8–p55.4 (± 398.1 ranks)\n",
-		" users of 5000 expected beyond the tolerance with 95 %, in the first window in which they are\n",
+		" users of 5000 expected beyond the tolerance with 95 % in the first window\n",
 		"one person loses at most ε 3.7 in any 24 h, counting the windows that end in it\n",
 	} {
 		if got.code != exitDone || !strings.Contains(got.out, want) {
@@ -228,7 +228,7 @@ func TestCheckWatches(t *testing.T) {
 	got := commandLine(t, "", "check", path)
 	for _, want := range []string{
 		"  its watches cost one user at most ε 4 in a period of the budget, beside the windows\n",
-		"  watch slow fires if above: 2000, more_than: 0.01\n    costs one user ε 1 until it fires, at most 3 times in a period of the budget\n",
+		"  watch slow fires if more than 1 % of the users have a value above 2000\n    costs one user ε 1 until it fires, at most 3 times in a period of the budget\n",
 		"  with a margin of ", "a false alarm in 30d with at most 5 %\n",
 		"    of 5000 expected users at most 4950 can be too many; it misses even that with less than 0.1 %\n",
 		"the schedule needs ε 17.44\n  one person loses at most ε 17.44 in any 24 h",

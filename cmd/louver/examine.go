@@ -33,7 +33,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 			e.Releases = append(e.Releases, x)
 		}
 		for _, w := range s.Alarms() {
-			e.Watches = append(e.Watches, examineWatch(w, s.ExpectedUsers))
+			e.Watches = append(e.Watches, examineWatch(s, w, s.ExpectedUsers))
 		}
 		for _, w := range s.OnChange() {
 			x, err := examineChange(w, publicOf(s))

@@ -58,7 +58,7 @@ func (x examinedChange) print(w *bytes.Buffer, indent, unit string, users int64)
 	if users > 0 {
 		of = fmt.Sprintf(" of %d expected", users)
 	}
-	fmt.Fprintf(w, indent+"  sees %s%s beyond the tolerance with 95 %%, in the first window in which they are\n", withUnit(tenths(x.Excess), "users"), of)
+	fmt.Fprintf(w, indent+"  sees %s%s beyond the tolerance with 95 %% in the first window\n", withUnit(tenths(x.Excess), "users"), of)
 }
 
 // change warns of a release on change that protects hardly anyone.

@@ -12,6 +12,8 @@ import (
 type examinedWatch struct {
 	Watch     string `json:"watch"`
 	Condition string `json:"condition"`
+	words     string // the condition, as a clause
+	capped    bool   // the stream has max_windows, so more users are there than are expected to count
 	// Epsilon is the cost to one user from arming to firing. The watch is armed at most AtMost times in a period of the budget.
 	Epsilon figure `json:"epsilon"`
 	AtMost  int64  `json:"at_most"`
@@ -28,8 +30,8 @@ type examinedWatch struct {
 	Missed *float64 `json:"missed"`
 }
 
-func examineWatch(w config.Watch, users int64) examinedWatch {
-	x := examinedWatch{Watch: w.Name, Condition: w.Query.Conditions[0].String(), Epsilon: figure{w.Query.Epsilon}, AtMost: w.AtMost,
+func examineWatch(s *config.Stream, w config.Watch, users int64) examinedWatch {
+	x := examinedWatch{Watch: w.Name, Condition: w.Query.Conditions[0].String(), words: w.Query.Conditions[0].Words(s.Unit), capped: s.MaxWindows != nil, Epsilon: figure{w.Query.Epsilon}, AtMost: w.AtMost,
 		FalseAlarms: figure{w.Query.FalseAlarms}, FalseAlarmsPer: config.Duration(w.FalseAlarmsPer), Margin: w.Mechanism.Margin(), Excess: w.Mechanism.Excess95()}
 	if users > 0 {
 		most := w.Mechanism.Most(users)
@@ -40,12 +42,15 @@ func examineWatch(w config.Watch, users int64) examinedWatch {
 
 // print writes what a watch costs and sees, behind an indent.
 func (x examinedWatch) print(w *bytes.Buffer, indent string, users int64) {
-	fmt.Fprintf(w, indent+"watch %s fires if %s\n", x.Watch, x.Condition)
+	fmt.Fprintf(w, indent+"watch %s fires if %s\n", x.Watch, x.words)
 	fmt.Fprintf(w, indent+"  costs one user ε %s until it fires, at most %s in a period of the budget\n", x.Epsilon, plural(x.AtMost, "time"))
 	fmt.Fprintf(w, indent+"  with a margin of %s it raises a false alarm in %s with at most %s %%\n", withUnit(tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
-	fmt.Fprintf(w, indent+"  sees %s %s in a group with 95 %%, in the first window in which they are\n", withUnit(tenths(x.Excess), "users"), amiss(x.Condition))
+	fmt.Fprintf(w, indent+"  sees %s %s in a group with 95 %% in the first window\n", withUnit(tenths(x.Excess), "users"), amiss(x.Condition))
 	if x.Most != nil {
 		fmt.Fprintf(w, indent+"  of %d expected users at most %s can be %s; it misses even that with %s\n", users, tenths(*x.Most), amiss(x.Condition), missed(*x.Missed))
+	}
+	if x.Most != nil && x.capped {
+		fmt.Fprintln(w, indent+"  that goes by those who still count under max_windows; it looks at everybody, and so sees more")
 	}
 }
 
@@ -57,13 +62,21 @@ func missed(p float64) string {
 	return tenths(100*p) + " %"
 }
 
+// everybody is what a warning by expected_users adds in a stream with max_windows.
+func everybody(s *config.Stream) string {
+	if s.MaxWindows == nil {
+		return ""
+	}
+	return ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only those who still count"
+}
+
 // watch warns of a watch that protects hardly anyone, or sees nothing.
 func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
 	if of.Query.Epsilon.Cmp(tooMuch) > 0 {
 		w.warn(of.Where, "streams[%s].watches[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, of.Query.Epsilon)
 	}
 	if m, n := of.Query.Conditions[0].UsersBelow, s.ExpectedUsers; m != nil && n > 0 && *m > n {
-		w.warn(of.Where, "streams[%s].watches[%s].users_below: %d is more than the %d expected users, so the watch fires without cause; want a smaller number", s.Name, of.Name, *m, n)
+		w.warn(of.Where, "streams[%s].watches[%s].users_below: %d is more than the %d expected users, so the watch fires without cause; want a smaller number%s", s.Name, of.Name, *m, n, everybody(s))
 	}
 	if most := mostAlarms(of, s.Window.Every); most > 30 {
 		w.warn(of.Where, "streams[%s].watches[%s].false_alarms: noise alone may raise this alarm %.0f times in 30 days, and each time costs ε %s; want a longer per, for example 30d, or a smaller at_most",
@@ -75,10 +88,10 @@ func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
 	}
 	switch {
 	case x.Most != nil && *x.Most <= 0:
-		w.warn(of.Where, "streams[%s].watches[%s]: it can never fire, because %d users are expected; want a condition that fewer users can meet", s.Name, of.Name, s.ExpectedUsers)
+		w.warn(of.Where, "streams[%s].watches[%s]: it can never fire, because %d users are expected; want a condition that fewer users can meet%s", s.Name, of.Name, s.ExpectedUsers, everybody(s))
 	case x.Most != nil && *x.Most < x.Excess:
-		w.warn(of.Where, "streams[%s].watches[%s]: at most %s of %d expected users can be %s, but %s are needed to be seen with 95 %%; want more users, a larger epsilon or more false alarms",
-			s.Name, of.Name, tenths(*x.Most), s.ExpectedUsers, amiss(x.Condition), tenths(x.Excess))
+		w.warn(of.Where, "streams[%s].watches[%s]: at most %s of %d expected users can be %s, but %s are needed to be seen with 95 %%; want more users, a larger epsilon or more false alarms%s",
+			s.Name, of.Name, tenths(*x.Most), s.ExpectedUsers, amiss(x.Condition), tenths(x.Excess), everybody(s))
 	}
 }
 

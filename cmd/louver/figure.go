@@ -96,7 +96,18 @@ func certainty(p float64) string {
 			return text + " %"
 		}
 	}
-	return "practically 100 %"
+	return nearlyAll
+}
+
+// nearlyAll is a belief that leaves no doubt worth writing.
+const nearlyAll = "practically 100 %"
+
+// sure says how sure somebody can become.
+func sure(p float64) string {
+	if text := certainty(p); text != nearlyAll {
+		return "at most " + text + " sure"
+	}
+	return nearlyAll + " sure"
 }
 
 // bound writes what is known about the value's error.

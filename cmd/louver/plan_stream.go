@@ -93,7 +93,7 @@ func (c *forecastFlags) plan(s *config.Stream) (*plannedStream, error) {
 		p.Releases = append(p.Releases, planned)
 	}
 	for _, w := range s.Alarms() {
-		p.Watches = append(p.Watches, examineWatch(w, public.Users))
+		p.Watches = append(p.Watches, examineWatch(s, w, public.Users))
 	}
 	for _, w := range s.OnChange() {
 		x, err := examineChange(w, public)

@@ -96,16 +96,16 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 	if p.Window.Delta.IsPositive() {
 		chance = ", except with a probability of about δ"
 	}
-	fmt.Fprintf(w, "One window costs a user %s%s. Somebody who gave it a 50:50 chance that the user took part can become at most %s sure%s.\n",
-		loss(p.Window.Epsilon, p.Window.Delta), groups, certainty(p.Window.Belief), chance)
+	fmt.Fprintf(w, "One window costs a user %s%s. Somebody who gave it a 50:50 chance that the user took part can become %s%s.\n",
+		loss(p.Window.Epsilon, p.Window.Delta), groups, sure(p.Window.Belief), chance)
 	if p.Day != nil {
 		who := fmt.Sprintf("A user in every window of a day (%s, one every %s) loses", plural(p.Day.Windows, "window"), config.Duration(p.every))
 		if p.capped {
 			who = fmt.Sprintf("A user counts in at most %s of a day, and then loses", plural(p.Day.Windows, "window"))
 		}
-		fmt.Fprintf(w, "%s %s: at most %s sure", who, loss(p.Day.Epsilon, p.Day.Delta), certainty(p.Day.Belief))
-		if p.Advanced != nil {
-			fmt.Fprintf(w, ". Except with a probability of about %s it is only ε %s: at most %s sure", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), certainty(p.Advanced.Belief))
+		fmt.Fprintf(w, "%s %s: %s", who, loss(p.Day.Epsilon, p.Day.Delta), sure(p.Day.Belief))
+		if p.Advanced != nil && certainty(p.Advanced.Belief) != nearlyAll {
+			fmt.Fprintf(w, ". Except with a probability of about %s it is only ε %s: %s", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), sure(p.Advanced.Belief))
 		}
 		fmt.Fprintln(w, ".")
 	}

@@ -85,8 +85,12 @@ func (r *releaseNode) change(s *Stream) Watch {
 	}
 	share := decimal.Min(p, decimal.NewFromInt(1).Sub(p)).Mul(decimal.NewFromInt(max(1, s.ExpectedUsers)))
 	if information := w.Query.Epsilon.Mul(share); s.ExpectedUsers > 0 && information.LessThan(leastInformation) {
-		r.values["watch_epsilon"].refuse("%s times %d expected users times %s is %s, too little to see that the figure has changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows",
-			w.Query.Epsilon, s.ExpectedUsers, decimal.Min(p, decimal.NewFromInt(1).Sub(p)), information, leastInformation, ceil(leastInformation.Div(share)))
+		capped := ""
+		if s.MaxWindows != nil { // the test looks at everybody, and expected_users says who still counts
+			capped = ", or a stream of its own without max_windows, whose expected_users are everybody"
+		}
+		r.values["watch_epsilon"].refuse("%s times %d expected users times %s is %s, too little to see that the figure has changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows%s",
+			w.Query.Epsilon, s.ExpectedUsers, decimal.Min(p, decimal.NewFromInt(1).Sub(p)), information, leastInformation, ceil(leastInformation.Div(share)), capped)
 		return w
 	}
 	w.Definition = w.changeFingerprint(s, p)

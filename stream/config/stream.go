@@ -34,7 +34,7 @@ var streamForm = form{
 		value: into(mappingOf[MaxWindows](maxWindowsForm, nil), func(s *streamNode, v MaxWindows) { s.MaxWindows = &v })},
 	{name: "bounds", required: true, example: "{lower: 0, upper: 60000, step: 1}", meaning: "the public range of values. Never take it from the data: there are no default bounds",
 		value: into(bounds(), func(s *streamNode, v boundary) { s.Grid, s.Prior = v.grid, v.prior })},
-	{name: "expected_users", absent: "unknown", example: "5000", meaning: "a public forecast of the number of users in one window and group. Forecasts, the adaptive prior and the choice of a quantile's mechanism use it. With `max_windows`, the number of those who still count. Never take it from the data",
+	{name: "expected_users", absent: "unknown", example: "5000", meaning: "a public forecast of the number of users in one window and group. Forecasts, the adaptive prior and the choice of a quantile's mechanism use it. With `max_windows`, the number of those who still count. Watches and figures on change look at everybody, but are forecast by it too: better give them a stream of their own. Never take it from the data",
 		value: into(whole("of users "), func(s *streamNode, v int64) { s.ExpectedUsers = v })},
 	{name: "window", required: true, example: "{size: 15m, grace: 30s}", meaning: "the windows of time for which figures are published",
 		value: into(window(), func(s *streamNode, v Window) { s.Window = v })},

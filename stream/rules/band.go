@@ -49,7 +49,7 @@ func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 	if q.Adaptive() && counted(s) {
 		basis := "the 90 % band estimated from this and earlier figures, ε " + epsilon
 		if p := q.Probabilities()[0].InexactFloat64(); min(p, 1-p) < 0.25 {
-			basis += fmt.Sprintf(", which is absent, and the alert silent, for fewer than about %.0f users", 10/(q.Epsilon.InexactFloat64()*min(p, 1-p)))
+			basis += fmt.Sprintf(" (with fewer than about %.0f users there is none, and the alert is silent)", 10/(q.Epsilon.InexactFloat64()*min(p, 1-p)))
 		}
 		return band{miss: 0.05, known: nominal, basis: basis}, true
 	}
