@@ -142,9 +142,9 @@ func (g group) reads(at timeline.Partition) string {
 		}
 	}
 	if len(g.members) == 0 {
-		return fmt.Sprintf("nobody reads it: consumer group %s has no members", g.name)
+		return fmt.Sprintf("not read: consumer group %s has no members", g.name)
 	}
-	return fmt.Sprintf("nobody reads it: consumer group %s has not assigned it", g.name)
+	return fmt.Sprintf("not read: not assigned in consumer group %s", g.name)
 }
 
 // decides names the members that decide windows.

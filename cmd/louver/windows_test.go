@@ -101,7 +101,7 @@ func TestWindowsCommand(t *testing.T) {
 	p.signal(t, syscall.SIGTERM)
 	_ = p.Wait()
 	hung.Abort(t)
-	nobody := "partition 1 of " + held + ": nobody reads it: consumer group " + app + ".ingest has no members"
+	nobody := "partition 1 of " + held + ": not read: consumer group " + app + ".ingest has no members"
 	if only := standing(t, app, "--stream", "held"); len(only) != 1 || strings.Join(only[0].Why, "") != nobody {
 		t.Errorf("held while nothing runs: %+v, want %s", only, nobody)
 	}

@@ -237,7 +237,7 @@ func chance(b band, alarms float64, groups int) string {
 		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm at most %s times in 30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
 	}
 	return fmt.Sprintf("If the truth stays exactly at the threshold and the band keeps its level, it raises this alarm falsely at most %s times in 30 days%s; further away, less often. This goes by %s. "+
-		"No law of the noise alone says how often it misses; a release with an interval has one.", count(alarms), together, b.basis)
+		"It is not proven how often that band misses the truth; for a release with an interval it is.", count(alarms), together, b.basis)
 }
 
 // count writes a number of alarms with two digits.
