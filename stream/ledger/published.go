@@ -37,7 +37,8 @@ func Published(books *Books, newest []Figure, at time.Time) Report {
 		r.Budgets[i].WindowsLeft = left[name].BudgetLeft
 	}
 	for _, f := range newest {
-		b := r.Budgets[slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == f.Budget })]
+		of := slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == f.Budget })
+		b := r.Budgets[of]
 		i := slices.IndexFunc(r.Streams, func(s StreamFigures) bool { return s.Stream == f.Stream })
 		if i < 0 {
 			i = len(r.Streams)
@@ -46,6 +47,10 @@ func Published(books *Books, newest []Figure, at time.Time) Report {
 		if b.Partial {
 			r.Streams[i].fallShort(f)
 			r.Streams[i].EpsilonSpent = nil // a stream's own ε in the period is not published
+		}
+		// What the budget was charged in all is not known either if older windows of a stream are not.
+		if a := books.accounts[f.Budget]; a == nil || less(epsilon(a.StreamTotal(f.Stream)), read(f.StreamSpent)) {
+			r.Budgets[of].EpsilonTotal = nil
 		}
 		r.Streams[i].EpsilonTotal = optional(read(f.StreamSpent))
 	}

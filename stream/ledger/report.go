@@ -33,7 +33,7 @@ type Figures struct {
 	DeltaLimit   number  `json:"delta_limit"`
 	// Per is the rolling period, such as 24h, or forever.
 	Per string `json:"per"`
-	// EpsilonTotal is everything ever charged; null if no ε bounds it.
+	// EpsilonTotal is everything ever charged; null if no ε bounds it, or if not all windows are known.
 	EpsilonTotal *number `json:"epsilon_total"`
 	// WindowsLeft is how many windows of the stream the rest of the budget would pay. For a budget it is the least of
 	// its streams' numbers.

@@ -178,3 +178,35 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 		}
 	}
 }
+
+// Readers of output topics forget old windows. Where they still know those of the period, they know what counts in it, but not
+// what was ever charged: that is unknown then, and not what the known windows cost.
+func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
+	p := plan{stream: "s", budget: "b", epsilon: "0.2", limit: limit("1", 3*time.Minute)}
+	whole, known := NewBooks(), NewBooks()
+	var newest []Figure
+	for i := range 10 {
+		e := settle(t, whole, p.entry(i))
+		if i >= 5 {
+			if err := known.Add(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spent, total := json.Number(e.Standing.BudgetSpent.String()), json.Number(e.Standing.StreamSpent.String())
+		newest = []Figure{{Stream: "s", Budget: "b", BudgetLimit: "1", BudgetSpent: &spent, StreamSpent: &total, WindowEnd: e.WindowEnd}}
+	}
+	at := epoch.Add(10 * time.Minute)
+	for name, c := range map[string]struct {
+		books *Books
+		total string
+	}{"all windows": {whole, "2"}, "those of the period": {known, "unknown"}} {
+		b := Published(c.books, newest, at).Budgets[0]
+		total := "unknown"
+		if b.EpsilonTotal != nil {
+			total = b.EpsilonTotal.String()
+		}
+		if b.Partial || b.EpsilonSpent.String() != "0.6" || total != c.total {
+			t.Errorf("with %s: partial %v, ε %s in the period and %s in all; want 0.6 and %s", name, b.Partial, b.EpsilonSpent, total, c.total)
+		}
+	}
+}
