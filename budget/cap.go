@@ -2,7 +2,6 @@ package budget
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,10 +30,13 @@ func (c Cap) Check() error {
 		return fmt.Errorf("cap of %d windows; want at least 1", c.Count)
 	case c.Per <= 0:
 		return fmt.Errorf("cap of windows per %s; want a positive duration", c.Per)
-	case c.Era < 0:
-		return errors.New("cap of an era before the first")
 	}
 	return nil
+}
+
+// Knows reports whether the account, or one that it continues, has a charge of a stream under a cap.
+func (a *Account) Knows(stream string, cap Cap) bool {
+	return slices.ContainsFunc(a.all(), func(k *class) bool { return k.stream == stream && k.cap == cap })
 }
 
 func compareCaps(x, y Cap) int {

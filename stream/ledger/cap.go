@@ -58,6 +58,29 @@ func (b *Books) Cap(stream string, epoch uint32) budget.Cap {
 	return s.caps[epoch]
 }
 
+// Era returns the era of a definition of a stream whose first window begins at a moment: that moment, in Unix seconds. It is the
+// last free second before if windows were charged under the same cap and era: those of a definition that was replaced, because
+// a clock was wrong, after it had begun. The two choose users apart, so what they cost must add up.
+func (b *Books) Era(stream string, begins int64, of func(era int64) budget.Cap) int64 {
+	era := begins / int64(time.Second)
+	for b.charged(stream, of(era)) {
+		era--
+	}
+	return era
+}
+
+// charged reports whether some budget was charged for a stream under a cap.
+func (b *Books) charged(stream string, c budget.Cap) bool {
+	for _, accounts := range []map[string]*budget.Account{b.accounts, b.elsewhere} {
+		for _, a := range accounts {
+			if a.Knows(stream, c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // compareCap checks that the windows of an epoch have one cap, and that its era is the first window's or, where counting began
 // anew, begins with the window. Else charges of users who were chosen apart would not add up.
 func (a *Audit) compareCap(b booking) {
@@ -68,7 +91,9 @@ func (a *Audit) compareCap(b booking) {
 		before = e.Cap
 	}
 	anew := before
-	anew.Era = e.WindowStart.Unix()
+	if anew.Era = e.WindowStart.Unix(); !decided {
+		anew.Era = a.books.Era(e.Stream, e.WindowStart.UnixNano(), func(era int64) budget.Cap { return budget.Cap{Count: e.Cap.Count, Per: e.Cap.Per, Era: era} })
+	}
 	if e.Cap == (budget.Cap{}) && before == e.Cap || decided && e.Cap == before || before != (budget.Cap{}) && e.Cap == anew {
 		return
 	}

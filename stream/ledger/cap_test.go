@@ -87,3 +87,15 @@ func TestWithoutItsCapAnEntryChargesMore(t *testing.T) {
 		t.Errorf("ε %s with the cap, %s without; want 0.8 and 4", a, b)
 	}
 }
+
+// Windows may lie before 1970, and so may the era of their cap.
+func TestCapsBefore1970(t *testing.T) {
+	e := exampleEntry()
+	back := e.WindowStart.Sub(time.Date(1969, 12, 31, 23, 0, 0, 0, time.UTC))
+	e.WindowStart, e.WindowEnd = e.WindowStart.Add(-back), e.WindowEnd.Add(-back)
+	e.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: e.WindowStart.Unix()}
+	got, err := Decode(encode(t, e))
+	if err != nil || got.Cap != e.Cap || e.Cap.Era >= 0 {
+		t.Errorf("%+v, error %v; want %+v", got.Cap, err, e.Cap)
+	}
+}

@@ -57,7 +57,7 @@ func (s *session) newTurns(p *program) *turns {
 	rule := p.stream.MaxWindows.By
 	t := &turns{rule: rule, cap: windows.NewCap(rule), of: s.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
 	if t.of != p.stream.Cap(t.of.Era) { // none of its windows is decided
-		t.of = p.stream.Cap(era(next))
+		t.of = p.stream.Cap(s.own.fold.Books.Era(p.stream.Name, next.Start, p.stream.Cap))
 		return t
 	}
 	every := int64(p.schedule.Every)

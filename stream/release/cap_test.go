@@ -347,3 +347,46 @@ func TestCapsComeBeforeParts(t *testing.T) {
 		}
 	}
 }
+
+// TestDefinitionsThatBeginAtOnceAddUp: while the clock of a process is behind, it may replace a definition that has begun already by
+// one that begins at the same time. Both choose users anew, so what their windows cost adds up.
+func TestDefinitionsThatBeginAtOnceAddUp(t *testing.T) {
+	old := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 2, Per: 12 * time.Hour, Parts: 1})
+	now := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 2, Per: 12 * time.Hour, Parts: 1})
+	now.epoch++
+	all := [capUsers]bool{true, true, true, true, true, true}
+	var values [][]byte
+	for _, p := range []*program{old, now} {
+		c := &capWorld{p: p, came: map[int64][capUsers]bool{}, ledger: values}
+		d := c.session(t, zap.NewNop())
+		for range 2 {
+			c.next(all, 0)
+		}
+		d.read(c)
+		if values = append(values, d.draws(1)...); len(values) == 2 { // a later session goes on in the same era
+			c.ledger = values
+			d = c.session(t, zap.NewNop())
+			d.read(c)
+			values = append(values, d.draws(1)...)
+		}
+	}
+	var last ledger.Entry
+	var eras []int64
+	a := ledger.NewAudit()
+	for i, value := range values {
+		var err error
+		if last, err = ledger.Decode(value); err != nil {
+			t.Fatal(err)
+		}
+		eras = append(eras, last.Cap.Era)
+		a.Entry(ledger.Position{Topic: "ledger", Offset: int64(i)}, last.Key(), value)
+	}
+	// Users count in one window of a block of 6 hours, and so in at most 2 of 12. Under each definition somebody may have counted
+	// in the first window; under the second also in the next one, where a new block of theirs begins.
+	if got := last.Standing.BudgetSpent.String(); got != "3000000" || eras[0] == eras[1] || eras[1] != eras[2] {
+		t.Errorf("ε %s in all, eras %d; want 3000000, one era for the first window and another for both of the new definition", got, eras)
+	}
+	if f := a.Findings(); slices.ContainsFunc(f.Faults, func(f ledger.Fault) bool { return f.Kind == ledger.WrongCap }) {
+		t.Errorf("%+v, want no wrong cap", f.Faults)
+	}
+}
