@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -142,6 +143,39 @@ func TestProcessesAgree(t *testing.T) {
 			t.Error("a restart has another key or start")
 		}
 	})
+}
+
+// The key of the watches' secrets is drawn when the first stream has a watch, and stays: under another one, no secret would open.
+func TestTheKeyOfWatches(t *testing.T) {
+	log, plain := &memory{}, streams(t, "a")
+	load := func(all []*config.Stream) *State {
+		t.Helper()
+		s, err := Load(t.Context(), log, Wanted{Streams: all}, never)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if s := load(plain); s.WatchKey != nil {
+		t.Errorf("a key of %d bytes, and no stream has a watch", len(s.WatchKey))
+	}
+	watched := slices.Clone(plain)
+	file, err := config.Parse("streams.yaml", []byte(strings.Replace(string(plain[0].Definition), "window: ",
+		"watches: [{name: few, users_below: 50, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 0s, at_most: 2}], window: ", 1)), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched[0] = file.Streams[0]
+	key := load(watched).WatchKey
+	if len(key) != 32 || bytes.Count(key, []byte{0}) > 16 { // of random bytes, so many are 0 with a probability below 10^-30
+		t.Fatalf("a key of %d bytes, of which %d are 0", len(key), bytes.Count(key, []byte{0}))
+	}
+	if again := load(watched).WatchKey; !bytes.Equal(again, key) {
+		t.Error("a restart has another key")
+	}
+	if s, err := Load(t.Context(), &memory{}, Wanted{Streams: watched}, never); err != nil || bytes.Equal(s.WatchKey, key) {
+		t.Errorf("another app has the same key, or %v", err)
+	}
 }
 
 func TestNewerFormatIsRefused(t *testing.T) {

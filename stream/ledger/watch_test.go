@@ -211,6 +211,69 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 	})
 }
 
+// TestInstancesOfFormerDefinitionsCount: at_most counts an instance as long as it is armed, however long ago it has looked, because
+// it is charged as long.
+func TestInstancesOfFormerDefinitionsCount(t *testing.T) {
+	b := NewBooks()
+	of := func(n int, definition string) Entry {
+		e := plan{stream: "s", budget: "b", epsilon: "0.05", limit: limit("9", 10*time.Minute)}.entry(n)
+		e.Groups = []Group{{Name: "eu"}}
+		e.Watches = []Watch{watching("slow", definition, "1", 1, 0)}
+		if err := b.Settle(&e); err != nil {
+			t.Fatal(err)
+		}
+		look(&e, func(Watch) bool { return false })
+		if err := b.Add(e); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	of(0, "old")
+	if w := of(100, "new").Watches[0]; w.Reason != BudgetExhausted {
+		t.Errorf("beside an instance that is armed, another one has the reason %q; want %s", w.Reason, BudgetExhausted)
+	}
+}
+
+// TestLateWindowsAreNotLookedAt: a window of an older definition may be decided after one that ends later. An instance that has
+// looked at the later one does not look back: its charge begins with its first window.
+func TestLateWindowsAreNotLookedAt(t *testing.T) {
+	for _, w := range []Watch{watching("slow", "d", "1", 3, 0), onChange("d", "0.3", "0.2", 3)} {
+		b := NewBooks()
+		var got []string
+		for i, n := range []int{0, 5, 4, 6, 5, 7} {
+			e := plan{stream: "s", budget: "b", epsilon: "0.05", limit: limit("9", 10*time.Minute)}.entry(n)
+			e.Groups, e.Watches, e.Epoch = []Group{{Name: "eu"}}, []Watch{w}, uint32(1-i%2)
+			if err := b.Settle(&e); err != nil {
+				t.Fatal(err)
+			}
+			look(&e, func(Watch) bool { return false })
+			if err := b.Add(e); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%d %s", e.Watches[0].Instance, e.Watches[0].Reason))
+		}
+		if diff := cmp.Diff([]string{"1 ", "1 ", "1 not_armed", "1 ", "1 not_armed", "1 "}, got); diff != "" {
+			t.Errorf("%s: %s", w.Name, diff)
+		}
+	}
+}
+
+// TestAnAuditSeesANeedlessInstance: the law of a watch holds for one secret from arming to firing. An entry that arms another
+// instance although one is armed is a fault, even if it is charged.
+func TestAnAuditSeesANeedlessInstance(t *testing.T) {
+	all := quiet(t, 2)
+	all[1].Watches[0].Arms, all[1].Watches[0].Instance, all[1].Watches[0].Sealed = true, 2, []byte("s/slow/2")
+	a := NewAudit()
+	for i, e := range all {
+		a.Entry(Position{"ledger", 0, int64(i)}, e.Key(), encode(t, e))
+	}
+	if f := a.Findings(); !slices.ContainsFunc(f.Faults, func(f Fault) bool {
+		return f.Kind == WatchDiffers && strings.Contains(f.What, `watch "slow" has instance 2 (armed); the entries before it give 1 (looks)`)
+	}) {
+		t.Errorf("%v, want %s", f.Faults, WatchDiffers)
+	}
+}
+
 // quiet is a ledger of n windows of a stream with one watch.
 func quiet(t *testing.T, n int) []Entry {
 	b := NewBooks()

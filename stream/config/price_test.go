@@ -1,0 +1,56 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/windows"
+)
+
+// cappedHours has windows of two hours that begin every hour. A period of 11 hours is divided into blocks of 5 windows, and in
+// each a user counts in 2.
+const cappedHours = `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: $key, value: $value}
+    max_windows: {count: 8, per: 11h, parts: 3}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 2h, every: 1h, grace: 0s}
+    releases: [{name: users, statistic: count, epsilon: 0.1}]
+    watches: [{name: few, users_below: 500, epsilon: 0.5, false_alarms: {at_most: 0.01, per: 30d}, hold: 0s, at_most: 2}]
+    output: {topic: out}
+    budget: {epsilon: LIMIT, per: 11h}
+`
+
+// Some user counts in as many windows of a period as is charged, and nobody in more. Of the windows that overlap a stretch as long,
+// nobody counts in more than is said. The user comes for the first time when it begins, at any time of a block.
+func TestCapsSayTheMost(t *testing.T) {
+	s := parse(t, strings.Replace(cappedHours, "LIMIT", "9", 1)).Streams[0]
+	counts := func(hours int) (most int64) {
+		for shift := range uint64(s.MaxWindows.By.Block) {
+			c, n := windows.NewCap(s.MaxWindows.By), int64(0)
+			for h := range int64(hours) {
+				if err := c.Begin(windows.Window{Start: h * int64(time.Hour), End: (h + 2) * int64(time.Hour)}); err != nil {
+					t.Fatal(err)
+				}
+				if c.Counts(windows.UserHash{1, shift}) {
+					n++
+				}
+			}
+			most = max(most, n)
+		}
+		return most
+	}
+	if said := s.Cap(0).Count; said != 6 || counts(11) != 6 {
+		t.Errorf("%d windows of a period are charged, and somebody counts in %d; want 6", said, counts(11))
+	}
+	// A stretch of 11 hours overlaps 13 windows, of which 8 are within the cap. Their ends are in two periods, each with two instances.
+	if n, lost := s.Budget.Stretch([]*Stream{s}); n != 13 || counts(13) != 7 || lost.Epsilon.String() != "2.8" {
+		t.Errorf("%d windows overlap a stretch, somebody counts in %d of them, and loses at most %s; want 13, 7 and 2.8", n, counts(13), lost.Epsilon)
+	}
+	little := parse(t, strings.Replace(cappedHours, "epsilon: LIMIT, per: 11h}", "epsilon: 1, per: 11h}\n    on_exhausted: withhold", 1)).Streams[0]
+	if _, lost := little.Budget.Stretch([]*Stream{little}); lost.Epsilon.String() != "2" { // the limit of two periods
+		t.Errorf("under a limit of 1 a stretch costs %s; want 2", lost.Epsilon)
+	}
+}
