@@ -30,7 +30,8 @@ type budgetCommand struct {
 func (budgetCommand) Help() string {
 	return `What is spent and what is left is from the ledger. What one person loses at most, in a window and in any 24 hours, is
 from the newest definitions that the app has agreed on, in its control topic; louver streams prints them. No streams
-file is read. A figure whose definition is not known, such as that of a stream that has ended, is left out.`
+file is read. After a change, windows of the former definitions count too, until they leave the period: what is spent has
+both. A figure whose definition is not known, such as that of a stream that has ended, is left out.`
 }
 
 // Run implements the command.

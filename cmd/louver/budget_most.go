@@ -23,6 +23,8 @@ type streamReport struct {
 	// Epsilon and Delta are what a window costs. They are nil if the definition is not known, or draws nothing in every window.
 	Epsilon *figure `json:"epsilon_per_window,omitempty"`
 	Delta   *figure `json:"delta_per_window,omitempty"`
+	// besides names what tells of windows too, at a cost of its own.
+	besides string
 }
 
 type limitReport struct {
@@ -40,7 +42,7 @@ func withMost(r ledger.Report, file *config.File, now time.Time) budgetReport {
 		x := streamReport{StreamFigures: of}
 		if s := file.Stream(of.Stream); s != nil && len(s.Releases) > 0 {
 			lost := s.Lost(1)
-			x.Epsilon, x.Delta = &figure{lost.Epsilon}, &figure{lost.Delta}
+			x.Epsilon, x.Delta, x.besides = &figure{lost.Epsilon}, &figure{lost.Delta}, config.Besides(s)
 		}
 		all.Streams = append(all.Streams, x)
 	}
@@ -59,7 +61,11 @@ func withMost(r ledger.Report, file *config.File, now time.Time) budgetReport {
 func (r budgetReport) lines() (lines []string) {
 	for _, s := range r.Streams {
 		if s.Epsilon != nil {
-			lines = append(lines, fmt.Sprintf("stream %s: one person loses at most %s in a window", s.Stream, loss(*s.Epsilon, *s.Delta)))
+			line := fmt.Sprintf("stream %s: one person loses at most %s in a window", s.Stream, loss(*s.Epsilon, *s.Delta))
+			if s.besides != "" {
+				line += ", beside its " + s.besides
+			}
+			lines = append(lines, line)
 		}
 	}
 	for _, b := range r.Budgets {

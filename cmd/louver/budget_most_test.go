@@ -81,7 +81,7 @@ func TestBudgetSaysTheMost(t *testing.T) {
 		t.Fatalf("check says %s", of)
 	}
 	both := withMost(r, newest([]control.Edition{edition(moods, 0, 0), edition(dearer, 0, now.Add(time.Hour).UnixNano()), edition(visits, 1, 0)}, now), now)
-	if got := both.lines(); !slices.Equal(got, []string{"stream visits: one person loses at most ε 0.25 in a window", want}) {
+	if got := both.lines(); !slices.Equal(got, []string{"stream visits: one person loses at most ε 0.25 in a window, beside its watches and releases on change", want}) {
 		t.Errorf("%q", got)
 	}
 	var out strings.Builder

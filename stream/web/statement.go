@@ -18,7 +18,7 @@ type statement struct {
 
 // loss is the most that one person can lose through some windows.
 type loss struct {
-	// Scope says which windows: one `window`, all that a `watch` looks at, those that one `event` falls into, those of the stream's budget that end in a
+	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those that one `event` falls into, those of the stream's budget that end in a
 	// `day`, those that the `budget` pays in its period, or those that overlap a `stretch` of time as long as that period.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
@@ -53,22 +53,28 @@ func (h *handler) statements(w http.ResponseWriter, r *http.Request) error {
 
 func (h *handler) statement(s *config.Stream) statement {
 	all := statement{Stream: s.Name, Losses: []loss{}}
+	one, several, alone := "One window costs", "they", ""
+	if besides := config.Besides(s); besides != "" { // these tell of every window too, at a cost of their own
+		one, several, alone = "Beside its "+besides+", one window costs", "their figures", ", by these figures alone"
+	}
 	if len(s.Releases) > 0 {
-		all.Losses = append(all.Losses, newLoss("window", 1, "", s.Lost(1), "One window costs one person at most %s.", "that person is in it"))
+		all.Losses = append(all.Losses, newLoss("window", 1, "", s.Lost(1), one+" one person at most %s.", "that person is in it"+alone))
 	}
 	if n := s.Window.Overlapping(0); n > 1 && len(s.Releases) > 0 {
 		all.Losses = append(all.Losses, newLoss("event", n, "", s.Lost(n),
-			fmt.Sprintf("One event falls into up to %d windows. Together they cost its person at most %%s.", n), "that person is in any of them"))
+			fmt.Sprintf("One event falls into up to %d windows. Together %s cost its person at most %%s.", n, several), "that person is in any of them"+alone))
 	}
 	for _, w := range s.OnChange() {
-		all.Losses = append(all.Losses, newLoss("watch", 0, "", budget.Limit{}.Compose(w.Price()),
-			fmt.Sprintf("Release %s costs one person %%s until it changes, over all windows together, at most %s in a period of the budget.", w.Name, times(w.AtMost)),
-			"that person is in any of them"))
+		each, first := budget.Limit{}.Compose(w.Price()), budget.Limit{}.Compose(w.First())
+		all.Losses = append(all.Losses, newLoss("watch", 0, "", budget.Limit{}.Compose(append(w.Price(), w.First()...)),
+			fmt.Sprintf("Release %s costs one person ε %s until it changes, over all windows together, at most %s in a period of the budget. The first time it costs ε %s more: at most %%s.",
+				w.Name, each.Epsilon, times(w.AtMost), first.Epsilon),
+			"that person is in any of the windows until it changes"))
 	}
 	for _, w := range s.Alarms() {
 		all.Losses = append(all.Losses, newLoss("watch", 0, "", budget.Limit{}.Compose(w.Price()),
 			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s in a period of the budget.", w.Name, times(w.AtMost)),
-			"that person is in any of them"))
+			"that person is in any of the windows from arming to firing"))
 	}
 	b, per := s.Budget, budget.FormatPer(s.Budget.Per)
 	limit := budget.Spending{Epsilon: b.Epsilon, Delta: b.Delta}
