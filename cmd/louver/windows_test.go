@@ -85,8 +85,12 @@ func TestWindowsCommand(t *testing.T) {
 			t.Log(p.log.String(), commandLine(t, "", "windows", "--app-id", app))
 		}
 	})
-	kafkatest.Await(t, "the windows of past are cut", func() bool { return brief(standing(t, app), "past") == "3 cut, overdue" })
-	runs := standing(t, app)
+	var runs []timeline.Run
+	kafkatest.Await(t, "the windows of past are cut, and those of held in one partition", func() bool {
+		runs = standing(t, app)
+		held := slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "held" })
+		return brief(runs, "past") == "3 cut, overdue" && held >= 0 && slices.Equal(runs[held].Partitions, []int{1})
+	})
 	if why := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "past" })].Why; len(why) != 1 || why[0] != "nobody draws: consumer group "+app+".release has no members" {
 		t.Errorf("past: %q", why)
 	}
@@ -94,7 +98,7 @@ func TestWindowsCommand(t *testing.T) {
 		t.Errorf("%+v", runs)
 	}
 	is := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "held" })]
-	if why := strings.Join(is.Why, ""); !slices.Equal(is.Partitions, []int{1}) || !strings.Contains(why, "partition 1 of "+held+": a transaction is open from offset 0 (producer id ") ||
+	if why := strings.Join(is.Why, ""); !strings.Contains(why, "partition 1 of "+held+": a transaction is open from offset 0 (producer id ") ||
 		!strings.Contains(why, "kafka-transactions.sh abort --topic "+held+" --partition 1 --start-offset 0") {
 		t.Errorf("held: %+v", is)
 	}
@@ -102,9 +106,10 @@ func TestWindowsCommand(t *testing.T) {
 	_ = p.Wait()
 	hung.Abort(t)
 	nobody := "partition 1 of " + held + ": not read: consumer group " + app + ".ingest has no members"
-	if only := standing(t, app, "--stream", "held"); len(only) != 1 || strings.Join(only[0].Why, "") != nobody {
-		t.Errorf("held while nothing runs: %+v, want %s", only, nobody)
-	}
+	kafkatest.Await(t, "for held, the command says: "+nobody, func() bool {
+		only := standing(t, app, "--stream", "held")
+		return len(only) == 1 && strings.Join(only[0].Why, "") == nobody
+	})
 
 	louver(t, b, "run", "--streams", streams, "--app-id", app)
 	kafkatest.Await(t, "all windows of the past are decided", func() bool {

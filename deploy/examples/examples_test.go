@@ -287,12 +287,7 @@ func postgres(t *testing.T) database {
 	if out, err := as(t.Context(), "initdb", "-D", dir+"/data", "-U", "louver", "-A", "trust", "--no-sync", "-E", "UTF8").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := database{listener.Addr().String()}
-	_ = listener.Close()
+	db := database{kafkatest.Address(t)}
 	_, port, _ := net.SplitHostPort(db.address)
 	server := as(context.Background(), "postgres", "-D", dir+"/data", "-h", "127.0.0.1", "-p", port, "-k", dir, "-c", "fsync=off")
 	var log strings.Builder

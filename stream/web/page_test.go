@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -40,34 +41,49 @@ func TestPageWeight(t *testing.T) {
 	}
 }
 
-// restartable is a server that can go away and come back at the same address.
+// restartable is a server that can go away and come back at the same address. It keeps the port: nobody else can take it
+// meanwhile.
 type restartable struct {
 	*testing.T
 	handler http.Handler
 	address string
 	server  *httptest.Server
+	away    atomic.Bool
+}
+
+// shut is a listener that takes connections and closes them while the server is away.
+type shut struct {
+	net.Listener
+	away *atomic.Bool
+}
+
+func (l shut) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil || !l.away.Load() {
+			return c, err
+		}
+		_ = c.Close()
+	}
 }
 
 func (s *restartable) start() {
-	s.Helper()
-	address := s.address
-	if address == "" {
-		address = "127.0.0.1:0"
+	if s.away.Store(false); s.server != nil {
+		return
 	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.address = l.Addr().String()
 	s.server = httptest.NewUnstartedServer(s.handler)
-	_ = s.server.Listener.Close()
-	s.server.Listener = l
+	s.server.Listener = shut{s.server.Listener, &s.away}
 	s.server.Start()
+	s.address = s.server.Listener.Addr().String()
+	s.Cleanup(func() {
+		s.server.CloseClientConnections()
+		s.server.Close()
+	})
 }
 
 func (s *restartable) stop() {
+	s.away.Store(true)
 	s.server.CloseClientConnections()
-	s.server.Close()
 }
 
 // tab is a page in a real browser.
@@ -209,7 +225,6 @@ func TestPageInBrowser(t *testing.T) {
 	w.publish(0, withheld("us", 5))
 	s := &restartable{T: t, handler: New(Config{Store: w.store})}
 	s.start()
-	t.Cleanup(func() { s.stop() })
 	b := browse(t, s.address)
 	b.run(chromedp.Navigate("http://" + s.address + "/"))
 	b.shows(".card .value", "100")

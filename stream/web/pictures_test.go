@@ -36,11 +36,6 @@ func (p picture) open(t *testing.T) (b *tab, stop func()) {
 	t.Helper()
 	s := &restartable{T: t, handler: p.serve(t)}
 	s.start()
-	t.Cleanup(func() {
-		if !p.away {
-			s.stop()
-		}
-	})
 	b = browse(t, s.address)
 	b.setAway(p.away)
 	b.run(chromedp.Navigate("http://" + s.address + "/" + p.view))

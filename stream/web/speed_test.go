@@ -12,23 +12,22 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// What the page may take on a quiet machine. A test fails only far beyond, so that other work on the machine does not
-// decide; it logs what it saw.
+// What the page may take of a quiet machine's processor. A test fails only far beyond, because caches are shared with other
+// work on the machine; it logs what it saw.
 const (
-	firstFigureWithin = time.Second
-	redrawWithin      = 50 * time.Millisecond
-	busy              = 8
+	loadWithin   = time.Second
+	redrawWithin = 50 * time.Millisecond
+	busy         = 8
 )
 
-// The first figure comes soon, even with 60 streams that have a long past.
+// The first figure comes before the rest is there, even with 60 streams that have a long past.
 func TestFirstFigureComesSoon(t *testing.T) {
 	a := newAct(t, 60, "{epsilon: 400, per: 24h}", recent(60))
 	a.play(0, 60)
 	s := &restartable{T: t, handler: New(Config{Store: a.store, Streams: a.streams})}
 	s.start()
-	t.Cleanup(func() { s.stop() })
 	b := browse(t, s.address)
-	var first, all, moved float64
+	var first, all, moved, worked float64
 	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
 		_, err := onpage.AddScriptToEvaluateOnNewDocument(`new MutationObserver((_, observer) => {
 			if (![...document.querySelectorAll(".card .value")].some((e) => /\d/.test(e.textContent))) return;
@@ -38,12 +37,15 @@ func TestFirstFigureComesSoon(t *testing.T) {
 		window.moved = 0;
 		new PerformanceObserver((list) => list.getEntries().forEach((e) => { window.moved += e.value; })).observe({ type: "layout-shift", buffered: true })`).Do(ctx)
 		return err
-	}), chromedp.Navigate("http://"+s.address+"/"))
+	}), threadTime(&worked), chromedp.Navigate("http://"+s.address+"/"))
 	b.complete()
-	b.run(chromedp.Evaluate("window.first", &first), chromedp.Evaluate("performance.now()", &all), chromedp.Evaluate("window.moved", &moved))
-	t.Logf("first figure after %.0f ms, all 54,000 after %.0f ms; layout shift %.3f; want the first within %v", first, all, moved, firstFigureWithin)
-	if took := time.Duration(first * float64(time.Millisecond)); took <= 0 || took > busy*firstFigureWithin {
-		t.Errorf("the first figure came after %v", took)
+	b.run(chromedp.Evaluate("window.first", &first), chromedp.Evaluate("performance.now()", &all), chromedp.Evaluate("window.moved", &moved), threadTime(&worked))
+	t.Logf("first figure after %.0f ms, all 54,000 after %.0f ms, with %.2f s of the processor; layout shift %.3f; want the processor for %v", first, all, worked, moved, loadWithin)
+	if first <= 0 || first >= all {
+		t.Errorf("the first figure came after %.0f ms, all of them after %.0f ms", first, all)
+	}
+	if worked <= 0 || worked > (busy*loadWithin).Seconds() {
+		t.Errorf("the page has worked for %.2f s", worked)
 	}
 	// Web vitals call a shift of up to 0.1 good.
 	if moved > 0.02 {
@@ -80,7 +82,6 @@ func TestRedrawIsFast(t *testing.T) {
 	}
 	s := &restartable{T: t, handler: New(Config{Store: w.store})}
 	s.start()
-	t.Cleanup(func() { s.stop() })
 	b := browse(t, s.address)
 	b.run(chromedp.Navigate("http://" + s.address + "/#/s/s?from=all"))
 	b.complete()

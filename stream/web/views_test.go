@@ -18,7 +18,6 @@ func open(t *testing.T, a *act, view string) *tab {
 	t.Helper()
 	s := &restartable{T: t, handler: New(Config{Store: a.store, Streams: a.streams})}
 	s.start()
-	t.Cleanup(func() { s.stop() })
 	b := browse(t, s.address)
 	b.run(chromedp.Navigate("http://" + s.address + "/" + view))
 	b.complete()

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -170,7 +169,7 @@ func (s *server) log() string    { return filepath.Join(s.dir, "server.log") }
 
 // configure gives the nodes addresses and formats their folders.
 func configure(nodes []*server) error {
-	addrs, err := freeAddrs(2 * len(nodes))
+	addrs, err := freeAddresses(2 * len(nodes))
 	if err != nil {
 		return err
 	}
@@ -239,24 +238,6 @@ func (s *server) session(nodes int) time.Duration {
 		return 6 * time.Second // nothing waits for it: another node leads meanwhile
 	}
 	return 3 * time.Second
-}
-
-// freeAddrs finds addresses that nobody listens on. Their ports lie below those that a system gives out by itself: while a
-// node is down, no other server and no connection gets its port by chance.
-func freeAddrs(n int) ([]string, error) {
-	const first, ports = 10_000, 20_000
-	var out []string
-	for range 100 * n {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+mathrand.N(ports))))
-		if err != nil {
-			continue // taken
-		}
-		defer l.Close() //nolint:errcheck // it was only to learn the port
-		if out = append(out, l.Addr().String()); len(out) == n {
-			return out, nil
-		}
-	}
-	return nil, fmt.Errorf("found %d free ports from %d; want %d", len(out), first, n)
 }
 
 // watchdog starts a program, prints its pid, and kills it when stdin closes.
