@@ -10,9 +10,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // outcome is the result of a command line.
@@ -68,6 +70,17 @@ func TestHelp(t *testing.T) {
 		got, same := commandLine(t, "", strings.Fields(command)...), commandLine(t, "", want...)
 		if got != same || got.code != exitDone {
 			t.Errorf("%s: %+v, want what %s prints", command, got, want)
+		}
+	}
+	commands := reflect.TypeFor[commands]()
+	for i := range commands.NumField() {
+		field := commands.Field(i)
+		if _, command := field.Tag.Lookup("cmd"); command {
+			for line := range strings.Lines(commandLine(t, "", strings.ToLower(field.Name), "--help").out) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+					t.Errorf("help %s: %d columns, want at most 80: %s", strings.ToLower(field.Name), n, line)
+				}
+			}
 		}
 	}
 	if got := commandLine(t, "", "healthcheck", "--help").out; !strings.Contains(got, "[LOUVER_METRICS_ADDR]") || !strings.Contains(got, "127.0.0.1:9797") {

@@ -31,7 +31,8 @@ func (demoCommand) Help() string {
 With --csv it shows the figures of a file of your own, with the file's own times. The rows may be in any order. All of
 them are sent before the first window closes, so none is late. Times in which nothing happens are skipped.
 
-  louver demo --csv requests.csv --user client --value bytes --time time --group section --upper 100000
+  louver demo --csv requests.csv --user client --value bytes --time time \
+    --group section --upper 100000
 
 A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.`
 }

@@ -42,7 +42,7 @@ type commands struct {
 	Windows     windowsCommand     `cmd:"" help:"Print the windows that are not out yet, and what each of them waits for."`
 	Streams     streamsCommand     `cmd:"" help:"Print which definition of each stream applies from when, and what a file would change."`
 	Topics      topicsCommand      `cmd:"" help:"List the topics, consumer groups and rights that the streams need. Create missing topics."`
-	Rules       rulesCommand       `cmd:"" help:"Write Prometheus alert rules for the figures that know of their noise."`
+	Rules       rulesCommand       `cmd:"" help:"Write Prometheus alert rules that know how noisy the figures are."`
 	Schema      schemaCommand      `cmd:"" help:"Print the contracts: the streams file, the published record, the HTTP API, the output topics."`
 	Broker      brokerCommand      `cmd:"" help:"Run the embedded broker alone, to try things out."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`

@@ -32,11 +32,15 @@ func (planCommand) Help() string {
 	return `Says what errors to expect, from public figures alone, before anything is spent. With --error it works the other way
 round: it says which ε, or how many users, an error needs.
 
-  louver plan --statistic median --lower 0 --upper 60000 --step 1 --epsilon 0.1 --users 5000
-  louver plan --statistic quantile --p 0.99 --lower 0 --upper 60000 --step 1 --users 5000 --error 1%
-  louver plan --lower 0 --upper 60000 --step 1 --epsilon 0.1 --error 5 --shape lognormal:120,0.6
   louver plan streams.yaml --users 2000
-  louver plan --watch "above: 2000, more_than: 0.01" --lower 0 --upper 60000 --step 1 --every 1m --users 5000
+  louver plan --statistic median --epsilon 0.1 --users 5000 \
+    --lower 0 --upper 60000 --step 1
+  louver plan --statistic quantile --p 0.99 --error 1% --users 5000 \
+    --lower 0 --upper 60000 --step 1
+  louver plan --error 5 --shape lognormal:120,0.6 --epsilon 0.1 \
+    --lower 0 --upper 60000 --step 1
+  louver plan --watch "above: 2000, more_than: 0.01" --every 1m \
+    --users 5000 --lower 0 --upper 60000 --step 1
 
 With a probability of 95 % a release is off by no more than its error. Half of the releases are off by no more than the
 typical error.`

@@ -76,7 +76,7 @@ func (c *planCommand) planWatch(app *App) error {
 
 func (c *planCommand) printWatch(app *App, plans []plannedWatch) error {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s, in windows of %s; a false alarm in %s with %s %%\n", c.Watch, config.Duration(c.Every), config.Duration(c.Per), c.FalseAlarms.Shift(2))
+	fmt.Fprintf(&out, "%s, in windows of %s; a false alarm in %s with at most %s %%\n", c.Watch, config.Duration(c.Every), config.Duration(c.Per), c.FalseAlarms.Shift(2))
 	head := []string{"ε until it fires", "margin", "seen with 95 %"}
 	if c.Users > 0 {
 		head = append(head, fmt.Sprintf("at most, of %d", c.Users), "that is missed with")
@@ -85,7 +85,7 @@ func (c *planCommand) printWatch(app *App, plans []plannedWatch) error {
 	for _, p := range plans {
 		row := []string{p.Epsilon.String(), withUnit(tenths(p.Margin), "users"), withUnit(tenths(p.Excess), "users") + " " + amiss(c.Watch)}
 		if p.Most != nil {
-			row = append(row, withUnit(tenths(*p.Most), "users"), tenths(100**p.Missed)+" %")
+			row = append(row, withUnit(tenths(*p.Most), "users"), missed(*p.Missed))
 		}
 		rows = append(rows, row)
 	}

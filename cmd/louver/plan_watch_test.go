@@ -12,7 +12,7 @@ func TestPlanWatch(t *testing.T) {
 	if got.code != 0 || got.err != "" {
 		t.Fatalf("%+v", got)
 	}
-	for _, want := range []string{"above: 2000, more_than: 0.01, in windows of 1m; a false alarm in 30d with 5 %\n", "│ 0.1              │ 180.6 users │ 265 users too many   │", "│ 1                │ 18.1 users  │ 26.5 users too many  │"} {
+	for _, want := range []string{"above: 2000, more_than: 0.01, in windows of 1m; a false alarm in 30d with at most 5 %\n", "│ 0.1              │ 180.6 users │ 265 users too many   │", "│ 1                │ 18.1 users  │ 26.5 users too many  │"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%s\nwithout %q", got.out, want)
 		}

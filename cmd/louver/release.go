@@ -35,8 +35,10 @@ be compressed with gzip.
 Prints one line for each draw: the value; with --interval the value and the ends of the interval. Several quantiles have
 a line each, such as p99=812.
 
-  louver release --statistic median --lower 0 --upper 100 --step 1 --epsilon 0.5 <ages.txt
-  louver release --user id --value ms --statistic quantile --p 0.99 --lower 0 --upper 60000 --step 1 --epsilon 1 requests.csv
+  louver release --statistic median --epsilon 0.5 \
+    --lower 0 --upper 100 --step 1 <ages.txt
+  louver release --statistic quantile --p 0.99 --epsilon 1 \
+    --user id --value ms --lower 0 --upper 60000 --step 1 requests.csv
   louver release --statistic count --epsilon 1 <ages.txt
 
 Each draw costs every user in the data ε. Draws add up, and this command keeps no account of them.
@@ -44,8 +46,10 @@ Each draw costs every user in the data ε. Draws add up, and this command keeps 
 With --watch it goes through the windows of a time instead, and says when an alarm would have fired. Each time that it is armed
 costs ε, however many windows it looks at. So figures and alarms can be tried on yesterday's file:
 
-  louver release --watch "above: 2000, more_than: 0.01" --user id --value ms --time ts --lower 0 --upper 60000 --step 1 \
-    --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z --window 1m --hold 15m --at-most 3 --epsilon 1 requests.csv
+  louver release --watch "above: 2000, more_than: 0.01" --epsilon 1 \
+    --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z --window 1m \
+    --hold 15m --at-most 3 --user id --value ms --time ts \
+    --lower 0 --upper 60000 --step 1 requests.csv
 
 If the input has no users at all, a line on standard error says so. That line is not private: it is for the file's owner.
 Publish standard output only.`
@@ -76,6 +80,9 @@ func (c *releaseCommand) Run(app *App) error {
 	sample, err := c.read(name, in, query.Grid)
 	if err != nil {
 		return err
+	}
+	if c.Value != "" && c.User == "" {
+		_, _ = fmt.Fprintf(app.Err, "louver: %s: each row counts as a user of its own; want --user COLUMN if somebody can have several rows\n", name)
 	}
 	if sample.Users() == 0 {
 		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users, so the output is only noise (this line is not private: do not publish it)\n", name)

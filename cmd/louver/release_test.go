@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,9 @@ var exactly = []string{"release", "--lower", "0", "--upper", "100", "--step", "0
 func with(args ...string) []string { return append(append([]string{}, exactly...), args...) }
 
 const rows = "\ufeffid, ms ,note\nann,10,\"a,b\"\nbob, 50,\nann,30,\neve,9999,\nann,20.4,\n"
+
+// Who has given no column of users is told what protects a row and not a person.
+const eachRow = "louver: stdin: each row counts as a user of its own; want --user COLUMN if somebody can have several rows\n"
 
 func TestRelease(t *testing.T) {
 	numbers := "1 2 3\n4 5\n\n6 7e0 8.0 9\n"
@@ -41,8 +45,12 @@ func TestRelease(t *testing.T) {
 		{"count of rows without bounds", csv, []string{"release", "--epsilon", "1000", "--statistic", "count", "--value", "ms"}, "5\n"},
 		{"semicolons", "id;ms\nann;7\n", with("--value", "ms", "--delimiter", ";"), "7\n"},
 	} {
-		if got := commandLine(t, c.in, c.args...); got != (outcome{out: c.want}) {
-			t.Errorf("%s: %+v, want %q", c.name, got, c.want)
+		note := ""
+		if slices.Contains(c.args, "--value") && !slices.Contains(c.args, "--user") {
+			note = eachRow
+		}
+		if got := commandLine(t, c.in, c.args...); got != (outcome{out: c.want, err: note}) {
+			t.Errorf("%s: %+v, want %q, %q", c.name, got, c.want, note)
 		}
 	}
 }
@@ -55,7 +63,7 @@ func TestReleaseOfNobody(t *testing.T) {
 	}{
 		{"", with("--statistic", "count")},
 		{" \n\n", with("--statistic", "count")},
-		{"\ufeffid,ms\n", with("--statistic", "count", "--value", "ms")},
+		{"\ufeffid,ms\n", with("--statistic", "count", "--value", "ms", "--user", "id")},
 	} {
 		got := commandLine(t, c.in, c.args...)
 		if want := "louver: stdin holds no users, so the output is only noise (this line is not private: do not publish it)\n"; got != (outcome{out: "0\n", err: want}) {

@@ -38,7 +38,8 @@ leads into an object: geo.city becomes {"geo":{"city":…}}, which a streams fil
 Then it prints the input block that reads these records, for you to copy into a streams file. If a stream would reject
 some of them, it says which lines and why.
 
-  louver replay requests.csv --topic web --user client --value bytes --time time --group section
+  louver replay requests.csv --topic web --user client --value bytes \
+    --time time --group section
 
 Events keep their times. A stream with "start: now" counts only what happens from now on: for old events give it a start
 before them, or move them with --from now --speed X.`

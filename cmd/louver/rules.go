@@ -25,7 +25,8 @@ func (rulesCommand) Help() string {
 	return `Writes a rule file for Prometheus to standard output. An alert fires when the whole band of a figure lies beyond the
 value, not when the figure alone does. Its description says how many alarms the noise alone raises in 30 days.
 
-  louver rules streams.yaml --above checkout-latency/p99=800 --below checkout-latency/users=500 > louver-rules.yaml
+  louver rules streams.yaml --above checkout-latency/p99=800 \
+    --below checkout-latency/users=500 > louver-rules.yaml
   promtool check rules louver-rules.yaml
 
 Recording rules make one series of those of all processes: louver:release_value:newest, and low, high and
