@@ -45,6 +45,16 @@ func unusual(logs *observer.ObservedLogs) []string {
 	return slices.DeleteFunc(messages(logs), func(line string) bool { return strings.HasPrefix(line, "INFO partitions assigned") })
 }
 
+var shareOfEvents = regexp.MustCompile(`([\d,]+) of ([\d,]+) events`)
+
+// everyEvent says "all events" for so many of as many: a look at the rejected ones may come while a busy machine still reads.
+func everyEvent(line string) string {
+	if m := shareOfEvents.FindStringSubmatch(line); m != nil && m[1] == m[2] {
+		return strings.Replace(line, m[0], "all events", 1)
+	}
+	return line
+}
+
 // TestLinesOfSituations compares the whole log of a service in which something is wrong.
 func TestLinesOfSituations(t *testing.T) {
 	start := time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)
@@ -74,7 +84,7 @@ func TestLinesOfSituations(t *testing.T) {
 			w.await(3)
 			kafkatest.Await(t, "the line", func() bool { return len(unusual(logs)) > 0 })
 			s.end(t)
-		}, []string{`WARN stream users: 3,030 of 3,030 events rejected in the last minute (bad_value: no field "bytes")`}},
+		}, []string{`WARN stream users: all events rejected in the last minute (bad_value: no field "bytes")`}},
 		{"the budget pays for two windows", "2000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
 			s := w.start(observe)
 			w.await(3)
@@ -122,7 +132,7 @@ func TestLinesOfSituations(t *testing.T) {
 				c.do(t, w, logs, observe)
 				var got []string
 				for _, line := range unusual(logs) {
-					got = append(got, strings.ReplaceAll(line, w.input, "INPUT"))
+					got = append(got, everyEvent(strings.ReplaceAll(line, w.input, "INPUT")))
 				}
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					t.Error(diff)
