@@ -48,7 +48,7 @@ func (r Registered) avro() (*avro.Schema, error) {
 	}
 	schema, err := all.Parse(r.Text)
 	if err != nil {
-		return nil, fmt.Errorf("no schema of Avro, %w; want the content of an .avsc file", err)
+		return nil, fmt.Errorf("not an Avro schema: %w; want the content of an .avsc file", err)
 	}
 	return schema, nil
 }

@@ -48,15 +48,15 @@ func newProtobuf(s Spec, r rules) (Decoder, error) {
 func (s Schema) descriptor() (protoreflect.MessageDescriptor, error) {
 	raw, err := base64.StdEncoding.DecodeString(s.Text)
 	if err != nil {
-		return nil, errors.New("no base64; want a set of file descriptors, or a .proto file")
+		return nil, errors.New("not base64; want a set of file descriptors, or a .proto file")
 	}
 	var set descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(raw, &set); err != nil || len(set.File) == 0 {
-		return nil, errors.New("no set of file descriptors; want what protoc --include_imports --descriptor_set_out writes, or a .proto file")
+		return nil, errors.New("not a set of file descriptors; want what protoc --include_imports --descriptor_set_out writes, or a .proto file")
 	}
 	files, err := protodesc.NewFiles(&set)
 	if err != nil {
-		return nil, fmt.Errorf("no whole set of file descriptors (%w); want one that protoc writes with --include_imports", err)
+		return nil, fmt.Errorf("not the whole set of file descriptors (%w); want one that protoc writes with --include_imports", err)
 	}
 	return findMessage(files, s.Message)
 }
