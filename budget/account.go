@@ -187,8 +187,8 @@ func (a *Account) family() []*Account {
 	return family
 }
 
-// Clone returns a copy that can be charged separately. It includes copies of the accounts that this one continues.
-func (a *Account) Clone() *Account {
+// clone returns a copy that can be charged separately. It includes copies of the accounts that this one continues.
+func (a *Account) clone() *Account {
 	b := NewAccount(a.limit)
 	for key, k := range a.index {
 		c := &class{stream: k.stream, cap: k.cap, items: k.items, unit: k.unit, ends: slices.Clone(k.ends)}

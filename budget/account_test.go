@@ -74,7 +74,7 @@ func TestAccountAgainstBruteForce(t *testing.T) {
 		at := rapid.Int64Range(0, 90).Draw(t, "at")
 		same(t, "spent", a.Spent(at), spentIn(paid, limit, at))
 		same(t, "total", a.Total(), Limit{Delta: limit.Delta}.Compose(allItems(paid)))
-		same(t, "clone", a.Clone().Spent(at), a.Spent(at))
+		same(t, "clone", a.clone().Spent(at), a.Spent(at))
 		again := NewAccount(limit)
 		again.Continue(old)
 		for _, c := range a.Charges() {
@@ -204,7 +204,7 @@ func TestContinueCountsEachAccountOnce(t *testing.T) {
 	if got := a.Total().Epsilon; !got.Equal(dec("3")) {
 		t.Errorf("total %s, want 3", got)
 	}
-	if got := a.Clone().Total().Epsilon; !got.Equal(dec("3")) {
+	if got := a.clone().Total().Epsilon; !got.Equal(dec("3")) {
 		t.Errorf("total of the copy %s, want 3", got)
 	}
 }

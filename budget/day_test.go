@@ -40,7 +40,7 @@ func TestMostAgainstBruteForce(t *testing.T) {
 				withheld = true
 			}
 		}
-		stretch, worst := paid.Clone(), dec("0")
+		stretch, worst := paid.clone(), dec("0")
 		stretch.SetLimit(Limit{Epsilon: limit.Epsilon, Delta: limit.Delta, Per: d})
 		for at := int64(0); at <= 150; at++ {
 			s := stretch.Spent(at)

@@ -1,10 +1,8 @@
 package budget
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Open is the end of a held charge that still goes on.
@@ -62,16 +60,6 @@ func (a *Account) Let(id string, to int64) error {
 	}
 	h.To = to
 	return nil
-}
-
-// HeldCharges lists what the account itself holds, by ID.
-func (a *Account) HeldCharges() []Held {
-	all := make([]Held, len(a.held))
-	for i, h := range a.held {
-		all[i] = h.Held
-	}
-	slices.SortFunc(all, func(x, y Held) int { return cmp.Compare(x.ID, y.ID) })
-	return all
 }
 
 // FitsHeld says whether the limit would still hold, in every period, with h beside what is charged: one that is open also

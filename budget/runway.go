@@ -227,7 +227,7 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	worst, _ := a.fullest(schedules)
 	worst.add(holding, 1)
 	fullestFits := a.limit.within(a.limit.bound(worst))
-	copied, sure := a.Clone(), a.surelyPaid(schedules)
+	copied, sure := a.clone(), a.surelyPaid(schedules)
 	next := make([]int64, len(schedules)) // each stream's next window
 	for range farthestWindows {
 		i, end := earliest(schedules, next)
@@ -267,7 +267,7 @@ func (a *Account) surelyPaid(schedules []Schedule) int64 {
 // Paid continues schedules that end from the account's present charges, and returns how many windows of each it pays.
 // It does not change the account. exact is false if there are more windows than it checks; it then counts only those.
 func (a *Account) Paid(schedules []Schedule) (paid []int64, exact bool) {
-	copied := a.Clone()
+	copied := a.clone()
 	paid, next := make([]int64, len(schedules)), make([]int64, len(schedules))
 	for range farthestWindows {
 		i, end := earliest(schedules, next)

@@ -22,7 +22,7 @@ func bruteRunway(a *Account, schedules []Schedule, horizon int64) Runway {
 		}
 	}
 	slices.SortStableFunc(all, func(x, y window) int { return cmp.Compare(x.end, y.end) })
-	copied := a.Clone()
+	copied := a.clone()
 	for n, w := range all {
 		c := schedules[w.stream].charge(w.end)
 		if !copied.Fits(c) {

@@ -88,9 +88,6 @@ func (g *Grid) Step() decimal.Decimal { return g.step }
 // Last returns N, the index of the upper bound.
 func (g *Grid) Last() int64 { return g.last }
 
-// Anchor returns the index of the point nearest to the value 0: an end of the grid if 0 is beyond it.
-func (g *Grid) Anchor() int64 { return g.anchor }
-
 // nearest rounds a number of units to the index of the nearest point, ties upward, even beyond the bounds.
 func (g *Grid) nearest(units int64) int64 {
 	q, r := (units-g.lo+g.width/2)/g.width, (units-g.lo+g.width/2)%g.width

@@ -46,8 +46,8 @@ func TestGridPoints(t *testing.T) {
 	f := func(lower, upper, step string, last, anchor int64) {
 		t.Helper()
 		g := grid(t, lower, upper, step)
-		if g.Last() != last || g.Anchor() != anchor {
-			t.Errorf("[%s, %s] by %s: last %d, anchor %d, want %d, %d", lower, upper, step, g.Last(), g.Anchor(), last, anchor)
+		if g.Last() != last || g.anchor != anchor {
+			t.Errorf("[%s, %s] by %s: last %d, anchor %d, want %d, %d", lower, upper, step, g.Last(), g.anchor, last, anchor)
 		}
 		if g.Value(0).String() != dec(lower).String() || g.Value(last).String() != dec(upper).String() {
 			t.Errorf("[%s, %s] by %s: ends print as %s, %s", lower, upper, step, g.Value(0), g.Value(last))

@@ -29,8 +29,8 @@ func (s *Service) acts(state *control.State) error {
 
 // late updates the gauges of due, undecided windows and of outputs that take no figures, until ctx ends.
 func (s *Service) late(ctx context.Context) {
-	decides, publishes := s.monitor().Stage(Release), s.monitor().Stage(Publish) // nil: other processes do that
-	blocked := map[string]bool{}                                                 // outputs that have a gauge
+	decides, publishes := s.Health.Stage(Release), s.Health.Stage(Publish) // nil: other processes do that
+	blocked := map[string]bool{}                                           // outputs that have a gauge
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

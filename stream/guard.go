@@ -60,7 +60,7 @@ func (s *Service) guard(ctx context.Context, names topics.Names, plan []topics.T
 
 // lookFor looks for a topic. Failures that do not say that it is missing say nothing.
 func (s *Service) lookFor(ctx context.Context, names topics.Names, t *guarded) error {
-	episodes, key := s.monitor().Episodes, "deleted topic "+t.Name
+	episodes, key := s.Health.Episodes, "deleted topic "+t.Name
 	id, err := topics.ID(ctx, s.Conn.Client, t.Name)
 	gone := errors.Is(err, kafka.UnknownTopicOrPartition)
 	switch {

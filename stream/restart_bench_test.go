@@ -16,6 +16,7 @@ import (
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -157,7 +158,7 @@ func (r *restart) start(b *testing.B) {
 	before := end()
 	ctx, stop := context.WithCancel(context.Background())
 	s := &stream.Service{App: r.names.App, Streams: r.file.Streams, Stages: []string{stream.Ingest, stream.Release}, Conn: r.broker.Conn, CreateTopics: true, Replication: 1,
-		CheckpointEvery: 1 << 40, Metrics: metrics.New(prometheus.NewRegistry(), nil, nil), Log: zap.NewNop()}
+		CheckpointEvery: 1 << 40, Metrics: metrics.New(prometheus.NewRegistry(), nil, nil), Log: zap.NewNop(), Health: health.New(zap.NewNop(), stream.Ingest, stream.Release)}
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	ticker := time.NewTicker(20 * time.Millisecond)

@@ -1,13 +1,11 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,7 +17,6 @@ import (
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/health"
-	"github.com/louver/louver/stream/ingest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/group"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -28,7 +25,6 @@ import (
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/publish"
-	"github.com/louver/louver/stream/release"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
 )
@@ -73,62 +69,21 @@ type Service struct {
 	Schemas codec.Registry
 	// Registrar takes the schemas of outputs in Avro; nil: there is no registry.
 	Registrar publish.Registrar
-	// Health says whether the service works. If it is nil, the service makes one.
+	// Health says whether the service works. Required.
 	Health *health.Monitor
 	Log    *zap.Logger
-
-	once sync.Once
 }
-
-// Reading this many entries takes some thirty milliseconds.
-const checkpointEvery = 1000
-
-// DefaultBagBytes is 256 MiB.
-const DefaultBagBytes = 256 << 20
-
-func (s *Service) bagBytes() int64 {
-	if s.BagBytes > 0 {
-		return s.BagBytes
-	}
-	return DefaultBagBytes
-}
-
-// share returns how many bytes of a quarter of BagBytes each worker of the release stage gets. Only workers that decide
-// budgets need any.
-func (s *Service) share(editions []control.Edition, place func(budget string) int) int64 {
-	places := map[int]bool{}
-	for _, e := range editions {
-		places[place(e.Stream.Budget.Name)] = true
-	}
-	return s.bagBytes() / 4 / int64(max(len(places), 1))
-}
-
-// leastMerge prevents passes so small that rereading parts would dominate.
-const leastMerge = 1 << 20
 
 // sessionTimeout is how long a worker may be silent before its partitions go to others.
 const sessionTimeout = 10 * time.Second
 
-// Ready reports whether the service works; see package health.
-func (s *Service) Ready() bool { return s.monitor().Report().Ready }
-
-func (s *Service) monitor() *health.Monitor {
-	s.once.Do(func() {
-		if s.Health == nil {
-			s.Health = health.New(s.Log, s.Stages...)
-		}
-	})
-	return s.Health
-}
-
 // Run works until ctx ends, and then returns nil. An error wraps [topics.ErrUnfit], [control.ErrRefused], or
 // [ledger.ErrUnreadable] or [control.ErrForgotten], which are privacy stops.
 func (s *Service) Run(ctx context.Context) error {
-	monitor := s.monitor()
 	watching, unwatch := context.WithCancel(ctx)
 	defer unwatch()
-	go monitor.Watch(watching, s.Conn.Contact.Brokers)
-	defer context.AfterFunc(ctx, monitor.Stop)()
+	go s.Health.Watch(watching, s.Conn.Contact.Brokers)
+	defer context.AfterFunc(ctx, s.Health.Stop)()
 	for {
 		err := s.follow(ctx)
 		if !errors.Is(err, errNewEpoch) {
@@ -136,11 +91,6 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 		s.Log.Info("the streams' definitions have changed: this process continues with the new ones")
 	}
-}
-
-// worker runs a stage until ctx ends.
-type worker interface {
-	Run(ctx context.Context) error
 }
 
 // errNewEpoch ends the stages, so that they begin again with newer definitions.
@@ -151,29 +101,10 @@ func (s *Service) follow(ctx context.Context) error {
 	if err := s.prepare(ctx, topics.Plan(s.App, s.Streams)); err != nil {
 		return err
 	}
-	monitor, names := s.monitor(), topics.Names{App: s.App}
-	monitor.Waiting("reading the control topic")
-	env := stage.Env{Names: names, Conn: s.Conn, Metrics: s.Metrics, Monitor: monitor, Log: s.Log}
-	env.Sizes = &topics.Sizes{Client: s.Conn.Client}
-	onRetry := func(topic string, _ int, err error) { env.Reading(topic)(err) }
-	client := func(o fetch.Options) *fetch.Client {
-		o.ClientID, o.MaxWait, o.OnRetry = s.Conn.ClientID, maxWait, onRetry
-		return fetch.New(s.Conn.Transport, s.Conn.Addr, o)
-	}
-	env.Fetch = client(fetch.Options{})
-	env.Progress = &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.Progress(), OnRetry: env.Writing(names.Progress())}
-	place := func(budget string) int { return topics.Place(budget, topics.Partitions) }
-	agreed := control.Kafka{Fetch: env.Fetch, Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
-		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(names.Control())))
-	}}
-	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, By: s.proposer()}
-	state, err := control.Load(ctx, agreed, wanted, func(ctx context.Context, budget string) ([]control.Payment, error) {
-		return Payments(ctx, env.Fetch, names, budget)
-	})
-	if err != nil {
-		return err
-	}
-	editions, err := state.Editions(wanted)
+	env := s.env()
+	s.Health.Waiting("reading the control topic")
+	log := s.controlLog(env)
+	state, editions, err := s.agree(ctx, env, log)
 	if err != nil {
 		return err
 	}
@@ -192,41 +123,39 @@ func (s *Service) follow(ctx context.Context) error {
 	run, working := errgroup.WithContext(ctx)
 	watch := s.watch(env.Progress, editions)
 	run.Go(func() error { watch.Run(working); return nil })
-	run.Go(func() error { return s.await(working, names.Control(), state.Epoch()) })
-	run.Go(func() error { return s.guard(working, names, own) })
-	monitor.Started(schedules(editions))
+	run.Go(func() error { return s.await(working, env.Names.Control(), state.Epoch()) })
+	run.Go(func() error { return s.guard(working, env.Names, own) })
+	s.Health.Started(schedules(editions))
 	run.Go(func() error { s.late(working); return nil })
-	hasher := windows.NewHasher(state.HashKey)
-	// What each stage reads, and what runs it.
-	for _, row := range []struct {
-		stage  string
-		inputs []string
-		worker func(env stage.Env, g group.Config) worker
-	}{
-		{Ingest, inputs(editions), func(env stage.Env, g group.Config) worker {
-			env.Fetch = client(fetch.Options{MaxBytes: 4 << 20, MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
-			return &ingest.Ingest{Env: env, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Schemas: s.Schemas, Inputs: control.NewInputs(agreed),
-				BagBytes: s.bagBytes() / 2, Group: g}
-		}},
-		{Release, []string{names.Partials()}, func(env stage.Env, g group.Config) worker {
-			return &release.Release{Env: env, Editions: editions, Hasher: hasher, WatchKey: state.WatchKey, Lineage: state.Lineage, Place: place,
-				CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
-				PartBytes:       s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge), // it may double for a moment
-				State: &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.State()},
-				Drawn: client(fetch.Options{Aborted: true}), Group: g}
-		}},
-		{Publish, []string{names.Ledger()}, func(env stage.Env, g group.Config) worker {
-			return &publish.Publish{Env: env, Group: g, Sink: publish.Topics(s.Registrar)}
-		}},
-	} {
+	for _, row := range s.rows(state, editions, watch, log) {
 		if !slices.Contains(s.Stages, row.stage) {
 			continue
 		}
-		env.Health = monitor.Stage(row.stage)
-		w := row.worker(env, s.group(names.Group(row.stage), row.inputs))
+		of := env
+		of.Health = s.Health.Stage(row.stage)
+		w := row.worker(of, s.group(env.Names.Group(row.stage), row.inputs))
 		run.Go(func() error { return w.Run(working) })
 	}
 	return run.Wait()
+}
+
+func (s *Service) controlLog(env stage.Env) control.Kafka {
+	return control.Kafka{Fetch: env.Fetch, Names: env.Names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
+		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(env.Names.Control())))
+	}}
+}
+
+// agree proposes this process's definitions, and returns those that hold.
+func (s *Service) agree(ctx context.Context, env stage.Env, log control.Kafka) (*control.State, []control.Edition, error) {
+	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, By: s.proposer()}
+	state, err := control.Load(ctx, log, wanted, func(ctx context.Context, budget string) ([]control.Payment, error) {
+		return Payments(ctx, env.Fetch, env.Names, budget)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	editions, err := state.Editions(wanted)
+	return state, editions, err
 }
 
 // proposer describes this process. The host is empty if it does not know its name.
@@ -251,7 +180,7 @@ func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 	const patience = 5 * time.Second // how long the broker holds a request that finds nothing new
 	reader := fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: patience}).Partition(topic, 0, 0)
 	for ctx.Err() == nil {
-		page, err := kafkaconn.Persist(ctx, s.monitor().Retrying("cannot read topic "+topic, "topic "+topic+" can be read again"), reader.Poll)
+		page, err := kafkaconn.Persist(ctx, s.Health.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again"), reader.Poll)
 		if err != nil {
 			return err
 		}
@@ -292,7 +221,7 @@ func (s *Service) watch(log *progress.Log, editions []control.Edition) *clock.Wa
 			s.Log.Info("the clock is right again, and windows close")
 		}
 	}, wall)
-	s.monitor().Clock(func() error {
+	s.Health.Clock(func() error {
 		_, err := w.Now()
 		return err
 	})
@@ -319,18 +248,18 @@ func stopped(ctx context.Context, err error) error {
 
 // prepare waits until the topics exist and are suitable. It creates those that it may.
 func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
-	s.monitor().Waiting("waiting for topics")
+	s.Health.Waiting("waiting for topics")
 	notify := func(err error) {
 		const key = "topics"
 		if err == nil {
-			s.monitor().Episodes.Over(key, "all topics are ready")
+			s.Health.Episodes.Over(key, "all topics are ready")
 			return
 		}
-		s.monitor().Waiting(err.Error())
-		if s.monitor().Lost() {
+		s.Health.Waiting(err.Error())
+		if s.Health.Lost() {
 			return // that has a line of its own, and the facts about topics are stale
 		}
-		s.monitor().Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true}, "cannot start yet", zap.Error(err))
+		s.Health.Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true}, "cannot start yet", zap.Error(err))
 	}
 	_, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
 		if s.CreateTopics {
@@ -339,7 +268,7 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 			}
 		}
 		return struct{}{}, topics.Verify(ctx, s.Conn.Client, plan, func(line string) {
-			s.monitor().Episodes.On(line, episode.Rule{}, line)
+			s.Health.Episodes.On(line, episode.Rule{}, line)
 		})
 	})
 	return err
@@ -373,5 +302,5 @@ func inputs(editions []control.Edition) []string {
 
 func (s *Service) group(id string, of []string) group.Config {
 	return group.Config{Conn: s.Conn, GroupID: id, Topics: of, SessionTimeout: sessionTimeout,
-		OnError: s.monitor().Retrying("cannot work in consumer group "+id, "consumer group "+id+" works again")}
+		OnError: s.Health.Retrying("cannot work in consumer group "+id, "consumer group "+id+" works again")}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -92,12 +93,16 @@ func (w *world) start(change ...func(*stream.Service)) *running {
 	for _, f := range change {
 		f(r.Service)
 	}
+	r.Health = health.New(r.Log, r.Stages...)
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel
 	go func() { r.err <- r.Run(ctx); r.ended.Store(true) }()
 	w.t.Cleanup(cancel)
 	return r
 }
+
+// Ready reports whether the service works.
+func (r *running) Ready() bool { return r.Health.Report().Ready }
 
 // end stops the service and waits for it.
 func (r *running) end(t *testing.T) {

@@ -176,7 +176,7 @@ func BenchmarkCapSnapshot(b *testing.B) {
 		for b.Loop() {
 			c.Snapshot()
 		}
-		b.ReportMetric(float64(len(snapshot))/float64(c.Users()), "bytes/user")
+		b.ReportMetric(float64(len(snapshot))/float64(len(c.users)), "bytes/user")
 	})
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {

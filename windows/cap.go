@@ -184,6 +184,3 @@ const perUser = 84
 
 // Bytes is about how much memory the cap takes at most. It tells how many users there are, so it is private.
 func (c *Cap) Bytes() int64 { return perUser * int64(c.most) }
-
-// Users is how many users the cap remembers. It is private.
-func (c *Cap) Users() int { return len(c.users) }

@@ -74,13 +74,13 @@ type Findings struct {
 	// they left the output topic by retention or compaction, or were never in it.
 	Pending int64 `json:"pending"`
 	Absent  int64 `json:"absent"`
-	// Faults are the first MostFaults faults; FaultCount counts all.
+	// Faults are the first thousand; FaultCount counts all.
 	FaultCount int64   `json:"fault_count"`
 	Faults     []Fault `json:"faults"`
 }
 
-// MostFaults is how many faults are listed.
-const MostFaults = 1000
+// mostFaults is how many faults are listed: each takes memory, and nobody reads more.
+const mostFaults = 1000
 
 // Audit compares a ledger with its checkpoints and with the outputs. Feed it the checkpoints, then every committed
 // record of the ledger, in order within each partition, and of the output topics, in any order. Then ask for
@@ -135,7 +135,7 @@ func NewAudit() *Audit {
 
 func (a *Audit) fault(kind string, at Position, format string, args ...any) {
 	a.findings.FaultCount++
-	if len(a.findings.Faults) < MostFaults {
+	if len(a.findings.Faults) < mostFaults {
 		a.findings.Faults = append(a.findings.Faults, Fault{kind, at, fmt.Sprintf(format, args...)})
 	}
 }

@@ -298,10 +298,10 @@ func TestFindingsGolden(t *testing.T) {
 
 func TestAuditListsNoMoreThanItsMost(t *testing.T) {
 	a := NewAudit()
-	for range MostFaults + 5 {
+	for range mostFaults + 5 {
 		a.Output(Position{}, nil, nil)
 	}
-	if f := a.Findings(); len(f.Faults) != MostFaults || f.FaultCount != MostFaults+5 {
+	if f := a.Findings(); len(f.Faults) != mostFaults || f.FaultCount != mostFaults+5 {
 		t.Errorf("%d faults listed of %d", len(f.Faults), f.FaultCount)
 	}
 }

@@ -226,9 +226,6 @@ func (b *Books) Last(stream string, epoch uint32) (time.Time, bool) {
 	return time.Unix(0, ends[len(ends)-1]).UTC(), true
 }
 
-// Account returns the account of a budget, or nil if it is unknown. The caller must not charge it.
-func (b *Books) Account(name string) *budget.Account { return b.accounts[name] }
-
 // Streams returns the names of the streams with entries, sorted.
 func (b *Books) Streams() []string { return slices.Sorted(maps.Keys(b.streams)) }
 

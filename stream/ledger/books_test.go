@@ -211,7 +211,7 @@ func TestAWindowChargedTwiceIsPaidTwice(t *testing.T) {
 	for range 2 {
 		settle(t, b, p.entry(0))
 	}
-	if got := b.Account("b").Total().Epsilon; !got.Equal(dec("0.5")) {
+	if got := b.accounts["b"].Total().Epsilon; !got.Equal(dec("0.5")) {
 		t.Errorf("charged %s, want 0.5", got)
 	}
 }

@@ -83,7 +83,7 @@ func TestWithoutItsCapAnEntryChargesMore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a, b := with.Account("b").Total().Epsilon, without.Account("b").Total().Epsilon; !a.Equal(dec("0.8")) || !b.Equal(dec("4")) {
+	if a, b := with.accounts["b"].Total().Epsilon, without.accounts["b"].Total().Epsilon; !a.Equal(dec("0.8")) || !b.Equal(dec("4")) {
 		t.Errorf("ε %s with the cap, %s without; want 0.8 and 4", a, b)
 	}
 }

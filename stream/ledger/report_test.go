@@ -127,7 +127,7 @@ func TestReportWithoutABound(t *testing.T) {
 	if f := r.Budgets[0]; f.EpsilonSpent == nil || !f.DeltaSpent.Equal(dec("0.000001")) {
 		t.Errorf("%+v, want a converted ε at the budget's δ", f)
 	}
-	b.Account("b").SetLimit(limit("10", 0)) // the δ was taken away
+	b.accounts["b"].SetLimit(limit("10", 0)) // the δ was taken away
 	r = NewReport(b, e.WindowEnd)
 	if f := r.Budgets[0]; f.EpsilonSpent != nil || !f.EpsilonLeft.IsZero() || f.WindowsLeft != 0 {
 		t.Errorf("%+v, want no bound and nothing left", f)

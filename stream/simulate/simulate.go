@@ -74,15 +74,6 @@ type region struct {
 
 var regions = [...]region{{"eu", 1}, {"us", -5}, {"ap", 9}}
 
-// Regions returns the names of the regions, which are the groups of the demo.
-func Regions() []string {
-	var names []string
-	for _, r := range regions {
-		names = append(names, r.name)
-	}
-	return names
-}
-
 const (
 	tick   = 100 * time.Millisecond // events of a tick are drawn together
 	median = 120.                   // median latency, in ms

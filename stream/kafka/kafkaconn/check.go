@@ -28,7 +28,7 @@ func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 			}
 		}
 		switch {
-		case err == nil || !undecided || !ConnectionLost(err):
+		case err == nil || !undecided || !connectionLost(err):
 			silent = 0
 		default:
 			if silent++; silent == silentRefusals {
@@ -43,7 +43,7 @@ func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 // closed reports whether a connection was made and then lost.
 func closed(err error) bool {
 	var network *net.OpError
-	return ConnectionLost(err) && (!errors.As(err, &network) || network.Op != "dial")
+	return connectionLost(err) && (!errors.As(err, &network) || network.Op != "dial")
 }
 
 // ask connects anew and asks for metadata; a pool of connections would remember its first failure for a while.

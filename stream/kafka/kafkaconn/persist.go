@@ -19,7 +19,7 @@ func Persist[T any](ctx context.Context, notify func(error), f func(context.Cont
 		switch {
 		case err == nil && failed && notify != nil:
 			notify(nil)
-		case err != nil && (ctx.Err() != nil || !FromBroker(err)):
+		case err != nil && (ctx.Err() != nil || !fromBroker(err)):
 			err = backoff.Permanent(err)
 		}
 		return res, err
@@ -31,9 +31,9 @@ func Persist[T any](ctx context.Context, notify func(error), f func(context.Cont
 		}))
 }
 
-// FromBroker reports whether err is a broker's answer, or means that no broker was reached. Errors about the sent bytes
+// fromBroker reports whether err is a broker's answer, or means that no broker was reached. Errors about the sent bytes
 // themselves do not count, because a record that is too large stays too large.
-func FromBroker(err error) bool {
+func fromBroker(err error) bool {
 	if errors.Is(err, kafka.MessageSizeTooLarge) || errors.Is(err, kafka.RecordListTooLarge) {
 		return false
 	}

@@ -78,12 +78,12 @@ func Retriable(err error) bool {
 		return code.Temporary()
 	}
 	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) || errors.Is(err, protocol.ErrNoLeader) ||
-		ConnectionLost(err)
+		connectionLost(err)
 }
 
-// ConnectionLost reports whether err came from the connection and not from a broker's answer. Then it is unknown
+// connectionLost reports whether err came from the connection and not from a broker's answer. Then it is unknown
 // whether the request was carried out.
-func ConnectionLost(err error) bool {
+func connectionLost(err error) bool {
 	var network net.Error
 	var refused syscall.Errno
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||

@@ -35,7 +35,7 @@ const maxBatchBytes = 900 << 10
 // compressFrom is the size from which a batch is worth compressing.
 const compressFrom = 512
 
-// Session is a producer's identity with its current sequence number. The zero Session is not valid: see NoSession.
+// Session is a producer's identity with its current sequence number. The zero Session is not valid: see noSession.
 type Session struct {
 	ProducerID int64
 	Epoch      int16
@@ -45,8 +45,8 @@ type Session struct {
 	Transactional bool
 }
 
-// NoSession is the session of a producer without identity, which is neither idempotent nor transactional.
-var NoSession = Session{ProducerID: -1, Epoch: -1, Sequence: -1}
+// noSession is the session of a producer without identity, which is neither idempotent nor transactional.
+var noSession = Session{ProducerID: -1, Epoch: -1, Sequence: -1}
 
 const (
 	zstdCodec        = 0x04

@@ -85,7 +85,7 @@ func TestEncodeBatch(t *testing.T) {
 
 func TestNoTimeIsNow(t *testing.T) {
 	before := time.Now().UnixMilli()
-	b, _ := decode(t, EncodeBatch(NoSession, []Record{{}}))
+	b, _ := decode(t, EncodeBatch(noSession, []Record{{}}))
 	if b.FirstTimestamp < before || b.FirstTimestamp > time.Now().UnixMilli() {
 		t.Errorf("time %d, want now", b.FirstTimestamp)
 	}
@@ -107,7 +107,7 @@ func TestSplit(t *testing.T) {
 	for _, p := range order[:2] {
 		next := p.id
 		for _, batch := range batches[p] {
-			if n := len(EncodeBatch(NoSession, batch)); n > maxBatchBytes+100 {
+			if n := len(EncodeBatch(noSession, batch)); n > maxBatchBytes+100 {
 				t.Errorf("%v: a batch of %d bytes", p, n)
 			}
 			size := 0
@@ -133,7 +133,7 @@ func TestSplit(t *testing.T) {
 
 func TestPackedIsNotCompressed(t *testing.T) {
 	all := []Record{{Value: bytes.Repeat([]byte("x"), 5000)}}
-	if b, got := decode(t, encodeBatch(NoSession, all, false)); b.Attributes != 0 || !bytes.Equal(got[0].Value, all[0].Value) {
+	if b, got := decode(t, encodeBatch(noSession, all, false)); b.Attributes != 0 || !bytes.Equal(got[0].Value, all[0].Value) {
 		t.Errorf("attributes %b, a value of %d bytes; want none and 5000", b.Attributes, len(got[0].Value))
 	}
 }
@@ -157,7 +157,7 @@ func BenchmarkEncodeBatch(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		EncodeBatch(NoSession, records)
+		EncodeBatch(noSession, records)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(records)), "ns/record")
 }

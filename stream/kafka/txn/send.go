@@ -54,7 +54,7 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 	for _, p := range order {
 		group.Go(func() error {
 			for _, b := range batches[p] {
-				if _, err := produce(ctx, client, "", p, encodeBatch(NoSession, b, !o.packed), o.notify); err != nil {
+				if _, err := produce(ctx, client, "", p, encodeBatch(noSession, b, !o.packed), o.notify); err != nil {
 					return err
 				}
 			}
@@ -67,7 +67,7 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 // Append writes one record as Send does. It returns when the broker appended it, or zero if the topic keeps the
 // producer's timestamps.
 func Append(ctx context.Context, client *kafka.Client, r Record, options ...Option) (time.Time, error) {
-	a, err := produce(ctx, client, "", partition{r.Topic, r.Partition}, EncodeBatch(NoSession, []Record{r}), collect(options).notify)
+	a, err := produce(ctx, client, "", partition{r.Topic, r.Partition}, EncodeBatch(noSession, []Record{r}), collect(options).notify)
 	return a.time, err
 }
 
