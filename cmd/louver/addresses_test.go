@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -165,6 +166,21 @@ func TestWebConfigMistakes(t *testing.T) {
 		_, _, err := serve(false, server{"127.0.0.1:0", http.NotFoundHandler(), path, "LOUVER_HTTP_WEB_CONFIG_FILE"})
 		if err == nil || !strings.HasPrefix(err.Error(), "LOUVER_HTTP_WEB_CONFIG_FILE="+path) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// What is wrong with an address is said with the variable that names it.
+func TestAddressesThatCannotBeUsed(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	for address, why := range map[string]string{taken.Addr().String(): "address already in use", "8080": "missing port in address"} {
+		_, _, err := serve(false, server{address, http.NotFoundHandler(), "", "LOUVER_METRICS_WEB_CONFIG_FILE"})
+		if want := "LOUVER_METRICS_ADDR=" + address + ": " + why + "; want a free host:port of this machine, such as 127.0.0.1:8090"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

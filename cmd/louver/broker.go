@@ -53,7 +53,7 @@ func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.
 	}
 	broker, err := kfake.NewCluster(append(options, more...)...)
 	if err != nil {
-		return nil, fmt.Errorf("embedded broker on %s: %w", net.JoinHostPort(host, strconv.Itoa(port)), err)
+		return nil, fmt.Errorf("the embedded broker cannot listen on %s: %w; want a free host:port of this machine", net.JoinHostPort(host, strconv.Itoa(port)), cause(err))
 	}
 	return broker, nil
 }

@@ -33,7 +33,7 @@ func printBudgets(w io.Writer, width int, r budgetReport) error {
 		return err
 	}
 	if len(r.Watches) > 0 {
-		if err := writeTable(w, width, []string{"stream", "watch", "budget", "instances", "state", "looked from", "ε", "total ε"}, watches(r.Watches)); err != nil {
+		if err := writeTable(w, width, []string{"stream", "watch", "budget", "instances", "state", "looked at", "ε", "total ε"}, watches(r.Watches)); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/outputs"
@@ -81,6 +82,12 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 	}
 	if r := s.survey.Trial.Rejected(); s.left() == s.survey.Events {
 		return nil, fileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns", s.CSV, r[0].First, meaning(r[0].Reason, s.columns)))
+	}
+	if _, err := mechanisms.NewGrid(s.Lower.Decimal, s.Upper.Decimal, s.Step.Decimal); err != nil {
+		return nil, usageError(err)
+	}
+	if !s.Epsilon.IsPositive() {
+		return nil, usageError(fmt.Errorf("--epsilon %s; want a number greater than 0", s.Epsilon))
 	}
 	text, err := replay.StreamsFor(replay.Demo{Columns: s.columns, Survey: s.survey, Lower: s.Lower.Decimal, Upper: s.Upper.Decimal, Step: s.Step.Decimal,
 		Epsilon: s.Epsilon.Decimal, Unit: s.Unit})

@@ -167,6 +167,7 @@ func decimalNumber(t *testing.T, text string) (n number) {
 // What is wrong is said in one line.
 func TestDemoFileMistakes(t *testing.T) {
 	people := file(t, "people.csv", "who,what,when\na,x,2015-05-17\nb,y,2015-05-18\n")
+	sound := []string{"--csv", file(t, "sound.csv", "who,what,when\na,1,2015-05-17\nb,2,2015-05-18\n"), "--user", "who", "--value", "what", "--time", "when"}
 	for _, c := range []struct {
 		code int
 		want string
@@ -178,6 +179,8 @@ func TestDemoFileMistakes(t *testing.T) {
 		{exitUsage, "louver: --window 1.5s; want whole seconds", []string{"--csv", people, "--user", "who", "--value", "what", "--time", "when", "--window", "1.5s"}},
 		{exitInvalid, "louver: " + people + ":2: what is missing or not a number such as 12 or -3.5, and no other line can be used either", []string{"--csv", people, "--user", "who", "--value", "what", "--time", "when"}},
 		{exitInvalid, "louver: " + people + `:1: time "day" is not in the header; want one of who, what, when`, []string{"--csv", people, "--user", "who", "--value", "what", "--time", "day"}},
+		{exitUsage, "louver: --upper 5; want more than lower, which is 10", append(sound[:len(sound):len(sound)], "--lower", "10", "--upper", "5")},
+		{exitUsage, "louver: --epsilon 0; want a number greater than 0", append(sound[:len(sound):len(sound)], "--epsilon", "0")},
 		{exitInvalid, "louver: open none.csv: no such file", []string{"--csv", "none.csv", "--user", "who", "--value", "what", "--time", "when"}},
 	} {
 		commandLine(t, "", append([]string{"demo"}, c.args...)...).wants(t, c.code, c.want)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -46,7 +47,8 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 			for _, l := range listeners {
 				_ = l.Close()
 			}
-			return nil, nil, fmt.Errorf("cannot listen on %s: %w", s.address, err)
+			setting := strings.Replace(s.setting, "WEB_CONFIG_FILE", "ADDR", 1)
+			return nil, nil, fmt.Errorf("%s=%s: %w; want a free host:port of this machine, such as 127.0.0.1:8090", setting, s.address, cause(err))
 		}
 		listeners = append(listeners, l)
 		addresses = append(addresses, l.Addr().String())
@@ -72,6 +74,19 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 		}
 		return group.Wait()
 	}, nil
+}
+
+// cause returns why an address cannot be listened on, without the address.
+func cause(err error) error {
+	var syscall *os.SyscallError
+	var address *net.AddrError
+	switch {
+	case errors.As(err, &syscall):
+		return syscall.Err
+	case errors.As(err, &address):
+		return errors.New(address.Err)
+	}
+	return err
 }
 
 // probes adds the health checks to both addresses. /readyz says ok, or what is wrong. ?verbose adds every stage, stream
