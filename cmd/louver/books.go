@@ -126,6 +126,12 @@ func (c *auditCommand) Run(app *App) error {
 		return classed(err)
 	}
 	for topic := range published {
+		switch there, err := agreedOn(conn, app, c.AppID).has(app.Context, topic); { // a reader would wait for it for ever
+		case err != nil:
+			return classed(err)
+		case !there:
+			return brokerError(fmt.Errorf("output topic %s does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty", topic))
+		}
 		err := r.All(app.Context, []string{topic}, func(m outputs.Message) error {
 			value := m.Value
 			if m.Avro {

@@ -15,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // What stands in the way to Kafka and which setting to look at is one line, at once.
@@ -74,6 +76,28 @@ func TestNoLedger(t *testing.T) {
 	for _, command := range []string{"audit", "budget"} {
 		commandLine(t, "", command, "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")).wants(t, exitBroker,
 			"louver: app shop has no ledger: topic shop.ledger does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first")
+	}
+}
+
+// An output topic that is gone is told at once: nobody would create it while the audit waits.
+func TestAuditOfDeletedOutput(t *testing.T) {
+	b := kafkatest.Fake(t)
+	ledger, output := topics.Names{App: "shop"}.Ledger(), "shop.out"
+	b.CreateTopic(t, ledger, topics.Partitions, nil)
+	e := newStory().entries[0]
+	e.App, e.Output = "shop", output
+	text, err := e.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Produce(t, ledger, 0, txn.Record{Key: e.Key(), Value: text})
+	audit := func() outcome {
+		return commandLine(t, "", "audit", "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","))
+	}
+	audit().wants(t, exitBroker, "louver: output topic shop.out does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty")
+	b.CreateTopic(t, output, 1, nil)
+	if got := audit(); !strings.Contains(got.out, "1 ledger entry, 0 outputs") {
+		t.Errorf("with an empty topic: %+v", got)
 	}
 }
 

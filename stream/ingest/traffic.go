@@ -15,7 +15,8 @@ import (
 	"github.com/louver/louver/stream/episode"
 )
 
-// Warnings about traffic. Each is logged when it begins, again every hour, and when it is over.
+// Warnings about traffic. Each is logged when it begins, once more when it comes to be true of all events, again every
+// hour, and when it is over.
 const (
 	// lookEvery is how often the last minute is checked. The minute consists of slots of that length.
 	lookEvery = 10 * time.Second
@@ -78,11 +79,12 @@ type traffic struct {
 	slots [slots]tally
 	now   int // the slot that is being filled
 	ever  bool
-	calm  map[string]int // checks in a row that found nothing, by warning
+	calm  map[string]int  // checks in a row that found nothing, by warning
+	total map[string]bool // warnings that have been true of all events of a minute
 }
 
 func newTraffic(s *config.Stream, episodes *episode.Log) *traffic {
-	t := &traffic{stream: s, episodes: episodes, calm: map[string]int{}}
+	t := &traffic{stream: s, episodes: episodes, calm: map[string]int{}, total: map[string]bool{}}
 	if s.Window.End != 0 {
 		t.last = time.Unix(0, s.Window.End).Add(s.Window.Grace)
 	}
@@ -134,23 +136,28 @@ func (t *traffic) look(partitions int) {
 		rejected += n
 	}
 	counted := minute.events - rejected - minute.late
-	t.judge("rejected", float64(rejected) > manyRejected*float64(minute.events),
+	t.judge("rejected", rejected, minute.events, manyRejected,
 		printed("%d of %d events rejected in the last minute (%s)", rejected, minute.events, t.reasons(minute)))
-	t.judge("late", float64(minute.late) > manyLate*float64(minute.events),
+	t.judge("late", minute.late, minute.events, manyLate,
 		printed("%d of %d events late in the last minute: their windows had closed, or ended before the stream's start", minute.late, minute.events))
-	t.judge("beyond the bounds", float64(minute.clamped) > manyClamped*float64(counted),
+	t.judge("beyond the bounds", minute.clamped, counted, manyClamped,
 		printed("%d of %d values beyond the bounds in the last minute", minute.clamped, counted))
 }
 
-// judge begins, continues or ends a warning.
-func (t *traffic) judge(what string, wrong bool, line string) {
+// judge begins, continues or ends a warning about n of so many events.
+func (t *traffic) judge(what string, n, of int, many float64, line string) {
 	key := fmt.Sprintf("stream %s: events %s", t.stream.Name, what)
-	if wrong {
+	if float64(n) > many*float64(of) {
 		t.calm[what] = 0
+		if n == of && !t.total[what] {
+			t.total[what] = true
+			t.episodes.Forget(key) // it was about some of them
+		}
 		t.episodes.On(key, badShare, "stream "+t.stream.Name+": "+line)
 		return
 	}
 	if t.calm[what]++; t.calm[what] >= calm {
+		t.total[what] = false
 		t.episodes.Over(key, fmt.Sprintf("stream %s: few or no events %s now", t.stream.Name, what))
 	}
 }

@@ -50,6 +50,15 @@ func TestTrafficLines(t *testing.T) {
 			`1h0m10s WARN stream web: 60 of 120 events rejected in the last minute (bad_user: field "client" is unusable)`,
 			`1h35m50s INFO stream web: few or no events rejected now`,
 		}},
+		{"some, then all", 3, 30, func(minute int) []tally {
+			if minute < 10 {
+				return []tally{many(10, verdict{}), many(10, verdict{late: true})}
+			}
+			return []tally{many(20, verdict{late: true})}
+		}, []string{
+			`10s WARN stream web: 10 of 20 events late in the last minute: their windows had closed, or ended before the stream's start`,
+			`11m0s WARN stream web: 120 of 120 events late in the last minute: their windows had closed, or ended before the stream's start`,
+		}},
 		{"now and then", 3, 60, func(minute int) []tally {
 			if minute%3 == 0 {
 				return []tally{many(1, verdict{late: true})}
