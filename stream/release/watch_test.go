@@ -248,3 +248,22 @@ func TestOneSecretFromArmingToFiring(t *testing.T) {
 		t.Errorf("%q look, want %q", looked, want)
 	}
 }
+
+// TestEveryStreamHasItsOwnSecret: two streams of a budget have the same watch. Each looks with the secret that was armed for it.
+func TestEveryStreamHasItsOwnSecret(t *testing.T) {
+	p, q := alarmedProgram(t, "1000000", "9"), alarmedProgram(t, "1000000", "9")
+	q.stream.Name, q.stream.Budget = "t", p.stream.Budget
+	armed, ofP, ofQ := new(int), []string{}, []string{}
+	p.alarms[0], q.alarms[0] = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
+	d := newDecider(t, p, zap.NewNop()).sealing(1)
+	d.gather.Follow(q.stream.Name, q.epoch, q.schedule, 0, d.decided(q))
+	for range 2 {
+		d.takes(p, q)
+		d.next(nil)
+		d.takes(q, p)
+		d.next(nil)
+	}
+	if !slices.Equal(ofP, []string{"secret 1", "secret 1"}) || !slices.Equal(ofQ, []string{"secret 2", "secret 2"}) {
+		t.Errorf("one stream looks with %q, the other with %q; want each with its own", ofP, ofQ)
+	}
+}
