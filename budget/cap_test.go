@@ -367,3 +367,19 @@ func heldBy(a *Account) (all []Held) {
 	}
 	return all
 }
+
+// Eras of a cap stay apart in an account that is made from the lists of another one's charges.
+func TestErasStayApart(t *testing.T) {
+	a, again := NewAccount(Limit{Epsilon: dec("9")}), NewAccount(Limit{Epsilon: dec("9")})
+	for end := range int64(4) { // two windows of each era, of which one counts
+		a.Add(Charge{Stream: "s", Cap: Cap{Count: 1, Per: 10, Era: end / 2}, End: end, Items: []Item{pure("1", 1)}})
+	}
+	for _, c := range a.Charges() {
+		if err := again.AddAll(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, twice := a.Total().Epsilon, again.Total().Epsilon; got.String() != "2" || !twice.Equal(got) {
+		t.Errorf("ε %s, and %s from the lists; want 2 both times", got, twice)
+	}
+}
