@@ -28,10 +28,13 @@ type budgetCommand struct {
 
 // Help is the long help.
 func (budgetCommand) Help() string {
-	return `What is spent and what is left is from the ledger. What one person loses at most, in a window and in any 24 hours, is
-from the newest definitions that the app has agreed on, in its control topic; louver streams prints them. No streams
-file is read. After a change, windows of the former definitions count too, until they leave the period: what is spent has
-both. A figure whose definition is not known, such as that of a stream that has ended, is left out.`
+	return `Reads from the ledger what is spent and what is left. What one person loses at most, in a window and in any 24 hours,
+follows from the newest definitions of the streams, which louver streams prints. No streams file is read.
+
+After a change, windows of the former definition count until they leave the budget's period: they are part of what is spent. A
+loss is left out if the definition is not known, as that of a stream that has ended.
+
+Watches have a table of their own: how often each was armed, and whether it is armed now, has fired, is withheld or has ended.`
 }
 
 // Run implements the command.

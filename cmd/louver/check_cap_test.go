@@ -30,7 +30,7 @@ func TestCheckUnderACap(t *testing.T) {
 	}
 	for _, want := range []string{
 		"400 users expected to count in a window and group\n",
-		"one user counts in at most 8 windows of any 24h: the first 2 with something of theirs, in each stretch of 8h1m\n",
+		"one user counts in at most 8 windows of any 24h: in each stretch of 8h1m, the first 2 in which they appear\n",
 		"of users with something in every window, one in 241 counts in each; those who come rarely all count\n",
 		"cost one user at most ε 2; the schedule needs ε 2\n",
 		"one person loses at most ε 2 in any 24 h, counting the windows that end in it\n",
@@ -59,7 +59,7 @@ func TestCheckUnderACap(t *testing.T) {
 		t.Errorf("max_windows %+v", m)
 	}
 	once := strings.Replace(cappedFile, "count: 9", "count: 4", 1)
-	if got, want := commandLine(t, "", "check", file(t, "once.yaml", once)), "of any 24h: the first one with something of theirs"; !strings.Contains(got.out, want) {
+	if got, want := commandLine(t, "", "check", file(t, "once.yaml", once)), "of any 24h: in each stretch of 8h1m, the first one in which they appear\n"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in\n%s", want, got.out)
 	}
 	all := strings.Replace(cappedFile, "    max_windows: {count: 9, per: 24h}\n", "", 1)

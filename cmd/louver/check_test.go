@@ -232,6 +232,7 @@ func TestCheckWatches(t *testing.T) {
 		"  with a margin of ", "a false alarm in 30d with at most 5 %\n",
 		"    of 5000 expected users at most 4950 can be too many; it misses even that with less than 0.1 %\n",
 		"the schedule needs ε 17.44\n  one person loses at most ε 17.44 in any 24 h",
+		"falls into up to 97 windows, costing at most ε 21.58, with the watches of two periods\n",
 	} {
 		if got.code != exitDone || !strings.Contains(got.out, want) {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)

@@ -95,4 +95,5 @@ type examinedBudget struct {
 	Touched        *int64  `json:"windows_per_stretch"`
 	StretchEpsilon *figure `json:"epsilon_per_stretch"`
 	StretchDelta   *figure `json:"delta_per_stretch"`
+	twice          string  // what of it counts for two periods
 }

@@ -92,6 +92,9 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 	}
 	if b.Per != 0 {
 		touched, lost := b.Stretch(streams)
+		if besides := config.Besides(streams...); besides != "" {
+			x.twice = ", with the " + besides + " of two periods"
+		}
 		x.Touched, x.StretchEpsilon, x.StretchDelta = &touched, &figure{lost.Epsilon}, &figure{lost.Delta}
 	}
 	day := file.InAnyDay(b, now)

@@ -59,7 +59,7 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 		if m.Each > 1 {
 			first = fmt.Sprint(m.Each)
 		}
-		fmt.Fprintf(w, "  one user counts in at most %s of any %s: the first %s with something of theirs, in each stretch of %s\n", plural(m.Count, "window"), m.Per, first, m.Block)
+		fmt.Fprintf(w, "  one user counts in at most %s of any %s: in each stretch of %s, the first %s in which they appear\n", plural(m.Count, "window"), m.Per, m.Block, first)
 		if m.Share < 1 {
 			fmt.Fprintf(w, "  of users with something in every window, one in %.0f counts in each; those who come rarely all count\n", math.Ceil(1/m.Share))
 		}
@@ -133,7 +133,7 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  %s\n", inAnyDay(b.DayEpsilon, b.DayDelta))
 	}
 	if b.Touched != nil {
-		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s, costing at most %s\n", b.Per, plural(*b.Touched, "window"), loss(*b.StretchEpsilon, *b.StretchDelta))
+		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s, costing at most %s%s\n", b.Per, plural(*b.Touched, "window"), loss(*b.StretchEpsilon, *b.StretchDelta), b.twice)
 		if b.Pays && b.Wanted != nil && b.Wanted.GreaterThan(b.StretchEpsilon.Decimal) {
 			fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds up")
 		}

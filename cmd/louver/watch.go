@@ -29,6 +29,8 @@ func (watchCommand) Help() string {
 a range of percentiles for a quantile, a number of users for a count. The quality is useful, rough or noise. Both are computed from
 public figures alone, so some statistics have none.
 
+The watches of a streams file, its alarms, are among the figures: silent, firing or withheld.
+
 Into a pipe every figure is one line, beginning with the window's end. Ctrl-C ends it.`
 }
 
