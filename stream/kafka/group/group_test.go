@@ -6,14 +6,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/segmentio/kafka-go"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/stream/kafka/group"
@@ -281,61 +278,6 @@ func TestCloseWhileOthersKeepTheGroupWaiting(t *testing.T) {
 	}
 }
 
-func TestFailuresAreTriedAgain(t *testing.T) {
-	t.Parallel()
-	b := kafkatest.Fake(t)
-	for _, key := range []kmsg.Key{kmsg.FindCoordinator, kmsg.JoinGroup, kmsg.SyncGroup} {
-		for _, code := range []*kerr.Error{kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress} {
-			t.Run(key.Name()+" "+code.Message, func(t *testing.T) {
-				topic := b.Topic(t, 1, nil)
-				h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: code, Count: 2, Group: topic},
-					kfake.Fault{Keys: []kmsg.Key{key}, Err: code, Count: 2, Group: topic, TopLevel: true})
-				defer h.Remove()
-				var heard atomic.Int32
-				m := configured(t, group.Config{Conn: b.Conn, GroupID: topic, Topics: []string{topic}, OnError: func(error) { heard.Add(1) }})
-				await(t, m, map[string][]int{topic: {0}})
-				if heard.Load() < 2 || h.Hits() < 2 {
-					t.Errorf("heard of %d failures, %d were made, want 2", heard.Load(), h.Hits())
-				}
-			})
-		}
-	}
-}
-
-func TestAFailedHeartbeatEndsTheGeneration(t *testing.T) {
-	t.Parallel()
-	b := kafkatest.Fake(t)
-	topic := b.Topic(t, 1, nil)
-	m := member(t, b, topic, topic)
-	g := next(t, m)
-	b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.UnknownMemberID, TopLevel: true})
-	<-g.Done()
-	if again := await(t, m, map[string][]int{topic: {0}}); again.ID <= g.ID {
-		t.Errorf("generation %d after %d", again.ID, g.ID)
-	}
-}
-
-// A member whose join fails comes back under another name. The group does not wait until the session of the old one times
-// out.
-func TestAFailedJoinLeavesNobodyBehind(t *testing.T) {
-	t.Parallel()
-	b := kafkatest.Fake(t)
-	topic := b.Topic(t, 1, nil)
-	left := leavers(b)
-	m := member(t, b, topic, topic)
-	g := next(t, m)
-	b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Group: topic, TopLevel: true},
-		kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Err: kerr.NotCoordinator, Group: topic, TopLevel: true})
-	<-g.Done()
-	again := await(t, m, map[string][]int{topic: {0}})
-	if again.MemberID == g.MemberID {
-		t.Fatal("the member came back under the same name: the test tests nothing")
-	}
-	if !left(g.MemberID) {
-		t.Errorf("member %s has not left the group", g.MemberID)
-	}
-}
-
 // While a group rebalances, and no later generation has formed, a member's partitions are still its own.
 func TestConfirmWhileTheGroupRebalances(t *testing.T) {
 	t.Parallel()
@@ -358,60 +300,6 @@ func TestConfirmWhileTheGroupRebalances(t *testing.T) {
 			t.Errorf("after the next generation has formed: %v, want that it has ended", err)
 		}
 	})
-}
-
-func TestOffsetsAreTriedAgain(t *testing.T) {
-	b := kafkatest.Fake(t)
-	topic := b.Topic(t, 1, nil)
-	g := next(t, member(t, b, topic, topic))
-	for _, code := range []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator} {
-		h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: code, Count: 2, Group: topic})
-		if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 3}}); err != nil || h.Hits() != 2 {
-			t.Errorf("%s: %v after %d faults", code.Message, err, h.Hits())
-		}
-		h = b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: code, Count: 2, Group: topic})
-		if got, err := g.Committed(kafkatest.Context(t), topic, []int{0}); err != nil || got[0].Offset != 3 || h.Hits() != 2 {
-			t.Errorf("%s: %v, %v after %d faults", code.Message, got, err, h.Hits())
-		}
-	}
-	for _, code := range []*kerr.Error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress} {
-		b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: code, Group: topic})
-		if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 4}}); !errors.Is(err, group.ErrEnded) {
-			t.Errorf("%s: %v, want that it has ended", code.Message, err)
-		}
-	}
-}
-
-func TestNextEndsWithItsContext(t *testing.T) {
-	b := kafkatest.Fake(t)
-	m := member(t, b, "g", "missing")
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := m.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
-}
-
-func TestBrokerIsKilledAndComesBack(t *testing.T) {
-	t.Parallel()
-	b := kafkatest.Own(t)
-	topic := b.Topic(t, 1, nil)
-	m := member(t, b, topic, topic)
-	g := next(t, m)
-	if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 3, Metadata: "note"}}); err != nil {
-		t.Fatal(err)
-	}
-	b.Kill(t)
-	<-g.Done()
-	after := soon(t, m)
-	b.Start(t)
-	if g = <-after; g == nil {
-		return // soon has said why
-	}
-	got, err := g.Committed(kafkatest.Context(t), topic, []int{0})
-	if err != nil || got[0].Offset != 3 || got[0].Metadata != "note" {
-		t.Errorf("committed %v, %v", got, err)
-	}
 }
 
 func TestConfig(t *testing.T) {

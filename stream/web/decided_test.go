@@ -1,0 +1,165 @@
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/release"
+)
+
+const streamsFile = `
+version: 1
+budgets: [{name: shared, epsilon: 2, per: 10m}]
+streams:
+  - name: fast
+    input: {topic: in, user: u, value: v, group: g}
+    groups: [eu, us]
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1m, grace: 5s, start: 2026-11-20T08:00:00Z}
+    releases: [{name: users, statistic: count, epsilon: 0.2}, {name: tail, statistic: quantiles, p: [0.9, 0.99], epsilon: 0.1}]
+    output: {topic: out}
+    budget: shared
+    on_exhausted: withhold
+  - name: hopping
+    input: {topic: in, user: u, value: v}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 4m, every: 1m, grace: 5s, start: 2026-11-20T08:00:00Z}
+    releases: [{name: p50, statistic: median, epsilon: 0.01}]
+    output: {topic: out}
+    budget: shared
+    on_exhausted: withhold
+`
+
+func parsed(t testing.TB, file string) []*config.Stream {
+	t.Helper()
+	f, err := config.Parse("streams.yaml", []byte(file), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Streams
+}
+
+// ledgerOf decides so many minutes of the streams, in the order of due times, and publishes the windows from a number on.
+func (w *world) ledgerOf(streams []*config.Stream, minutes, from int) *ledger.Books {
+	w.Helper()
+	books := ledger.NewBooks()
+	for m := 1; m <= minutes; m++ {
+		for _, s := range streams {
+			end := epoch.Add(time.Duration(m) * time.Minute)
+			if start := end.Add(-s.Window.Size); !start.Before(epoch) {
+				w.decide(books, s, start, end, m > from)
+			}
+		}
+	}
+	return books
+}
+
+func (w *world) decide(books *ledger.Books, s *config.Stream, start, end time.Time, published bool) {
+	w.Helper()
+	w.draw(books, s, start, end, published, func(e *ledger.Entry) {
+		for g := range e.Groups {
+			for range e.Releases {
+				e.Groups[g].Values = append(e.Groups[g].Values, ledger.Value{Value: new(decimal.NewFromInt(7))})
+			}
+		}
+	})
+}
+
+// draw decides a window. If it is paid, fill gives its groups their values.
+func (w *world) draw(books *ledger.Books, s *config.Stream, start, end time.Time, published bool, fill func(*ledger.Entry)) {
+	w.Helper()
+	e := ledger.Entry{Format: ledger.Format, App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start, WindowEnd: end,
+		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: release.Series(s)}
+	for _, g := range s.Groups {
+		e.Groups = append(e.Groups, ledger.Group{Name: g})
+	}
+	if err := books.Settle(&e); err != nil {
+		w.Fatal(err)
+	}
+	if e.Reason == "" {
+		fill(&e)
+	}
+	records, err := e.Records()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, r := range records {
+		if published {
+			w.publish(0, string(r.Value))
+		}
+	}
+	if err := books.Add(e); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func ask(t testing.TB, h http.Handler, path string) string {
+	t.Helper()
+	a := httptest.NewRecorder()
+	h.ServeHTTP(a, httptest.NewRequest(http.MethodGet, path, nil))
+	if a.Code != http.StatusOK {
+		t.Fatalf("%s: %d %s", path, a.Code, a.Body)
+	}
+	return a.Body.String()
+}
+
+func served(w *world, streams []*config.Stream, now time.Time) http.Handler {
+	return newHandler(Config{Store: w.store, Streams: streams}, func() time.Time { return now })
+}
+
+// watched decides a window of a stream with watches or releases on change, and publishes it.
+func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
+	w.Helper()
+	e := ledger.Entry{Format: ledger.Format, App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start, WindowEnd: end,
+		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: release.Series(s)}
+	for _, g := range s.Groups {
+		e.Groups = append(e.Groups, ledger.Group{Name: g})
+	}
+	for _, x := range s.Watches {
+		of := ledger.Watch{Name: x.Name, Definition: x.Definition, Cost: x.Price(), First: x.First(), AtMost: x.AtMost, Hold: int64(x.Hold.Seconds())}
+		if x.Release != nil {
+			of.Release = &ledger.Release{Name: x.Name, Statistic: string(x.Release.Query.Statistic), Mechanism: x.Release.Mechanism.Name(), Epsilon: x.Release.Query.Epsilon}
+		}
+		e.Watches = append(e.Watches, of)
+	}
+	if err := books.Settle(&e); err != nil {
+		w.Fatal(err)
+	}
+	for i := range e.Watches {
+		x := &e.Watches[i]
+		if x.Arms {
+			x.Sealed = []byte("sealed")
+		}
+		if x.Looks() && fires(&e) {
+			x.Fire(e, e.Groups[0].Name)
+		}
+		for g := range x.Values {
+			if x.Draws(e.Groups[g].Name) {
+				x.Redraw(e, g, ledger.Value{Value: new(decimal.NewFromInt(7))})
+			}
+		}
+	}
+	if e.Reason == "" {
+		for g := range e.Groups {
+			for range e.Releases {
+				e.Groups[g].Values = append(e.Groups[g].Values, ledger.Value{Value: new(decimal.NewFromInt(7))})
+			}
+		}
+	}
+	records, err := e.Records()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, r := range records {
+		w.publish(0, string(r.Value))
+	}
+	if err := books.Add(e); err != nil {
+		w.Fatal(err)
+	}
+}

@@ -1,0 +1,46 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestStreams(t *testing.T) {
+	streams := parsed(t, streamsFile)
+	w := newWorld(t, 1<<20)
+	now := epoch.Add(90 * time.Second)
+	get := func() (all []streamInfo) {
+		var got struct {
+			Streams []streamInfo
+			Reading Reading
+		}
+		if err := json.Unmarshal([]byte(ask(t, served(w, streams, now), "/api/v1/streams")), &got); err != nil || !got.Reading.OK {
+			t.Fatal(err, got.Reading)
+		}
+		return got.Streams
+	}
+	s := get()[0]
+	if s.Newest != nil || s.NextDue.Format(time.RFC3339) != "2026-11-20T08:02:05Z" {
+		t.Errorf("before the first record: newest %v, next %v", s.Newest, s.NextDue)
+	}
+	var names []string
+	for _, r := range s.Releases {
+		names = append(names, fmt.Sprint(r.Release, cell(r.P)))
+	}
+	want(t, "releases", names, []string{"users", "tail.p900.9", "tail.p990.99"})
+	w.ledgerOf(streams, 5, 0)
+	w.publish(0, text("foreign", "x", "users", 1, "1"))
+	w.publish(0, text("fast", "ap", "old", 0, "1")) // of an earlier definition
+	all := get()
+	s, foreign := all[0], all[2]
+	want(t, "newest", s.Newest.Format(time.RFC3339), "2026-11-20T08:05:00Z")
+	want(t, "oldest", s.Oldest.Format(time.RFC3339), "2026-11-20T08:01:00Z")
+	want(t, "next", s.NextDue.Format(time.RFC3339), "2026-11-20T08:06:05Z")
+	want(t, "groups", s.Groups, []string{"eu", "us", "ap"})
+	want(t, "a former release", s.Releases[3].Release, "old")
+	if foreign.Stream != "foreign" || foreign.Declared || foreign.MaxGroups != nil || *foreign.Window.Size != 60 || foreign.Window.Every != nil || foreign.Budget != "b" || foreign.NextDue != nil {
+		t.Errorf("%+v", foreign)
+	}
+}
