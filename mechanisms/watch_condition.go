@@ -124,7 +124,11 @@ func (c Condition) test(g *Grid) (test, error) {
 		return usersBelow(*c.UsersBelow)
 	}
 	if thresholds != 1 || amounts != 1 {
-		return test{}, wrong("condition", quoted(c.String()), "above or below with one of more_than, less_than and users; or users_below alone")
+		found := quoted(c.String())
+		if thresholds+amounts == 0 {
+			found = "missing"
+		}
+		return test{}, wrong("condition", found, "above or below with one of more_than, less_than and users; or users_below alone")
 	}
 	if g == nil {
 		return test{}, wrong("grid", "(none)", "the grid of the values")

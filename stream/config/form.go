@@ -127,11 +127,17 @@ func (f form) only() (name string) {
 func (f form) keys(n node) (m mapping, ok bool) {
 	m = mapping{node: n, values: map[string]node{}}
 	if !n.isMapping() {
-		if text, ok := n.text(); ok && f.only() != "" {
+		if text, ok := n.text(); n.path == "" {
+			n.refuse(foreign)
+		} else if ok && f.only() != "" && !tooLong(text) {
 			n.refuse("%s is not a mapping; write {%s: %s}", show(text), f.only(), text)
 		} else {
 			n.refuse("%s; want %s", n.shown(), f.want())
 		}
+		return m, false
+	}
+	if n.path == "" && !f.resembles(n.yaml) {
+		n.refuse(foreign)
 		return m, false
 	}
 	lines := map[string]int{}
@@ -147,6 +153,9 @@ func (f form) keys(n node) (m mapping, ok bool) {
 		switch {
 		case k.Kind != yaml.ScalarNode || !slices.Contains(f.names(), name):
 			m.bad = true
+			if tooLong(name) {
+				v.path = n.under("…")
+			}
 			n.source.refuse(k, v.path, "unknown key; %s", f.meant(name))
 		case repeated:
 			m.bad = true
@@ -156,6 +165,19 @@ func (f form) keys(n node) (m mapping, ok bool) {
 		}
 	}
 	return m, true
+}
+
+// foreign is what a file is that has nothing of a streams file. It may hold people's data, so nothing of it is repeated.
+const foreign = "not a streams file; want YAML that begins with version: 1"
+
+// resembles reports whether any key of a mapping is known, or nearly.
+func (f form) resembles(y *yaml.Node) bool {
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		if nearest(unmark(y.Content[i].Value), f.names()) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // commaFollows reports whether YAML split a number at its decimal comma: it reads {epsilon: 0,05} as epsilon: 0 and a

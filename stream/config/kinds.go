@@ -70,6 +70,8 @@ func scalar[V any](s spec, parse func(text string) (V, error)) kind[V] {
 			n.refuse("%q is text because of the quotes; write %s", text, text)
 		case err == nil:
 			return v, true
+		case tooLong(text):
+			n.refuse("%s; want %s", show(text), s.want)
 		case strings.Contains(err.Error(), "; "):
 			n.refuse("%s %s", show(text), err)
 		default:
@@ -206,7 +208,7 @@ func listOf[V any](item kind[V], what string, least, limit int) kind[[]V] {
 	return kind[[]V]{s, func(n node) ([]V, bool) {
 		text, isText := n.text()
 		switch length := len(n.yaml.Content); {
-		case isText && item.keys == nil:
+		case isText && item.keys == nil && !tooLong(text):
 			n.refuse("%s is not a list; write [%s]", show(text), text)
 			return nil, false
 		case n.yaml.Kind != yaml.SequenceNode:

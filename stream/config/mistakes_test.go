@@ -44,6 +44,8 @@ func TestMistakes(t *testing.T) {
 			`23: streams[checkout].releases[p50].mechanism: "margim" is not a mechanism of median; did you mean "margin"?`},
 		{"a misspelt word", "on_exhausted: refuse", "on_exhausted: Withold",
 			`32: streams[checkout].on_exhausted: "Withold" is unknown; did you mean "withhold"?`},
+		{"a release that is none", "release: users", "release: user",
+			`27: streams[checkout].min_users.release: "user" is not a release of this stream; did you mean "users"?`},
 		{"a name with capitals", "name: checkout", "name: Checkout_Latency",
 			`5: streams[Checkout_Latency].name: "Checkout_Latency" has other characters than a–z, 0–9 and -; write checkout-latency`},
 		{"a key out of line", "    bounds:", "   bounds:",
@@ -129,7 +131,7 @@ func TestMistakes(t *testing.T) {
 		{"an empty file", right, "",
 			`1: the file is empty; want a streams file in YAML`},
 		{"another format", right, "[1]",
-			`1: a list; want {version: …, streams: …}`},
+			`1: not a streams file; want YAML that begins with version: 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if n := strings.Count(right, c.old); n != 1 {
@@ -238,5 +240,33 @@ func TestEveryFaultOnce(t *testing.T) {
 	}
 	if _, err := LoadAll([]string{dir, dir + "/./a.yaml"}, noVariables); err != nil {
 		t.Errorf("one file by three names: %v", err)
+	}
+}
+
+// A file of people's data that somebody took for a streams file is not repeated in the error, which may go to a log.
+func TestErrorsRepeatNoData(t *testing.T) {
+	csv := "time,client,bytes\n" + strings.Repeat("2026-11-20T08:00:00Z,SECRET1,25230\n", 40)
+	long := strings.Repeat("SECRET ", 12)
+	for name, text := range map[string]string{
+		"CSV":                       csv,
+		"CSV with semicolons":       strings.ReplaceAll(csv, ",", ";"),
+		"CSV with tabs":             strings.ReplaceAll(csv, ",", "\t"),
+		"CSV without a header":      strings.Join(strings.Split(csv, "\n")[1:], "\n"),
+		"one number a line":         strings.Repeat("7\n", 50),
+		"a column with colons":      strings.ReplaceAll(csv, ",", ": "),
+		"JSON lines":                strings.Repeat(`{"SECRET":"SECRET1"}`+"\n", 3),
+		"a JSON object":             `{"SECRET1": 5, "SECRET2": 7}`,
+		"a JSON array":              `[{"user": "SECRET1"}]`,
+		"a text for a number":       strings.Replace(right, "upper: 60000", "upper: "+long, 1),
+		"a text for a list":         strings.Replace(right, "groups: [eu, us, ap]", "groups: "+long, 1),
+		"a text for a mapping":      strings.Replace(right, "bounds: {lower: 0, upper: 60000, step: 1, prior: cells}", "bounds: "+long, 1),
+		"a text for a mapping of 1": strings.Replace(right, "output: {topic: checkout.private}", "output: "+long, 1),
+		"a text for a word":         strings.Replace(right, "statistic: median", "statistic: "+long, 1),
+		"a text for a key":          strings.Replace(right, "unit: ms", long+": ms", 1),
+	} {
+		_, err := Parse("f", []byte(text), noVariables)
+		if err == nil || strings.Contains(err.Error(), "SECRET") || len(err.Error()) > 400 {
+			t.Errorf("%s: %.500v", name, err)
+		}
 	}
 }

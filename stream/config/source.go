@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -108,8 +109,18 @@ func (n node) shown() string {
 	return show(unmark(n.yaml.Value))
 }
 
+// longestShown is how long a text may be that an error repeats.
+const longestShown = 60
+
+// tooLong reports whether an error may not repeat a text. A file of people's data that somebody took for a streams file is one
+// long text to YAML, and must not end up in a log.
+func tooLong(text string) bool { return utf8.RuneCountInString(text) > longestShown }
+
 // show quotes words but not figures: "medium" and 0,05.
 func show(text string) string {
+	if tooLong(text) {
+		return fmt.Sprintf("a text of %d characters", utf8.RuneCountInString(text))
+	}
 	if figure.MatchString(text) {
 		return text
 	}

@@ -211,5 +211,13 @@ func (s *streamNode) checkMinUsers() {
 		}
 		return
 	}
+	var names []string
+	for _, r := range s.Releases {
+		names = append(names, r.Name)
+	}
+	if near := nearest(s.MinUsers.Release, names); near != "" {
+		v.refuse("%q is not a release of this stream; did you mean %q?", s.MinUsers.Release, near)
+		return
+	}
 	v.refuse("%q is not a release of this stream; %s", s.MinUsers.Release, want)
 }
