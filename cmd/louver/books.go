@@ -121,36 +121,17 @@ func (c *auditCommand) Run(app *App) error {
 	if audit.Learner, err = c.measures(conn, app); err != nil {
 		return err
 	}
-	at := func(m outputs.Message) ledger.Position {
-		return ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}
-	}
 	// Read the checkpoints first, so that the entries include those that a checkpoint covers.
 	if err := stream.Checkpoints(app.Context, conn.Client, r.Fetch, c.AppID, audit.Checkpoint); err != nil {
 		return classed(err)
 	}
 	for topic := range published {
-		switch there, err := agreedOn(conn, app, c.AppID).has(app.Context, topic); { // a reader would wait for it for ever
-		case err != nil:
-			return classed(err)
-		case !there:
-			return brokerError(fmt.Errorf("output topic %s does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty", topic))
-		}
-		err := r.All(app.Context, []string{topic}, func(m outputs.Message) error {
-			value := m.Value
-			if m.Avro {
-				if kept, err := ledger.AvroContent(value); err == nil { // else the audit says that it is no figure
-					value = kept
-				}
-			}
-			audit.Output(at(m), m.Key, value)
-			return nil
-		})
-		if err != nil {
-			return classed(err)
+		if err := auditOutput(app, r, agreedOn(conn, app, c.AppID), audit, topic); err != nil {
+			return err
 		}
 	}
 	err = entries(app.Context, r, c.AppID, func(m outputs.Message) error {
-		audit.Entry(at(m), m.Key, m.Value)
+		audit.Entry(position(m), m.Key, m.Value)
 		return nil
 	})
 	if err != nil {
@@ -168,6 +149,31 @@ func (c *auditCommand) Run(app *App) error {
 		return reported()
 	}
 	return nil
+}
+
+// auditOutput compares an output topic.
+func auditOutput(app *App, r *outputs.Reader, agreed agreement, audit *ledger.Audit, topic string) error {
+	switch there, err := agreed.has(app.Context, topic); { // a reader would wait for it for ever
+	case err != nil:
+		return classed(err)
+	case !there:
+		return brokerError(fmt.Errorf("output topic %s does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty", topic))
+	}
+	return classed(r.All(app.Context, []string{topic}, func(m outputs.Message) error {
+		value := m.Value
+		if m.Avro {
+			if kept, err := ledger.AvroContent(value); err == nil { // else the audit says that it is no figure
+				value = kept
+			}
+		}
+		audit.Output(position(m), m.Key, value)
+		return nil
+	}))
+}
+
+// position is where a message is.
+func position(m outputs.Message) ledger.Position {
+	return ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}
 }
 
 // measures returns the learner for the definitions of all streams, or nil if the app has none.

@@ -32,13 +32,33 @@ func (e *examination) print(app *App) error {
 }
 
 func (s examinedStream) print(w *bytes.Buffer, width int) error {
+	s.printWindows(w)
+	s.printLoss(w)
+	s.Backlog.print(w)
+	fmt.Fprintln(w)
+	if err := s.printReleases(w, width); err != nil {
+		return err
+	}
+	for _, x := range s.OnChange {
+		x.print(w, "  ", s.Unit, s.Users)
+	}
+	if len(s.OnChange) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, x := range s.Watches {
+		x.print(w, "  ", s.Users)
+	}
+	if len(s.Watches) > 0 {
+		fmt.Fprintln(w)
+	}
+	return nil
+}
+
+// printWindows says which windows there are, and who is in them.
+func (s examinedStream) printWindows(w *bytes.Buffer) {
 	hops := ""
 	if s.Every != s.Size {
 		hops = ", one every " + s.Every
-	}
-	groups := fmt.Sprintf("%d of %d groups", s.MaxGroups, s.Groups)
-	if s.Groups == 1 {
-		groups = "the one group"
 	}
 	fmt.Fprintf(w, "stream %s (%s)\n", s.Stream, s.Where)
 	fmt.Fprintf(w, "  windows of %s%s, drawn %s after they end\n", s.Size, hops, s.Grace)
@@ -48,6 +68,14 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 			who = "expected to count"
 		}
 		fmt.Fprintf(w, "  %s %s in a window and group\n", plural(s.Users, "user"), who)
+	}
+}
+
+// printLoss says in what one user counts, and what they can lose at most.
+func (s examinedStream) printLoss(w *bytes.Buffer) {
+	groups := fmt.Sprintf("%d of %d groups", s.MaxGroups, s.Groups)
+	if s.Groups == 1 {
+		groups = "the one group"
 	}
 	can := ""
 	if len(s.Releases) > 0 {
@@ -70,8 +98,13 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 	if s.WatchEpsilon != nil {
 		fmt.Fprintf(w, "  its %s cost one user at most ε %s in a period of the budget, beside the windows\n", s.Besides, s.WatchEpsilon)
 	}
-	s.Backlog.print(w)
-	fmt.Fprintln(w)
+}
+
+// printReleases writes the table of what is drawn in every window, if anything is.
+func (s examinedStream) printReleases(w *bytes.Buffer, width int) error {
+	if len(s.Releases) == 0 {
+		return nil
+	}
 	head := []string{"release", "statistic", "mechanism", "ε"}
 	if s.MaxGroups > 1 {
 		head = append(head, "charge per window")
@@ -97,24 +130,10 @@ func (s examinedStream) print(w *bytes.Buffer, width int) error {
 			rows = append(rows, row)
 		}
 	}
-	if len(rows) > 0 {
-		if err := writeTable(w, width, head, rows); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
+	if err := writeTable(w, width, head, rows); err != nil {
+		return err
 	}
-	for _, x := range s.OnChange {
-		x.print(w, "  ", s.Unit, s.Users)
-	}
-	if len(s.OnChange) > 0 {
-		fmt.Fprintln(w)
-	}
-	for _, x := range s.Watches {
-		x.print(w, "  ", s.Users)
-	}
-	if len(s.Watches) > 0 {
-		fmt.Fprintln(w)
-	}
+	fmt.Fprintln(w)
 	return nil
 }
 

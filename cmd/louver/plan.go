@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
@@ -114,12 +116,41 @@ func (c *planCommand) described() (*config.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	if q.Grid, err = c.bounds(q); err != nil {
+		return nil, err
+	}
+	s := &config.Stream{Grid: q.Grid, MaxGroups: c.MaxGroups, ExpectedUsers: c.Users, Window: config.Window{Size: c.Every, Every: c.Every}}
+	switch {
+	case c.Epsilon != nil:
+		q.Epsilon = c.Epsilon.Decimal
+	case c.Error == "":
+		return nil, errors.New("missing flag --epsilon; want it, or --error to learn which ε you need")
+	default:
+		if q.Epsilon, err = c.neededEpsilon(s, q); err != nil {
+			return nil, err
+		}
+	}
+	m, err := mechanisms.New(q)
+	if err != nil {
+		return nil, err
+	}
+	if c.Users == 0 && c.Epsilon != nil && c.Error != "" {
+		if err := c.needUsers(s, q); err != nil {
+			return nil, err
+		}
+	}
+	s.Releases = []config.Release{{Name: string(q.Statistic), Query: q, Mechanism: m}}
+	return s, nil
+}
+
+// bounds returns the grid of the flags. Where no bounds matter, some are taken.
+func (c *planCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
 	bounds := []struct {
 		flag  string
 		value *number
 	}{{"--lower", c.Lower}, {"--upper", c.Upper}, {"--step", c.Step}}
 	if q.CountsUsers() || q.Statistic == mechanisms.Outside {
-		for i, x := range []int64{0, 1, 1} { // no bounds matter
+		for i, x := range []int64{0, 1, 1} {
 			if bounds[i].value == nil {
 				bounds[i].value = &number{decimalOf(x)}
 			}
@@ -130,51 +161,43 @@ func (c *planCommand) described() (*config.Stream, error) {
 			return nil, fmt.Errorf("missing flag %s; want the public bounds (--lower, --upper and --step), or a streams file", b.flag)
 		}
 	}
-	if q.Grid, err = mechanisms.NewGrid(bounds[0].value.Decimal, bounds[1].value.Decimal, bounds[2].value.Decimal); err != nil {
-		return nil, err
-	}
-	s := &config.Stream{Grid: q.Grid, MaxGroups: c.MaxGroups, ExpectedUsers: c.Users, Window: config.Window{Size: c.Every, Every: c.Every}}
-	switch {
-	case c.Epsilon != nil:
-		q.Epsilon = c.Epsilon.Decimal
-	case c.Error == "":
-		return nil, errors.New("missing flag --epsilon; want it, or --error to learn which ε you need")
-	default:
-		q.Epsilon = decimalOf(1)
-		wanted, err := c.wanted(q)
-		if err != nil {
-			return nil, err
-		}
-		public, err := c.public(s, q.Grid)
-		if err != nil {
-			return nil, err
-		}
-		if q.Epsilon, err = forecast.Epsilon(q, public, wanted); err != nil {
-			return nil, c.unsolved(err, s.ExpectedUsers)
-		}
-		c.found = &plannedNeeds{Error: c.Error, Epsilon: &figure{q.Epsilon}}
-	}
-	m, err := mechanisms.New(q)
+	return mechanisms.NewGrid(bounds[0].value.Decimal, bounds[1].value.Decimal, bounds[2].value.Decimal)
+}
+
+// neededEpsilon returns the ε with which the error is as wanted.
+func (c *planCommand) neededEpsilon(s *config.Stream, q mechanisms.Query) (decimal.Decimal, error) {
+	q.Epsilon = decimalOf(1)
+	public, wanted, err := c.asked(s, q)
 	if err != nil {
-		return nil, err
+		return decimal.Decimal{}, err
 	}
-	if c.Users == 0 && c.Epsilon != nil && c.Error != "" {
-		wanted, err := c.wanted(q)
-		if err != nil {
-			return nil, err
-		}
-		public, err := c.public(s, q.Grid)
-		if err != nil {
-			return nil, err
-		}
-		// An error in ranks does not depend on the number of users, which stays unknown.
-		if wanted.In != forecast.Ranks {
-			if s.ExpectedUsers, err = forecast.Users(q, public, wanted); err != nil {
-				return nil, c.unsolved(err, 1)
-			}
-			c.found = &plannedNeeds{Error: c.Error, Users: &s.ExpectedUsers}
-		}
+	epsilon, err := forecast.Epsilon(q, public, wanted)
+	if err != nil {
+		return decimal.Decimal{}, c.unsolved(err, s.ExpectedUsers)
 	}
-	s.Releases = []config.Release{{Name: string(q.Statistic), Query: q, Mechanism: m}}
-	return s, nil
+	c.found = &plannedNeeds{Error: c.Error, Epsilon: &figure{epsilon}}
+	return epsilon, nil
+}
+
+// needUsers sets the number of users with which the error is as wanted. An error in ranks does not depend on that number,
+// which stays unknown.
+func (c *planCommand) needUsers(s *config.Stream, q mechanisms.Query) error {
+	public, wanted, err := c.asked(s, q)
+	if err != nil || wanted.In == forecast.Ranks {
+		return err
+	}
+	if s.ExpectedUsers, err = forecast.Users(q, public, wanted); err != nil {
+		return c.unsolved(err, 1)
+	}
+	c.found = &plannedNeeds{Error: c.Error, Users: &s.ExpectedUsers}
+	return nil
+}
+
+// asked is what the flags say of the users and of the error.
+func (c *planCommand) asked(s *config.Stream, q mechanisms.Query) (public forecast.Public, wanted forecast.Wanted, err error) {
+	if wanted, err = c.wanted(q); err != nil {
+		return public, wanted, err
+	}
+	public, err = c.public(s, q.Grid)
+	return public, wanted, err
 }

@@ -60,15 +60,12 @@ func repeat(app *App, n int, d *draws) error {
 				if todo <= 0 {
 					return nil
 				}
-				lines = lines[:0]
-				for range todo {
-					var err error
-					if lines, err = d.append(lines, random); err != nil {
-						return err
-					}
+				var err error
+				if lines, err = d.some(lines[:0], todo, random); err != nil {
+					return err
 				}
 				writing.Lock()
-				_, err := app.Out.Write(lines)
+				_, err = app.Out.Write(lines)
 				writing.Unlock()
 				if err != nil {
 					return err
@@ -78,6 +75,16 @@ func repeat(app *App, n int, d *draws) error {
 		})
 	}
 	return group.Wait()
+}
+
+// some makes n draws and appends their lines.
+func (d *draws) some(lines []byte, n int64, random io.Reader) (_ []byte, err error) {
+	for range n {
+		if lines, err = d.append(lines, random); err != nil {
+			return lines, err
+		}
+	}
+	return lines, nil
 }
 
 // append makes one draw and appends its lines.

@@ -43,74 +43,124 @@ func meanStudies() []meanStudy {
 	}
 }
 
+// meanResults are the tables and curves of all statistics.
+type meanResults struct {
+	all, scores, lost *table
+	curves            []line
+}
+
 // means studies means, sums and trimmed means. Errors are averages over draws.
 func means(s *session) error {
-	all := newTable("statistic", "trim", "input", "study", "n", "epsilon", "mechanism", "mean_error", "median_error")
-	scores := newTable("statistic", "trim", "mechanism", "settings", "over_1.1", "geometric_mean_ratio", "worst_ratio", "settings_from_40", "over_1.1_from_40",
-		"geometric_mean_ratio_from_40", "worst_ratio_from_40")
-	lost := newTable("statistic", "trim", "input", "study", "n", "epsilon", "information", "default", "best", "best_by", "ratio")
-	var curves []line
+	r := &meanResults{
+		all: newTable("statistic", "trim", "input", "study", "n", "epsilon", "mechanism", "mean_error", "median_error"),
+		scores: newTable("statistic", "trim", "mechanism", "settings", "over_1.1", "geometric_mean_ratio", "worst_ratio", "settings_from_40", "over_1.1_from_40",
+			"geometric_mean_ratio_from_40", "worst_ratio_from_40"),
+		lost: newTable("statistic", "trim", "input", "study", "n", "epsilon", "information", "default", "best", "best_by", "ratio"),
+	}
 	for _, m := range meanStudies() {
-		list := append(slices.Clone(m.rivals), m.informed...)
-		everywhere, informed := make([]score, len(list)), make([]score, len(list))
-		for k, inputs := range [][]input{inputs(), otherInputs()} {
-			study := []string{"defaults", "wider"}[k]
-			for _, in := range inputs {
-				for _, n := range []int{100, 1000, 10_000, 100_000} {
-					if s.quick && n > 1000 {
-						continue
-					}
-					samples := in.meanSamples(n, s.reps(min(8, max(2, 800/n)), 1))
-					for _, epsilon := range []float64{0.1, 0.5, 1, 2} {
-						rows := make([]outcome, len(list))
-						for i, r := range list {
-							var err error
-							if rows[i], err = m.outcome(in, r, samples, epsilon, s.reps(800/len(samples), 10)); err != nil {
-								return err
-							}
-							all.add(m.statistic, m.trim, in.name, study, n, epsilon, r.name, rows[i].mean, rows[i].median)
-						}
-						least := best(rows[:len(m.rivals)], func(o outcome) float64 { return o.mean })
-						floor := in.step / 1000
-						information := epsilon * float64(n)
-						for i, r := range rows {
-							x := ratio(r.mean, rows[least].mean, floor)
-							everywhere[i].add(x)
-							if information >= 40 {
-								informed[i].add(x)
-							}
-						}
-						if x := ratio(rows[0].mean, rows[least].mean, floor); x > 1.1 {
-							lost.add(m.statistic, m.trim, in.name, study, n, epsilon, information, rows[0].mean, rows[least].mean, list[least].name, x)
-						}
-						if m.statistic == mechanisms.Mean && in.name == "latencies" && study == "wider" && epsilon == 1 {
-							for i, r := range m.rivals {
-								if len(curves) <= i {
-									curves = append(curves, line{name: r.name})
-								}
-								curves[i].x, curves[i].y = append(curves[i].x, float64(n)), append(curves[i].y, rows[i].mean)
-							}
-						}
-					}
-				}
-				s.log("  %s %s: %s", m.statistic, m.trim, in.name)
-			}
-		}
-		for i, r := range list {
-			a, b := everywhere[i], informed[i]
-			scores.add(m.statistic, m.trim, r.name, a.settings, a.misses, math.Exp(a.logs/float64(a.settings)), a.worst,
-				b.settings, b.misses, math.Exp(b.logs/math.Max(1, float64(b.settings))), b.worst)
+		if err := m.run(s, r); err != nil {
+			return err
 		}
 	}
-	if err := s.chart("means-latencies-epsilon1", "mean error of the mean of latencies, ε = 1", "users", "mean error, ms", true, true, curves...); err != nil {
+	if err := s.chart("means-latencies-epsilon1", "mean error of the mean of latencies, ε = 1", "users", "mean error, ms", true, true, r.curves...); err != nil {
 		return err
 	}
-	for name, t := range map[string]*table{"means": all, "means-scores": scores, "means-lost": lost} {
+	for name, t := range map[string]*table{"means": r.all, "means-scores": r.scores, "means-lost": r.lost} {
 		if err := s.write(name, t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// list returns all that is compared: the rivals first.
+func (m meanStudy) list() []releaser { return append(slices.Clone(m.rivals), m.informed...) }
+
+// run compares the mechanisms in all settings.
+func (m meanStudy) run(s *session, r *meanResults) error {
+	list := m.list()
+	everywhere, informed := make([]score, len(list)), make([]score, len(list))
+	for k, inputs := range [][]input{inputs(), otherInputs()} {
+		for _, in := range inputs {
+			at := meanSetting{study: []string{"defaults", "wider"}[k], in: in}
+			if err := m.compare(s, r, at, everywhere, informed); err != nil {
+				return err
+			}
+			s.log("  %s %s: %s", m.statistic, m.trim, in.name)
+		}
+	}
+	for i, x := range list {
+		a, b := everywhere[i], informed[i]
+		r.scores.add(m.statistic, m.trim, x.name, a.settings, a.misses, math.Exp(a.logs/float64(a.settings)), a.worst,
+			b.settings, b.misses, math.Exp(b.logs/math.Max(1, float64(b.settings))), b.worst)
+	}
+	return nil
+}
+
+// meanSetting is an input, how many users it has, and what they pay.
+type meanSetting struct {
+	study   string
+	in      input
+	n       int
+	epsilon float64
+}
+
+// compare draws from one input with any number of users and any ε. The scores are those of all settings, and of those in
+// which n·ε is at least 40.
+func (m meanStudy) compare(s *session, r *meanResults, at meanSetting, everywhere, informed []score) error {
+	for _, at.n = range []int{100, 1000, 10_000, 100_000} {
+		if s.quick && at.n > 1000 {
+			continue
+		}
+		samples := at.in.meanSamples(at.n, s.reps(min(8, max(2, 800/at.n)), 1))
+		for _, at.epsilon = range []float64{0.1, 0.5, 1, 2} {
+			rows, err := m.outcomes(at, samples, s.reps(800/len(samples), 10))
+			if err != nil {
+				return err
+			}
+			for i, x := range m.note(r, at, rows) {
+				everywhere[i].add(x)
+				if at.epsilon*float64(at.n) >= 40 {
+					informed[i].add(x)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// outcomes draws by all mechanisms.
+func (m meanStudy) outcomes(at meanSetting, samples []*laws.Sample, draws int) (rows []outcome, err error) {
+	list := m.list()
+	rows = make([]outcome, len(list))
+	for i, r := range list {
+		if rows[i], err = m.outcome(at.in, r, samples, at.epsilon, draws); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// note writes the errors in one setting into the tables and curves, and returns them as ratios to those of the best rival.
+func (m meanStudy) note(r *meanResults, at meanSetting, rows []outcome) (ratios []float64) {
+	list := m.list()
+	least := best(rows[:len(m.rivals)], func(o outcome) float64 { return o.mean })
+	for i, row := range rows {
+		r.all.add(m.statistic, m.trim, at.in.name, at.study, at.n, at.epsilon, list[i].name, row.mean, row.median)
+		ratios = append(ratios, ratio(row.mean, rows[least].mean, at.in.step/1000))
+	}
+	if ratios[0] > 1.1 {
+		r.lost.add(m.statistic, m.trim, at.in.name, at.study, at.n, at.epsilon, at.epsilon*float64(at.n), rows[0].mean, rows[least].mean, list[least].name, ratios[0])
+	}
+	if m.statistic == mechanisms.Mean && at.in.name == "latencies" && at.study == "wider" && at.epsilon == 1 {
+		for i, x := range m.rivals {
+			if len(r.curves) <= i {
+				r.curves = append(r.curves, line{name: x.name})
+			}
+			r.curves[i].x, r.curves[i].y = append(r.curves[i].x, float64(at.n)), append(r.curves[i].y, rows[i].mean)
+		}
+	}
+	return ratios
 }
 
 // meanSamples returns several samples of an input.
