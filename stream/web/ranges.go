@@ -112,7 +112,7 @@ func comparedMeans(a, b average) comparison {
 	}
 	d := b.mean.Sub(a.mean)
 	c.Difference = new(exactly(d.Round(6)))
-	change := strings.TrimSpace(fmt.Sprintf("%s (%s) → %s %s", *a.Value, meanText(a.Windows), *b.Value, y.Unit)) + " (" + meanText(b.Windows) + ")"
+	change := strings.TrimSpace(fmt.Sprintf("%s → %s %s", *a.Value, *b.Value, y.Unit)) + fmt.Sprintf(", means of %d and %s", a.Windows, several(b.Windows, "window"))
 	left := ""
 	if n := a.Withheld + b.Withheld; n > 0 {
 		left = fmt.Sprintf(" Without %s.", several(n, "withheld window"))
@@ -131,13 +131,6 @@ func comparedMeans(a, b average) comparison {
 	c.judge(basis, p)
 	c.Sentence = change + ": noise alone does this " + often(p) + "." + left
 	return c
-}
-
-func meanText(n int) string {
-	if n == 1 {
-		return "1 window"
-	}
-	return fmt.Sprintf("mean of %d windows", n)
 }
 
 func several(n int, noun string) string {

@@ -144,7 +144,7 @@ func TestCompareRangesInBrowser(t *testing.T) {
 	b.shows(".comparison p", "(5 windows)")
 	b.drag(".plot.counts", 0.51, 0.99)
 	b.shows(".comparison h2", "(10 windows)")
-	b.shows(".comparison li", "mean of 10 windows): noise alone does this")
+	b.shows(".comparison li", " and 10 windows: noise alone does this")
 	b.shows(".comparison h2", "(5 windows)")
 	b.run(chromedp.KeyEvent("\x1b"))
 	b.until(`document.querySelector(".comparison").hidden && document.querySelector(".bar button").ariaPressed === "false"`)
@@ -156,7 +156,7 @@ func TestCompareRangesInBrowser(t *testing.T) {
 	b.key("ArrowLeft", false)
 	b.key("Enter", true)
 	b.shows(".comparison h2", "(2 windows)")
-	b.shows(".comparison li", "(mean of 3 windows)")
+	b.shows(".comparison li", ", means of 3 and ")
 	// Without Shift and the button a drag zooms.
 	b.drag(".plot.counts", 0.2, 0.6)
 	b.until(`/from=2.*&to=2/.test(location.hash)`)

@@ -126,7 +126,7 @@ function state() {
   let trouble = "";
   if (failed) trouble = failed;
   else if (lost) trouble = "The connection is lost. The page tries again by itself.";
-  else if (!app.reading.ok) trouble = `Kafka cannot be read${app.reading.since ? ` since ${clock(seconds(app.reading.since))}` : ""}.`;
+  else if (!app.reading.ok) trouble = app.reading.since ? `Kafka has not answered since ${clock(seconds(app.reading.since))}.` : "Kafka does not answer.";
   if (trouble && newest > 0) trouble += ` The newest figures are those of ${clock(newest)}.`;
   element("trouble").hidden = trouble === "";
   say(element("trouble"), trouble);
