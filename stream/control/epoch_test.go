@@ -91,6 +91,36 @@ func TestDefinitionsFollowOneAnother(t *testing.T) {
 	}
 }
 
+// A definition begins, and a stream ends, no sooner than every process has had 20 seconds to learn of it. Else some of them would
+// decide the same windows by the old definition.
+func TestDefinitionsBeginAfterTheirLead(t *testing.T) {
+	for name, c := range map[string]struct {
+		second int // before 11:00
+		file   []string
+		want   string
+	}{
+		"in time":            {21, []string{"size: 1h", "size: 15m"}, "1h0m0s 00:00:00–11:00:00, 15m0s 11:00:00–…"},
+		"too late":           {19, []string{"size: 1h", "size: 15m"}, "1h0m0s 00:00:00–12:00:00, 15m0s 12:00:00–…"},
+		"an end in time":     {21, []string{"name: s", "name: other", "version: 1", "version: 1\nremoved: [s]"}, "1h0m0s 00:00:00–…, 1h0m0s 00:00:00–11:00:00"},
+		"an end that is not": {19, []string{"name: s", "name: other", "version: 1", "version: 1\nremoved: [s]"}, "1h0m0s 00:00:00–…, 1h0m0s 00:00:00–12:00:00"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Until(time.Date(2026, 1, 1, 10, 59, 60-c.second, 0, time.UTC)))
+			log := &memory{}
+			var state *State
+			for _, file := range [][]string{nil, c.file} {
+				var err error
+				if state, err = Load(t.Context(), log, wanted(t, file...), never); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := strings.Join(spans(t, state), ", "); got != c.want {
+				t.Errorf("%s: windows are %s, want %s", name, got, c.want)
+			}
+		})
+	}
+}
+
 func TestEpochsRefuse(t *testing.T) {
 	for name, c := range map[string]struct {
 		file []string
