@@ -104,7 +104,7 @@ func TestReadiness(t *testing.T) {
 				after, _ := p.s.After(p.s.First().End + int64(w)*int64(time.Minute))
 				p.stage.Next(p.at, "web", after, p.s)
 			}
-		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok, catching up with 1389 windows\n"},
 		{"stuck in a backlog", func(p *process) { time.Sleep(24 * time.Hour); p.run(); time.Sleep(time.Minute) },
 			"service: not ready: stream web: the window that was due 2000-01-01T00:01:10Z is 23h59m50s overdue (release, t/3)\nkafka: ok\nbroker b:9092: heard 0s ago\n" +
 				"release: 1 partition\nstream web: the window that was due 2000-01-01T00:01:10Z is 23h59m50s overdue (release, t/3)\n"},

@@ -15,7 +15,10 @@ type Overdue struct {
 func (s *Stage) Overdue() map[string]Overdue {
 	s.monitor.mu.Lock()
 	defer s.monitor.mu.Unlock()
-	now := time.Now()
+	return s.overdue(time.Now())
+}
+
+func (s *Stage) overdue(now time.Time) map[string]Overdue {
 	all := map[string]Overdue{}
 	for name := range s.monitor.streams {
 		all[name] = Overdue{}

@@ -59,13 +59,18 @@ func (m *Monitor) Report() Report {
 			r.fact("clock: ok")
 		}
 	}
-	overdue := map[string]string{}
+	overdue, behind := map[string]string{}, map[string]int64{}
 	for _, name := range slices.Sorted(maps.Keys(m.stages)) {
 		m.stages[name].report(&r, now, m.waiting == "", overdue)
+		for stream, o := range m.stages[name].overdue(now) {
+			behind[stream] = max(behind[stream], o.Windows)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.streams)) {
 		if why, ok := overdue[name]; ok {
 			r.problem("stream %s: %s", name, why)
+		} else if n := behind[name]; n > 1 { // one has just become due
+			r.fact("stream %s: ok, catching up with %d windows", name, n)
 		} else {
 			r.fact("stream %s: ok", name)
 		}

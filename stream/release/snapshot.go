@@ -137,7 +137,7 @@ func (s *session) save(ctx context.Context) error {
 			return nil
 		}
 		if err := s.producer.Commit(ctx, tx); err != nil {
-			return fmt.Errorf("record who has counted in the windows of %d streams: %w", len(made), err)
+			return fmt.Errorf("record who has counted: %w", err)
 		}
 		for _, t := range made {
 			t.saved = t.at
