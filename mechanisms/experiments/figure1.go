@@ -35,30 +35,43 @@ type medianError func(s *laws.Sample, epsilon float64) float64
 // tuned is a noise with a choice of β; the figure uses the β that is best on average.
 type tuned func(epsilon, beta float64) laws.Noise
 
-// figure1 computes the figure: n = 1000 users, the median, ε from 0.1 to 2. The paper averages 100 draws for each of
-// 100 samples; here the average over the draws is exact. M is X(⌈n/2⌉), but the midpoint median for our margin and
-// smooth_*.
-func figure1(s *session) error {
-	const n, delta = 1000, 1.0 / 1000
-	rank := int64(n+1) / 2
-	epsilons := []float64{0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2}
+// figure1Curve is a mechanism of the figure: its error, or a choice of noises.
+type figure1Curve struct {
+	name  string
+	error medianError
+	tuned tuned
+}
+
+// figure1Users is n, and rank that of the median, X(⌈n/2⌉).
+const (
+	figure1Users int64 = 1000
+	figure1Rank  int64 = (figure1Users + 1) / 2
+)
+
+// noisy is the error of a median with noise of scale g/α around a centre.
+func noisy(x *laws.Sample, noise laws.Noise, g, centre float64) float64 {
+	scale := g / noise.Alpha
+	return (noise.Clamped(scale, centre, 1) + noise.Clamped(scale, float64(x.Last())-centre, 1)) / 2
+}
+
+// published is the error of the median with the noise and the sensitivity of the paper, which makes n public.
+func published(noise func(epsilon float64) laws.Noise) medianError {
+	return func(x *laws.Sample, epsilon float64) float64 {
+		z := noise(epsilon)
+		return noisy(x, z, replaceMedian(x, z.Beta), float64(x.At(figure1Rank)))
+	}
+}
+
+// figure1Curves are the mechanisms. The first is the one that the others are compared with.
+func figure1Curves() []figure1Curve {
+	const n, delta = figure1Users, 1.0 / float64(figure1Users)
 	overGaps := func(u laws.Utility) medianError {
 		return func(x *laws.Sample, epsilon float64) float64 {
-			return laws.MeanOverGaps(x, u, epsilon, float64(x.At(rank)))
+			return laws.MeanOverGaps(x, u, epsilon, float64(x.At(figure1Rank)))
 		}
 	}
 	aroundMidpoint := func(x *laws.Sample, epsilon float64) float64 {
 		return laws.MeanOverGaps(x, laws.Margin(1, 2, 1, 1), epsilon, float64(x.At(n/2)+x.At(n/2+1))/2)
-	}
-	noisy := func(x *laws.Sample, noise laws.Noise, g, centre float64) float64 {
-		scale := g / noise.Alpha
-		return (noise.Clamped(scale, centre, 1) + noise.Clamped(scale, float64(x.Last())-centre, 1)) / 2
-	}
-	published := func(noise func(epsilon float64) laws.Noise) medianError {
-		return func(x *laws.Sample, epsilon float64) float64 {
-			z := noise(epsilon)
-			return noisy(x, z, replaceMedian(x, z.Beta), float64(x.At(rank)))
-		}
 	}
 	ours := func(noise func(epsilon float64) laws.Noise) medianError {
 		return func(x *laws.Sample, epsilon float64) float64 {
@@ -67,13 +80,9 @@ func figure1(s *session) error {
 			return noisy(x, z, g, centre)
 		}
 	}
-	curves := []struct {
-		name  string
-		error medianError
-		tuned tuned
-	}{
+	return []figure1Curve{
 		{name: "Duff", error: overGaps(laws.Duff(1, 2))},
-		{name: "Duff, change one", error: overGaps(laws.Replace(rank, n))},
+		{name: "Duff, change one", error: overGaps(laws.Replace(figure1Rank, n))},
 		{name: "SmoothSens e (Cauchy)", error: published(func(e float64) laws.Noise { return laws.Cauchy(e, true) })},
 		{name: "SmoothSens e,d (Laplace, best)", tuned: func(e, beta float64) laws.Noise { return laws.Laplace(e, delta, beta) }},
 		{name: "SmoothSens e,d (Laplace, published)", error: published(func(e float64) laws.Noise {
@@ -84,12 +93,20 @@ func figure1(s *session) error {
 		{name: "smooth_power, n private", error: ours(laws.Power)},
 		{name: "smooth_student_t, n private", error: ours(func(e float64) laws.Noise { return laws.Student(e, false) })},
 	}
+}
+
+// figure1 computes the figure: n = 1000 users, the median, ε from 0.1 to 2. The paper averages 100 draws for each of
+// 100 samples; here the average over the draws is exact. M is X(⌈n/2⌉), but the midpoint median for our margin and
+// smooth_*.
+func figure1(s *session) error {
+	epsilons := []float64{0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2}
+	curves := figure1Curves()
 	t := newTable("population", "epsilon", "mechanism", "mean_error", "deviation_between_samples", "ratio_to_duff")
 	for _, in := range populations() {
 		lines := make([]line, len(curves))
 		var samples []*laws.Sample
 		for number := range s.reps(100, 5) {
-			samples = append(samples, in.fineSample(n, number))
+			samples = append(samples, in.fineSample(int(figure1Users), number))
 		}
 		for _, epsilon := range epsilons {
 			duff := 0.0

@@ -70,25 +70,11 @@ func selection(s *session) error {
 		}
 		for _, epsilon := range []float64{0.1, 1} {
 			for kind, factor := range map[string]float64{"general": 2, "monotone": 1} {
-				law := make([]float64, len(c.scores))
-				sum, expected := 0.0, 0.0
-				for i, u := range c.scores {
-					law[i] = math.Exp(epsilon * (u - best) / (factor * c.sensitivity))
-					sum += law[i]
-				}
-				for i, u := range c.scores {
-					law[i] /= sum
-					expected += law[i] * (best - u)
-				}
+				law, expected := c.law(best, epsilon/(factor*c.sensitivity))
 				exacts := line{name: c.name}
 				for _, t := range []float64{0, 1, 2, 3, 4, 5, 6} {
 					loss := factor * c.sensitivity / epsilon * (math.Log(float64(len(law))/float64(optimal)) + t)
-					exact := 0.0
-					for i, u := range c.scores {
-						if u <= best-loss {
-							exact += law[i]
-						}
-					}
+					exact := c.atMost(best-loss, law)
 					exacts.x, exacts.y = append(exacts.x, t), append(exacts.y, math.Max(exact, 1e-6))
 					table.add(c.name, epsilon, kind, t, best, loss, exact, math.Exp(-t), exact/math.Exp(-t), expected, quantileLoss(c.scores, law, best, math.Exp(-t)))
 					if exact > math.Exp(-t) {
@@ -110,6 +96,31 @@ func selection(s *session) error {
 	}
 	slices.SortStableFunc(table.rows[1:], func(a, b []string) int { return slices.Compare(a[:3], b[:3]) })
 	return s.write("selection", table)
+}
+
+// law returns the probabilities of the exponential mechanism, P ∝ e^{rate·score}, and the loss that it expects.
+func (c choice) law(best, rate float64) (law []float64, expected float64) {
+	law = make([]float64, len(c.scores))
+	sum := 0.0
+	for i, u := range c.scores {
+		law[i] = math.Exp(rate * (u - best))
+		sum += law[i]
+	}
+	for i, u := range c.scores {
+		law[i] /= sum
+		expected += law[i] * (best - u)
+	}
+	return law, expected
+}
+
+// atMost is the probability of a score of at most so much.
+func (c choice) atMost(score float64, law []float64) (p float64) {
+	for i, u := range c.scores {
+		if u <= score {
+			p += law[i]
+		}
+	}
+	return p
 }
 
 // quantileLoss is the largest loss that is reached or exceeded with at least the given probability.
