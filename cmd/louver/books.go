@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -70,7 +71,12 @@ func (c *budgetCommand) Run(app *App) error {
 	if c.JSON {
 		return writeJSON(app.Out, report)
 	}
-	return printBudgets(app.Out, app.width(), report)
+	var out strings.Builder
+	if err := printBudgets(&out, app.width(), report); err != nil {
+		return err
+	}
+	_, err = io.WriteString(app.Out, app.fold(out.String()))
+	return err
 }
 
 // only keeps one stream of a report, and its budget.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/louver/louver/mechanisms"
@@ -19,7 +20,7 @@ func (e *examination) print(app *App) error {
 	for _, b := range e.Budgets {
 		b.print(&out)
 	}
-	if _, err := app.Out.Write(out.Bytes()); err != nil {
+	if _, err := io.WriteString(app.Out, app.fold(out.String())); err != nil {
 		return err
 	}
 	if err := printTopics(app, e.Topics, e.Rights, nil); err != nil {

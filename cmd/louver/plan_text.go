@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/louver/louver/mechanisms"
@@ -20,7 +21,7 @@ func printPlans(app *App, plans []*plannedStream) error {
 			return err
 		}
 	}
-	_, err := app.Out.Write(out.Bytes())
+	_, err := io.WriteString(app.Out, app.fold(out.String()))
 	return err
 }
 

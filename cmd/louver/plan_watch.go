@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -92,6 +93,6 @@ func (c *planCommand) printWatch(app *App, plans []plannedWatch) error {
 	if err := writeTable(&out, app.width(), head, rows); err != nil {
 		return err
 	}
-	_, err := app.Out.Write(out.Bytes())
+	_, err := io.WriteString(app.Out, app.fold(out.String()))
 	return err
 }

@@ -110,7 +110,7 @@ func printTopics(app *App, plan []topics.Topic, rights []topics.Right, states ma
 		if t.Personal {
 			use += " (personal)"
 		}
-		row := []string{t.Name, use, partitions(t.Partitions), or(t.Cleanup, "any"), retention(t.MinRetention)}
+		row := []string{t.Name, use, partitions(t.Partitions), or(strings.ReplaceAll(t.Cleanup, ",", ", "), "any"), retention(t.MinRetention)}
 		if states != nil {
 			row = append(row, string(states[t.Name]))
 		}
