@@ -66,12 +66,15 @@ func (f form) read(n node, to any) (m mapping, ok bool) {
 	if m, ok = f.keys(n); !ok {
 		return mapping{}, false
 	}
+	told := map[string]bool{} // keys that were left out, although others need them
 	for _, k := range f {
 		v, given := m.values[k.name]
 		switch {
 		case !f.applies(m, k):
-			if given && f.belongs(m, k.only.key) && !f.belongs(m, k.name) {
+			if given && f.belongs(m, k.only.key) && !f.belongs(m, k.name) && !told[k.only.key] {
 				f.refuseMisplaced(m, k, v)
+				_, written := m.values[k.only.key]
+				told[k.only.key] = !written
 			}
 		case given:
 			k.value.read(v, to)
@@ -222,7 +225,12 @@ func (f form) refuseMisplaced(m mapping, k key, v node) {
 		}
 	}
 	at := slices.IndexFunc(f, func(o key) bool { return o.name == k.only.key })
-	if word := f.word(m, k.only.key); slices.Contains(f[at].value.words, word) {
+	word := f.word(m, k.only.key)
+	switch _, written := m.values[k.only.key]; {
+	case !slices.Contains(f[at].value.words, word):
+	case !written:
+		v.refuse("it means nothing without %s: %s; add that, or remove it", k.only.key, list(others, "or"))
+	default:
 		v.refuse("%s has no %s; remove it, or use %s: %s", word, k.name, k.only.key, list(others, "or"))
 	}
 }

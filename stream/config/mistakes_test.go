@@ -54,6 +54,8 @@ func TestMistakes(t *testing.T) {
 			`6: mapping values are not allowed in this context; quote a text that holds a colon and a space, and check the indentation`},
 		{"a quote that is not closed", "description: time to", `description: "time to`,
 			`6: a quote is not closed; close it`},
+		{"on change, not said", "statistic: median,", "statistic: median, tolerance: 0.03, watch_epsilon: 0.1, at_most: 2,",
+			`23: streams[checkout].releases[p50].tolerance: it means nothing without publish: on_change; add that, or remove it`},
 		{"on change with a statistic that has no such thing", "statistic: median,", "statistic: mode, publish: on_change, tolerance: 0.03,",
 			`23: streams[checkout].releases[p50].publish: mode has no publish; remove it, or use statistic: median or quantile`},
 		{"a percentage", "p: 0.9,", "p: 90%,",

@@ -101,7 +101,7 @@ func TestWrongOnChange(t *testing.T) {
 		{"at_most: 4", "at_most: 0", "releases[steady].at_most: 0; want a whole number of times of at least 1"},
 		{"at_most: 4", "at_most: 1001", "releases[steady].at_most: 1001; want at most 1000"},
 		{"publish: on_change", "publish: sometimes", `releases[steady].publish: "sometimes"; want every_window or on_change`},
-		{"publish: on_change, tolerance: 0.03, watch_epsilon: 0.1,", "", "releases[steady].at_most: every_window has no at_most; remove it, or use publish: on_change"},
+		{"publish: on_change, tolerance: 0.03, watch_epsilon: 0.1,", "", "releases[steady].at_most: it means nothing without publish: on_change; add that, or remove it"},
 		{"statistic: median, epsilon: 0.05, publish", "statistic: mode, epsilon: 0.05, publish", "releases[steady].publish: mode has no publish; remove it, or use statistic: median or quantile"},
 		{"at_most: 4", "at_most: 4, interval: 0.95", "releases[steady].interval: 0.95, but publish is on_change; want one of the two"},
 		{"tolerance: 0.03", "tolerance: 0", "releases[steady].tolerance: 0; want a number greater than 0 and less than 1"},
