@@ -96,7 +96,7 @@ func TestSchemaMistakes(t *testing.T) {
 	for _, c := range []struct{ input, want string }{
 		{`format: avro, schema: checkout.avsc` + fields, `4: streams[s].input.schema: "checkout.avsc"; want registry, or {file: …}`},
 		{`format: avro, schema: registry, user: user_id, value: $value`, `4: streams[s].input.value: "$value"; $value is for json; want a field of the schema`},
-		{`format: json, schema: registry` + fields, `4: streams[s].input.schema: it means nothing without format: avro or protobuf; add that, or remove it`},
+		{`format: json, schema: registry` + fields, `4: streams[s].input.schema: json has no schema; remove it, or use format: avro or protobuf`},
 		{`format: avro, schema: {}` + fields, `4: streams[s].input.schema: want either file or text, for example {file: checkout.avsc}`},
 		{`format: avro, schema: {file: a, text: b}` + fields, `4: streams[s].input.schema: want either file or text, for example {file: checkout.avsc}`},
 		{`format: avro, schema: {file: none.avsc}` + fields, `4: streams[s].input.schema: open none.avsc: no such file or directory; want the name of a schema's file, from the folder of the streams file`},
