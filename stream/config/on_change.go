@@ -43,7 +43,7 @@ var changeForm = form{
 		value: into(number(mechanisms.Span{Over: "0", Under: "1"}), func(r *releaseNode, v decimal.Decimal) { r.tolerance = v })},
 	{name: "watch_epsilon", required: true, only: changes, example: "0.1", meaning: "what the test costs a user, in ε, over all windows and groups together, until it finds a change. The value that is then drawn costs `epsilon` more",
 		value: into(number(mechanisms.Span{Over: "0"}), func(r *releaseNode, v decimal.Decimal) { r.watchEpsilon = v })},
-	{name: "at_most", required: true, only: changes, example: "24", meaning: "how many tests may begin in a period of the budget. Each begins after the one before has found a change. Tests of former definitions count too. After that the figure is withheld until the period has passed",
+	{name: "at_most", required: true, only: changes, example: "24", meaning: "how many tests may begin in a period of the budget. Each begins after the one before has found a change. Tests of former definitions under the same budget count too. After that the figure is withheld until the period has passed",
 		value: into(whole("of times "), func(r *releaseNode, v int64) { r.atMost = v })},
 }
 

@@ -99,7 +99,7 @@ var watchForm = form{
 		})},
 	{name: "hold", required: true, example: "15m", meaning: "how long after it has fired the watch stays at 1 and looks at nothing. Then it is armed again, which costs `epsilon` again",
 		value: into(duration(0), func(w *watchNode, v time.Duration) { w.Hold = v })},
-	{name: "at_most", required: true, example: "3", meaning: "how often the watch may be armed in a period of the budget. Instances of former definitions count too. After that it is withheld until the period has passed",
+	{name: "at_most", required: true, example: "3", meaning: "how often the watch may be armed in a period of the budget. Instances of former definitions under the same budget count too. After that it is withheld until the period has passed",
 		value: into(whole("of times "), func(w *watchNode, v int64) { w.AtMost = v })},
 }
 

@@ -313,3 +313,30 @@ func TestEntriesThatContradictWatches(t *testing.T) {
 		}
 	}
 }
+
+// TestAtMostBeginsAnewUnderAnotherBudget, but the limit of a budget that continues another one counts the instances of both.
+func TestAtMostBeginsAnewUnderAnotherBudget(t *testing.T) {
+	b := NewBooks()
+	var got []string
+	for n, p := range []plan{
+		{stream: "s", budget: "a", epsilon: "0.1", limit: limit("9", time.Hour)},
+		{stream: "s", budget: "a", epsilon: "0.1", limit: limit("9", time.Hour)},
+		{stream: "s", budget: "b", epsilon: "0.1", limit: limit("2.3", time.Hour), continues: "a"},
+		{stream: "s", budget: "c", epsilon: "0.1", limit: limit("2.3", time.Hour), continues: "b a"},
+	} {
+		e := p.entry(n)
+		e.Groups, e.Watches = []Group{{Name: "eu"}}, []Watch{watching("slow", "d", "1", 1, 0)}
+		if err := b.Settle(&e); err != nil {
+			t.Fatal(err)
+		}
+		look(&e, func(Watch) bool { return true })
+		if err := b.Add(e); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s: %d %s, ε %s", e.Budget, e.Watches[0].Instance, e.Watches[0].Reason, e.Standing.BudgetSpent))
+	}
+	want := []string{"a: 1 , ε 1.1", "a: 1 budget_exhausted, ε 1.2", "b: 1 , ε 2.3", "c: 0 budget_exhausted, ε 2.3"} // the last window is withheld too
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
