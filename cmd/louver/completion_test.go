@@ -52,5 +52,5 @@ func TestCompletionScriptsAreWhole(t *testing.T) {
 			t.Errorf("%s: flags are missing", shell)
 		}
 	}
-	commandLine(t, "", "completion", "tcsh").wants(t, exitUsage, "louver: <shell> tcsh; want ")
+	commandLine(t, "", "completion", "tcsh").wants(t, exitUsage, "louver: completion tcsh; want ")
 }

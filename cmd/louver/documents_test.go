@@ -161,7 +161,7 @@ func TestSchemaCommand(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, exitUsage, "louver: --format avro: there is no schema of streams in Avro; want release, or json")
-	commandLine(t, "", "schema", "avro").wants(t, exitUsage, "louver: <streams|release|openapi|asyncapi> avro; want streams, release, openapi or asyncapi")
+	commandLine(t, "", "schema", "avro").wants(t, exitUsage, "louver: schema avro; want streams, release, openapi or asyncapi")
 }
 
 func TestExitCodesAreInHelp(t *testing.T) {

@@ -96,6 +96,8 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	switch {
 	case helped:
 		return exitDone
+	case unfinished(parsed, err, args) != nil:
+		return report(errOut, usageError(unfinished(parsed, err, args)))
 	case err != nil:
 		return report(errOut, usageError(lineError(err)))
 	}
@@ -132,17 +134,43 @@ func lineError(err error) error {
 	if argument, found := strings.CutPrefix(err.Error(), "expected "); found && command != nil {
 		return fmt.Errorf("%s is missing; louver help %s explains it", strings.Trim(argument, `"`), command.Name)
 	}
+	if flag, got, found := strings.Cut(err.Error(), ": expected a valid 64 bit int but got "); found {
+		return fmt.Errorf("%s %s; want a whole number", flag, strings.Trim(got, `"`))
+	}
 	if flag, got, found := strings.Cut(err.Error(), `: expected "<key>=<value>" but got `); found {
 		return fmt.Errorf("%s %s; want %s", flag, strings.Trim(got, `"`), placeholder(command, flag))
 	}
 	if what, rest, found := strings.Cut(err.Error(), " must be one of "); found {
 		words, got, _ := strings.Cut(strings.ReplaceAll(rest, `"`, ""), " but got ")
+		if strings.HasPrefix(what, "<") && command != nil {
+			what = command.Name
+		}
 		if meant := config.MeantStatistic(got); what == "--statistic" && meant != "" {
 			return fmt.Errorf("%s %s is not a statistic; did you mean %s?", what, got, meant)
 		}
 		return fmt.Errorf("%s %s; want %s", what, got, english.WordSeries(strings.Split(words, ","), "or"))
 	}
 	return err
+}
+
+// unfinished refuses a command line that ends with a flag whose value is missing. The parser reads an empty text there.
+func unfinished(parsed *kong.Context, err error, args []string) error {
+	var p *kong.ParseError
+	if errors.As(err, &p) {
+		parsed = p.Context
+	}
+	name, isFlag := strings.CutPrefix(args[len(args)-1], "--")
+	if parsed == nil || parsed.Selected() == nil || !isFlag {
+		return nil
+	}
+	for _, group := range parsed.Selected().AllFlags(false) {
+		for _, f := range group {
+			if f.Name == name && !f.IsBool() {
+				return fmt.Errorf("--%s without a value; want --%s=%s", name, name, f.PlaceHolder)
+			}
+		}
+	}
+	return nil
 }
 
 // takesStreams reports whether a command has the flag --streams.

@@ -80,7 +80,7 @@ func TestWhatIsKnownOfABand(t *testing.T) {
 		{below("total", "50000", 0), "the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
 		// 2·4320·0.05/3.
 		{above("web", "p50", "500", 0), "falsely at most 144 times in 30 days in all 2 groups together; further away, less often. This goes by the 90 % band"},
-		{above("web", "p95", "500", 0), "absent, and the alert silent, for fewer than about 2000 users"},
+		{above("web", "p95", "500", 0), "with fewer than about 2000 users there is none, and the alert is silent"},
 	} {
 		var b strings.Builder
 		if err := Write(&b, parsed(t), []Threshold{c.threshold}); err != nil {
