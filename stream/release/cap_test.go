@@ -164,6 +164,7 @@ func (d *decider) draws(n int) (values [][]byte) {
 func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 	var whole *windows.Cap
 	era := int64(-1)
+	counted := [capUsers][]time.Time{} // the ends of the windows in which each user has counted
 	next, _ := c.p.schedule.After(0)
 	for _, value := range c.ledger {
 		e := c.decode(real, value)
@@ -196,6 +197,20 @@ func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 			}
 			if got := e.Groups[u].Values[0].Value.String(); got != want {
 				t.Fatalf("window %v, era %d: user %d counts %s times, want %s", e.WindowStart, era, u, got, want)
+			}
+			if want == "1" {
+				counted[u] = append(counted[u], e.WindowEnd)
+			}
+		}
+		for u, ends := range counted { // by whatever eras
+			n := int64(0)
+			for _, end := range ends {
+				if end.After(e.WindowEnd.Add(-e.Limit.Per)) {
+					n++
+				}
+			}
+			if lost := c.p.stream.Lost(n).Epsilon; n > 0 && lost.GreaterThan(*e.Standing.BudgetSpent) {
+				t.Fatalf("window %v: user %d has lost ε %s in the period, and ε %s is charged", e.WindowStart, u, lost, e.Standing.BudgetSpent)
 			}
 		}
 	}
