@@ -10,7 +10,7 @@ import (
 )
 
 func charge(stream string, end int64, items ...Item) Charge {
-	return Charge{Stream: stream, Budget: "b", Start: end - 1, End: end, Items: items}
+	return Charge{Stream: stream, End: end, Items: items}
 }
 
 // spentIn adds up by definition: the charges with an end in (at − per, at], or all of them.

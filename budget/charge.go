@@ -28,9 +28,9 @@ func (i Item) check() error {
 // Charge is the cost of one window of one stream to a user in it: the sum of its releases, each once for every group in
 // which one user may count. Make one with [NewCharge].
 type Charge struct {
-	Stream, Budget string
-	// Start and End of the window, in Unix nanoseconds. A period counts the charge if it holds End.
-	Start, End int64
+	Stream string
+	// End of the window, in Unix nanoseconds. A period counts the charge if it holds End.
+	End int64
 	// Epsilon and Delta are the plain sums over Items. If Items holds a ZCDP cost, Epsilon is only nominal.
 	Epsilon, Delta decimal.Decimal
 	// Cap limits the windows in which a user counts. The zero value is no limit.
@@ -39,13 +39,13 @@ type Charge struct {
 	Items []Item
 }
 
-// NewCharge sums items. It fails if an item is not a valid promise, for example with ε ≤ 0, or with a δ that its kind
-// does not have.
-func NewCharge(stream, budget string, start, end int64, items []Item) (Charge, error) {
+// NewCharge sums the items of a window, whose start and end are in Unix nanoseconds. It fails if the window does not end
+// after its start, or if an item is not a valid promise, for example with ε ≤ 0, or with a δ that its kind does not have.
+func NewCharge(stream string, start, end int64, items []Item) (Charge, error) {
 	if end <= start {
 		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d; want an end after its start at %d", stream, end, start)
 	}
-	c := Charge{Stream: stream, Budget: budget, Start: start, End: end}
+	c := Charge{Stream: stream, End: end}
 	var err error
 	if c.Items, err = Canonical(items); err != nil {
 		return Charge{}, fmt.Errorf("charge of stream %q: %w", stream, err)

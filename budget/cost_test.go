@@ -29,7 +29,7 @@ func approximate(epsilon, delta string, times int64) Item {
 }
 
 func TestNewChargeSumsTheReleases(t *testing.T) {
-	c, err := NewCharge("s", "b", 0, 1, []Item{pure("0.1", 2), boundedRange("0.1", 3), pure("0.10", 1), approximate("1", "0.001", 2)})
+	c, err := NewCharge("s", 0, 1, []Item{pure("0.1", 2), boundedRange("0.1", 3), pure("0.10", 1), approximate("1", "0.001", 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +53,11 @@ func TestNewChargeRefuses(t *testing.T) {
 		{"no promise", Item{privacy.Promise{Kind: privacy.Pure, Epsilon: dec("1")}, 1}, "rho 0 of a pure cost"},
 		{"a number that fills the memory", pure("1e1000", 1), "decimal exponent"},
 	} {
-		if _, err := NewCharge("s", "b", 0, 1, []Item{c.item}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := NewCharge("s", 0, 1, []Item{c.item}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
 		}
 	}
-	if _, err := NewCharge("s", "b", 1, 1, nil); err == nil {
+	if _, err := NewCharge("s", 1, 1, nil); err == nil {
 		t.Error("an empty window was accepted")
 	}
 }

@@ -17,7 +17,7 @@ func ExampleAccount_cap() {
 	price := []budget.Item{{Promise: privacy.NewPure(decimal.RequireFromString("0.25")), Times: 1}}
 	for minute := range int64(5000) {
 		end := (minute + 1) * int64(time.Minute)
-		window, err := budget.NewCharge("latency", "latency", end-int64(time.Minute), end, price)
+		window, err := budget.NewCharge("latency", end-int64(time.Minute), end, price)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -145,7 +145,7 @@ func TestEveryDrawIsCharged(t *testing.T) {
 				t.Errorf("%s: ρ = %v without a pure ε", name, p.Rho)
 			}
 			for k := int64(1); k <= 5; k++ {
-				c, err := budget.NewCharge("s", "b", 0, 1, []budget.Item{{Promise: p, Times: k - 1}, {Promise: p, Times: 1}}[max(0, 2-k):])
+				c, err := budget.NewCharge("s", 0, 1, []budget.Item{{Promise: p, Times: k - 1}, {Promise: p, Times: 1}}[max(0, 2-k):])
 				times := decimal.NewFromInt(k)
 				if err != nil || !c.Epsilon.Equal(p.Epsilon.Mul(times)) || !c.Delta.Equal(p.Delta.Mul(times)) || len(c.Items) != 1 || c.Items[0].Times != k || !c.Items[0].Rho.Equal(p.Rho) {
 					t.Errorf("%s: %d releases are charged %+v, %v", name, k, c, err)

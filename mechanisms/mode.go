@@ -17,7 +17,6 @@ import (
 // [e^{−ε}, e^ε]. (Gillenwater & Muñoz Medina 2020 use the distance instead of the count, at half the weight.)
 type mode struct {
 	header
-	grid    *Grid
 	rate    exact.Rate
 	measure *Measure
 	choose  chooser
@@ -29,7 +28,6 @@ func newMode(q *Query) (Mechanism, error) {
 	epsilon := q.Epsilon.InexactFloat64()
 	return &mode{
 		header:  header{cmp.Or(q.Mechanism, "exponential"), privacy.NewBoundedRange(q.Epsilon)},
-		grid:    q.Grid,
 		rate:    q.rate(1),
 		measure: Uniform(q.Grid),
 		choose:  (*survey).exponential,

@@ -1,7 +1,6 @@
 package stream_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -72,78 +71,80 @@ streams:
 func TestInputGrowsUnderTwoProcesses(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
-		const size, grace, count = 2 * time.Second, time.Second, 15
+		const size, grace = 2 * time.Second, time.Second
 		start := time.Now().UTC().Truncate(size).Add(4 * size)
-		end := start.Add(count * size)
 		w := newWorld(t, b, 2, fmt.Sprintf(`
 version: 1
 streams:
   - name: growing
     input: {topic: INPUT, user: user, value: value, time: time}
     bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
+    window: {size: 2s, every: 2s, grace: 1s, start: %s}
     contribution: last
     releases:
       - {name: users, statistic: count, epsilon: 1000000}
     output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 1h}
-`, start.Format(time.RFC3339), end.Format(time.RFC3339)))
+    budget: {epsilon: 1000000000000, per: 1h}
+`, start.Format(time.RFC3339)))
 		one, two := w.start(), w.start()
 		kafkatest.Await(t, "both are ready", func() bool { return one.Ready() && two.Ready() })
-		partitions, sent := 2, 0
-		inTime := map[time.Time]int{} // events of each window that were there before it was due
-		grown := false
-		kafkatest.Await(t, "all windows", func() bool {
+		sent, inTime := 0, map[time.Time]int{} // events in all, and those of each window that were there before it was due
+		send := func(partitions int) {
 			now := time.Now().UTC()
-			if !grown && now.After(start.Add(3*size)) {
-				grown = true
-				res, err := b.Conn.Client.CreatePartitions(kafkatest.Context(t), &kafka.CreatePartitionsRequest{
-					Topics: []kafka.TopicPartitionsConfig{{Name: w.input, Count: 4}}})
-				if err != nil || res.Errors[w.input] != nil {
-					t.Fatal(err, res)
-				}
-				ends := func(ctx context.Context) error {
-					_, err := b.Fetch(fetch.Options{}).Ends(ctx, w.input, []int{2, 3})
-					return err
-				}
-				if err := ends(kafkatest.Context(t)); err != nil {
-					t.Fatal(err)
-				}
-				partitions = 4
+			if now.Before(start) {
+				return
 			}
-			if window := now.Truncate(size); !now.Before(start) && now.Before(end) {
-				for p := range partitions {
-					sent++
-					b.Produce(t, w.input, p, records(event{User: fmt.Sprint("u", sent), Value: 1, Time: now})...)
-					if time.Now().Before(window.Add(size + grace)) {
-						inTime[window]++
-					}
+			for p := range partitions {
+				sent++
+				b.Produce(t, w.input, p, records(event{User: fmt.Sprint("u", sent), Value: 1, Time: now})...)
+				if window := now.Truncate(size); time.Now().Before(window.Add(size + grace)) {
+					inTime[window]++
 				}
-			}
-			return len(w.published()) == count
-		})
-		counted := 0
-		published := w.published()
-		slices.SortFunc(published, func(a, b outputs.Record) int { return a.WindowEnd.Compare(b.WindowEnd) })
-		for i, r := range published {
-			n, err := r.Value.Int64()
-			if err != nil || r.Incomplete {
-				t.Fatal(r, err)
-			}
-			counted += int(n)
-			if i >= count-3 && int(n) < inTime[r.WindowStart] {
-				t.Errorf("the window ending %s counts %d users, %d were sent in time", r.WindowEnd, n, inTime[r.WindowStart])
 			}
 		}
-		// The last ones may be read after the last window was cut.
+		kafkatest.Await(t, "windows of two partitions", func() bool { send(2); return len(w.published()) >= 2 })
+		res, err := b.Conn.Client.CreatePartitions(kafkatest.Context(t), &kafka.CreatePartitionsRequest{
+			Topics: []kafka.TopicPartitionsConfig{{Name: w.input, Count: 4}}})
+		if err != nil || res.Errors[w.input] != nil {
+			t.Fatal(err, res)
+		}
+		if _, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), w.input, []int{2, 3}); err != nil {
+			t.Fatal(err)
+		}
+		read := func(partition string) bool {
+			return one.has(t, w.app+".ingest", partition) || two.has(t, w.app+".ingest", partition)
+		}
+		kafkatest.Await(t, "the new partitions are read", func() bool { send(4); return read("2") && read("3") })
+		whole := time.Now().UTC().Truncate(size).Add(3 * size) // from here on windows read all partitions
+		last := whole.Add(3 * size)
+		kafkatest.Await(t, "three whole windows are over", func() bool { send(4); return !time.Now().Before(last) })
+		kafkatest.Await(t, "all of them are published", func() bool {
+			return slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.After(last) })
+		})
+		// The last event may be in the window after these, and the last ones that are late may be read after it was cut.
+		counted := func() (n int) {
+			for _, r := range w.published() {
+				users, err := r.Value.Int64()
+				if err != nil || r.Incomplete {
+					t.Fatal(r, err)
+				}
+				n += int(users)
+			}
+			return n
+		}
 		late := func() int {
 			return int(one.count(t, "louver_events_late_total") + two.count(t, "louver_events_late_total"))
 		}
-		kafkatest.Await(t, "every event counts or is late", func() bool { return counted+late() >= sent })
+		kafkatest.Await(t, "every event counts or is late", func() bool { return counted()+late() >= sent })
+		for _, r := range w.published() {
+			if n, _ := r.Value.Int64(); !r.WindowStart.Before(whole) && int(n) < inTime[r.WindowStart] {
+				t.Errorf("the window ending %s counts %d users, %d were sent in time", r.WindowEnd, n, inTime[r.WindowStart])
+			}
+		}
 		one.end(t)
 		two.end(t)
-		if n := late(); counted+n != sent {
-			t.Errorf("%d events count and %d are late, want %d in all", counted, n, sent)
+		if counts, n := counted(), late(); counts+n != sent {
+			t.Errorf("%d events count and %d are late, want %d in all", counts, n, sent)
 		}
 		t.Logf("%d events, %d late", sent, late())
 		w.audit()

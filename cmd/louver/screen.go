@@ -21,10 +21,7 @@ func isScreen(f *os.File) bool {
 }
 
 // screen shows the newest figures on a terminal, and listens to keys.
-type screen struct {
-	program *tea.Program
-	scene   scene
-}
+type screen struct{ program *tea.Program }
 
 // newScreen draws on a terminal. Colours are left out if NO_COLOR is set.
 func newScreen(out *os.File, s scene) *screen {
@@ -33,7 +30,7 @@ func newScreen(out *os.File, s scene) *screen {
 	if !keyboard {
 		options = append(options, tea.WithInput(nil))
 	}
-	return &screen{program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard}, options...), scene: s}
+	return &screen{program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard}, options...)}
 }
 
 // Messages to the model, in addition to those of the terminal.

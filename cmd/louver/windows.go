@@ -54,7 +54,7 @@ func (c *windowsCommand) Run(app *App) error {
 	}
 	now := time.Now()
 	runs := facts.Runs(now)
-	causes{agreed, app.Log}.explain(app.Context, runs, facts)
+	causes{agreed}.explain(app.Context, runs, facts)
 	if c.JSON {
 		return writeJSON(app.Out, struct {
 			At      time.Time      `json:"at"`

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/stream"
@@ -15,10 +14,7 @@ import (
 )
 
 // causes finds out in Kafka why windows wait.
-type causes struct {
-	agreement
-	log *zap.Logger
-}
+type causes struct{ agreement }
 
 const (
 	// askedAtOnce is how many partitions are searched for transactions at the same time.

@@ -161,7 +161,7 @@ func (e Entry) Charge() (budget.Charge, error) {
 	if e.Reason != "" {
 		items = nil
 	}
-	c, err := budget.NewCharge(e.Stream, e.Budget, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), items)
+	c, err := budget.NewCharge(e.Stream, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), items)
 	c.Cap = e.Cap
 	return c, err
 }

@@ -99,7 +99,7 @@ func (e Entry) arms() ([]budget.Charge, error) {
 
 // costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.
 func (e Entry) costs(w Watch) (budget.Charge, error) {
-	return budget.NewCharge(e.Stream, e.Budget, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), w.price())
+	return budget.NewCharge(e.Stream, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), w.price())
 }
 
 func (e Entry) checkWatches() error {
