@@ -12,6 +12,7 @@ import (
 
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // sampleSize is how many offsets at the end of a partition a sample covers, and samplePartitions how many partitions.
@@ -78,6 +79,7 @@ func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, topic string) (part
 		}
 	}
 	if partitions == nil {
+		others = slices.DeleteFunc(slices.Clone(others), func(name string) bool { return kept(name, others) })
 		slices.Sort(others)
 		const most = 20
 		there := "there are none"
@@ -88,4 +90,11 @@ func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, topic string) (part
 	}
 	slices.Sort(partitions)
 	return partitions[:min(samplePartitions, len(partitions))], nil
+}
+
+// kept reports whether a topic is one that an app keeps for itself: these hold no events.
+func kept(name string, all []string) bool {
+	app := topics.Names{App: name[:max(0, strings.LastIndexByte(name, '.'))]}
+	return slices.Contains([]string{app.Control(), app.Partials(), app.State(), app.Progress(), app.Ledger()}, name) &&
+		slices.Contains(all, app.Control()) && slices.Contains(all, app.Ledger())
 }
