@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -117,7 +118,20 @@ func TestAnArmedWatchGoesOnWithoutTheFigures(t *testing.T) {
 			t.Errorf("hour %d has the reason %q and %q", hour, e.Reason, told(e))
 		}
 	}
-	if e := d.next(users(6, 2, 600)); e.Reason != ledger.BudgetExhausted || told(e) != "1 fired in c 05h" {
+	// Where it is silent, an entry says the same of a crowd as of nobody.
+	var crowd []contribution
+	for u := range int64(400) {
+		crowd = append(crowd, contribution{user: uint64(u), group: int(u % 3), value: u})
+	}
+	silent := func(records []contribution) string {
+		e := d.next(records)
+		e.WindowStart, e.WindowEnd, e.DueAt, e.ReleasedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		return fmt.Sprintf("%+v", e)
+	}
+	if nobody, many := silent(nil), silent(crowd); nobody != many {
+		t.Errorf("of nobody the entry says\n%s\nand of a crowd\n%s", nobody, many)
+	}
+	if e := d.next(users(6, 2, 600)); e.Reason != ledger.BudgetExhausted || told(e) != "1 fired in c 07h" {
 		t.Errorf("reason %q and %q, want the watch to fire although the figures are withheld", e.Reason, told(e))
 	}
 }
