@@ -67,7 +67,7 @@ func (d *decider) give(w windows.Window, records []contribution, lost int64) {
 	for _, r := range records {
 		bag.Add(windows.UserHash{r.user, r.user}, r.group, w.Start, r.value)
 	}
-	o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: d.offset, To: d.offset + 1}
+	o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: d.offset, To: d.offset + 3} // where the next one begins
 	part := windows.Part{Origin: o, Slice: w, Payload: bag.Seal()}
 	mark := windows.Mark{Origin: o, Partitions: 2, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
 	o.Partition = 1 // nobody is in there, and something may be lost
