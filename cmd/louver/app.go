@@ -21,12 +21,23 @@ type App struct {
 	Log *zap.Logger
 }
 
-// UntilSignal returns the context of a service, which SIGINT and SIGTERM end. The second signal kills the process.
+// UntilSignal returns the context of a service, which SIGINT, SIGTERM and SIGHUP end. The second signal kills the process.
 // Commands that end by themselves ignore signals.
 func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(a.Context, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(a.Context, endings()...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
+}
+
+// endings are the signals that end a service in good order. SIGHUP is one of them, because by default it would kill the
+// process without a word: when its terminal closes, or when somebody means to have the files read again. Under nohup it
+// stays ignored.
+func endings() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"syscall"
+	"testing"
+)
+
+func TestSignalsEndAServiceInGoodOrder(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(s.String(), func(t *testing.T) {
+			c := exec.Command(self, "broker", "--listen", "127.0.0.1:0")
+			c.Env = append(os.Environ(), asLouver+"=1")
+			out, err := c.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Process.Kill() })
+			if _, err := bufio.NewReader(out).ReadString('\n'); err != nil { // it listens
+				t.Fatal(err)
+			}
+			if err := c.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Wait(); err != nil {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestNohup: a service that began with SIGHUP ignored goes on when its terminal closes.
+func TestNohup(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	if slices.Contains(endings(), os.Signal(syscall.SIGHUP)) {
+		t.Error("SIGHUP ends a service that was started to ignore it")
+	}
+}
