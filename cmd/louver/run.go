@@ -52,6 +52,7 @@ func (c *runCommand) Run(app *App) error {
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
 		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, registrar: registrar, conn: conn, log: app.Log,
 		reach: func(ctx context.Context) error { return c.reach(ctx, conn, app.Log) }}
+	go tellEdits(ctx, c.Streams, file, app.Log)
 	return s.run(ctx)
 }
 
