@@ -34,7 +34,7 @@ func (s *session) tell(e ledger.Entry) {
 func (s *session) tellWatch(e ledger.Entry, w ledger.Watch) {
 	name, happened, again := "watch "+w.Name, "was armed", "looks again"
 	if w.Release != nil {
-		name, happened, again = "release "+w.Name, "changed", "is published again"
+		name, happened, again = "release "+w.Name, "was drawn", "is published again"
 	}
 	key := fmt.Sprintf("%s of stream %s", name, e.Stream)
 	if w.Looks() {

@@ -46,7 +46,7 @@ func TestAPauseIsToldOnce(t *testing.T) {
 			"INFO stream s: watch slow looks again"}},
 		// Its values begin at 01:00 and change at 02:00 and 03:00.
 		{"a release, by at_most", change, "1000000", "24h", calm, 26, 25, []string{
-			"WARN stream s: release calm changed as often as at_most allows in 24h (2); it is withheld until 2026-01-02 02:00:00",
+			"WARN stream s: release calm was drawn as often as at_most allows in 24h (2); it is withheld until 2026-01-02 02:00:00",
 			"INFO stream s: release calm is published again"}},
 		// The first values cost 6000, each change 3000.
 		{"a release, by the budget", change, "6000", "24h", calm, 26, 25, []string{
