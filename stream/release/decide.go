@@ -85,7 +85,7 @@ func (s *session) decideSome(ctx context.Context, budget string) (full bool, err
 		return false, nil
 	}
 	if err := s.producer.Commit(ctx, tx); err != nil {
-		return false, fmt.Errorf("record the window of stream %s that ends %s, and %d more: %w", entries[0].Stream, entries[0].WindowEnd.Format(time.RFC3339), len(entries)-1, err)
+		return false, fmt.Errorf("record windows, the first of stream %s, ending %s: %w", entries[0].Stream, entries[0].WindowEnd.Format(time.RFC3339), err)
 	}
 	s.committed()
 	for _, e := range entries {
