@@ -54,7 +54,7 @@ func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.
 			first, _, _ := strings.Cut(err.Error(), "\n")
 			log.Warn("the streams files cannot be used any more: this process goes on, but could not start again", zap.String("error", first))
 		case changed:
-			log.Warn("the streams files have changed since this process read them: the change takes effect when a process starts with it")
+			log.Warn("the streams files have changed since this process read them: that takes effect once a process has started with them")
 		default:
 			log.Info("the streams files are again as this process has read them")
 		}
