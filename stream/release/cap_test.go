@@ -222,7 +222,7 @@ func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 // users count that would have counted undisturbed, and where that cannot be known, a new era begins.
 func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 	losses, renewals, snapshots := 0, 0, 0
-	rapid.Check(t, func(r *rapid.T) {
+	history := func(r *rapid.T) {
 		overlap := rapid.Int64Range(1, 3).Draw(r, "slices of a window")
 		spec := windows.CapSpec{Parts: rapid.Int64Range(1, 3).Draw(r, "parts"), Per: time.Duration(rapid.Int64Range(overlap, 12).Draw(r, "period")) * time.Hour}
 		spec.Count = overlap*(spec.Parts+1) + rapid.Int64Range(0, 6).Draw(r, "more")
@@ -292,7 +292,11 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 			r.Fatalf("%d eras although nothing was lost", eras)
 		}
 		renewals += max(0, eras-1)
-	})
+	}
+	const series = 4 // of a hundred histories each: one alone misses some faults of the cap one time in ten
+	for range series {
+		rapid.Check(t, history)
+	}
 	if losses == 0 || renewals == 0 || snapshots == 0 {
 		t.Errorf("parts were lost %d times, %d snapshots were made and %d new eras began: the test tests nothing", losses, snapshots, renewals)
 	}
