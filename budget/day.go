@@ -12,11 +12,7 @@ import (
 func (l Limit) Most(d time.Duration, schedules []Schedule, held ...Item) Spending {
 	stretch := Limit{Epsilon: l.Epsilon, Delta: l.Delta, Per: d}
 	s, _ := NewAccount(stretch).fullest(schedules)
-	// A stretch is covered by so many periods, each of which costs at most the limit.
-	periods := int64(1)
-	if l.Per != 0 {
-		periods = int64((d-1)/l.Per) + 1
-	}
+	periods := l.Periods(d)
 	s.add(sumOf(held), periods)
 	planned := stretch.bound(s)
 	n := decimal.NewFromInt(periods)
@@ -25,4 +21,13 @@ func (l Limit) Most(d time.Duration, schedules []Schedule, held ...Item) Spendin
 		return paid
 	}
 	return planned
+}
+
+// Periods is how many periods of the limit cover a half-open stretch of time of length d, which is positive. Each of them
+// costs at most the limit.
+func (l Limit) Periods(d time.Duration) int64 {
+	if l.Per == 0 {
+		return 1
+	}
+	return int64((d-1)/l.Per) + 1
 }

@@ -161,7 +161,7 @@ const connectPom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 // Kafka Connect writes each figure into its row, once, whatever comes again.
 func TestPostgres(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts Kafka Connect, which takes half a minute")
+		t.Skip("-short: Kafka Connect takes half a minute to start")
 	}
 	db := postgres(t)
 	db.run(t, "-f", "postgres/table.sql")

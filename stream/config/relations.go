@@ -128,11 +128,7 @@ func (f *File) account(b *Budget) *budget.Account {
 func (f *File) InAnyDay(b *Budget, now time.Time) budget.Spending {
 	const day = 24 * time.Hour
 	most := b.Most(day, f.schedules(b, now), f.watches(b)...)
-	periods := int64(1)
-	if b.Per != 0 {
-		periods = int64((day-1)/b.Per) + 1
-	}
-	items := budget.Times(f.watches(b), periods)
+	items := budget.Times(f.watches(b), b.Periods(day))
 	for _, s := range f.StreamsOf(b) {
 		items = append(items, budget.Times(s.Price(), s.Counts(day))...)
 	}

@@ -33,6 +33,19 @@ func compiledSchema(t *testing.T) (*jsonschema.Schema, map[string]any) {
 	return s, doc.(map[string]any)["properties"].(map[string]any)
 }
 
+// sound returns the fields of a record, which follows the schema.
+func sound(t *testing.T, s *jsonschema.Schema, name string, record []byte) map[string]any {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(record))
+	if err != nil {
+		t.Fatalf("%s: %s: %v", name, record, err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Errorf("%s: %s: %v", name, record, err)
+	}
+	return v.(map[string]any)
+}
+
 // Records of every kind, as they are encoded, are what the schema says; and the schema explains each of their fields,
 // and no other. A new field of a record must be described in record.schema.json.
 func TestRecordsFollowTheSchema(t *testing.T) {
@@ -59,14 +72,7 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 	}
 	for name, e := range map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "old": old, "cut": cut} {
 		for _, r := range records(t, e) {
-			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.Value))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Validate(v); err != nil {
-				t.Errorf("%s: %s: %v", name, r.Value, err)
-			}
-			fields := v.(map[string]any)
+			fields := sound(t, s, name, r.Value)
 			if e.Format != Format {
 				continue
 			}
