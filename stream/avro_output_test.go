@@ -24,6 +24,7 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/registry"
 )
 
@@ -204,12 +205,12 @@ func TestAuditSeesAnotherValueInAvro(t *testing.T) {
 // changed is the content of a record after a change.
 func changed(t *testing.T, value []byte, change func(map[string]any)) []byte {
 	t.Helper()
-	record := map[string]any{}
-	if err := json.Unmarshal(value, &record); err != nil {
+	fields := map[string]any{}
+	if err := json.Unmarshal(value, &fields); err != nil {
 		t.Fatal(err)
 	}
-	change(record)
-	kept, err := ledger.AvroContent(mustJSON(t, record))
+	change(fields)
+	kept, err := record.AvroContent(mustJSON(t, fields))
 	if err != nil {
 		t.Fatal(err)
 	}

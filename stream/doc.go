@@ -44,8 +44,8 @@
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
-//  8. Publish expands the entry to the records of the output topic. An entry holds everything that its records say, so
-//     this only copies. Other destinations would implement [publish.Sink].
+//  8. Publish expands the entry to the records of the output topic ([record.Figure]). An entry holds everything that its
+//     records say, so this only copies. Other destinations would implement [publish.Sink].
 //
 // # The way of a charge
 //
@@ -156,7 +156,8 @@
 //
 // [config] reads the streams file. [kafkaconn] connects and retries, [group] is membership in a consumer group, [txn]
 // writes, and [topics] knows every topic and right that is needed. [episode] keeps the log short while a fault lasts.
-// Package registry reads schemas for codec, and takes those of outputs in Avro. Package outputs reads what was published; audit is in package [ledger]. Packages replay, simulate and shape serve
+// Package registry reads schemas for codec, and takes those of outputs in Avro. Package record is what an output record
+// says, package outputs reads what was published, and audit is in package [ledger]. Packages replay, simulate and shape serve
 // the demo and the command line, kafkatest the tests. Outside stream, package windows knows nothing of Kafka, budget
 // nothing of mechanisms, and mechanisms nothing of either.
 package stream

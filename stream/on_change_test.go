@@ -10,7 +10,7 @@ import (
 
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // calm has nothing but a release on change, with so large an ε that draws and tests follow the events: of 200 users with one value, the
@@ -110,7 +110,7 @@ func figuresOnChange(t *testing.T, b *kafkatest.Broker, minutes int) {
 		if want := []string{"14", "24", "34"}[instance-1]; r.BudgetSpent.String() != want || r.BudgetLeft != 1<<53 {
 			t.Errorf("%s: the budget has spent %s and pays for %d windows more, want %s and no end", r.ID, r.BudgetSpent, r.BudgetLeft, want)
 		}
-		if r.Mechanism == ledger.MechanismWatch || r.Unit != "" {
+		if r.Mechanism == record.MechanismWatch || r.Unit != "" {
 			t.Errorf("%s: mechanism %s, unit %q", r.ID, r.Mechanism, r.Unit)
 		}
 	}

@@ -105,7 +105,7 @@ func (r *restart) fill(b *testing.B, entries int, checkpoint bool) {
 	for n := range entries {
 		end := began.Add(time.Duration(n+1) * time.Minute)
 		users := int64(10_000 + n%977)
-		e := ledger.Entry{Format: ledger.Format, App: r.names.App, Stream: "minutes", Budget: "shared", Input: "other", Output: "other.private",
+		e := ledger.Entry{App: r.names.App, Stream: "minutes", Budget: "shared", Input: "other", Output: "other.private",
 			WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end, ReleasedAt: end, Every: time.Minute, Price: r.file.Streams[0].Price(),
 			Releases: releases, Prior: &ledger.Prior{Hash: "00112233445566778899aabbccddeeff"}, Standing: ledger.Standing{StreamSpent: some(0), BudgetSpent: some(0)}}
 		e.Limit.Epsilon, e.Limit.Delta, e.Limit.Per = limit.Epsilon, limit.Delta, limit.Per

@@ -24,6 +24,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -266,7 +267,7 @@ func (w *world) audit() []ledger.Entry {
 		value := m.Value
 		if m.Avro {
 			var err error
-			if value, err = ledger.AvroContent(value); err != nil {
+			if value, err = record.AvroContent(value); err != nil {
 				return err
 			}
 		}

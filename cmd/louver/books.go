@@ -16,6 +16,7 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/release"
 )
 
@@ -168,7 +169,7 @@ func auditOutput(app *App, r *outputs.Reader, agreed agreement, audit *ledger.Au
 	return classed(r.All(app.Context, []string{topic}, func(m outputs.Message) error {
 		value := m.Value
 		if m.Avro {
-			if kept, err := ledger.AvroContent(value); err == nil { // else the audit says that it is no figure
+			if kept, err := record.AvroContent(value); err == nil { // else the audit says that it is no figure
 				value = kept
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // story is a run that never was: five windows of one stream, of which the budget pays three.
@@ -36,7 +37,7 @@ func newStory() *story {
 		steps: map[string][]control.Step{"in": {{Partitions: 1, Due: control.Always}}}}}
 	for i := range 5 {
 		start := storyStart.Add(time.Duration(i) * storySize)
-		e := ledger.Entry{Format: ledger.Format, App: "app", Stream: "s", Budget: "b", Input: "in", Output: "out", WindowStart: start, WindowEnd: start.Add(storySize),
+		e := ledger.Entry{App: "app", Stream: "s", Budget: "b", Input: "in", Output: "out", WindowStart: start, WindowEnd: start.Add(storySize),
 			DueAt: start.Add(storySize + storyGrace), ReleasedAt: start.Add(storySize + storyGrace), Every: storySize, Limit: limit,
 			Price: []budget.Item{{Promise: privacy.NewPure(decimal.NewFromInt(1)), Times: 3}}}
 		for _, name := range s.streams[0].newest().releases {
@@ -50,7 +51,7 @@ func newStory() *story {
 				last.value, last.at = v, start.Add(2*time.Second)
 				s.deeds = append(s.deeds, first, last)
 			}
-			if e.Reason = ledger.BudgetExhausted; i < 3 {
+			if e.Reason = record.BudgetExhausted; i < 3 {
 				e.Reason = ""
 				g.Values = []ledger.Value{drawnAs(5), drawnAs(2), drawnAs(500)}
 			}
@@ -188,7 +189,7 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 		{name: "a figure is published in an aborted transaction only", logs: func(e *evidence) { e.outputs[0].aborted = true }, want: verdict{missing: 1}},
 		{name: "a window is withheld that could be paid", plan: func(s *story) {
 			e := s.first()
-			e.Reason, e.Groups[0].Values, e.Groups[1].Values = ledger.BudgetExhausted, nil, nil
+			e.Reason, e.Groups[0].Values, e.Groups[1].Values = record.BudgetExhausted, nil, nil
 		}, want: verdict{missing: 3}}, // and both later ones
 		{name: "new partitions are never read", plan: func(s *story) {
 			s.deeds = append(s.deeds, deed{topic: "in", partition: 1, user: "new", group: "x", value: 1, at: storyStart.Add(-time.Hour)})

@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // promised describes what a stream promises.
@@ -378,7 +379,7 @@ func (c *checker) checkBudgets() {
 			switch {
 			case e.Reason == "" && spent.Cmp(limit.Epsilon) > 0:
 				c.complain(&c.overspent, "with %s the account %s has spent %s of %s", key, name, spent, limit.Epsilon)
-			case e.Reason == ledger.BudgetExhausted && shared[name] == 1 && spent.Add(priceOf(e)).Cmp(limit.Epsilon) <= 0:
+			case e.Reason == record.BudgetExhausted && shared[name] == 1 && spent.Add(priceOf(e)).Cmp(limit.Epsilon) <= 0:
 				c.complain(&c.missing, "%s is withheld although the account %s has spent only %s of %s", key, name, spent, limit.Epsilon)
 			}
 		}

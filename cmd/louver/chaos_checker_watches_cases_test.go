@@ -12,6 +12,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // probed is a checker of windows in some of which the one user of a group counts. From the window restart on they are of
@@ -84,7 +85,7 @@ func TestCheckerSeesWrongAlarms(t *testing.T) {
 	}{
 		{name: "nothing is planted", plan: func([]*ledger.Watch) {}},
 		{name: "it holds after it has fired", plan: func(w []*ledger.Watch) {
-			*w[2] = ledger.Watch{Name: "slow-2", Instance: 1, Reason: ledger.NotArmed, Fired: &y}
+			*w[2] = ledger.Watch{Name: "slow-2", Instance: 1, Reason: record.NotArmed, Fired: &y}
 		}},
 		{name: "an instance fires twice", plan: func(w []*ledger.Watch) { w[2].Instance, w[2].Arms, w[2].Sealed = 1, false, nil }, want: verdict{overspent: 1}},
 		{name: "an instance is armed twice", plan: func(w []*ledger.Watch) { w[2].Instance = 1 }, want: verdict{overspent: 1}},

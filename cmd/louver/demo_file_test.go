@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // requestsFile is a file of real web requests.
@@ -212,7 +212,7 @@ func TestDemoFileNews(t *testing.T) {
 	s := &fileScene{fileFlags: fileFlags{Lower: decimalNumber(t, "0"), Upper: decimalNumber(t, "100")}}
 	count := func(statistic, value, quality string) outputs.Record {
 		v, noise := json.Number(value), json.Number("7")
-		return outputs.Record{Statistic: statistic, Value: &v, Error95: &noise, Quality: ledger.Quality(quality)}
+		return outputs.Record{Statistic: statistic, Value: &v, Error95: &noise, Quality: record.Quality(quality)}
 	}
 	for _, c := range []struct {
 		records []outputs.Record

@@ -11,8 +11,8 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // span is a part of a stream's groups.
@@ -63,7 +63,7 @@ func (v *view) table(page span) string {
 	for i := page.from * each; i < page.to*each; i++ {
 		r := p.records[i]
 		value := text.Bold.Sprint(measured(r))
-		if r.Quality == ledger.Quality(mechanisms.Noise) {
+		if r.Quality == record.Quality(mechanisms.Noise) {
 			value = text.Faint.Sprint("noise")
 		}
 		group := ""
@@ -118,7 +118,7 @@ func spark(pictures []picture, series int) string {
 	values := make([]float64, len(pictures))
 	for i, p := range pictures {
 		values[i] = math.NaN()
-		if r := p.records[series]; r.Value != nil && r.Quality != ledger.Quality(mechanisms.Noise) {
+		if r := p.records[series]; r.Value != nil && r.Quality != record.Quality(mechanisms.Noise) {
 			if x, err := r.Value.Float64(); err == nil {
 				values[i] = x
 			}
@@ -195,7 +195,7 @@ func shortError(r outputs.Record) string {
 // off writes the difference between a private value and the truth.
 func (s *simulated) off(r outputs.Record) string {
 	truth, ok := s.figures[r.Group+"/"+r.Release]
-	if !ok || r.Value == nil || r.Quality == ledger.Quality(mechanisms.Noise) {
+	if !ok || r.Value == nil || r.Quality == record.Quality(mechanisms.Noise) {
 		return ""
 	}
 	d, err := decimal.NewFromString(r.Value.String())

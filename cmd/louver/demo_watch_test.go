@@ -9,8 +9,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/simulate"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestAlarmOfTheDemo(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	record := func(group, value string, fired bool) outputs.Record {
-		r := outputs.Record{Stream: s.Name, Group: group, Release: s.Watches[0].Name, Statistic: ledger.StatisticWatch, Instance: 2}
+		r := outputs.Record{Stream: s.Name, Group: group, Release: s.Watches[0].Name, Statistic: record.StatisticWatch, Instance: 2}
 		if value != "" {
 			r.Value = new(json.Number(value))
 		}

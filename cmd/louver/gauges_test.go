@@ -95,7 +95,7 @@ func TestGaugesAreRestored(t *testing.T) {
 		for i := range more {
 			spent = spent.Add(decimal.New(5, -1))
 			figure := decimal.NewFromInt(value + int64(i))
-			e := ledger.Entry{Format: ledger.Format, App: "louver", Stream: s.Name, Budget: "both", Input: s.Input.Topic, Output: s.Output,
+			e := ledger.Entry{App: "louver", Stream: s.Name, Budget: "both", Input: s.Input.Topic, Output: s.Output,
 				WindowStart: end.Add(-s.Window.Size), WindowEnd: end, DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every,
 				Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Per: s.Budget.Per}, Price: s.Price(), Releases: release.Series(s),
 				Groups:   []ledger.Group{{Values: []ledger.Value{{Value: &figure, Quality: "rough"}}}},

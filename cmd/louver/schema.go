@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/web"
 )
 
@@ -36,7 +36,7 @@ func (c schemaCommand) Run(app *App) error {
 	case c.Format == "avro" && c.Of != "release":
 		return usageError(fmt.Errorf("--format avro: there is no schema of %s in Avro; want release, or json", c.Of))
 	case c.Format == "avro":
-		schema, err := ledger.AvroSchema()
+		schema, err := record.AvroSchema()
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (c schemaCommand) Run(app *App) error {
 // contracts make what can be printed as JSON.
 var contracts = map[string]func() (any, error){
 	"streams":  func() (any, error) { return config.Schema(), nil },
-	"release":  func() (any, error) { return json.RawMessage(ledger.RecordSchema()), nil },
+	"release":  func() (any, error) { return json.RawMessage(record.JSONSchema()), nil },
 	"openapi":  func() (any, error) { return web.OpenAPI() },
 	"asyncapi": func() (any, error) { return web.AsyncAPI() },
 }
@@ -79,7 +79,7 @@ var (
 var references = map[string]func() (string, error){
 	"streams": func() (string, error) { return streamsIntroduction + "\n" + config.Reference(), nil },
 	"release": func() (string, error) {
-		fields, err := ledger.RecordReference()
+		fields, err := record.Reference()
 		return releaseIntroduction + "\n" + fields, err
 	},
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // watchLines writes figures in columns. On a terminal each window has a line of its own with its figures below.
@@ -79,7 +79,7 @@ func (l *watchLines) print(r outputs.Record) error {
 func figureColumns(r outputs.Record) string {
 	value, off, quality := "withheld", "", ""
 	switch {
-	case r.Value != nil && r.Statistic == ledger.StatisticWatch:
+	case r.Value != nil && r.Statistic == record.StatisticWatch:
 		value, off, quality = "silent", "", "-"
 		if r.Since != nil {
 			value, off = "firing", "since "+r.Since.Format("15:04:05")

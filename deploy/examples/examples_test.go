@@ -24,6 +24,7 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 func some(s string) *decimal.Decimal { return new(decimal.RequireFromString(s)) }
@@ -40,10 +41,9 @@ func published(t *testing.T, topic string) (records []txn.Record) {
 		{Value: some("7")},
 		{Value: some("99.5"), RankError95: some("12.5")},
 	}}
-	few := ledger.Group{Name: "eu", Users: new(int64(3)), Reason: ledger.TooFewUsers, Values: []ledger.Value{{}, {Value: some("3"), Error95: some("20")}, {}, {}, {}}}
+	few := ledger.Group{Name: "eu", Users: new(int64(3)), Reason: record.TooFewUsers, Values: []ledger.Value{{}, {Value: some("3"), Error95: some("20")}, {}, {}, {}}}
 	for i, e := range []ledger.Entry{{Groups: []ledger.Group{group}}, {Groups: []ledger.Group{few}}, {Groups: []ledger.Group{group}, Incomplete: true},
-		{Groups: []ledger.Group{{Name: "eu"}}, Reason: ledger.BudgetExhausted}} {
-		e.Format, e.App, e.Stream, e.Budget, e.Input, e.Output = ledger.Format, "louver", "checkout", "shoppers", "events", topic
+		{Groups: []ledger.Group{{Name: "eu"}}, Reason: record.BudgetExhausted}} {
 		e.WindowStart = start.Add(time.Duration(i) * time.Hour)
 		e.WindowEnd, e.DueAt, e.ReleasedAt, e.Every = e.WindowStart.Add(time.Hour), e.WindowStart.Add(time.Hour), e.WindowStart.Add(time.Hour), time.Hour
 		e.Limit = budget.Limit{Epsilon: *some("24"), Per: 24 * time.Hour}
@@ -325,8 +325,8 @@ func (d database) run(t *testing.T, args ...string) string {
 
 // The columns of the table are fields of the record.
 func TestConnectorKnowsTheRecord(t *testing.T) {
-	var record struct{ Properties map[string]any }
-	if err := json.Unmarshal(ledger.RecordSchema(), &record); err != nil {
+	var described struct{ Properties map[string]any }
+	if err := json.Unmarshal(record.JSONSchema(), &described); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile("postgres/connector.json")
@@ -344,7 +344,7 @@ func TestConnectorKnowsTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range schema.Fields {
-		if record.Properties[f.Field] == nil {
+		if described.Properties[f.Field] == nil {
 			t.Errorf("%s is not a field of the record", f.Field)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // Position says where a record was read.
@@ -167,47 +168,37 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 	a.book(booking{e, at})
 }
 
-func (a *Audit) expect(e Entry, records []Record) {
+func (a *Audit) expect(e Entry, records []record.Record) {
 	w := int32(len(a.windows))
 	a.windows = append(a.windows, window{stream: e.Stream, end: e.WindowEnd.UnixNano()})
 	for _, r := range records {
-		id := identify(r.Topic, r.id())
+		id := identify(r.Topic, r.ID())
 		if a.expected[id] != nil {
 			continue // charged twice, which the books find; the first entry counts
 		}
 		value := r.Value
-		if e.OutputFormat == OutputAvro {
-			value, _ = AvroContent(value) // of JSON that was just written: never fails
+		if e.OutputFormat == record.FormatAvro {
+			value, _ = record.AvroContent(value) // of JSON that was just written: never fails
 		}
 		p := &promise{content: contentOf(r.Key, value), window: w}
 		a.expected[id] = p
 		a.windows[w].values++
 		if s, found := a.early[id]; found {
 			delete(a.early, id)
-			a.compare(p, s, r.id())
+			a.compare(p, s, r.ID())
 		}
 	}
 }
 
-// id returns the record's ce_id.
-func (r Record) id() string {
-	for _, h := range r.Headers {
-		if h.Key == headerID {
-			return string(h.Value)
-		}
-	}
-	return ""
-}
-
-// Output takes a committed record of an output topic. The value of a record in Avro is its [AvroContent].
+// Output takes a committed record of an output topic. The value of a record in Avro is its [record.AvroContent].
 func (a *Audit) Output(at Position, key, value []byte) {
 	a.findings.Outputs++
 	var o struct {
 		Schema string `json:"schema"`
 		ID     string `json:"id"`
 	}
-	if err := json.Unmarshal(value, &o); err != nil || o.Schema != Schema || o.ID == "" {
-		a.fault(OutputUnreadable, at, "want JSON of schema %s with an id", Schema)
+	if err := json.Unmarshal(value, &o); err != nil || o.Schema != record.Schema || o.ID == "" {
+		a.fault(OutputUnreadable, at, "want JSON of schema %s with an id", record.Schema)
 		return
 	}
 	id, s := identify(at.Topic, o.ID), sighting{contentOf(key, value), at}

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // logs are a ledger and its outputs as they lie in Kafka.
 type logs struct {
 	entries []Entry
-	outputs []Record
+	outputs []record.Record
 }
 
 // healthy is a run of two streams in one budget and one in another that continues a third: paid, withheld for the
@@ -27,7 +28,7 @@ func healthy(t *testing.T) *logs {
 	add := func(e Entry) {
 		e = settle(t, b, e)
 		if e.Stream == "u" && e.Reason == "" {
-			e.Groups[0] = Group{Reason: TooFewUsers, Values: []Value{{}}}
+			e.Groups[0] = Group{Reason: record.TooFewUsers, Values: []Value{{}}}
 		}
 		l.entries = append(l.entries, e)
 		l.outputs = append(l.outputs, records(t, e)...)
@@ -94,7 +95,7 @@ func (l *logs) audit(t *testing.T, outputsFirst bool) Findings {
 
 func TestAuditOfAHealthyRun(t *testing.T) {
 	l := healthy(t)
-	if l.entry("u", 1).Reason != "" || l.entry("u", 3).Reason != BudgetExhausted || l.entry("new", 2).Reason != BudgetExhausted || l.entry("capped", 7).Reason != "" {
+	if l.entry("u", 1).Reason != "" || l.entry("u", 3).Reason != record.BudgetExhausted || l.entry("new", 2).Reason != record.BudgetExhausted || l.entry("capped", 7).Reason != "" {
 		t.Fatal("the run does not hold what it should")
 	}
 	n := int64(len(l.entries))
@@ -150,10 +151,10 @@ func TestAuditFindsEachFault(t *testing.T) {
 			l.outputs = append(l.outputs, r)
 		}, []string{OutputUnknown}, "no ledger entry"},
 		{"an output that is none", func(l *logs) {
-			l.outputs = append(l.outputs, Record{Topic: "s.out", Value: []byte("hello")})
+			l.outputs = append(l.outputs, record.Record{Topic: "s.out", Value: []byte("hello")})
 		}, []string{OutputUnreadable}, "louver.release.v1"},
 		{"a tombstone", func(l *logs) {
-			l.outputs = append(l.outputs, Record{Topic: "s.out", Key: []byte("s//p50")})
+			l.outputs = append(l.outputs, record.Record{Topic: "s.out", Key: []byte("s//p50")})
 		}, []string{OutputUnreadable}, "louver.release.v1"},
 		{"a charge is missing: its entry is gone", func(l *logs) {
 			l.entries = slices.DeleteFunc(l.entries, func(e Entry) bool { return e.Stream == "old" && e.WindowEnd.Equal(epoch.Add(6*time.Minute)) })
@@ -175,7 +176,7 @@ func TestAuditFindsEachFault(t *testing.T) {
 		}, []string{WrongSum}, "budget_windows_left is 99, but the entries give 4"},
 		{"paid over the limit", func(l *logs) {
 			e := l.entry("u", 3)
-			if e.Reason != BudgetExhausted {
+			if e.Reason != record.BudgetExhausted {
 				panic("this window was to be withheld")
 			}
 			l.restate(e, func() {
@@ -195,7 +196,7 @@ func TestAuditFindsEachFault(t *testing.T) {
 		{"withheld without need", func(l *logs) {
 			e := l.entry("old", 5)
 			l.restate(e, func() {
-				e.Reason, e.Groups = BudgetExhausted, []Group{{}}
+				e.Reason, e.Groups = record.BudgetExhausted, []Group{{}}
 				e.Standing.StreamSpent = ptr(e.Standing.StreamSpent.Sub(dec("0.2")))
 				e.Standing.BudgetSpent = ptr(e.Standing.BudgetSpent.Sub(dec("0.2")))
 				e.Standing.WindowsLeft++

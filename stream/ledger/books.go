@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // Books is the fold of ledger entries, in the ledger's order: which windows are decided, and what each budget has been
@@ -138,7 +139,7 @@ func (b *Books) Settle(e *Entry) error {
 	}
 	a := b.account(*e)
 	if len(e.Price) > 0 && !a.Fits(charge) {
-		e.Reason, charge.Items = BudgetExhausted, nil
+		e.Reason, charge.Items = record.BudgetExhausted, nil
 	}
 	b.settleWatches(e, charge)
 	e.Standing, err = b.Standing(*e)

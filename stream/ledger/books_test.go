@@ -11,6 +11,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/record"
 )
 
 // plan is a stream of windows of a minute in a budget of its own.
@@ -70,12 +71,12 @@ func TestSettleCountsARollingPeriod(t *testing.T) {
 		{"", "0.3", "0.3", "2"},
 		{"", "0.6", "0.6", "1"},
 		{"", "0.9", "0.9", "0"},
-		{BudgetExhausted, "0.9", "0.9", "0"},
-		{BudgetExhausted, "0.9", "0.9", "0"},
+		{record.BudgetExhausted, "0.9", "0.9", "0"},
+		{record.BudgetExhausted, "0.9", "0.9", "0"},
 		{"", "1.2", "0.9", "0"}, // the first has returned: (08:01, 08:06] does not hold 08:01
 		{"", "1.5", "0.9", "0"},
 		{"", "1.8", "0.9", "0"},
-		{BudgetExhausted, "1.8", "0.9", "0"},
+		{record.BudgetExhausted, "1.8", "0.9", "0"},
 	}
 	for n, w := range want {
 		e := settle(t, b, p.entry(n))
@@ -137,7 +138,7 @@ func TestSharedBudget(t *testing.T) {
 	if !e.Standing.StreamSpent.Equal(dec("0.5")) || !e.Standing.BudgetSpent.Equal(dec("0.9")) {
 		t.Errorf("%+v, want 0.5 of the stream's and 0.9 of the budget's", e.Standing)
 	}
-	if e = settle(t, b, s.entry(1)); e.Reason != BudgetExhausted || !e.Standing.BudgetSpent.Equal(dec("0.9")) {
+	if e = settle(t, b, s.entry(1)); e.Reason != record.BudgetExhausted || !e.Standing.BudgetSpent.Equal(dec("0.9")) {
 		t.Errorf("%q, %+v, want it withheld and free", e.Reason, e.Standing)
 	}
 	// A smaller price may still fit.
@@ -164,7 +165,7 @@ func TestContinuedBudget(t *testing.T) {
 	renamed := plan{stream: "s", budget: "new", epsilon: "0.6", limit: limit("1", 0), continues: "old"}
 	b := NewBooks()
 	settle(t, b, old.entry(0))
-	if e := settle(t, b, renamed.entry(1)); e.Reason != BudgetExhausted || !e.Standing.BudgetSpent.Equal(dec("0.6")) || !e.Standing.StreamSpent.Equal(dec("0.6")) {
+	if e := settle(t, b, renamed.entry(1)); e.Reason != record.BudgetExhausted || !e.Standing.BudgetSpent.Equal(dec("0.6")) || !e.Standing.StreamSpent.Equal(dec("0.6")) {
 		t.Errorf("%q, %+v: the new name has forgotten what was spent", e.Reason, e.Standing)
 	}
 	renamed.continues = ""
@@ -199,7 +200,7 @@ func TestContinuedElsewhere(t *testing.T) {
 		if !first {
 			b.Elsewhere("old", elsewhere)
 		}
-		if e := settle(t, b, renamed.entry(2)); e.Reason != BudgetExhausted {
+		if e := settle(t, b, renamed.entry(2)); e.Reason != record.BudgetExhausted {
 			t.Errorf("known first %v: %q, %+v; want 0.6 there and 0.3 here to leave too little", first, e.Reason, e.Standing)
 		}
 	}

@@ -106,16 +106,3 @@ func capText(c budget.Cap) string {
 	}
 	return fmt.Sprintf("%d windows per %s from %s on", c.Count, budget.FormatPer(c.Per), time.Unix(c.Era, 0).UTC().Format(time.RFC3339))
 }
-
-// FigureCap says in how many windows of a period one user counts.
-type FigureCap struct {
-	Count int64  `json:"count"`
-	Per   string `json:"per"`
-}
-
-func figureCap(c budget.Cap) *FigureCap {
-	if c == (budget.Cap{}) {
-		return nil
-	}
-	return &FigureCap{c.Count, budget.FormatPer(c.Per)}
-}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // Under a cap of two windows in four minutes every window of a minute fits a limit that pays for two. A new era does not
@@ -26,7 +27,7 @@ func TestSettleUnderACap(t *testing.T) {
 		e = settle(t, b, e)
 		got = append(got, row{e.Reason, e.Standing.BudgetSpent.String()})
 	}
-	paid, withheld := func(spent string) row { return row{"", spent} }, row{BudgetExhausted, "0.8"}
+	paid, withheld := func(spent string) row { return row{"", spent} }, row{record.BudgetExhausted, "0.8"}
 	want := []row{paid("0.4"), paid("0.8"), paid("0.8"), paid("0.8"), paid("0.8"), paid("0.8"),
 		withheld, withheld, // the windows 3, 4 and 5 may have cost two prices
 		paid("0.8"), paid("0.8"), paid("0.8"), paid("0.8")}

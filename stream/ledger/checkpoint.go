@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // The versions of checkpoints. Raise them when the same entries lead to other bytes, because `louver audit` compares
@@ -31,7 +32,7 @@ type checkpoint struct {
 	Offset  int64          `json:"offset"`
 	Chain   digest         `json:"chain"`
 	Before  digest         `json:"before"`
-	Newest  second         `json:"newest"`
+	Newest  record.Second  `json:"newest"`
 	Budgets []storedBudget `json:"budgets"`
 	Streams []storedStream `json:"streams"`
 }
@@ -55,7 +56,7 @@ type storedStream struct {
 	Stream string         `json:"stream"`
 	Epochs []storedEpoch  `json:"epochs"`
 	Latest stored         `json:"latest"` // without its groups
-	Unpaid *second        `json:"unpaid_since,omitempty"`
+	Unpaid *record.Second `json:"unpaid_since,omitempty"`
 	Recent []storedRecent `json:"recent,omitempty"`
 	Every  string         `json:"every,omitempty"` // of the last of Recent
 }
@@ -139,7 +140,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		return nil, nil
 	}
 	c := checkpoint{Version: oldestCheckpoint, App: f.app, Partition: f.partition, Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
-		Newest: whole(f.newest), Budgets: []storedBudget{}, Streams: []storedStream{}}
+		Newest: record.Whole(f.newest), Budgets: []storedBudget{}, Streams: []storedStream{}}
 	for _, name := range f.Books.Budgets() {
 		a := f.Books.accounts[name]
 		limit := a.Limit()
@@ -166,7 +167,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 			s.Epochs = append(s.Epochs, storedEpoch{epoch, runsOf(book.ends[epoch]), storeCap(book.caps[epoch])})
 		}
 		if !book.unpaid.IsZero() {
-			unpaid := whole(book.unpaid)
+			unpaid := record.Whole(book.unpaid)
 			s.Unpaid = &unpaid
 		}
 		if len(s.Recent) > 0 {

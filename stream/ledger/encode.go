@@ -9,31 +9,36 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // ErrUnreadable marks an entry that cannot be read or contradicts itself. While its charge is unknown nothing may be
 // released, so it leads to a privacy stop.
 var ErrUnreadable = errors.New("ledger entry unreadable")
 
+// format is that of the output records that an entry gives. It is written down so that another format, one day, leaves the
+// bytes of earlier records as they are.
+const format = 1
+
 // stored is the form of an entry in the ledger. Decimals are text, times RFC 3339 in whole seconds.
 type stored struct {
-	Version     int         `json:"v"`
-	Format      int         `json:"format,omitempty"`
-	App         string      `json:"app"`
-	Stream      string      `json:"stream"`
-	Budget      string      `json:"budget"`
-	Input       string      `json:"input"`
-	Output      string      `json:"output"`
-	OutputAs    string      `json:"output_format,omitempty"`
-	Epoch       uint32      `json:"epoch,omitempty"`
-	WindowStart second      `json:"window_start"`
-	WindowEnd   second      `json:"window_end"`
-	DueAt       second      `json:"due_at"`
-	ReleasedAt  second      `json:"released_at"`
-	Every       string      `json:"every"`
-	Until       *second     `json:"until,omitempty"`
-	Limit       storedLimit `json:"limit"`
-	Continues   names       `json:"continues,omitempty"`
+	Version     int            `json:"v"`
+	Format      int            `json:"format,omitempty"`
+	App         string         `json:"app"`
+	Stream      string         `json:"stream"`
+	Budget      string         `json:"budget"`
+	Input       string         `json:"input"`
+	Output      string         `json:"output"`
+	OutputAs    string         `json:"output_format,omitempty"`
+	Epoch       uint32         `json:"epoch,omitempty"`
+	WindowStart record.Second  `json:"window_start"`
+	WindowEnd   record.Second  `json:"window_end"`
+	DueAt       record.Second  `json:"due_at"`
+	ReleasedAt  record.Second  `json:"released_at"`
+	Every       string         `json:"every"`
+	Until       *record.Second `json:"until,omitempty"`
+	Limit       storedLimit    `json:"limit"`
+	Continues   names          `json:"continues,omitempty"`
 	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have cost.
 	Status string        `json:"status"`
 	Reason string        `json:"reason,omitempty"`
@@ -84,23 +89,6 @@ type storedCharge struct {
 	Items   []budget.Item   `json:"items,omitempty"`
 }
 
-// second is a time in whole seconds, UTC.
-type second struct{ time.Time }
-
-// whole drops fractions of a second: nothing finer than the public schedule may leave.
-func whole(t time.Time) second { return second{t.UTC().Truncate(time.Second)} }
-
-func (s second) String() string               { return s.Format(time.RFC3339) }
-func (s second) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// MarshalJSON replaces that of the embedded time, which writes fractions.
-func (s second) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
-
-const (
-	ok       = "ok"
-	withheld = "withheld"
-)
-
 // Key is the key of the entry's ledger record: a budget's entries are all in one partition.
 func (e Entry) Key() []byte { return []byte(e.Budget) }
 
@@ -127,9 +115,9 @@ func (e Entry) stored() (stored, error) {
 		return stored{}, err
 	}
 	s := stored{
-		Version: version, Format: e.Format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output, OutputAs: e.OutputFormat, Epoch: e.Epoch,
-		WindowStart: whole(e.WindowStart), WindowEnd: whole(e.WindowEnd), DueAt: whole(e.DueAt), ReleasedAt: whole(e.ReleasedAt),
-		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: ok, Reason: e.Reason,
+		Version: version, Format: format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output, OutputAs: e.OutputFormat, Epoch: e.Epoch,
+		WindowStart: record.Whole(e.WindowStart), WindowEnd: record.Whole(e.WindowEnd), DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt),
+		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: record.OK, Reason: e.Reason,
 		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
 		Charge:     storedCharge{charge.Epsilon, charge.Delta, price},
 		Cap:        storeCap(e.Cap),
@@ -137,11 +125,11 @@ func (e Entry) stored() (stored, error) {
 		Watches: e.Watches, Ended: e.Ended,
 	}
 	if !e.Until.IsZero() {
-		until := whole(e.Until)
+		until := record.Whole(e.Until)
 		s.Until = &until
 	}
 	if e.Reason != "" {
-		s.Status, s.Price, s.Charge.Items = withheld, price, nil
+		s.Status, s.Price, s.Charge.Items = record.Withheld, price, nil
 	}
 	return s, nil
 }
@@ -165,6 +153,9 @@ func decode(value []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
+	if s.Format != format {
+		return Entry{}, fmt.Errorf("output records of format %d; want %d: it was written by another release of louver", s.Format, format)
+	}
 	e, err := s.entry()
 	if err != nil {
 		return Entry{}, err
@@ -186,7 +177,7 @@ func decode(value []byte) (Entry, error) {
 // entry converts the stored form, without checks.
 func (s stored) entry() (Entry, error) {
 	e := Entry{
-		Format: s.Format, App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, OutputFormat: s.OutputAs, Epoch: s.Epoch,
+		App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, OutputFormat: s.OutputAs, Epoch: s.Epoch,
 		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
 		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
@@ -206,9 +197,9 @@ func (s stored) entry() (Entry, error) {
 		return Entry{}, fmt.Errorf("%s: %w", e.name(), err)
 	}
 	switch {
-	case s.Status == ok && s.Reason == "" && len(s.Price) == 0:
+	case s.Status == record.OK && s.Reason == "" && len(s.Price) == 0:
 		e.Price = readCosts(s.Charge.Items, s.Version)
-	case s.Status == withheld && s.Reason == BudgetExhausted && len(s.Charge.Items) == 0:
+	case s.Status == record.Withheld && s.Reason == record.BudgetExhausted && len(s.Charge.Items) == 0:
 		e.Price = readCosts(s.Price, s.Version)
 	default:
 		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price", e.name(), s.Status, s.Reason)
@@ -225,28 +216,26 @@ func versionText(v int) string {
 
 // name identifies the entry in errors.
 func (e Entry) name() string {
-	return fmt.Sprintf("stream %q, window of %s", e.Stream, whole(e.WindowStart))
+	return fmt.Sprintf("stream %q, window of %s", e.Stream, record.Whole(e.WindowStart))
 }
 
 func (e Entry) check() error {
 	fail := func(format string, args ...any) error { return fmt.Errorf(e.name()+": "+format, args...) }
 	switch {
-	case e.Format < 0 || e.Format > Format:
-		return fail("output records of format %d; want at most %d: it was written by a later release of louver", e.Format, Format)
 	case e.Stream == "" || e.Budget == "" || e.Output == "":
 		return fail("budget %q and output topic %q; want a stream, a budget and a topic", e.Budget, e.Output)
-	case e.OutputFormat != "" && e.OutputFormat != OutputAvro:
+	case e.OutputFormat != "" && e.OutputFormat != record.FormatAvro:
 		return fail("output records as %q; want avro, or nothing for JSON: it was written by a later release of louver", e.OutputFormat)
 	case e.WindowStart.Nanosecond() != 0 || e.WindowEnd.Nanosecond() != 0:
 		return fail("the window has fractions of a second; want whole seconds")
 	case e.WindowEnd.Year() > 2200 || e.WindowStart.Year() < 1900:
-		return fail("window end %s; want one between 1900 and 2200", whole(e.WindowEnd))
+		return fail("window end %s; want one between 1900 and 2200", record.Whole(e.WindowEnd))
 	case !e.WindowEnd.After(e.WindowStart):
-		return fail("window end %s; want one after the start", whole(e.WindowEnd))
+		return fail("window end %s; want one after the start", record.Whole(e.WindowEnd))
 	case e.Every <= 0:
 		return fail("every %s; want a positive duration", e.Every)
-	case e.Reason != "" && e.Reason != BudgetExhausted:
-		return fail("reason %q; want none or %q", e.Reason, BudgetExhausted)
+	case e.Reason != "" && e.Reason != record.BudgetExhausted:
+		return fail("reason %q; want none or %q", e.Reason, record.BudgetExhausted)
 	case (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.onChange() || len(e.Groups) == 0:
 		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change", len(e.Price), len(e.Releases), len(e.Groups))
 	}
@@ -265,7 +254,7 @@ func (e Entry) check() error {
 		if want := len(e.Releases); e.Reason == "" && len(g.Values) != want || e.Reason != "" && len(g.Values) != 0 {
 			return fail("group %q has %d values of %d releases in a window with reason %q", g.Name, len(g.Values), want, e.Reason)
 		}
-		if g.Reason != "" && (g.Reason != TooFewUsers || e.Reason != "") {
+		if g.Reason != "" && (g.Reason != record.TooFewUsers || e.Reason != "") {
 			return fail("group %q has the reason %q in a window with reason %q", g.Name, g.Reason, e.Reason)
 		}
 		for i, v := range g.Values {

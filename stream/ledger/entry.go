@@ -7,28 +7,18 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
-)
-
-// The reasons for which a value is withheld.
-const (
-	// BudgetExhausted: the window did not fit its budget. Nothing was drawn and nothing is charged.
-	BudgetExhausted = "budget_exhausted"
-	// TooFewUsers: the released count of the group was below the stream's min_users. Charged in full.
-	TooFewUsers = "too_few_users"
+	"github.com/louver/louver/stream/record"
 )
 
 // Entry is one record of the ledger: one window of one stream, with its charge and everything that was drawn.
 // Times have whole seconds and are UTC.
 type Entry struct {
-	// Format is the format of the entry's output records: [Format] for a new entry. Older entries keep theirs, so the
-	// bytes of their records never change.
-	Format int
 	App    string
 	Stream string
 	Budget string
 	// Input and Output are the topics of the stream when the window was decided.
 	Input, Output string
-	// OutputFormat is how the records are written: "" is JSON, else [OutputAvro].
+	// OutputFormat is how the records are written: "" is JSON, else [record.FormatAvro].
 	OutputFormat string
 	// Epoch is the number of the stream's definition that the window followed, from 0.
 	Epoch uint32
@@ -178,7 +168,7 @@ func (e *Entry) WithholdBelow(count string, minimum int64) {
 			if v := group.Values; len(v) == 0 || v[c].Value == nil || v[c].Value.Cmp(decimal.NewFromInt(minimum)) >= 0 {
 				continue
 			}
-			group.Reason = TooFewUsers
+			group.Reason = record.TooFewUsers
 			for i := range group.Values {
 				if i != c {
 					group.Values[i] = Value{}

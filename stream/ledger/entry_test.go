@@ -14,6 +14,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/record"
 )
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
@@ -35,7 +36,7 @@ var sameDecimals = cmp.Comparer(func(a, b decimal.Decimal) bool { return a.Equal
 // exampleEntry is the entry behind the contract's example of an output record: checkout-latency, group eu, tail.p99.
 func exampleEntry() Entry {
 	return Entry{
-		Format: Format, App: "louver", Stream: "checkout-latency", Budget: "shoppers", Input: "checkout.events", Output: "checkout.private",
+		App: "louver", Stream: "checkout-latency", Budget: "shoppers", Input: "checkout.events", Output: "checkout.private",
 		WindowStart: at("2026-11-20T08:00:00Z"), WindowEnd: at("2026-11-20T08:15:00Z"),
 		DueAt: at("2026-11-20T08:15:30Z"), ReleasedAt: at("2026-11-20T08:15:31Z"),
 		Every: 15 * time.Minute, Until: at("2027-01-01T00:00:00Z"),
@@ -55,7 +56,7 @@ func exampleEntry() Entry {
 					Smoothed: &Smoothed{Value: dec("815"), Low: some("790"), High: some("840")}},
 				{Value: some("10412"), RankError95: some("20"), Error95: some("20"), Quality: "useful"},
 			}},
-			{Name: "a<b", Users: ptr(int64(3)), Reason: TooFewUsers, Values: []Value{{}, {Value: some("3")}}},
+			{Name: "a<b", Users: ptr(int64(3)), Reason: record.TooFewUsers, Values: []Value{{}, {Value: some("3")}}},
 		},
 		Standing: Standing{StreamSpent: some("12.5"), BudgetSpent: some("12.50"), WindowsLeft: 46},
 		Prior:    &Prior{Upto: 17, Hash: "00ff"},
@@ -90,7 +91,7 @@ func TestEncodeGolden(t *testing.T) {
 
 func TestDecodeGivesBackTheEntry(t *testing.T) {
 	withheld := exampleEntry()
-	withheld.Reason = BudgetExhausted
+	withheld.Reason = record.BudgetExhausted
 	withheld.Groups = []Group{{Name: "eu"}, {Name: "us"}}
 	withheld.Until, withheld.Prior, withheld.Limit.Per = time.Time{}, nil, 0
 	withheld.Standing.StreamSpent = nil
@@ -185,7 +186,7 @@ func TestCharge(t *testing.T) {
 	if c, err := e.Charge(); err != nil || !c.Epsilon.Equal(dec("0.25")) || c.End != e.WindowEnd.UnixNano() {
 		t.Errorf("%+v, %v", c, err)
 	}
-	e.Reason = BudgetExhausted
+	e.Reason = record.BudgetExhausted
 	if c, err := e.Charge(); err != nil || !c.Epsilon.IsZero() || len(c.Items) != 0 {
 		t.Errorf("a withheld window charges %+v, %v", c, err)
 	}
@@ -195,7 +196,7 @@ func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no JSON", `{"v"`, `"v"`, "invalid character"},
 		{"a later version", `"v":1`, `"v":5`, "format version 5; want 1 to 4"},
-		{"a later format of records", `"format":1`, `"format":2`, "output records of format 2; want at most 1"},
+		{"a later format of records", `"format":1`, `"format":2`, "output records of format 2; want 1"},
 		{"no version", `"v":1`, `"w":1`, "format version missing"},
 		{"no stream", `"stream":"checkout-latency"`, `"stream":""`, "want a stream"},
 		{"no budget", `"budget":"shoppers"`, `"budget":""`, "want a stream, a budget and a topic"},
@@ -275,10 +276,10 @@ func TestWithholdBelow(t *testing.T) {
 	if e.Groups[0].Reason != "" || e.Groups[0].Values[0].Value == nil {
 		t.Errorf("a count equal to the threshold is withheld: %+v", e.Groups[0])
 	}
-	if g := e.Groups[1]; g.Reason != TooFewUsers || g.Values[0] != (Value{}) || !g.Values[1].Value.Equal(dec("49")) {
+	if g := e.Groups[1]; g.Reason != record.TooFewUsers || g.Values[0] != (Value{}) || !g.Values[1].Value.Equal(dec("49")) {
 		t.Errorf("a count below: %+v, want all but the count withheld", g)
 	}
-	e.Reason = BudgetExhausted
+	e.Reason = record.BudgetExhausted
 	e.Groups = []Group{{Name: "eu"}}
 	e.WithholdBelow("users", 50) // nothing was drawn: nothing to withhold
 	if e.Groups[0].Reason != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // A release that is published on change is a watch with values: in every window it repeats the value that was last drawn for
@@ -36,7 +37,7 @@ func (w Watch) price() []budget.Item {
 
 // Redraw records the value of a group that is drawn in the entry's window.
 func (w *Watch) Redraw(e Entry, group int, v Value) {
-	w.Values[group] = Drawn{v, whole(e.WindowEnd).Time}
+	w.Values[group] = Drawn{v, record.Whole(e.WindowEnd).Time}
 }
 
 // checkValues checks what a release on change says of a window.
@@ -87,27 +88,6 @@ func (b *Books) keepValues(name watchName, w Watch) {
 		}
 	}
 	b.instance(name, w.Instance).values = w.Values
-}
-
-// onChangeFigure returns the figure of the i-th watch in a group: the value that was last drawn for the group.
-func (e Entry) onChangeFigure(g Group, i int) Figure {
-	w := e.Watches[i]
-	cost, _ := e.costs(w) // Records has checked the entry
-	r := *w.Release
-	r.Epsilon, r.Delta = cost.Epsilon, cost.Delta
-	f := e.blank(Group{Name: g.Name}, r)
-	f.MaxWindows, f.Instance, f.Changed = nil, w.Instance, new(w.Draws(g.Name)) // it looks at everybody
-	if w.Looks() {
-		v := w.Values[e.group(g.Name)]
-		f.fill(v.Figure)
-		f.Since = new(whole(v.Since).Time)
-		return f
-	}
-	f.Status, f.Reason = withheld, &w.Reason
-	if w.Reason == BudgetExhausted {
-		f.Epsilon, f.Delta = "0", "0"
-	}
-	return f
 }
 
 // equal compares what is written.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/record/recordtest"
 )
 
 // onChange is the release on change "calm" as a definition has it. A user may be in two groups.
@@ -49,12 +50,12 @@ func unmoved(t *testing.T, n int) []Entry {
 
 // TestOnChangeRecords follows the figures: all groups are drawn, one of them twice anew, and then two instances are the most.
 func TestOnChangeRecords(t *testing.T) {
-	s, _ := compiledSchema(t)
+	s := recordtest.Compile(t)
 	var got []string
 	for _, e := range unmoved(t, 6) {
 		line := ""
 		for _, r := range records(t, e) {
-			f := sound(t, s, e.name(), r.Value)
+			f := s.Follows(t, e.name(), r.Value)
 			since, _ := f["since"].(string)
 			line += fmt.Sprintf("%v %v %v %v %v %v %v; ", f["group"], f["value"], f["changed"], strings.TrimPrefix(since, "2026-11-20T"), f["instance"], f["epsilon"], f["reason"])
 		}

@@ -96,7 +96,6 @@ func history(t *rapid.T, n int) *partition {
 		if plan.stream == "capped" {
 			e.Cap.Era = int64(e.Epoch) + rapid.Int64Range(0, 1).Draw(t, "era")
 		}
-		e.Format = Format
 		if rapid.IntRange(0, 5).Draw(t, "limit") == 0 {
 			e.Limit = limit("1.5", plan.limit.Per)
 		}

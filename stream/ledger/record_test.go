@@ -3,28 +3,31 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/record/recordtest"
 )
 
 // The contract's example, byte for byte.
-const exampleRecord = `{"schema":"louver.release.v1",` +
-	`"id":"checkout-latency/eu/2026-11-20T08:00:00Z/tail.p99",` +
-	`"stream":"checkout-latency","group":"eu","release":"tail.p99",` +
-	`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z",` +
-	`"due_at":"2026-11-20T08:15:30Z","incomplete":false,` +
-	`"statistic":"quantile","p":0.99,"mechanism":"joint","unit":"ms",` +
-	`"value":812,"status":"ok","reason":null,` +
-	`"epsilon":0.1,"delta":0,` +
-	`"rank_error_95":554.2,"error_95":null,"quality":"rough","users":10412,"p_low":0.931,"p_high":1,` +
-	`"interval":null,"smoothed":{"value":815,"low":790,"high":840},` +
-	`"stream_epsilon_spent":12.5,"budget":"shoppers","budget_epsilon_spent":12.5,"budget_epsilon_limit":24,` +
-	`"budget_windows_left":46}`
+var exampleRecord = func() string {
+	text, err := os.ReadFile("../record/testdata/example.json")
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSpace(string(text))
+}()
 
-func records(t *testing.T, e Entry) []Record {
+func records(t *testing.T, e Entry) []record.Record {
 	t.Helper()
 	r, err := e.Records()
 	if err != nil {
@@ -60,7 +63,7 @@ func TestRecordGolden(t *testing.T) {
 }
 
 // fields reads a record's value, numbers as their text.
-func fields(t *testing.T, r Record) map[string]string {
+func fields(t *testing.T, r record.Record) map[string]string {
 	t.Helper()
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(r.Value, &raw); err != nil {
@@ -75,7 +78,7 @@ func fields(t *testing.T, r Record) map[string]string {
 
 func TestRecordsOfEveryKind(t *testing.T) {
 	exhausted := exampleEntry()
-	exhausted.Reason = BudgetExhausted
+	exhausted.Reason = record.BudgetExhausted
 	exhausted.Releases[0].Delta = dec("0.001")
 	exhausted.Groups = []Group{{Name: ""}}
 	full := exampleEntry()
@@ -108,23 +111,6 @@ func TestRecordsOfEveryKind(t *testing.T) {
 				t.Errorf("%s: %s is %s, want %s", c.name, name, got[name], want)
 			}
 		}
-	}
-}
-
-// Entries that were written before records had error_95, quality and incomplete give the records that they always gave, so that what
-// was published then still agrees with the ledger.
-func TestOldEntriesGiveOldRecords(t *testing.T) {
-	stored := strings.NewReplacer(`"format":1,`, "", `,"quality":"rough"`, "", `,"error_95":"20","quality":"useful"`, "").Replace(exampleStored)
-	old, err := Decode([]byte(stored))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.NewReplacer(`"error_95":null,"quality":"rough",`, "", `"incomplete":false`, `"released_at":"2026-11-20T08:15:31Z"`).Replace(exampleRecord)
-	if diff := cmp.Diff(want, string(records(t, old)[0].Value)); diff != "" {
-		t.Error(diff)
-	}
-	if again := string(encode(t, old)); again != stored {
-		t.Errorf("encoded again it is\n%s, not\n%s", again, stored)
 	}
 }
 
@@ -201,6 +187,105 @@ func TestRecordsSayWhatWasCut(t *testing.T) {
 			if _, there := fields(t, other)["clip"]; there {
 				t.Errorf("a count has been cut: %s", other.Value)
 			}
+		}
+	}
+}
+
+// Records of every kind, as they are encoded, are what the schema says; and the schema explains each of their fields,
+// and no other. A new field of a record must be described in record.schema.json.
+func TestRecordsFollowTheSchema(t *testing.T) {
+	s := recordtest.Compile(t)
+	described := s.Fields
+	exhausted, paid, cut := exampleEntry(), exampleEntry(), exampleEntry()
+	exhausted.Reason = record.BudgetExhausted
+	exhausted.Groups = []Group{{Name: ""}}
+	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000")}
+	paid.Groups[0].Values[0].Smoothed = &Smoothed{Value: dec("0.001")}
+	paid.Standing.StreamSpent, paid.Standing.BudgetSpent = nil, nil
+	paid.Incomplete = true
+	for i := range cut.Groups[0].Values {
+		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024")}
+	}
+	cut.Groups = cut.Groups[:1]
+	cut.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour}
+	plain := maps.Clone(described) // fields of a record whose values were not cut, and in which everybody counts
+	delete(plain, "clip")
+	delete(plain, "max_windows")
+	for _, name := range []string{"since", "changed", "instance", "excess_95"} { // of watches and figures on change
+		delete(described, name)
+		delete(plain, name)
+	}
+	for name, e := range map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut} {
+		for _, r := range records(t, e) {
+			fields := s.Follows(t, name, r.Value)
+			all := plain
+			if name == "cut" {
+				all = described
+			}
+			if d := cmp.Diff(slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(fields))); d != "" {
+				t.Fatalf("fields of the schema and of a record (-, +):\n%s", d)
+			}
+			for _, inner := range []string{"interval", "smoothed", "max_windows"} {
+				if has, ok := fields[inner].(map[string]any); ok {
+					want := described[inner].(map[string]any)["properties"].(map[string]any)
+					if d := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(has))); d != "" {
+						t.Errorf("fields of %s in the schema and in a record (-, +):\n%s", inner, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// kindsOfRecords are entries whose records differ in what they leave out.
+func kindsOfRecords(t *testing.T) map[string]Entry {
+	watched := quiet(t, 3)[2]
+	exhausted, paid, cut, capped := exampleEntry(), exampleEntry(), exampleEntry(), exampleEntry()
+	capped.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour}
+	exhausted.Reason = record.BudgetExhausted
+	exhausted.Groups = []Group{{Name: ""}}
+	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000")}
+	paid.Groups[0].Values[0].Smoothed = &Smoothed{Value: dec("0.001")}
+	paid.Standing.StreamSpent, paid.Incomplete = nil, true
+	for i := range cut.Groups[0].Values {
+		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024.00000001")}
+	}
+	return map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut, "watched": watched, "capped": capped}
+}
+
+// A record that went through Avro is the same JSON, to the byte, and follows the JSON Schema.
+func TestAvroKeepsRecords(t *testing.T) {
+	s := recordtest.Compile(t)
+	text, err := record.AvroSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := record.NewAvroReader(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := func(record []byte) string { // clip is written where the schema has it
+		var v map[string]json.RawMessage
+		if err := json.Unmarshal(record, &v); err != nil {
+			t.Fatal(err)
+		}
+		sorted, _ := json.Marshal(v)
+		return string(sorted)
+	}
+	for name, e := range kindsOfRecords(t) {
+		for _, r := range records(t, e) {
+			datum, err := record.EncodeAvro(r.Value)
+			if err != nil {
+				t.Fatalf("%s: %s: %v", name, r.Value, err)
+			}
+			back, err := reader.JSON(datum)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(order(r.Value), order(back)); d != "" {
+				t.Errorf("%s: before and after (-, +):\n%s", name, d)
+			}
+			s.Follows(t, name, back)
 		}
 	}
 }

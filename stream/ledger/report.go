@@ -6,6 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // Report says what was spent, what is left, and until when. Its JSON names are public.
@@ -40,10 +41,10 @@ type Figures struct {
 	WindowsLeft int64 `json:"windows_left"`
 	// ExhaustedAt is the end of the first window that cannot be paid if all of the budget's streams go on unchanged;
 	// null if every window can.
-	ExhaustedAt *second `json:"exhausted_at"`
+	ExhaustedAt *record.Second `json:"exhausted_at"`
 	// ExhaustedSince is the end of the first window in the current run of unpaid ones. For a budget it is the earliest
 	// of its streams' times. It is null if the budget paid the last window, or could pay another one now.
-	ExhaustedSince *second `json:"exhausted_since"`
+	ExhaustedSince *record.Second `json:"exhausted_since"`
 	// Returns are the parts of EpsilonSpent that a rolling budget gets back, by time.
 	Returns []ReturnFigure `json:"returns"`
 	// Partial says that not all windows of the period are known. Then spent, limit, left and windows_left are as of the
@@ -53,15 +54,15 @@ type Figures struct {
 
 // ReturnFigure is an ε that returns at a time.
 type ReturnFigure struct {
-	At      second `json:"at"`
-	Epsilon number `json:"epsilon"`
+	At      record.Second `json:"at"`
+	Epsilon number        `json:"epsilon"`
 }
 
 // NewReport reports on the state of books at a time.
 func NewReport(b *Books, at time.Time) Report {
 	r := Report{Streams: []StreamFigures{}, Budgets: []Figures{}, Watches: b.watchFigures()}
 	runways := map[string]budget.Runway{}
-	left, since := map[string]int64{}, map[string]*second{}
+	left, since := map[string]int64{}, map[string]*record.Second{}
 	for _, name := range b.Budgets() {
 		runways[name] = b.accounts[name].Runway(b.schedules(name))
 	}
@@ -71,7 +72,7 @@ func NewReport(b *Books, at time.Time) Report {
 		f := figures(a, latest.Budget, name, at, runways[latest.Budget])
 		f.WindowsLeft = a.WindowsLeftUnder(name, latest.Cap, latest.Price, at.UnixNano())
 		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() && f.WindowsLeft == 0 {
-			f.ExhaustedSince = new(whole(unpaid))
+			f.ExhaustedSince = new(record.Whole(unpaid))
 			if first := since[latest.Budget]; first == nil || unpaid.Before(first.Time) {
 				since[latest.Budget] = f.ExhaustedSince
 			}
@@ -122,11 +123,11 @@ func figures(a *budget.Account, name, stream string, at time.Time, runway budget
 	}
 	f.EpsilonSpent, f.DeltaSpent, f.EpsilonTotal = optional(epsilon(spent)), number{spent.Delta}, optional(epsilon(total))
 	if runway.ExhaustedAt != 0 {
-		exhausted := whole(time.Unix(0, runway.ExhaustedAt))
+		exhausted := record.Whole(time.Unix(0, runway.ExhaustedAt))
 		f.ExhaustedAt = &exhausted
 	}
 	for _, back := range a.Returns(now, stream) {
-		f.Returns = append(f.Returns, ReturnFigure{whole(time.Unix(0, back.At)), number{back.Epsilon}})
+		f.Returns = append(f.Returns, ReturnFigure{record.Whole(time.Unix(0, back.At)), number{back.Epsilon}})
 	}
 	return f
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/record"
 )
 
 func TestReportGolden(t *testing.T) {
@@ -160,7 +161,7 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := NewReport(b, epoch.Add(3*time.Minute))
-	figures := []Figure{{Stream: "s", Budget: "b", BudgetLeft: 5, WindowEnd: epoch.Add(time.Minute)}, {Stream: "u", Budget: "b", BudgetLeft: budget.MostWindows, WindowEnd: epoch.Add(2 * time.Minute)}}
+	figures := []record.Figure{{Stream: "s", Budget: "b", BudgetLeft: 5, WindowEnd: epoch.Add(time.Minute)}, {Stream: "u", Budget: "b", BudgetLeft: budget.MostWindows, WindowEnd: epoch.Add(2 * time.Minute)}}
 	spent, total := json.Number("1.8"), json.Number("1.8")
 	for i := range figures {
 		figures[i].BudgetSpent, figures[i].StreamSpent, figures[i].BudgetLimit = &spent, &total, "2"
@@ -184,7 +185,7 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 	p := plan{stream: "s", budget: "b", epsilon: "0.2", limit: limit("1", 3*time.Minute)}
 	whole, known := NewBooks(), NewBooks()
-	var newest []Figure
+	var newest []record.Figure
 	for i := range 10 {
 		e := settle(t, whole, p.entry(i))
 		if i >= 5 {
@@ -193,7 +194,7 @@ func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 			}
 		}
 		spent, total := json.Number(e.Standing.BudgetSpent.String()), json.Number(e.Standing.StreamSpent.String())
-		newest = []Figure{{Stream: "s", Budget: "b", BudgetLimit: "1", BudgetSpent: &spent, StreamSpent: &total, WindowEnd: e.WindowEnd}}
+		newest = []record.Figure{{Stream: "s", Budget: "b", BudgetLimit: "1", BudgetSpent: &spent, StreamSpent: &total, WindowEnd: e.WindowEnd}}
 	}
 	at := epoch.Add(10 * time.Minute)
 	for name, c := range map[string]struct {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // WatchFigures are the figures of one watch. Its JSON names are public.
@@ -17,9 +18,9 @@ type WatchFigures struct {
 	// other may be armed yet, because of `at_most` or the budget: then the watch looks at nothing.
 	State string `json:"state"`
 	// From and To are the ends of the first and the last window that it looked at. Epsilon is what it cost.
-	From    second `json:"from"`
-	To      second `json:"to"`
-	Epsilon number `json:"epsilon"`
+	From    record.Second `json:"from"`
+	To      record.Second `json:"to"`
+	Epsilon number        `json:"epsilon"`
 	// EpsilonTotal is what all instances cost together.
 	EpsilonTotal number `json:"epsilon_total"`
 }
@@ -29,7 +30,7 @@ func (b *Books) watchFigures() (all []WatchFigures) {
 	for _, name := range b.watchNames() {
 		instances := b.watches[name]
 		last := instances[len(instances)-1]
-		moment := func(at int64) second { return whole(time.Unix(0, at)) }
+		moment := func(at int64) record.Second { return record.Whole(time.Unix(0, at)) }
 		f := WatchFigures{Stream: name.stream, Watch: name.watch, Budget: name.budget, Instances: int64(len(instances)), State: "armed",
 			From: moment(last.from), To: moment(last.looked), Epsilon: number{budget.Limit{}.Compose(last.cost).Epsilon}}
 		switch {

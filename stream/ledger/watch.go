@@ -9,11 +9,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
-
-// NotArmed is the reason for which a watch says nothing about a group: it has fired in another group, and is not armed
-// again yet.
-const NotArmed = "not_armed"
 
 // Watch is what a watch did in a window. [Books.Settle] decides whether one of its instances looks at the window, and
 // whether this is a new one. The caller then arms it or has it look, and fills in Sealed and Fired.
@@ -78,7 +75,7 @@ func (e Entry) Looks() bool { return slices.ContainsFunc(e.Watches, Watch.Looks)
 
 // Fire records that the instance fired in a group of the window.
 func (w *Watch) Fire(e Entry, group string) {
-	w.Fired, w.Since = &group, new(whole(e.WindowEnd).Time)
+	w.Fired, w.Since = &group, new(record.Whole(e.WindowEnd).Time)
 }
 
 // arms returns what the instances cost that are armed for the window.
@@ -125,13 +122,13 @@ func (w Watch) check(e Entry) error {
 	switch {
 	case w.Name == "" || w.Definition == "" || len(w.Cost) == 0 || w.AtMost < 1 || w.Hold < 0 || w.Hold > mostHold:
 		return fmt.Errorf("definition %q, %d costs, at most %d instances and a hold of %d s; want a name, a definition, a cost and at least one instance", w.Definition, len(w.Cost), w.AtMost, w.Hold)
-	case w.Reason != "" && w.Reason != NotArmed && w.Reason != BudgetExhausted:
-		return fmt.Errorf("reason %q; want none, %q or %q", w.Reason, NotArmed, BudgetExhausted)
+	case w.Reason != "" && w.Reason != record.NotArmed && w.Reason != record.BudgetExhausted:
+		return fmt.Errorf("reason %q; want none, %q or %q", w.Reason, record.NotArmed, record.BudgetExhausted)
 	case w.Arms != (len(w.Sealed) > 0):
 		return errors.New("an instance is armed without a secret, or has one without being armed")
 	case w.Looks() && w.Instance < 1 || !w.Looks() && w.Arms:
 		return fmt.Errorf("instance %d with reason %q; want an instance that looks, or none that is armed", w.Instance, w.Reason)
-	case (w.Fired == nil) != (w.Since == nil) || w.Reason == BudgetExhausted && w.Fired != nil:
+	case (w.Fired == nil) != (w.Since == nil) || w.Reason == record.BudgetExhausted && w.Fired != nil:
 		return fmt.Errorf("it has fired or not, with reason %q", w.Reason)
 	case w.Fired != nil && !slices.ContainsFunc(e.Groups, func(g Group) bool { return g.Name == *w.Fired }):
 		return fmt.Errorf("it has fired in group %q, which the stream does not have", *w.Fired)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // Pause says why no instance of a watch may be armed, and until when.
@@ -18,7 +19,7 @@ type Pause struct {
 
 // Paused returns the pause of a watch that a settled entry withholds, or false if it does not. The entry is not added yet.
 func (b *Books) Paused(e Entry, w Watch) (Pause, bool) {
-	if w.Reason != BudgetExhausted || e.Every <= 0 {
+	if w.Reason != record.BudgetExhausted || e.Every <= 0 {
 		return Pause{}, false
 	}
 	name := watchName{e.Budget, e.Stream, w.Name}

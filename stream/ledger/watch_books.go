@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // A watch's books. Each instance is a held charge of its budget: from the end of the first window that it looked at to
@@ -101,10 +102,10 @@ func (b *Books) settleWatches(e *Entry, window budget.Charge) {
 				w.Instance, w.Begins, w.Values = int64(last+1), a.begins, slices.Clone(b.values(name, w.Definition))
 				continue
 			case !a.over || w.Release != nil && a.looked > end: // the window belongs to an older definition of the stream, and comes late
-				w.Instance, w.Reason = int64(last+1), NotArmed
+				w.Instance, w.Reason = int64(last+1), record.NotArmed
 				continue
 			case w.Release == nil && a.fired != nil && from < a.looked+w.Hold*int64(time.Second):
-				w.Instance, w.Reason, w.Fired = int64(last+1), NotArmed, a.fired
+				w.Instance, w.Reason, w.Fired = int64(last+1), record.NotArmed, a.fired
 				w.Since = new(time.Unix(0, a.looked).UTC())
 				continue
 			}
@@ -114,7 +115,7 @@ func (b *Books) settleWatches(e *Entry, window budget.Charge) {
 		}
 		if b.counted(name, e.Limit, end) >= w.AtMost || !b.accounts[e.Budget].FitsHeld(budget.Held{
 			Stream: e.Stream, From: end, To: budget.Open, Items: slices.Concat(arming, w.price())}, window) {
-			w.Reason, w.Begins, w.Values = BudgetExhausted, false, nil
+			w.Reason, w.Begins, w.Values = record.BudgetExhausted, false, nil
 			continue
 		}
 		arming = append(arming, w.price()...)
@@ -146,7 +147,7 @@ func (b *Books) addWatches(e Entry) error {
 	}
 	for _, w := range e.Watches {
 		name := watchName{e.Budget, e.Stream, w.Name}
-		b.withheld[name] = w.Reason == BudgetExhausted
+		b.withheld[name] = w.Reason == record.BudgetExhausted
 		if !w.Looks() {
 			continue
 		}

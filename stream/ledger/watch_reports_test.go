@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/record/recordtest"
 )
 
 // TestAnAuditSeesANeedlessInstance: the law of a watch holds for one secret from arming to firing. An entry that arms another
@@ -29,12 +32,12 @@ func TestAnAuditSeesANeedlessInstance(t *testing.T) {
 
 // TestWatchRecords follows one instance: silent, firing in the second of three groups, held, and then at its most.
 func TestWatchRecords(t *testing.T) {
-	s, _ := compiledSchema(t)
+	s := recordtest.Compile(t)
 	var got []string
 	for _, e := range quiet(t, 6) {
 		line := ""
 		for _, r := range records(t, e) {
-			if f := sound(t, s, e.name(), r.Value); f["statistic"] == StatisticWatch {
+			if f := s.Follows(t, e.name(), r.Value); f["statistic"] == record.StatisticWatch {
 				line += fmt.Sprintf("%v %v %v %v %v %v; ", f["group"], f["value"], f["reason"], f["since"], f["instance"], f["epsilon"])
 			}
 		}
@@ -105,7 +108,7 @@ func TestAuditOfWatches(t *testing.T) {
 		"another time while it holds":  func(all []Entry) { all[4].Watches[0].Since = ptr(all[1].WindowEnd) },
 		"denied": func(all []Entry) {
 			w := &all[0].Watches[0]
-			w.Reason, w.Arms, w.Instance, w.Sealed = BudgetExhausted, false, 0, nil
+			w.Reason, w.Arms, w.Instance, w.Sealed = record.BudgetExhausted, false, 0, nil
 		},
 	} {
 		all := quiet(t, 6)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/record"
 )
 
 // watching is a watch as a definition has it.
@@ -138,7 +139,7 @@ func TestWatchesNeverCostMoreThanTheLimit(t *testing.T) {
 			fired = fired || l.fired == 1
 		}
 		for _, e := range p.entries {
-			exhausted = exhausted || slices.ContainsFunc(e.Watches, func(w Watch) bool { return w.Reason == BudgetExhausted })
+			exhausted = exhausted || slices.ContainsFunc(e.Watches, func(w Watch) bool { return w.Reason == record.BudgetExhausted })
 			inPeriod := func(end time.Time) bool {
 				return !end.After(e.WindowEnd) && (e.Limit.Per == 0 || end.After(e.WindowEnd.Add(-e.Limit.Per)))
 			}
@@ -228,8 +229,8 @@ func TestInstancesOfFormerDefinitionsCount(t *testing.T) {
 		return e
 	}
 	of(0, "old")
-	if w := of(100, "new").Watches[0]; w.Reason != BudgetExhausted {
-		t.Errorf("beside an instance that is armed, another one has the reason %q; want %s", w.Reason, BudgetExhausted)
+	if w := of(100, "new").Watches[0]; w.Reason != record.BudgetExhausted {
+		t.Errorf("beside an instance that is armed, another one has the reason %q; want %s", w.Reason, record.BudgetExhausted)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // ErrNoRegistry says that a topic has figures in Avro and no registry is known.
@@ -47,8 +47,8 @@ func (r *Reader) message(ctx context.Context, topic string, partition int, m *fe
 func inAvro(m *fetch.Record) bool {
 	figure, avro := false, false
 	for key, value := range m.Headers() {
-		figure = figure || key == "ce_type" && string(value) == ledger.Schema
-		avro = avro || key == "content-type" && string(value) == ledger.ContentAvro
+		figure = figure || key == "ce_type" && string(value) == record.Schema
+		avro = avro || key == "content-type" && string(value) == record.ContentAvro
 	}
 	return figure && avro
 }
@@ -58,7 +58,7 @@ const askAgain = 10 * time.Second
 
 // avro returns the reader for a schema, or nil if the registry has no such schema or it is not that of a figure. It waits
 // for a registry that does not answer.
-func (r *Reader) avro(ctx context.Context, number uint32) (*ledger.AvroReader, error) {
+func (r *Reader) avro(ctx context.Context, number uint32) (*record.AvroReader, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s, known := r.known[number]; known && (s.until.IsZero() || time.Now().Before(s.until)) {
@@ -84,7 +84,7 @@ func (r *Reader) avro(ctx context.Context, number uint32) (*ledger.AvroReader, e
 	var s known
 	if schema.Text == "" {
 		s.until = time.Now().Add(askAgain)
-	} else if s.reader, err = ledger.NewAvroReader(schema.Text); err != nil && !errors.Is(err, ledger.ErrForeign) {
+	} else if s.reader, err = record.NewAvroReader(schema.Text); err != nil && !errors.Is(err, record.ErrForeign) {
 		return nil, err
 	}
 	if r.known == nil || len(r.known) >= mostKnown {
@@ -96,7 +96,7 @@ func (r *Reader) avro(ctx context.Context, number uint32) (*ledger.AvroReader, e
 
 // known is what is known of a schema. reader is nil if there is none, or if it is the schema of something else.
 type known struct {
-	reader *ledger.AvroReader
+	reader *record.AvroReader
 	until  time.Time // when to ask again; zero: never, because a schema never changes
 }
 

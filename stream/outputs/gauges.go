@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // Gauges shows the newest published figures as Prometheus metrics. All of it has been released, so they are public. It
@@ -82,7 +82,7 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	streams, budgets, infos := map[string]Record{}, map[string]Record{}, map[[2]string]Record{}
 	watches, left := map[[2]string]Record{}, map[string]Record{} // left: by budget, the one that says how many windows are left
 	for _, r := range g.newest {
-		if r.Statistic == ledger.StatisticWatch {
+		if r.Statistic == record.StatisticWatch {
 			g.collectWatch(c, r)
 			k := [2]string{r.Stream, r.Release}
 			if old, ok := watches[k]; !ok || r.WindowEnd.After(old.WindowEnd) || r.WindowEnd.Equal(old.WindowEnd) && !goesOn(r) {
@@ -104,7 +104,7 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 			left[r.Budget] = r
 		}
 		// Groups of one window may have different mechanisms. Show the first of the newest.
-		if r.Statistic == ledger.StatisticWatch {
+		if r.Statistic == record.StatisticWatch {
 			continue
 		}
 		k := [2]string{r.Stream, r.Release}
@@ -141,7 +141,7 @@ func (g *Gauges) tellsLeft(r, old Record) bool {
 	if fresh := g.fresh(r); fresh != g.fresh(old) {
 		return fresh
 	}
-	return r.TellsLeft(old)
+	return r.BetterWindowsLeft(old)
 }
 
 // fresh reports whether a record is not too old to be shown.
@@ -168,7 +168,7 @@ func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 		c <- prometheus.MustNewConstMetric(withheld, prometheus.GaugeValue, indicator(is), append(labels[:3:3], reason)...)
 	}
 	shown := r.Value != nil && g.fresh(r)
-	for _, q := range []ledger.Quality{"useful", "rough", "noise"} {
+	for _, q := range []record.Quality{"useful", "rough", "noise"} {
 		c <- prometheus.MustNewConstMetric(quality, prometheus.GaugeValue, indicator(shown && r.Quality == q), append(labels[:3:3], string(q))...)
 	}
 	if !shown {

@@ -8,18 +8,18 @@ import (
 	"math"
 
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // Record is a published figure.
-type Record = ledger.Figure
+type Record = record.Figure
 
 // Decode reads a published record. ok is false for a foreign record in the same topic.
 func Decode(value []byte) (r Record, ok bool, err error) {
 	if err := json.Unmarshal(value, &r); err != nil {
 		return Record{}, false, fmt.Errorf("output record: %w", err)
 	}
-	return r, r.Schema == ledger.Schema, nil
+	return r, r.Schema == record.Schema, nil
 }
 
 // bounded returns the value and its 95 % error, if it has one.

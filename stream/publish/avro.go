@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // Registrar adds schemas to a registry.
@@ -27,7 +27,7 @@ type prefixes struct {
 }
 
 // avro turns the values of an output's records into Avro. While the registry does not answer, the output is blocked.
-func (p *prefixes) avro(ctx context.Context, records []ledger.Record) error {
+func (p *prefixes) avro(ctx context.Context, records []record.Record) error {
 	for i := range records {
 		r := &records[i]
 		number, err := p.number(ctx, r.Topic)
@@ -37,7 +37,7 @@ func (p *prefixes) avro(ctx context.Context, records []ledger.Record) error {
 		case err != nil:
 			return &BlockedError{r.Topic, err}
 		}
-		datum, err := ledger.EncodeAvro(r.Value)
+		datum, err := record.EncodeAvro(r.Value)
 		if err != nil {
 			return fmt.Errorf("record %s as Avro: %w", r.Key, err)
 		}
@@ -53,7 +53,7 @@ func (p *prefixes) number(ctx context.Context, topic string) (uint32, error) {
 	if p.schemas == nil {
 		return 0, errors.New("it takes Avro, but no schema registry is known; want its address in LOUVER_SCHEMA_REGISTRY_URL")
 	}
-	schema, err := ledger.AvroSchema()
+	schema, err := record.AvroSchema()
 	if err != nil {
 		return 0, err
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
-const record = `{"schema":"louver.release.v1","id":"i","stream":"s","group":"","release":"p50","window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z",
+const figure = `{"schema":"louver.release.v1","id":"i","stream":"s","group":"","release":"p50","window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z",
 	"due_at":"2026-11-20T08:15:30Z","statistic":"median","p":0.5,"mechanism":"m","unit":"","value":812,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":null,
 	"users":null,"p_low":null,"p_high":null,"interval":null,"smoothed":null,"stream_epsilon_spent":1,"budget":"b","budget_epsilon_spent":1,"budget_epsilon_limit":2,"budget_windows_left":3}`
 
@@ -28,8 +28,8 @@ func (s *subjects) Register(_ context.Context, subject, schema string) (uint32, 
 }
 
 func TestPrefixes(t *testing.T) {
-	some := func(topic string) []ledger.Record {
-		return []ledger.Record{{Topic: topic, Value: []byte(record)}, {Topic: topic, Value: []byte(record)}}
+	some := func(topic string) []record.Record {
+		return []record.Record{{Topic: topic, Value: []byte(figure)}, {Topic: topic, Value: []byte(figure)}}
 	}
 	registry := &subjects{fail: errors.New("no route")}
 	p := prefixes{schemas: registry}

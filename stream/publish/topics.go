@@ -12,6 +12,7 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/stage"
 )
 
@@ -117,7 +118,7 @@ func (s *topicSink) append(ctx context.Context, to []txn.Record, e ledger.Entry)
 	if err != nil {
 		return nil, err
 	}
-	if e.OutputFormat == ledger.OutputAvro {
+	if e.OutputFormat == record.FormatAvro {
 		if err := s.prefixes.avro(ctx, records); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -182,7 +183,7 @@ func (s *session) observe(e ledger.Entry) {
 		switch {
 		case w.Release != nil && w.Looks():
 			s.Metrics.Releases.WithLabelValues(e.Stream).Add(float64(len(e.Groups)))
-		case w.Reason == ledger.BudgetExhausted:
+		case w.Reason == record.BudgetExhausted:
 			s.Metrics.Withheld.WithLabelValues(e.Stream, w.Reason).Add(float64(len(e.Groups)))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -86,7 +87,7 @@ func WatchSeries(s *config.Stream) (all []ledger.Release) {
 			all = append(all, one)
 			continue
 		}
-		all = append(all, ledger.Release{Name: w.Name, Statistic: ledger.StatisticWatch, Mechanism: ledger.MechanismWatch, Epsilon: w.Mechanism.Promise().Epsilon})
+		all = append(all, ledger.Release{Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch, Epsilon: w.Mechanism.Promise().Epsilon})
 	}
 	return all
 }
@@ -110,7 +111,7 @@ func described(s *config.Stream, r config.Release) (all []ledger.Release) {
 // entry is the ledger entry of a window, before it is settled and drawn.
 func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	s := p.stream
-	e := ledger.Entry{Format: ledger.Format, App: app, Stream: s.Name, Epoch: p.epoch, Budget: s.Budget.Name, Input: s.Input.Topic, Output: s.Output,
+	e := ledger.Entry{App: app, Stream: s.Name, Epoch: p.epoch, Budget: s.Budget.Name, Input: s.Input.Topic, Output: s.Output,
 		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(), DueAt: time.Unix(0, p.schedule.Due(w)).UTC(),
 		Every: p.schedule.Every, Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per},
 		Price: p.price, Releases: p.releases}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // class says what a field of an entry or of a record may depend on.
@@ -32,7 +33,7 @@ const (
 
 // entryFields classes every field of an entry. A slice has a line for its length.
 var entryFields = map[string]class{
-	"Format": public, "App": public, "Stream": public, "Budget": public, "Input": public, "Output": public, "Epoch": public,
+	"App": public, "Stream": public, "Budget": public, "Input": public, "Output": public, "Epoch": public,
 	"WindowStart": public, "WindowEnd": public, "DueAt": public, "ReleasedAt": public, "Every": public, "Until": public,
 	"Limit.Epsilon": public, "Limit.Delta": public, "Limit.Per": public,
 	"Continues": public, "Continues.": public,
@@ -155,7 +156,7 @@ func TestNothingGetsPastTheMechanisms(t *testing.T) {
 	}
 	all := map[string]bool{}
 	typePaths(reflect.TypeFor[ledger.Entry](), "entry", all)
-	typePaths(reflect.TypeFor[ledger.Figure](), "record", all)
+	typePaths(reflect.TypeFor[record.Figure](), "record", all)
 	for path := range all {
 		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 && !neverFilled[strings.TrimPrefix(path, "record.")] {
 			t.Errorf("%s is not classed: may it depend on the configuration alone, or on what was drawn too?", path)
@@ -291,7 +292,7 @@ func (s *transcript) entry(t *testing.T, e ledger.Entry) {
 	}
 	for _, r := range records {
 		s.bytes = append(s.bytes, fmt.Sprintf("%s %s %s %s %s", r.Topic, r.Key, r.Value, r.Headers, r.Time))
-		var f ledger.Figure
+		var f record.Figure
 		if err := json.Unmarshal(r.Value, &f); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // changing is a stream with one release on change, and with so large an ε that the draws and the test follow the sample.
@@ -52,9 +53,9 @@ func shownOnChange(t *testing.T, e ledger.Entry) string {
 		t.Fatal(err)
 	}
 	var words []string
-	var last ledger.Figure
+	var last record.Figure
 	for _, r := range records {
-		if last = (ledger.Figure{}); json.Unmarshal(r.Value, &last) != nil || last.Changed == nil {
+		if last = (record.Figure{}); json.Unmarshal(r.Value, &last) != nil || last.Changed == nil {
 			continue
 		}
 		word := "-"

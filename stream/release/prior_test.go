@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -64,7 +65,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 		entry.ReleasedAt = entry.DueAt
 		entry.Standing = ledger.Standing{StreamSpent: &decimal.Zero, BudgetSpent: &decimal.Zero}
 		if random.IntN(10) == 0 {
-			entry.Reason = ledger.BudgetExhausted
+			entry.Reason = record.BudgetExhausted
 		} else {
 			var err error
 			if entry.Prior, err = running.before(window, fold.Recent(p.stream.Name)); err != nil {

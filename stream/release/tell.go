@@ -7,6 +7,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // tell logs once that the budget withholds a stream's windows, or that a watch or a release on change is paused, and until
@@ -17,7 +18,7 @@ func (s *session) tell(e ledger.Entry) {
 		s.tellWatch(e, w)
 	}
 	key := "budget of stream " + e.Stream
-	if e.Reason != ledger.BudgetExhausted {
+	if e.Reason != record.BudgetExhausted {
 		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: budget %s can pay again", e.Stream, e.Budget))
 		return
 	}
@@ -40,7 +41,7 @@ func (s *session) tellWatch(e ledger.Entry, w ledger.Watch) {
 	if w.Looks() {
 		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: %s %s", e.Stream, name, again))
 	}
-	if w.Reason != ledger.BudgetExhausted || s.Monitor.Episodes.Lasts(key) {
+	if w.Reason != record.BudgetExhausted || s.Monitor.Episodes.Lasts(key) {
 		return
 	}
 	pause, paused := s.own.fold.Books.Paused(e, w)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -114,7 +115,7 @@ func TestAnArmedWatchGoesOnWithoutTheFigures(t *testing.T) {
 	d := newDecider(t, alarmedProgram(t, "1007", "1"), zap.NewNop()).sealing(1)
 	for hour := range 4 {
 		e := d.next(nil)
-		if want := hour > 1; (e.Reason == ledger.BudgetExhausted) != want || told(e) != []string{"1 armed", "1", "1", "1"}[hour] {
+		if want := hour > 1; (e.Reason == record.BudgetExhausted) != want || told(e) != []string{"1 armed", "1", "1", "1"}[hour] {
 			t.Errorf("hour %d has the reason %q and %q", hour, e.Reason, told(e))
 		}
 	}
@@ -131,7 +132,7 @@ func TestAnArmedWatchGoesOnWithoutTheFigures(t *testing.T) {
 	if nobody, many := silent(nil), silent(crowd); nobody != many || strings.Contains(many, "Incomplete:true") {
 		t.Errorf("of nobody the entry says\n%s\nand of a crowd\n%s", nobody, many)
 	}
-	if e := d.next(users(6, 2, 600)); e.Reason != ledger.BudgetExhausted || told(e) != "1 fired in c 07h" {
+	if e := d.next(users(6, 2, 600)); e.Reason != record.BudgetExhausted || told(e) != "1 fired in c 07h" {
 		t.Errorf("reason %q and %q, want the watch to fire although the figures are withheld", e.Reason, told(e))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -95,7 +96,7 @@ func TestEveryWindowHasOneState(t *testing.T) {
 	f.decide(2, released)
 	f.decide(3, func(e *ledger.Entry) { e.Incomplete, e.IncompleteIn = true, []int{1} })
 	f.decide(4, func(e *ledger.Entry) { e.Incomplete = true })
-	f.decide(5, func(e *ledger.Entry) { e.Reason = ledger.BudgetExhausted })
+	f.decide(5, func(e *ledger.Entry) { e.Reason = record.BudgetExhausted })
 	f.cut(t, 0, 8, "a")
 	f.cut(t, 1, 6, "a")
 	want := []string{
@@ -159,7 +160,7 @@ func TestOnlyTheLastDecidedRunsAreKept(t *testing.T) {
 	for hour := 1; hour <= 20; hour++ {
 		f.decide(hour, func(e *ledger.Entry) {
 			if hour%2 == 0 {
-				e.Reason = ledger.BudgetExhausted
+				e.Reason = record.BudgetExhausted
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // reports makes the report on budgets and keeps it for a moment, because it is expensive and anyone may ask. It is safe
@@ -148,7 +149,7 @@ func (h *handler) books() (*ledger.Books, error) {
 		for _, w := range h.Store.windows(s.Name, len(s.Releases) > 0) {
 			e.WindowStart, e.WindowEnd, e.Reason = time.Unix(w.start, 0).UTC(), time.Unix(w.end, 0).UTC(), ""
 			if w.unpaid && len(s.Releases) > 0 {
-				e.Reason = ledger.BudgetExhausted
+				e.Reason = record.BudgetExhausted
 			}
 			if err := books.Add(e); err != nil {
 				return nil, err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // BenchmarkBudget reports on so many budgets of a day. The windows are minutes, and as many of them are known as the
@@ -55,7 +55,7 @@ func (w *world) minutes(s *config.Stream, n int) {
 	for m := range n {
 		value := strings.Replace(text(s.Name, "", "users", m, "7"), `"budget":"b"`, fmt.Sprintf(`"budget":%q`, s.Budget.Name), 1)
 		if m >= paid && m < 24*60 {
-			value = strings.Replace(value, `"reason":null`, fmt.Sprintf(`"reason":%q`, ledger.BudgetExhausted), 1)
+			value = strings.Replace(value, `"reason":null`, fmt.Sprintf(`"reason":%q`, record.BudgetExhausted), 1)
 		}
 		w.publish(0, value)
 	}

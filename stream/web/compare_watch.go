@@ -3,8 +3,8 @@ package web
 import (
 	"fmt"
 
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // comparedWatch compares two windows of a watch, whose records have values. A watch answers yes or no. How sure an answer
@@ -48,7 +48,7 @@ func comparedWatches(a, b average) comparison {
 	return c
 }
 
-func isWatch(r outputs.Record) bool { return r.Statistic == ledger.StatisticWatch }
+func isWatch(r outputs.Record) bool { return r.Statistic == record.StatisticWatch }
 
 func fires(r outputs.Record) bool { return numberOf(*r.Value).IsPositive() }
 

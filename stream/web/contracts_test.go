@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/release"
 )
 
@@ -175,9 +176,9 @@ func TestAsyncAPI(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	e := ledger.Entry{Format: ledger.Format, App: "a", Stream: "s", Budget: "b", Input: "in", Output: "out", WindowStart: epoch, WindowEnd: epoch.Add(time.Minute), DueAt: epoch.Add(time.Minute),
+	e := ledger.Entry{App: "a", Stream: "s", Budget: "b", Input: "in", Output: "out", WindowStart: epoch, WindowEnd: epoch.Add(time.Minute), DueAt: epoch.Add(time.Minute),
 		ReleasedAt: epoch, Every: time.Minute, Limit: streams[0].Budget.Limit, Price: streams[0].Price(), Releases: release.Series(streams[1]),
-		Groups: []ledger.Group{{}}, Reason: ledger.BudgetExhausted}
+		Groups: []ledger.Group{{}}, Reason: record.BudgetExhausted}
 	records, err := e.Records()
 	if err != nil {
 		t.Fatal(err)

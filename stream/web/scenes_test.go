@@ -13,6 +13,7 @@ import (
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // The scenes are made-up services whose figures look like real ones: with noise, a gap, an incident and a window that
@@ -66,7 +67,7 @@ type act struct {
 func (a *act) watch(stream, group, name string, window int, reason string, since int) {
 	a.Helper()
 	a.instance(stream, group, name, window, func(r map[string]any) {
-		r["statistic"], r["mechanism"], r["unit"], r["quality"] = ledger.StatisticWatch, ledger.MechanismWatch, "", nil
+		r["statistic"], r["mechanism"], r["unit"], r["quality"] = record.StatisticWatch, record.MechanismWatch, "", nil
 		r["epsilon"], r["instance"], r["excess_95"] = 1, 1, 26
 		switch {
 		case reason != "":

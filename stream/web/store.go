@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // Store keeps the newest published records of each series in memory, as they were published. It is safe for concurrent
@@ -119,7 +119,7 @@ func (s *Store) Renew(topic string) {
 // Add adds a record. It replaces one of the same series and window.
 func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	f := &figure{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value), at: partition{m.Topic, m.Partition}, offset: m.Offset,
-		unpaid: r.Reason != nil && *r.Reason == ledger.BudgetExhausted, glance: glanceOf(r)}
+		unpaid: r.Reason != nil && *r.Reason == record.BudgetExhausted, glance: glanceOf(r)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := r.Key()

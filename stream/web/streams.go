@@ -13,7 +13,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/release"
 )
 
@@ -28,10 +28,10 @@ type streamInfo struct {
 	// MaxGroups is in how many groups of a window one user counts; null if unknown.
 	MaxGroups *int `json:"max_groups"`
 	// MaxWindows says in how many windows of a period one user counts; null if in all, or unknown.
-	MaxWindows *ledger.FigureCap `json:"max_windows"`
-	Releases   []releaseInfo     `json:"releases"`
-	Window     windowInfo        `json:"window"`
-	Bounds     *boundsInfo       `json:"bounds"`
+	MaxWindows *record.Cap   `json:"max_windows"`
+	Releases   []releaseInfo `json:"releases"`
+	Window     windowInfo    `json:"window"`
+	Bounds     *boundsInfo   `json:"bounds"`
 	// Contribution says which of a user's values counts; "" if unknown.
 	Contribution  string     `json:"contribution"`
 	ExpectedUsers *int64     `json:"expected_users"`
@@ -149,7 +149,7 @@ func declared(s *config.Stream) streamInfo {
 		info.ExpectedUsers = new(s.ExpectedUsers)
 	}
 	if m := s.MaxWindows; m != nil {
-		info.MaxWindows = &ledger.FigureCap{Count: m.By.AtMost(), Per: budget.FormatPer(m.Per)}
+		info.MaxWindows = &record.Cap{Count: m.By.AtMost(), Per: budget.FormatPer(m.Per)}
 	}
 	if m := s.MinUsers; m != nil {
 		info.MinUsers = &minUsers{m.Count, m.Release}
@@ -171,7 +171,7 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 	}
 	for _, x := range release.WatchSeries(s) {
 		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta),
-			OnChange: x.Statistic != ledger.StatisticWatch})
+			OnChange: x.Statistic != record.StatisticWatch})
 	}
 	return all
 }

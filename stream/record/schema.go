@@ -1,4 +1,4 @@
-package ledger
+package record
 
 import (
 	_ "embed" // the schema
@@ -13,10 +13,10 @@ import (
 )
 
 //go:embed record.schema.json
-var recordSchema string
+var schemaText string
 
-// RecordSchema is the JSON Schema (draft 2020-12) of the output records' values.
-func RecordSchema() []byte {
+// JSONSchema is the JSON Schema (draft 2020-12) of the output records' values.
+func JSONSchema() []byte {
 	var statistics []string
 	for _, s := range mechanisms.Statistics() {
 		if s.Each() == s { // each of several quantiles is a quantile
@@ -24,13 +24,13 @@ func RecordSchema() []byte {
 		}
 	}
 	statistics = append(statistics, `"`+StatisticWatch+`"`)
-	return []byte(strings.Replace(recordSchema, `"STATISTICS"`, strings.Join(statistics, ", "), 1))
+	return []byte(strings.Replace(schemaText, `"STATISTICS"`, strings.Join(statistics, ", "), 1))
 }
 
-// RecordReference is the same as tables, in Markdown.
-func RecordReference() (string, error) {
+// Reference is the same as tables, in Markdown.
+func Reference() (string, error) {
 	var doc yaml.Node // keeps the order of fields; JSON is YAML
-	if err := yaml.Unmarshal(RecordSchema(), &doc); err != nil {
+	if err := yaml.Unmarshal(JSONSchema(), &doc); err != nil {
 		return "", fmt.Errorf("record.schema.json: %w", err)
 	}
 	t := table.NewWriter()

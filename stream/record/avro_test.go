@@ -1,19 +1,18 @@
-package ledger
+package record_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"github.com/twmb/avro"
 
-	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
 )
 
 // The schema of records in Avro. Programs and registries of users have it: a field may be added that has a default, and no
@@ -36,7 +35,7 @@ const avroGolden = `{"type":"record","name":"Release","namespace":"louver.v1","f
 // A release that adds fields still writes all fields of the first schema, and what it adds has a default: readers with
 // either schema understand the records of both.
 func TestAvroSchemaOnlyGrows(t *testing.T) {
-	text, err := AvroSchema()
+	text, err := record.AvroSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,81 +71,29 @@ func TestAvroSchemaOnlyGrows(t *testing.T) {
 	}
 }
 
-// kindsOfRecords are entries whose records differ in what they leave out.
-func kindsOfRecords(t *testing.T) map[string]Entry {
-	watched := quiet(t, 3)[2]
-	watched.Format = Format
-	exhausted, paid, cut, capped := exampleEntry(), exampleEntry(), exampleEntry(), exampleEntry()
-	capped.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour}
-	exhausted.Reason = BudgetExhausted
-	exhausted.Groups = []Group{{Name: ""}}
-	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000")}
-	paid.Groups[0].Values[0].Smoothed = &Smoothed{Value: dec("0.001")}
-	paid.Standing.StreamSpent, paid.Incomplete = nil, true
-	for i := range cut.Groups[0].Values {
-		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024.00000001")}
-	}
-	return map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut, "watched": watched, "capped": capped}
-}
-
-// A record that went through Avro is the same JSON, to the byte, and follows the JSON Schema.
-func TestAvroKeepsRecords(t *testing.T) {
-	follows, _ := compiledSchema(t)
-	text, err := AvroSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := NewAvroReader(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	order := func(record []byte) string { // clip is written where the schema has it
-		var v map[string]json.RawMessage
-		if err := json.Unmarshal(record, &v); err != nil {
-			t.Fatal(err)
-		}
-		sorted, _ := json.Marshal(v)
-		return string(sorted)
-	}
-	for name, e := range kindsOfRecords(t) {
-		for _, r := range records(t, e) {
-			datum, err := EncodeAvro(r.Value)
-			if err != nil {
-				t.Fatalf("%s: %s: %v", name, r.Value, err)
-			}
-			back, err := reader.JSON(datum)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(order(r.Value), order(back)); d != "" {
-				t.Errorf("%s: before and after (-, +):\n%s", name, d)
-			}
-			sound(t, follows, name, back)
-		}
-	}
-}
-
 // A record of an older release lacks fields, one of a newer release has more.
 func TestAvroOfOtherReleases(t *testing.T) {
-	text, err := AvroSchema()
+	text, err := record.AvroSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const added = `{"default":null,"name":"news","type":["null","double"]},{"name":"statistic"`
 	newer := strings.Replace(string(text), `{"name":"statistic"`, added, 1)
 	older := strings.Replace(string(text), `{"default":null,"name":"quality","type":["null","string"]},`, "", 1)
-	value := records(t, exampleEntry())[0].Value
-	want, err := AvroContent(value)
+	value := []byte(exampleRecord(t))
+	want, err := record.AvroContent(value)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ schema, gone string }{"newer": {newer, ""}, "older": {older, `"quality":"rough",`}} {
-		reader, err := NewAvroReader(c.schema)
+		reader, err := record.NewAvroReader(c.schema)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var v map[string]any
-		if err := decodeNumbers(value, &v); err != nil {
+		numbers := json.NewDecoder(bytes.NewReader(value))
+		numbers.UseNumber()
+		if err := numbers.Decode(&v); err != nil {
 			t.Fatal(err)
 		}
 		datum, err := avro.MustParse(c.schema).Encode(v)
@@ -157,7 +104,7 @@ func TestAvroOfOtherReleases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := AvroContent(back)
+		got, err := record.AvroContent(back)
 		if d := cmp.Diff(strings.Replace(string(want), c.gone, "", 1), string(got)); err != nil || d != "" {
 			t.Errorf("%s: %v (-, +)\n%s", name, err, d)
 		}
@@ -166,7 +113,7 @@ func TestAvroOfOtherReleases(t *testing.T) {
 		}
 	}
 	// A newer release may have empty lists, and records without any field that is set.
-	reader, err := NewAvroReader(`{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"clip","type":{"type":"array","items":"double"}},
+	reader, err := record.NewAvroReader(`{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"clip","type":{"type":"array","items":"double"}},
 		{"name":"smoothed","type":{"type":"record","name":"smoothed","fields":[]}}]}`)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +121,7 @@ func TestAvroOfOtherReleases(t *testing.T) {
 	if got, err := reader.JSON([]byte{0}); err != nil || string(got) != `{"clip":[],"smoothed":{}}` {
 		t.Errorf("%s, %v", got, err)
 	}
-	if reader, err = NewAvroReader(`{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"value","type":"double"}]}`); err != nil {
+	if reader, err = record.NewAvroReader(`{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"value","type":"double"}]}`); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} { // written by somebody else
@@ -183,7 +130,7 @@ func TestAvroOfOtherReleases(t *testing.T) {
 		}
 	}
 	for _, foreign := range []string{`"string"`, `{"type":"record","name":"Release","fields":[]}`, `nonsense`} {
-		if _, err := NewAvroReader(foreign); !errors.Is(err, ErrForeign) {
+		if _, err := record.NewAvroReader(foreign); !errors.Is(err, record.ErrForeign) {
 			t.Errorf("%s: %v, want ErrForeign", foreign, err)
 		}
 	}
@@ -193,7 +140,7 @@ func TestAvroOfOtherReleases(t *testing.T) {
 func TestAvroContent(t *testing.T) {
 	content := func(text string) string {
 		t.Helper()
-		b, err := AvroContent([]byte(text))
+		b, err := record.AvroContent([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +157,7 @@ func TestAvroContent(t *testing.T) {
 			t.Errorf("%s is %s beside %s", text, got, same)
 		}
 	}
-	if _, err := AvroContent([]byte("\x00\x00")); err == nil {
+	if _, err := record.AvroContent([]byte("\x00\x00")); err == nil {
 		t.Error("nonsense passes")
 	}
 }

@@ -1,4 +1,4 @@
-package ledger
+package record
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/avro"
 )
 
-// OutputAvro is the [Entry.OutputFormat] of records in Avro.
-const OutputAvro = "avro"
+// FormatAvro names the format of records in Avro. "" is JSON.
+const FormatAvro = "avro"
 
 // ContentAvro is the header content-type of records in Avro.
 const ContentAvro = "application/avro"
@@ -187,7 +187,7 @@ func writeAvro(b *bytes.Buffer, n *avro.SchemaNode, v any) error {
 		b.WriteString(decimal.NewFromFloat(v).String())
 		return nil
 	case time.Time:
-		b.WriteString(`"` + whole(v).String() + `"`)
+		b.WriteString(`"` + Whole(v).String() + `"`)
 		return nil
 	}
 	encoder := json.NewEncoder(b)

@@ -1,4 +1,4 @@
-package ledger
+package record
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ type field struct {
 // recordFields returns the fields of the output record, in the order of record.schema.json.
 func recordFields() ([]field, error) {
 	var doc yaml.Node // keeps the order of fields; JSON is YAML
-	err := yaml.Unmarshal(RecordSchema(), &doc)
+	err := yaml.Unmarshal(JSONSchema(), &doc)
 	if err != nil {
 		return nil, fmt.Errorf("record.schema.json: %w", err)
 	}

@@ -1,16 +1,39 @@
-package ledger
+package record
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
 )
 
 // Schema is the content of the field schema of every [Figure].
 const Schema = "louver.release.v1"
+
+// The status of a figure.
+const (
+	OK       = "ok"
+	Withheld = "withheld"
+)
+
+// The reasons for which a value is withheld.
+const (
+	// BudgetExhausted: the window did not fit its budget. Nothing was drawn and nothing is charged.
+	BudgetExhausted = "budget_exhausted"
+	// TooFewUsers: the released count of the group was below the stream's min_users. Charged in full.
+	TooFewUsers = "too_few_users"
+	// NotArmed is the reason for which a watch says nothing about a group: it has fired in another group, and is not armed
+	// again yet.
+	NotArmed = "not_armed"
+)
+
+// StatisticWatch is the statistic of a watch's records. Its mechanism is MechanismWatch.
+const (
+	StatisticWatch = "watch"
+	MechanismWatch = "sparse_vector"
+)
 
 // Figure is the value of an output record. Numbers are kept as they are written. Names and order are public, and
 // described in record.schema.json; go generate ./cmd/louver brings deploy/RECORD.md up to date.
@@ -23,7 +46,6 @@ type Figure struct {
 	WindowStart time.Time       `json:"window_start"`
 	WindowEnd   time.Time       `json:"window_end"`
 	DueAt       time.Time       `json:"due_at"`
-	ReleasedAt  *time.Time      `json:"released_at,omitempty"` // in format 0 only: it revealed how long the draw took
 	Incomplete  bool            `json:"incomplete"`
 	Statistic   string          `json:"statistic"`
 	P           *json.Number    `json:"p"`
@@ -38,12 +60,12 @@ type Figure struct {
 	Error95     *json.Number    `json:"error_95"`
 	Quality     Quality         `json:"quality"`
 	Clip        *[2]json.Number `json:"clip,omitempty"`        // only if values were cut
-	MaxWindows  *FigureCap      `json:"max_windows,omitempty"` // only if not everybody counts in every window
+	MaxWindows  *Cap            `json:"max_windows,omitempty"` // only if not everybody counts in every window
 	Users       *int64          `json:"users"`
 	PLow        *json.Number    `json:"p_low"`
 	PHigh       *json.Number    `json:"p_high"`
-	Interval    *FigureInterval `json:"interval"`
-	Smoothed    *FigureSmoothed `json:"smoothed"`
+	Interval    *Interval       `json:"interval"`
+	Smoothed    *Smoothed       `json:"smoothed"`
 	StreamSpent *json.Number    `json:"stream_epsilon_spent"`
 	Budget      string          `json:"budget"`
 	BudgetSpent *json.Number    `json:"budget_epsilon_spent"`
@@ -56,15 +78,15 @@ type Figure struct {
 	Excess95 *json.Number `json:"excess_95,omitempty"`
 }
 
-// FigureInterval is a paid interval.
-type FigureInterval struct {
+// Interval is a paid interval.
+type Interval struct {
 	Level json.Number `json:"level"`
 	Low   json.Number `json:"low"`
 	High  json.Number `json:"high"`
 }
 
-// FigureSmoothed is a free estimate from this and earlier releases; Low and High are nil if no band is allowed.
-type FigureSmoothed struct {
+// Smoothed is a free estimate from this and earlier releases; Low and High are nil if no band is allowed.
+type Smoothed struct {
 	Value json.Number  `json:"value"`
 	Low   *json.Number `json:"low"`
 	High  *json.Number `json:"high"`
@@ -81,73 +103,53 @@ func (q Quality) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(q))
 }
 
-// figure0 is a figure of format 0: it lacks the fields that came with format 1.
-type figure0 struct {
-	Figure
-	Incomplete *struct{} `json:"incomplete,omitempty"`
-	Error95    *struct{} `json:"error_95,omitempty"`
-	Quality    *struct{} `json:"quality,omitempty"`
-	Clip       *struct{} `json:"clip,omitempty"`
-}
-
 // Held says that the record is that of a watch or of a figure on change: its ε is that of an instance and not of a window.
 func (f Figure) Held() bool { return f.Statistic == StatisticWatch || f.Changed != nil }
 
 // Key is the series that the figure belongs to.
 func (f Figure) Key() string { return f.Stream + "/" + f.Group + "/" + f.Release }
 
-// digits writes a decimal exactly.
-func digits(d decimal.Decimal) json.Number { return json.Number(d.String()) }
+// Cap says in how many windows of a period one user counts.
+type Cap struct {
+	Count int64  `json:"count"`
+	Per   string `json:"per"`
+}
 
-func optionalDigits(d *decimal.Decimal) *json.Number {
-	if d == nil {
+// Later reports whether one figure of a budget was published after another. If both windows end at once, the later one
+// left less.
+func (f Figure) Later(o Figure) bool {
+	if !f.WindowEnd.Equal(o.WindowEnd) {
+		return f.WindowEnd.After(o.WindowEnd)
+	}
+	return Less(Read(o.BudgetSpent), Read(f.BudgetSpent))
+}
+
+// BetterWindowsLeft reports whether one figure says better than another of its budget how many windows it could pay for. That
+// there is no end of them is true of a stream's own windows, under a cap or if they cost nothing. Others of the budget may come
+// to an end, so their number is better. Otherwise the later one is, and the lesser of two whose windows end at once.
+func (f Figure) BetterWindowsLeft(o Figure) bool {
+	if endless, other := f.BudgetLeft >= budget.MostWindows, o.BudgetLeft >= budget.MostWindows; endless != other {
+		return other
+	}
+	if !f.WindowEnd.Equal(o.WindowEnd) {
+		return f.WindowEnd.After(o.WindowEnd)
+	}
+	return f.BudgetLeft < o.BudgetLeft
+}
+
+// Read returns a published number, or nil if there is none.
+func Read(n *json.Number) *decimal.Decimal {
+	if n == nil {
 		return nil
 	}
-	n := digits(*d)
-	return &n
+	d, err := decimal.NewFromString(n.String())
+	if err != nil {
+		return nil
+	}
+	return &d
 }
 
-// figure returns the figure of the i-th release of a group.
-func (e Entry) figure(g Group, i int) Figure {
-	r := e.Releases[i]
-	f := e.blank(g, r)
-	switch {
-	case e.Reason != "":
-		f.Status, f.Reason = withheld, &e.Reason
-		f.Epsilon, f.Delta = "0", "0"
-	case g.Values[i].Value == nil:
-		f.Status, f.Reason = withheld, &g.Reason
-	default:
-		f.fill(g.Values[i])
-	}
-	return f
-}
-
-// blank returns the figure of a release of a group, without its value.
-func (e Entry) blank(g Group, r Release) Figure {
-	return Figure{
-		Schema: Schema,
-		ID:     fmt.Sprintf("%s/%s/%s/%s", e.Stream, g.Name, whole(e.WindowStart), r.Name),
-		Stream: e.Stream, Group: g.Name, Release: r.Name,
-		WindowStart: whole(e.WindowStart).Time, WindowEnd: whole(e.WindowEnd).Time, DueAt: whole(e.DueAt).Time, Incomplete: e.Incomplete,
-		Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
-		Status: ok, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), MaxWindows: figureCap(e.Cap), Users: g.Users,
-		StreamSpent: optionalDigits(e.Standing.StreamSpent), Budget: e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
-		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
-	}
-}
-
-func (f *Figure) fill(v Value) {
-	f.Mechanism = cmp.Or(v.Mechanism, f.Mechanism)
-	f.Value, f.RankError95, f.PLow, f.PHigh = optionalDigits(v.Value), optionalDigits(v.RankError95), optionalDigits(v.PLow), optionalDigits(v.PHigh)
-	f.Error95, f.Quality = optionalDigits(v.Error95), Quality(v.Quality)
-	if c := v.Clip; c != nil {
-		f.Clip = &[2]json.Number{digits(c[0]), digits(c[1])}
-	}
-	if n := v.Interval; n != nil {
-		f.Interval = &FigureInterval{digits(n.Level), digits(n.Low), digits(n.High)}
-	}
-	if s := v.Smoothed; s != nil {
-		f.Smoothed = &FigureSmoothed{digits(s.Value), optionalDigits(s.Low), optionalDigits(s.High)}
-	}
+// Less compares two published amounts spent. nil means that no ε bounds it, and is the greatest.
+func Less(a, b *decimal.Decimal) bool {
+	return a != nil && (b == nil || a.LessThan(*b))
 }
