@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -29,7 +30,13 @@ type avroField struct {
 
 func newAvro(s Spec, r rules) (Decoder, error) {
 	if s.Schema.Registry {
-		return newRegistryDecoder(s, r)
+		return newRegistryDecoder(s, r, layouts{of: func(_ context.Context, registered Registered, _ []int) (layout, error) {
+			schema, err := registered.avro()
+			if err != nil {
+				return nil, err
+			}
+			return newAvroLayout(s, schema), nil
+		}})
 	}
 	schema, err := Registered{Text: s.Schema.Text}.avro()
 	if err != nil {

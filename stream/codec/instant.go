@@ -6,14 +6,6 @@ import (
 	"time"
 )
 
-// instant reads a field as a time: RFC 3339 in texts, epoch numbers in texts and numbers.
-func instant(f field) (int64, bool) {
-	if f.kind == none || f.kind == other {
-		return 0, false
-	}
-	return ParseTime(f.text)
-}
-
 // ParseTime reads an event time into Unix nanoseconds: RFC 3339, or an epoch number in seconds, milliseconds,
 // microseconds or nanoseconds. Digits finer than a nanosecond are cut off. Times before 1970 and after 2262 are not ok.
 func ParseTime(text []byte) (ns int64, ok bool) {

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -35,7 +36,13 @@ var unmarshal = proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 100
 
 func newProtobuf(s Spec, r rules) (Decoder, error) {
 	if s.Schema.Registry {
-		return newRegistryDecoder(s, r)
+		return newRegistryDecoder(s, r, layouts{placed: true, of: func(ctx context.Context, registered Registered, place []int) (layout, error) {
+			message, err := registered.message(ctx, place)
+			if err != nil {
+				return nil, err
+			}
+			return newProtobufLayout(s, message), nil
+		}})
 	}
 	message, err := s.Schema.descriptor()
 	if err != nil {

@@ -8,29 +8,6 @@ import (
 	"time"
 )
 
-// Registry has the schemas that records name by a number.
-type Registry interface {
-	// Schema returns a schema, or ErrNoSchema if there is none with that number. After another error the same request may
-	// succeed later.
-	Schema(ctx context.Context, id uint32) (Registered, error)
-}
-
-// ErrNoSchema says that a registry has no schema with a number.
-var ErrNoSchema = errors.New("the registry has no such schema")
-
-// Registered is a schema in a registry.
-type Registered struct {
-	// Format is the name of one of [Formats], or of a format that Louver does not read.
-	Format string
-	// Text is a schema of Avro in JSON, or a .proto file.
-	Text string
-	// References are the schemas that it builds upon, each behind those that it builds upon itself.
-	References []Reference
-}
-
-// Reference is a schema under the name by which others refer to it.
-type Reference struct{ Name, Text string }
-
 // Preparer is a decoder that may have to ask a server before it can decode a record.
 type Preparer interface {
 	Decoder
@@ -43,7 +20,16 @@ type Preparer interface {
 type registryDecoder struct {
 	rules
 	spec    Spec
+	format  layouts
 	layouts map[string]known // by what is before the datum
+}
+
+// layouts is what a format knows of registered schemas.
+type layouts struct {
+	// placed: the place of the message in its schema follows the number.
+	placed bool
+	// of looks for the stream's fields in a registered schema of the format. It fails if the schema is none.
+	of func(ctx context.Context, r Registered, place []int) (layout, error)
 }
 
 // known is the state of a schema.
@@ -62,11 +48,11 @@ const (
 	askAgain = 10 * time.Second
 )
 
-func newRegistryDecoder(s Spec, r rules) (Decoder, error) {
+func newRegistryDecoder(s Spec, r rules, format layouts) (Decoder, error) {
 	if s.Registry == nil {
 		return nil, errors.New("schema: registry, but no registry is known; want its address in LOUVER_SCHEMA_REGISTRY_URL")
 	}
-	return &registryDecoder{rules: r, spec: s, layouts: map[string]known{}}, nil
+	return &registryDecoder{rules: r, spec: s, format: format, layouts: map[string]known{}}, nil
 }
 
 // header splits a record behind the number of its schema and, for protobuf, the message's place. ok reports whether
@@ -76,7 +62,7 @@ func (d *registryDecoder) header(value []byte) (head, datum []byte, place []int,
 		return nil, nil, nil, false
 	}
 	n := schemaHeader
-	if d.spec.Format == "protobuf" {
+	if d.format.placed {
 		count, size := binary.Varint(value[n:])
 		if size <= 0 || count < 0 || count > deepest {
 			return nil, nil, nil, false
@@ -117,28 +103,12 @@ func (d *registryDecoder) Prepare(ctx context.Context, value []byte) error {
 	case err != nil:
 		return fmt.Errorf("schema %d: %w", id, err)
 	}
-	l, _ := registered.layout(ctx, d.spec, place) // nil: not a schema of this format
-	d.layouts[string(head)] = known{layout: l}
+	k := known{}
+	if registered.Format == d.spec.Format {
+		k.layout, _ = d.format.of(ctx, registered, place)
+	}
+	d.layouts[string(head)] = k
 	return nil
-}
-
-// layout looks for the stream's fields in a registered schema.
-func (r Registered) layout(ctx context.Context, s Spec, place []int) (layout, error) {
-	if r.Format != s.Format {
-		return nil, fmt.Errorf("a schema of %s", r.Format)
-	}
-	if s.Format == "protobuf" {
-		message, err := r.message(ctx, place)
-		if err != nil {
-			return nil, err
-		}
-		return newProtobufLayout(s, message), nil
-	}
-	schema, err := r.avro()
-	if err != nil {
-		return nil, err
-	}
-	return newAvroLayout(s, schema), nil
 }
 
 func (d *registryDecoder) Decode(r Record, e *Event) Reason {

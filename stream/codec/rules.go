@@ -1,16 +1,5 @@
 package codec
 
-// role is a part of an event.
-type role int
-
-const (
-	roleValue role = iota
-	roleUser
-	roleTime
-	roleGroup
-	numRoles
-)
-
 // kind is a field's type, as far as the format knows it.
 type kind uint8
 
@@ -104,6 +93,14 @@ func (r *rules) value(f field) (int64, bool) {
 	}
 	i, err := r.grid.Parse(f.text)
 	return i, err == nil
+}
+
+// instant reads a field as a time: RFC 3339 in texts, epoch numbers in texts and numbers.
+func instant(f field) (int64, bool) {
+	if f.kind == none || f.kind == other {
+		return 0, false
+	}
+	return ParseTime(f.text)
 }
 
 // name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither.

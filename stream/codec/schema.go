@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -17,6 +18,29 @@ type Schema struct {
 
 // MaxSchema is how long a schema's text may be. It is a part of the stream's definition, which must fit into a record.
 const MaxSchema = 200 << 10
+
+// Registry has the schemas that records name by a number.
+type Registry interface {
+	// Schema returns a schema, or ErrNoSchema if there is none with that number. After another error the same request may
+	// succeed later.
+	Schema(ctx context.Context, id uint32) (Registered, error)
+}
+
+// ErrNoSchema says that a registry has no schema with a number.
+var ErrNoSchema = errors.New("the registry has no such schema")
+
+// Registered is a schema in a registry.
+type Registered struct {
+	// Format is the name of one of [Formats], or of a format that Louver does not read.
+	Format string
+	// Text is a schema of Avro in JSON, or a .proto file.
+	Text string
+	// References are the schemas that it builds upon, each behind those that it builds upon itself.
+	References []Reference
+}
+
+// Reference is a schema under the name by which others refer to it.
+type Reference struct{ Name, Text string }
 
 // layout finds the wanted fields of records of one schema.
 type layout interface {
