@@ -38,14 +38,9 @@ import (
 // e^{−1000}.
 type joint struct {
 	header
+	ranksLaw
 	grid    *Grid
-	q       int64
-	p       []int64 // p_j·q
-	shares  []int64 // w_j·q, one more than p
-	fine    *Measure
 	digits  int // of a place within a grid point, in bits
-	alone   exact.Rate
-	counted exact.Rate
 	scratch scratches
 }
 
@@ -54,7 +49,7 @@ func newJoint(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &joint{header: header{"joint", privacy.NewBoundedRange(q.Epsilon)}, grid: q.Grid, q: den, p: p}
+	m := &joint{header: header{"joint", privacy.NewBoundedRange(q.Epsilon)}, grid: q.Grid, ranksLaw: ranksLaw{q: den, p: p}}
 	before := int64(0)
 	for _, p := range append(slices.Clone(p), den) {
 		m.shares = append(m.shares, p-before)
@@ -133,7 +128,7 @@ func (m *joint) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	k := m.scratch.take(random)
 	defer m.scratch.put(k)
 	k.spread.begin(s, m.digits, &k.source)
-	k.messages.begin(m, s, public.Users, &k.spread)
+	k.messages.begin(&m.ranksLaw, s, public.Users, &k.spread)
 	places := k.messages.draw(&k.source)
 	for j := range places {
 		places[j] >>= m.digits

@@ -202,7 +202,7 @@ func TestJointSampler(t *testing.T) {
 		var x messages
 		counts := dptest.Counts(12000, len(law(1)), func() int {
 			outcome := 0
-			x.begin(m, s, c.count, sp)
+			x.begin(&m.ranksLaw, s, c.count, sp)
 			for _, o := range x.draw(source) {
 				outcome = outcome*c.points + int(o>>m.digits)
 			}

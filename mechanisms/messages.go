@@ -26,7 +26,7 @@ import (
 // The first is, since Q(o) is at least W(o)/S·e^{−slack}: slack bounds what all roundings can do, see [messages.roundings].
 // The second is, since windows are widened until it is. Each try checks both once more: see [messages.keep].
 type messages struct {
-	*joint
+	*ranksLaw
 	spread *spread
 	rate   exact.Rate // 2κ
 	n      int64
@@ -45,6 +45,16 @@ type messages struct {
 	factors []factor
 }
 
+// ranksLaw is the law of tuples before any sample is known.
+type ranksLaw struct {
+	q      int64
+	p      []int64 // p_j·q
+	shares []int64 // w_j·q, one more than p
+	fine   *Measure
+	// alone and counted are the rates 2κ without and with a released count.
+	alone, counted exact.Rate
+}
+
 // window holds, for one j, the messages about the values lo ≤ c ≤ hi of c_j.
 type window struct {
 	lo, hi int64
@@ -59,8 +69,8 @@ const (
 )
 
 // begin computes the messages of a sample. The memory of an earlier one is used again.
-func (x *messages) begin(m *joint, s *Sample, count *NoisyCount, places *spread) {
-	x.joint, x.spread, x.rate, x.n, x.users, x.excess, x.err = m, places, m.alone, s.n, s.n, -1, nil
+func (x *messages) begin(m *ranksLaw, s *Sample, count *NoisyCount, places *spread) {
+	x.ranksLaw, x.spread, x.rate, x.n, x.users, x.excess, x.err = m, places, m.alone, s.n, s.n, -1, nil
 	if count != nil {
 		x.rate = m.counted
 		x.users = min(max(0, count.Value), 2*maxUsers)

@@ -27,7 +27,7 @@ func TestMessages(t *testing.T) {
 		sp := &spread{}
 		sp.begin(s, 1, exact.NewSource(rand.NewChaCha8([32]byte{12})))
 		var x messages
-		x.begin(m, s, count, sp)
+		x.begin(&m.ranksLaw, s, count, sp)
 		x.widen(1e9)
 		x.pass()
 		total := 0.
@@ -71,7 +71,7 @@ func TestMessagesRefuseProbabilitiesAboveOne(t *testing.T) {
 	sp := &spread{}
 	sp.begin(s, m.digits, source)
 	var x messages
-	x.begin(m, s, nil, sp)
+	x.begin(&m.ranksLaw, s, nil, sp)
 	if x.draw(source); x.err != nil {
 		t.Fatal(x.err)
 	}
@@ -96,7 +96,7 @@ func TestMessagesRoundings(t *testing.T) {
 			sp := &spread{}
 			sp.begin(s, m.digits, source)
 			var x messages
-			x.begin(m, s, count, sp)
+			x.begin(&m.ranksLaw, s, count, sp)
 			t.Logf("ε = %s: roundings of at most %.2g in windows of %d", epsilon, x.slack-leastSlack, len(x.window[0].out))
 			if x.slack > 2*leastSlack {
 				t.Errorf("ε = %s: slack %v", epsilon, x.slack)
