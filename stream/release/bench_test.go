@@ -26,17 +26,17 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 			}
 			d.takes(all...)
 			for _, p := range all {
-				first, _ := p.schedule.After(d.decided(p))
-				arm(b, d.session, p, first)
+				first, _ := p.schedule.After(d.charges.decided(p))
+				arm(b, d.decisions, p, first)
 			}
 			b.ResetTimer()
 			for i := range b.N {
 				p := all[i%streams]
-				w, _ := p.schedule.After(d.decided(p))
+				w, _ := p.schedule.After(d.charges.decided(p))
 				e := p.entry("app", w)
-				e.Watches = d.watches(p, w)
-				_, e.Ended = d.resume(p)
-				if err := d.own.fold.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Watches[0].Looks() || e.Watches[0].Arms {
+				e.Watches = d.lookout.watches(p, w)
+				_, e.Ended = d.lookout.resume(p)
+				if err := d.charges.own.fold.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Watches[0].Looks() || e.Watches[0].Arms {
 					b.Fatalf("%v, %v end, %+v", err, e.Ended, e.Watches)
 				}
 			}
@@ -45,11 +45,11 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 }
 
 // arm records a program's first window, for which its watches are armed.
-func arm(b *testing.B, s *session, p *program, w windows.Window) {
+func arm(b *testing.B, s *decisions, p *program, w windows.Window) {
 	b.Helper()
 	e := p.entry("app", w)
-	e.Reason, e.Watches = "", s.watches(p, w)
-	if err := s.own.fold.Books.Settle(&e); err != nil {
+	e.Reason, e.Watches = "", s.lookout.watches(p, w)
+	if err := s.charges.own.fold.Books.Settle(&e); err != nil {
 		b.Fatal(err)
 	}
 	samples := make([]*mechanisms.Sample, len(e.Groups))
@@ -57,14 +57,14 @@ func arm(b *testing.B, s *session, p *program, w windows.Window) {
 		samples[g] = mechanisms.NewSample(p.stream.Grid, []windows.Point{{Index: 1, Count: 1000}})
 	}
 	for i := range e.Watches {
-		if err := s.lookOnce(p, i, &e, instance{}, samples, p.random); err != nil || e.Watches[i].Fired != nil {
+		if err := s.lookout.lookOnce(p, i, &e, instance{}, samples, p.random); err != nil || e.Watches[i].Fired != nil {
 			b.Fatal(err, e.Watches[i].Fired)
 		}
 	}
 	e.Reason = "budget_exhausted" // the figures are not drawn
 	value, err := e.Encode()
 	if err == nil {
-		err = s.own.fold.Books.Add(e)
+		err = s.charges.own.fold.Books.Add(e)
 	}
 	if err != nil || len(value) == 0 {
 		b.Fatal(err)

@@ -46,18 +46,26 @@ type needed struct {
 	offset int64
 }
 
+// caps are the caps of a worker's programs: nil where everybody counts.
+type caps struct {
+	*worker
+	charges *charges
+	parts   *parts
+	turns   []*turns
+}
+
 // newTurns returns the cap of a program before it has been through the windows in its reach. It is nil for programs without
 // a cap, and for those that have decided their last window.
-func (s *session) newTurns(p *program) *turns {
-	decided := s.decided(p)
+func (c *caps) newTurns(p *program) *turns {
+	decided := c.charges.decided(p)
 	next, more := p.schedule.After(decided)
 	if p.stream.MaxWindows == nil || !more {
 		return nil
 	}
 	rule := p.stream.MaxWindows.By
-	t := &turns{rule: rule, cap: windows.NewCap(rule), of: s.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
+	t := &turns{rule: rule, cap: windows.NewCap(rule), of: c.charges.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
 	if t.of != p.stream.Cap(t.of.Era) { // none of its windows is decided
-		t.of = p.stream.Cap(s.own.fold.Books.Era(p.stream.Name, next.Start, p.stream.Cap))
+		t.of = p.stream.Cap(c.charges.own.fold.Books.Era(p.stream.Name, next.Start, p.stream.Cap))
 		return t
 	}
 	every := int64(p.schedule.Every)
@@ -71,39 +79,39 @@ func (s *session) newTurns(p *program) *turns {
 func era(w windows.Window) int64 { return w.Start / int64(time.Second) }
 
 // follows returns the end of the window after which the session collects a program's parts.
-func (s *session) follows(program int) int64 {
-	if t := s.turns[program]; t != nil {
+func (c *caps) follows(program int) int64 {
+	if t := c.turns[program]; t != nil {
 		return t.at
 	}
-	return s.decided(s.programs[program])
+	return c.charges.decided(c.programs[program])
 }
 
 // rebuild takes decided windows through the caps of their programs, as far as their parts have been read.
-func (s *session) rebuild(ctx context.Context) error {
-	for i, t := range s.turns {
+func (c *caps) rebuild(ctx context.Context) error {
+	for i, t := range c.turns {
 		if t == nil {
 			continue
 		}
-		p := s.programs[i]
-		for decided := s.decided(p); t.at < decided; {
+		p := c.programs[i]
+		for decided := c.charges.decided(p); t.at < decided; {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			w, _ := p.schedule.After(t.at)
-			state := s.gather.State(p.stream.Name, p.epoch, w)
+			state := c.parts.gather.State(p.stream.Name, p.epoch, w)
 			if !state.Ready {
 				break
 			}
 			lost := state.Gone // not where records of the input were lost: then all parts are here that there ever were
 			if !lost {
 				var err error
-				if _, lost, err = s.counting(ctx, i, w); err != nil {
+				if _, lost, err = c.counting(ctx, i, w); err != nil {
 					return err
 				}
 			}
-			s.gather.Decide(p.stream.Name, p.epoch, w)
+			c.parts.gather.Decide(p.stream.Name, p.epoch, w)
 			if t.at = w.End; lost {
-				s.anew(i)
+				c.anew(i)
 				break
 			}
 		}
@@ -111,64 +119,64 @@ func (s *session) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// counting merges a window's parts for the users who count in it. See [session.merge].
-func (s *session) counting(ctx context.Context, program int, w windows.Window) (*windows.Merger, bool, error) {
-	p, t := s.programs[program], s.turns[program]
+// counting merges a window's parts for the users who count in it. See [parts.merge].
+func (c *caps) counting(ctx context.Context, program int, w windows.Window) (*windows.Merger, bool, error) {
+	p, t := c.programs[program], c.turns[program]
 	if t == nil {
-		return s.merge(ctx, p, w, nil)
+		return c.parts.merge(ctx, p, w, nil)
 	}
 	if err := t.cap.Begin(w); err != nil {
 		return nil, false, err
 	}
-	merged, lost, err := s.merge(ctx, p, w, t.cap.Counts)
-	t.need(needed{w.End, s.gather.NeedsOf(p.stream.Name, p.epoch, w)})
+	merged, lost, err := c.parts.merge(ctx, p, w, t.cap.Counts)
+	t.need(needed{w.End, c.parts.gather.NeedsOf(p.stream.Name, p.epoch, w)})
 	t.at = w.End
 	return merged, lost, err
 }
 
 // remember leaves memory to the caps: what they take, parts cannot have. That is at most all of it. Caps that need more have
 // it nevertheless, since nobody may be forgotten.
-func (s *session) remember() {
+func (c *caps) remember() {
 	var bytes int64
-	for _, t := range s.turns {
+	for _, t := range c.turns {
 		if t != nil {
 			bytes += t.cap.Bytes()
 		}
 	}
-	s.gather.Beside(bytes)
-	key := fmt.Sprintf("memory of caps %d", s.at.Number)
-	if bytes > s.PartBytes {
-		s.Monitor.Episodes.On(key, episode.Rule{}, "who has counted in the windows of streams with max_windows takes more memory than LOUVER_BAG_BYTES leaves for it: parts are read again for every window, and the process grows beyond the limit; raise it",
-			zap.Int("partition", s.at.Number))
-	} else if bytes < s.PartBytes/2 {
-		s.Monitor.Episodes.Over(key, "LOUVER_BAG_BYTES leaves enough memory for streams with max_windows again")
+	c.parts.gather.Beside(bytes)
+	key := fmt.Sprintf("memory of caps %d", c.at.Number)
+	if bytes > c.PartBytes {
+		c.Monitor.Episodes.On(key, episode.Rule{}, "who has counted in the windows of streams with max_windows takes more memory than LOUVER_BAG_BYTES leaves for it: parts are read again for every window, and the process grows beyond the limit; raise it",
+			zap.Int("partition", c.at.Number))
+	} else if bytes < c.PartBytes/2 {
+		c.Monitor.Episodes.Over(key, "LOUVER_BAG_BYTES leaves enough memory for streams with max_windows again")
 	}
 }
 
 // caught makes sure that a program's cap has been through all windows before the next one, which is ready. If a window
 // before is not ready by then, part of it is lost.
-func (s *session) caught(program int) {
-	if t := s.turns[program]; t != nil && t.at < s.decided(s.programs[program]) {
-		s.anew(program)
+func (c *caps) caught(program int) {
+	if t := c.turns[program]; t != nil && t.at < c.charges.decided(c.programs[program]) {
+		c.anew(program)
 	}
 }
 
 // anew begins a new era with a program's next window.
-func (s *session) anew(program int) {
-	p, t := s.programs[program], s.turns[program]
-	decided := s.decided(p)
+func (c *caps) anew(program int) {
+	p, t := c.programs[program], c.turns[program]
+	decided := c.charges.decided(p)
 	for w, ok := p.schedule.After(t.at); ok && w.End <= decided; w, ok = p.schedule.Next(w) {
-		s.gather.Decide(p.stream.Name, p.epoch, w)
+		c.parts.gather.Decide(p.stream.Name, p.epoch, w)
 	}
 	next, more := p.schedule.After(decided)
 	if !more {
-		s.turns[program] = nil
+		c.turns[program] = nil
 		return
 	}
 	t.cap, t.at, t.saved, t.needed = windows.NewCap(t.rule), decided, decided, nil
 	t.of.Era = era(next)
-	s.Metrics.Recounts.WithLabelValues(p.stream.Name).Inc()
-	s.Log.Error("nobody knows any more how often users have counted, because parts or snapshots of earlier windows are lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
+	c.Metrics.Recounts.WithLabelValues(p.stream.Name).Inc()
+	c.Log.Error("nobody knows any more how often users have counted, because parts or snapshots of earlier windows are lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
 		zap.String("stream", p.stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC()))
 }
 
@@ -192,15 +200,15 @@ func (t *turns) needs(decided int64) int64 {
 	return t.needed[0].offset
 }
 
-// capsNeed returns the lowest offset that the caps of the next session need.
-func (s *session) capsNeed() int64 {
+// needs returns the lowest offset that the caps of the next session need.
+func (c *caps) needs() int64 {
 	least := int64(math.MaxInt64)
-	for i, t := range s.turns {
+	for i, t := range c.turns {
 		if t == nil {
 			continue
 		}
-		p := s.programs[i]
-		decided := s.decided(p)
+		p := c.programs[i]
+		decided := c.charges.decided(p)
 		if _, more := p.schedule.After(decided); more {
 			least = min(least, t.needs(decided))
 		}

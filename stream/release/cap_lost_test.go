@@ -97,7 +97,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	}
 	d.read(c)
 	d.draws(3)
-	text, decided, every := d.turns[0].snapshot(), d.decided(p), int64(time.Hour)
+	text, decided, every := d.caps.turns[0].snapshot(), d.charges.decided(p), int64(time.Hour)
 	for name, row := range map[string]struct {
 		text    []byte
 		decided int64

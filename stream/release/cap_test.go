@@ -99,20 +99,20 @@ func (c *capWorld) session(t testing.TB, log *zap.Logger) *decider {
 	}
 	c.aborted = nil
 	for _, value := range c.ledger {
-		if err := d.learn(c.decode(t, value), value); err != nil {
+		if err := d.charges.learn(c.decode(t, value), value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d.turns = nil
-	d.gather = windows.NewGathering(1 << 30)
+	d.caps.turns = nil
+	d.parts.gather = windows.NewGathering(1 << 30)
 	snapshots := map[string]progress.Text{}
 	if c.saved != nil {
 		snapshots[snapshotKey(c.p)] = progress.Text{Text: c.saved}
 	}
-	d.begin(snapshots, c.kept)
+	d.caps.begin(snapshots, c.kept)
 	d.offset = c.deleted
 	if c.lost {
-		d.gather.Lose(0, time.Unix(0, c.slice.Start))
+		d.parts.gather.Lose(0, time.Unix(0, c.slice.Start))
 	}
 	return d
 }
@@ -129,7 +129,7 @@ func (c *capWorld) decode(t testing.TB, value []byte) ledger.Entry {
 // read hands over the rest of the log.
 func (d *decider) read(c *capWorld) {
 	for ; d.offset < int64(len(c.log)); d.offset++ {
-		if err := d.gather.Add(bytes.Clone(c.log[d.offset]), d.offset, time.Unix(0, c.slice.End)); err != nil {
+		if err := d.parts.gather.Add(bytes.Clone(c.log[d.offset]), d.offset, time.Unix(0, c.slice.End)); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -139,15 +139,15 @@ func (d *decider) read(c *capWorld) {
 func (d *decider) draws(n int) (values [][]byte) {
 	d.t.Helper()
 	p := d.programs[0]
-	if err := d.rebuild(d.t.Context()); err != nil {
+	if err := d.caps.rebuild(d.t.Context()); err != nil {
 		d.t.Fatal(err)
 	}
 	for range n {
-		w, ok := p.schedule.After(d.decided(p))
-		if !ok || !d.gather.State(p.stream.Name, p.epoch, w).Ready {
+		w, ok := p.schedule.After(d.charges.decided(p))
+		if !ok || !d.parts.gather.State(p.stream.Name, p.epoch, w).Ready {
 			break
 		}
-		d.caught(0)
+		d.caps.caught(0)
 		e := d.decide(w)
 		value, err := e.Encode()
 		if err != nil {
@@ -251,7 +251,7 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 				d.draws(2)
 				d = c.session(t, zap.NewNop())
 			case "save":
-				if turns := d.turns[0]; turns.due(d.decided(p)) {
+				if turns := d.caps.turns[0]; turns.due(d.charges.decided(p)) {
 					before, c.saved, turns.saved = c.saved, turns.snapshot(), turns.at
 					snapshots++
 				}
@@ -272,16 +272,16 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 					c.saved = slices.Concat(binary.BigEndian.AppendUint64(nil, math.MaxInt64), c.saved[snapshotHead:])
 				}
 			case "keep":
-				if needs := min(d.gather.Needs(d.offset), d.capsNeed()); needs > c.deleted {
-					c.deleted, c.kept = needs, d.saved()
+				if needs := min(d.parts.gather.Needs(d.offset), d.caps.needs()); needs > c.deleted {
+					c.deleted, c.kept = needs, d.caps.saved()
 				}
 			case "stop":
 				d = c.session(t, zap.NewNop())
 			case "lose":
 				d.read(c)
-				if loses && d.turns[0].at == d.decided(p) { // all that decided windows need
+				if loses && d.caps.turns[0].at == d.charges.decided(p) { // all that decided windows need
 					losses++
-					c.deleted, c.lost = max(c.deleted, d.gather.Needs(d.offset)), true
+					c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
 					d = c.session(t, zap.NewNop())
 				}
 			}
@@ -312,11 +312,11 @@ func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
 	for slice := range 8 {
 		c.next([capUsers]bool{slice%2 == 0, slice%2 == 1, true}, 0)
 		d.read(c)
-		if c.ledger = append(c.ledger, d.draws(1)...); d.turns[0].due(d.decided(p)) {
-			before, c.saved, d.turns[0].saved = c.saved, d.turns[0].snapshot(), d.turns[0].at
+		if c.ledger = append(c.ledger, d.draws(1)...); d.caps.turns[0].due(d.charges.decided(p)) {
+			before, c.saved, d.caps.turns[0].saved = c.saved, d.caps.turns[0].snapshot(), d.caps.turns[0].at
 		}
 	}
-	c.deleted, c.kept = min(d.gather.Needs(d.offset), d.capsNeed()), d.saved()
+	c.deleted, c.kept = min(d.parts.gather.Needs(d.offset), d.caps.needs()), d.caps.saved()
 	last := c.saved
 	for _, row := range []struct {
 		name     string
@@ -349,18 +349,18 @@ func TestCapsComeBeforeParts(t *testing.T) {
 	held := func() bool {
 		c.next([capUsers]bool{true}, 0)
 		d.read(c)
-		return d.gather.Parts(p.stream.Name, p.epoch, c.slice)[0].Payload != nil
+		return d.parts.gather.Parts(p.stream.Name, p.epoch, c.slice)[0].Payload != nil
 	}
-	bytes := d.turns[0].cap.Bytes()
+	bytes := d.caps.turns[0].cap.Bytes()
 	for _, step := range []struct {
 		limit int64
 		held  bool
 		lines int
 	}{{bytes + 1<<20, true, 0}, {bytes, false, 0}, {bytes - 1, false, 1}, {bytes - 1, false, 1}, {bytes * 3 / 2, true, 1}, {bytes + 1<<20, true, 2}} {
 		d.PartBytes = step.limit
-		d.gather = windows.NewGathering(step.limit)
-		d.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, d.follows(0))
-		d.remember()
+		d.parts.gather = windows.NewGathering(step.limit)
+		d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, d.caps.follows(0))
+		d.caps.remember()
 		if got := held(); got != step.held || logs.Len() != step.lines {
 			t.Errorf("with %d bytes for %d of a cap, a part is held: %v; want %v; lines: %v; want %d", step.limit, bytes, got, step.held, logs.All(), step.lines)
 		}

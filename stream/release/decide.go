@@ -3,14 +3,12 @@ package release
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -21,16 +19,39 @@ const (
 	togetherBytes = 4 << 20
 )
 
+// decisions decides the windows of a partition and commits their entries.
+type decisions struct {
+	*worker
+	producer *txn.Producer
+	charges  *charges
+	parts    *parts
+	caps     *caps
+	lookout  *lookout
+	priors   []*prior // of the programs
+}
+
+// newDecisions knows nothing yet of what was charged.
+func newDecisions(w *worker) (*decisions, error) {
+	d := &decisions{worker: w, charges: newCharges(w), parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
+	d.caps = &caps{worker: w, charges: d.charges, parts: d.parts}
+	for _, p := range w.programs {
+		d.priors = append(d.priors, newPrior(p))
+	}
+	var err error
+	d.lookout, err = newLookout(w, d.charges)
+	return d, err
+}
+
 // decide releases each complete window that is its budget's next one by due time. Budgets take turns.
-func (s *session) decide(ctx context.Context) error {
-	if err := s.rebuild(ctx); err != nil {
+func (d *decisions) decide(ctx context.Context) error {
+	if err := d.caps.rebuild(ctx); err != nil {
 		return err
 	}
-	budgets := s.budgets()
+	budgets := d.budgets()
 	for len(budgets) > 0 {
 		var more []string
 		for _, budget := range budgets {
-			full, err := s.decideSome(ctx, budget)
+			full, err := d.decideSome(ctx, budget)
 			if err != nil {
 				return err
 			}
@@ -44,29 +65,29 @@ func (s *session) decide(ctx context.Context) error {
 }
 
 // decideSome records the next windows of a budget in one transaction, and reports whether it is full.
-func (s *session) decideSome(ctx context.Context, budget string) (full bool, err error) {
-	if ok, err := s.inherited(ctx, budget); !ok || err != nil {
+func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, err error) {
+	if ok, err := d.charges.inherited(ctx, budget); !ok || err != nil {
 		return false, err
 	}
 	var tx txn.Transaction
 	var entries []ledger.Entry
 	for size := 0; !full; full = len(entries) == together || size >= togetherBytes {
-		i, window := s.next(budget)
+		i, window := d.next(budget)
 		if i < 0 {
 			break
 		}
-		p := s.programs[i]
-		state := s.gather.State(p.stream.Name, p.epoch, window)
+		p := d.programs[i]
+		state := d.parts.gather.State(p.stream.Name, p.epoch, window)
 		if !state.Ready {
 			break
 		}
-		s.caught(i)
+		d.caps.caught(i)
 		if len(entries) == 0 {
-			if err := s.mark(&tx); err != nil {
+			if err := d.charges.mark(&tx); err != nil {
 				return false, err
 			}
 		}
-		entry, err := s.entry(ctx, i, window, state)
+		entry, err := d.entry(ctx, i, window, state)
 		if err != nil {
 			return false, err
 		}
@@ -74,53 +95,43 @@ func (s *session) decideSome(ctx context.Context, budget string) (full bool, err
 		if err != nil {
 			return false, err
 		}
-		tx.Records = append(tx.Records, s.record(entry, value))
-		if err := s.learn(entry, value); err != nil {
+		tx.Records = append(tx.Records, d.record(entry, value))
+		if err := d.charges.learn(entry, value); err != nil {
 			return false, err
 		}
-		s.gather.Decide(p.stream.Name, p.epoch, window)
+		d.parts.gather.Decide(p.stream.Name, p.epoch, window)
 		entries = append(entries, entry)
 		size += len(value)
 	}
 	if len(entries) == 0 {
 		return false, nil
 	}
-	if err := s.producer.Commit(ctx, tx); err != nil {
+	if err := d.producer.Commit(ctx, tx); err != nil {
 		return false, fmt.Errorf("record windows, the first of stream %s, ending %s: %w", entries[0].Stream, entries[0].WindowEnd.Format(time.RFC3339), err)
 	}
-	s.committed()
+	d.committed()
 	for _, e := range entries {
-		s.observe(e)
+		d.observe(e)
 	}
-	s.progressed()
+	d.progressed()
 	return full, nil
 }
 
-func (s *session) record(e ledger.Entry, value []byte) txn.Record {
-	return txn.Record{Topic: s.Names.Ledger(), Partition: s.at.Number, Key: e.Key(), Value: value, Time: e.WindowEnd.UnixMilli()}
-}
-
-// budgets returns the names of the budgets that are decided here, each once.
-func (s *session) budgets() []string {
-	var names []string
-	for _, p := range s.programs {
-		names = append(names, p.stream.Budget.Name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+func (d *decisions) record(e ledger.Entry, value []byte) txn.Record {
+	return txn.Record{Topic: d.Names.Ledger(), Partition: d.at.Number, Key: e.Key(), Value: value, Time: e.WindowEnd.UnixMilli()}
 }
 
 // next returns the undecided window of a budget that is due first, and its program, or −1 if there is none. The budget
 // waits for this window even if a later one of another stream is complete. So the order of charges depends on the
 // public schedule only.
-func (s *session) next(budget string) (program int, window windows.Window) {
+func (d *decisions) next(budget string) (program int, window windows.Window) {
 	program = -1
-	for i, p := range s.programs {
+	for i, p := range d.programs {
 		if p.stream.Budget.Name != budget {
 			continue
 		}
-		candidate, ok := p.schedule.After(s.decided(p))
-		if ok && (program < 0 || p.schedule.Due(candidate) < s.programs[program].schedule.Due(window)) {
+		candidate, ok := p.schedule.After(d.charges.decided(p))
+		if ok && (program < 0 || p.schedule.Due(candidate) < d.programs[program].schedule.Due(window)) {
 			program, window = i, candidate
 		}
 	}
@@ -128,36 +139,36 @@ func (s *session) next(budget string) (program int, window windows.Window) {
 }
 
 // entry settles a window with its budget and draws it.
-func (s *session) entry(ctx context.Context, program int, window windows.Window, state windows.State) (ledger.Entry, error) {
-	p, learned := s.programs[program], s.priors[program]
-	e := p.entry(s.Names.App, window)
-	if line := s.Lineage(p.stream.Budget.Name); len(line) > 1 {
+func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State) (ledger.Entry, error) {
+	p, learned := d.programs[program], d.priors[program]
+	e := p.entry(d.Names.App, window)
+	if line := d.Lineage(p.stream.Budget.Name); len(line) > 1 {
 		e.Continues = line[1:]
 	}
-	if t := s.turns[program]; t != nil {
+	if t := d.caps.turns[program]; t != nil {
 		e.Cap = t.of
 	}
-	e.Watches = s.watches(p, window)
-	open, ended := s.resume(p)
+	e.Watches = d.lookout.watches(p, window)
+	open, ended := d.lookout.resume(p)
 	e.Ended = ended
-	if err := s.own.fold.Books.Settle(&e); err != nil {
+	if err := d.charges.own.fold.Books.Settle(&e); err != nil {
 		return e, err
 	}
-	s.tell(e)
+	d.charges.tell(e)
 	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
 	e.IncompleteIn = state.Incomplete
 	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {
-		s.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete", zap.String("stream", p.stream.Name),
+		d.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete", zap.String("stream", p.stream.Name),
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
-	if e.Reason != "" && s.turns[program] == nil && !e.Looks() {
+	if e.Reason != "" && d.caps.turns[program] == nil && !e.Looks() {
 		return e, nil
 	}
-	merged, lost, err := s.counting(ctx, program, window)
+	merged, lost, err := d.caps.counting(ctx, program, window)
 	if err != nil {
 		return e, err
 	}
-	if err := s.look(p, &e, open, merged); err != nil {
+	if err := d.lookout.look(p, &e, open, merged); err != nil {
 		return e, err
 	}
 	if e.Reason != "" {
@@ -165,39 +176,54 @@ func (s *session) entry(ctx context.Context, program int, window windows.Window,
 		return e, nil
 	}
 	e.Incomplete = e.Incomplete || lost
-	if e.Prior, err = learned.before(window, s.recent(e.Stream)); err != nil {
+	if e.Prior, err = learned.before(window, d.charges.recent(e.Stream)); err != nil {
 		return e, err
 	}
-	if err := p.draw(&e, merged, learned, s.Metrics); err != nil {
+	if err := p.draw(&e, merged, learned, d.Metrics); err != nil {
 		return e, err
 	}
 	learned.smooth(&e)
 	return e, nil
 }
 
-func (s *session) observe(e ledger.Entry) {
-	if e.Incomplete {
-		s.Metrics.Incomplete.WithLabelValues(e.Stream).Inc()
-	}
-	for _, w := range e.Watches {
-		switch {
-		case w.Release != nil && w.Looks():
-			s.Metrics.Releases.WithLabelValues(e.Stream).Add(float64(len(e.Groups)))
-		case w.Reason == record.BudgetExhausted:
-			s.Metrics.Withheld.WithLabelValues(e.Stream, w.Reason).Add(float64(len(e.Groups)))
+// committed records the offset of the entries that were learnt.
+func (d *decisions) committed() {
+	d.charges.own.fold.At(d.producer.Last(d.Names.Ledger(), d.at.Number))
+}
+
+// progressed reports the oldest window of each stream that is not decided.
+func (d *decisions) progressed() {
+	waiting := map[string]bool{}
+	for _, p := range d.programs { // a stream's editions in order
+		if waiting[p.stream.Name] {
+			continue
+		}
+		if w, ok := p.schedule.After(d.charges.decided(p)); ok {
+			d.Health.Next(d.at, p.stream.Name, w, p.schedule)
+			waiting[p.stream.Name] = true
+		} else {
+			d.Health.Finished(d.at, p.stream.Name)
 		}
 	}
-	if e.Reason != "" {
-		s.Metrics.Withheld.WithLabelValues(e.Stream, e.Reason).Add(float64(len(e.Groups) * len(e.Releases)))
-		return
-	}
-	for _, g := range e.Groups {
-		for _, v := range g.Values {
-			if v.Value == nil {
-				s.Metrics.Withheld.WithLabelValues(e.Stream, g.Reason).Inc()
-			} else {
-				s.Metrics.Releases.WithLabelValues(e.Stream).Inc()
-			}
+}
+
+// adopt commits the entries that earlier sessions drew and could not commit. Readers of uncommitted records may have
+// seen these figures, so a second draw of the same window would be a second loss that is never charged. Therefore each
+// window is recorded as it was first drawn, byte for byte. This session owns the transactional id, so nobody adds more.
+func (d *decisions) adopt(ctx context.Context, aborted []drawn) error {
+	for _, of := range aborted {
+		if d.charges.own.fold.Books.Has(of.entry.Stream, of.entry.Epoch, of.entry.WindowEnd) {
+			continue
 		}
+		if err := d.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{d.record(of.entry, of.value)}}); err != nil {
+			return fmt.Errorf("record again the window ending %s of stream %s: %w", of.entry.WindowEnd, of.entry.Stream, err)
+		}
+		d.Log.Info("a window was drawn but not committed: it is committed now as it was drawn", zap.String("stream", of.entry.Stream), zap.Time("window_end", of.entry.WindowEnd))
+		if err := d.charges.learn(of.entry, of.value); err != nil {
+			return err
+		}
+		d.committed()
+		d.observe(of.entry)
 	}
+	return nil
 }

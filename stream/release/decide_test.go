@@ -20,7 +20,7 @@ import (
 
 // decider decides windows as the stage does, from the parts of a window to its ledger entry, without Kafka.
 type decider struct {
-	*session
+	*decisions
 	t      testing.TB
 	offset int64 // of the next message of parts, and of the next record of the input
 }
@@ -50,12 +50,19 @@ func newDecider(t testing.TB, p *program, log *zap.Logger, continued ...string) 
 			Monitor: health.New(log, "release"), Log: log},
 		Hasher:     windows.NewHasher([16]byte{}),
 		MergeBytes: 1 << 20,
+		PartBytes:  1 << 30,
+		WatchKey:   make([]byte, 32),
 		Lineage:    func(budget string) []string { return append([]string{budget}, continued...) },
 	}
-	s := &session{worker: &worker{Release: stage}, own: &partition{fold: ledger.NewFold("app", 0)}, gather: windows.NewGathering(1 << 30), priors: []*prior{newPrior(p)}}
-	s.takes(p)
-	s.begin(nil)
-	return &decider{session: s, t: t}
+	w := &worker{Release: stage}
+	w.takes(p)
+	s, err := newDecisions(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.charges.own.fold = ledger.NewFold("app", 0)
+	s.caps.begin(nil)
+	return &decider{decisions: s, t: t}
 }
 
 // give hands over the part and the mark of a window in which the users sent these records; lost says that some records of
@@ -73,7 +80,7 @@ func (d *decider) give(w windows.Window, records []contribution, lost int64) {
 	o.Partition = 1 // nobody is in there, and something may be lost
 	other := windows.Mark{Origin: o, Partitions: 2, Lost: lost, After: w.Start, Through: w.End}
 	for _, message := range append(part.Messages(1<<20), mark.Message(), other.Message()) {
-		if err := d.gather.Add(message, d.offset, time.Unix(0, w.End)); err != nil {
+		if err := d.parts.gather.Add(message, d.offset, time.Unix(0, w.End)); err != nil {
 			d.t.Fatal(err)
 		}
 		d.offset++
@@ -84,7 +91,7 @@ func (d *decider) give(w windows.Window, records []contribution, lost int64) {
 func (d *decider) decide(w windows.Window) ledger.Entry {
 	d.t.Helper()
 	p := d.programs[0]
-	state := d.gather.State(p.stream.Name, p.epoch, w)
+	state := d.parts.gather.State(p.stream.Name, p.epoch, w)
 	if !state.Ready {
 		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
 	}
@@ -102,8 +109,8 @@ func (d *decider) learnt(w windows.Window, e ledger.Entry) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if err := d.learn(e, value); err != nil {
+	if err := d.charges.learn(e, value); err != nil {
 		d.t.Fatal(err)
 	}
-	d.gather.Decide(e.Stream, e.Epoch, w)
+	d.parts.gather.Decide(e.Stream, e.Epoch, w)
 }

@@ -51,16 +51,16 @@ func (w *worker) deleted(ctx context.Context) (progressRecord, error) {
 	return r, err
 }
 
-// deleteBefore records that no undecided window needs parts below an offset, and has them deleted.
-func (s *session) deleteBefore(ctx context.Context, needs progressRecord) error {
-	d, offset := s.deleter, needs.Offset
+// before records that no undecided window needs parts below an offset, and has them deleted.
+func (d *deleter) before(ctx context.Context, producer *txn.Producer, needs progressRecord) error {
+	offset := needs.Offset
 	if offset > d.agreed {
-		r, err := s.Progress.Record(s.deletedKey(), needs)
+		r, err := d.Progress.Record(d.deletedKey(), needs)
 		if err != nil {
 			return err
 		}
-		if err := s.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{r}}); err != nil {
-			return fmt.Errorf("record that the parts below offset %d of %s/%d are not needed: %w", offset, s.at.Topic, s.at.Number, err)
+		if err := producer.Commit(ctx, txn.Transaction{Records: []txn.Record{r}}); err != nil {
+			return fmt.Errorf("record that the parts below offset %d of %s/%d are not needed: %w", offset, d.at.Topic, d.at.Number, err)
 		}
 		d.agreed = offset
 	}
@@ -91,10 +91,10 @@ func (d *deleter) delete(ctx context.Context, offset int64) error {
 
 // overtaken returns an error if another worker has decided the windows below an offset and deleted their parts. Then
 // this worker no longer owns the partition.
-func (s *session) overtaken(ctx context.Context, offset int64) error {
-	deleted, err := s.deleted(ctx)
+func (w *worker) overtaken(ctx context.Context, offset int64) error {
+	deleted, err := w.deleted(ctx)
 	if err == nil && deleted.Offset >= offset {
-		err = fmt.Errorf("another worker has decided the windows of the parts below offset %d of %s/%d: %w", offset, s.at.Topic, s.at.Number, txn.ErrFenced)
+		err = fmt.Errorf("another worker has decided the windows of the parts below offset %d of %s/%d: %w", offset, w.at.Topic, w.at.Number, txn.ErrFenced)
 	}
 	return err
 }

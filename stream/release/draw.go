@@ -1,38 +1,16 @@
 package release
 
 import (
-	"bufio"
-	"crypto/rand"
-	"fmt"
-	"io"
-	"time"
-
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/record"
-	"github.com/louver/louver/windows"
 )
 
-// program lists the draws for each window of a stream.
-type program struct {
-	stream   *config.Stream
-	epoch    uint32
-	schedule windows.Schedule
-	draws    []draw
-	alarms   []alarm          // the stream's watches
-	figures  []figure         // what each of them draws
-	releases []ledger.Release // what the draws release, in the order of the configuration
-	price    []budget.Item
-	random   io.Reader // the source of all noise: crypto/rand, except in tests
-}
-
-// draw is one configured release; its values are releases[first : first+n] of the program.
+// draw is one configured release; its values begin at first among those of its stream.
 type draw struct {
 	mechanism mechanisms.Mechanism
 	query     mechanisms.Query
@@ -42,32 +20,8 @@ type draw struct {
 	counting  bool // it releases the number of users, and the other draws may use that
 }
 
-func newProgram(e control.Edition) *program {
-	s := e.Stream
-	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, price: s.Price(), random: rand.Reader}
-	for _, r := range s.Releases {
-		p.draws = append(p.draws, newDraw(r, len(p.releases)))
-		p.releases = append(p.releases, described(s, r)...)
-	}
-	for _, w := range s.Watches {
-		p.alarms = append(p.alarms, alarmOf{w.Mechanism})
-		p.figures = append(p.figures, newFigure(s, w))
-	}
-	return p
-}
-
 func newDraw(r config.Release, first int) draw {
 	return draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism), clips: r.Query.ClipScale(r.Mechanism), first: first, counting: r.Query.CountsUsers()}
-}
-
-// countEpsilon is the ε of the released count of users; 0 if none is.
-func (p *program) countEpsilon() float64 {
-	for _, d := range p.draws {
-		if d.counting {
-			return d.query.Epsilon.InexactFloat64()
-		}
-	}
-	return 0
 }
 
 // Series describes the values that a stream releases for each group, in the order of the configuration.
@@ -81,8 +35,8 @@ func Series(s *config.Stream) (all []ledger.Release) {
 // WatchSeries describes the records of a stream's watches and releases on change, each with the ε of an instance, in the order of the configuration.
 func WatchSeries(s *config.Stream) (all []ledger.Release) {
 	for _, w := range s.Watches {
-		if f := newFigure(s, w); f.release != nil {
-			one := *f.release
+		if w.Release != nil {
+			one := described(s, *w.Release)[0]
 			one.Epsilon = budget.Limit{}.Compose(w.Price()).Epsilon
 			all = append(all, one)
 			continue
@@ -106,61 +60,6 @@ func described(s *config.Stream, r config.Release) (all []ledger.Release) {
 		all = append(all, one)
 	}
 	return all
-}
-
-// entry is the ledger entry of a window, before it is settled and drawn.
-func (p *program) entry(app string, w windows.Window) ledger.Entry {
-	s := p.stream
-	e := ledger.Entry{App: app, Stream: s.Name, Epoch: p.epoch, Budget: s.Budget.Name, Input: s.Input.Topic, Output: s.Output,
-		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(), DueAt: time.Unix(0, p.schedule.Due(w)).UTC(),
-		Every: p.schedule.Every, Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per},
-		Price: p.price, Releases: p.releases}
-	if s.OutputFormat != config.OutputJSON {
-		e.OutputFormat = s.OutputFormat
-	}
-	if p.schedule.End != 0 {
-		e.Until = time.Unix(0, p.schedule.End).UTC()
-	}
-	for _, g := range s.Groups {
-		e.Groups = append(e.Groups, ledger.Group{Name: g})
-	}
-	return e
-}
-
-// draw draws every release of every group, under the measures that learned has ready for the window. Groups without
-// users are drawn like all others.
-func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator) error {
-	random := bufio.NewReader(p.random)
-	for g := range e.Groups {
-		points := merged.Sample(g)
-		sample := mechanisms.NewSample(p.stream.Grid, points)
-		e.Groups[g].Values = make([]ledger.Value, len(p.releases))
-		var public mechanisms.Public
-		for _, counting := range []bool{true, false} {
-			for i, d := range p.draws {
-				if d.counting != counting {
-					continue
-				}
-				public.Measure = learned.measure(g, i)
-				began := time.Now()
-				drawn, err := d.mechanism.Draw(sample, public, random)
-				if err != nil {
-					return fmt.Errorf("draw %s of stream %s: %w", d.query.Statistic, p.stream.Name, err)
-				}
-				m.DrawDuration.WithLabelValues(string(d.query.Statistic)).Observe(time.Since(began).Seconds())
-				d.fill(e.Groups[g].Values[d.first:], drawn, public.Users)
-				if d.counting {
-					users := drawn.Values[0].Number
-					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: d.query.Epsilon.InexactFloat64()}
-					e.Groups[g].Users = &users
-				}
-			}
-		}
-	}
-	if least := p.stream.MinUsers; least != nil {
-		e.WithholdBelow(least.Release, least.Count)
-	}
-	return nil
 }
 
 // fill turns a draw into the ledger's values. users is the count released for the window and group, if one was drawn

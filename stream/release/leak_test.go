@@ -261,7 +261,7 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 		}
 		core, lines := observer.New(zap.DebugLevel)
 		d := newDecider(t, p, zap.New(core), "old")
-		d.seal = openSeal{}
+		d.lookout.seal = openSeal{}
 		w := p.schedule.First()
 		for i := range 8 {
 			d.give(w, sample(i), int64(i/7)) // of the last one something is lost

@@ -15,25 +15,25 @@ import (
 // reads parts whose payload is not held again, one after another, and holds them if there is room, as well as parts of
 // the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. counts, if
 // it is not nil, says which users of the window count.
-func (s *session) merge(ctx context.Context, p *program, w windows.Window, counts func(windows.UserHash) bool) (merged *windows.Merger, lost bool, err error) {
-	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w, Hasher: s.Hasher}, s.MergeBytes)
+func (ps *parts) merge(ctx context.Context, p *program, w windows.Window, counts func(windows.UserHash) bool) (merged *windows.Merger, lost bool, err error) {
+	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w, Hasher: ps.Hasher}, ps.MergeBytes)
 	merged.Restrict(counts)
-	parts := s.gather.Parts(p.stream.Name, p.epoch, w)
+	held := ps.gather.Parts(p.stream.Name, p.epoch, w)
 	bad := map[*windows.Held]bool{}
 	leave := func(h *windows.Held, why string, err error) {
 		// This window loses what the partition sent. But it is still released: the schedule is public.
-		s.Log.Error(why+" and is left out", zap.String("stream", p.stream.Name), zap.Int("partition", s.at.Number), zap.Int64("offset", h.Offsets[0]), zap.Error(err))
+		ps.Log.Error(why+" and is left out", zap.String("stream", p.stream.Name), zap.Int("partition", ps.at.Number), zap.Int64("offset", h.Offsets[0]), zap.Error(err))
 		bad[h] = true
 	}
 	for merged.Pass() {
-		s.Metrics.MergePasses.WithLabelValues(p.stream.Name).Inc()
+		ps.Metrics.MergePasses.WithLabelValues(p.stream.Name).Inc()
 		add := func(h *windows.Held, payload []byte) {
 			if err := merged.Add(payload, h.Slice); err != nil {
 				leave(h, "a part does not fit the stream", err)
 			}
 		}
 		var absent []*windows.Held
-		for _, h := range parts {
+		for _, h := range held {
 			switch {
 			case bad[h]: // in an earlier pass
 			case h.Payload == nil:
@@ -46,11 +46,11 @@ func (s *session) merge(ctx context.Context, p *program, w windows.Window, count
 			continue
 		}
 		own := func(h *windows.Held) bool { return h.Slice.Start < w.End }
-		ahead := s.gather.Ahead(p.stream.Name, p.epoch, w, windows.Size(absent))
-		missing, err := s.load(ctx, append(absent, ahead...), func(h *windows.Held, payload []byte, err error) {
+		ahead := ps.gather.Ahead(p.stream.Name, p.epoch, w, windows.Size(absent))
+		missing, err := ps.load(ctx, append(absent, ahead...), func(h *windows.Held, payload []byte, err error) {
 			switch {
 			case err == nil:
-				s.gather.Hold(h, payload)
+				ps.gather.Hold(h, payload)
 				if own(h) {
 					add(h, payload)
 				}
@@ -68,7 +68,7 @@ func (s *session) merge(ctx context.Context, p *program, w windows.Window, count
 
 // load reads the messages of parts from the log and passes each part's payload to take, or the error that makes it
 // unreadable. It returns the parts that the log no longer has.
-func (s *session) load(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (missing []*windows.Held, err error) {
+func (ps *parts) load(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (missing []*windows.Held, err error) {
 	type place struct {
 		part  *windows.Held
 		index int
@@ -85,7 +85,7 @@ func (s *session) load(ctx context.Context, parts []*windows.Held, take func(*wi
 	var reader *fetch.Reader
 	for len(offsets) > 0 {
 		if reader == nil || offsets[0] != reader.Position() {
-			reader = s.Fetch.Partition(s.at.Topic, s.at.Number, offsets[0])
+			reader = ps.Fetch.Partition(ps.at.Topic, ps.at.Number, offsets[0])
 		}
 		page, err := reader.Poll(ctx)
 		if err == nil {

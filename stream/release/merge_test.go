@@ -38,8 +38,8 @@ func TestMergeReadsAgain(t *testing.T) {
 			d := newDecider(t, p, zap.NewNop())
 			d.at = stage.Partition{Topic: b.Topic(t, 1, nil)}
 			d.Fetch = b.Fetch(fetch.Options{MaxWait: 10 * time.Millisecond})
-			d.gather = windows.NewGathering(limit)
-			d.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, d.decided(p))
+			d.parts.gather = windows.NewGathering(limit)
+			d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, d.charges.decided(p))
 			var all []windows.Window
 			for w, more := p.schedule.First(), true; more && w.End <= p.schedule.End; w, more = p.schedule.Next(w) {
 				all = append(all, w)
@@ -57,7 +57,7 @@ func TestMergeReadsAgain(t *testing.T) {
 					mark := windows.Mark{Origin: o, Partitions: partitions, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
 					for _, message := range append(part.Messages(700), mark.Message()) {
 						b.Produce(t, d.at.Topic, 0, txn.Record{Value: bytes.Clone(message)})
-						if err := d.gather.Add(message, offset, time.Unix(0, w.End)); err != nil {
+						if err := d.parts.gather.Add(message, offset, time.Unix(0, w.End)); err != nil {
 							t.Fatal(err)
 						}
 						offset++
@@ -69,10 +69,10 @@ func TestMergeReadsAgain(t *testing.T) {
 				if gone {
 					b.DeleteRecords(t, d.at.Topic, 0, offset)
 				}
-				if state := d.gather.State(p.stream.Name, p.epoch, w); !state.Ready || len(state.Incomplete) > 0 {
+				if state := d.parts.gather.State(p.stream.Name, p.epoch, w); !state.Ready || len(state.Incomplete) > 0 {
 					t.Fatalf("the window stands at %+v", state)
 				}
-				merged, lost, err := d.merge(t.Context(), p, w, nil)
+				merged, lost, err := d.parts.merge(t.Context(), p, w, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +90,7 @@ func TestMergeReadsAgain(t *testing.T) {
 				if gone && limit == 0 && !lost {
 					t.Error("parts that were not held are deleted, and nobody says that they are lost")
 				}
-				d.gather.Decide(p.stream.Name, p.epoch, w)
+				d.parts.gather.Decide(p.stream.Name, p.epoch, w)
 			}
 		})
 	}

@@ -86,15 +86,15 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 		}
 	}
 	for range n {
-		d.own = &partition{fold: ledger.NewFold("app", 0)}
+		d.charges.own = &partition{fold: ledger.NewFold("app", 0)}
 		for w, more := p.schedule.First(), true; more; w, more = p.schedule.Next(w) {
 			e := p.entry("app", w)
-			e.Watches = d.watches(p, w)
-			open, _ := d.resume(p)
-			if err := d.own.fold.Books.Settle(&e); err != nil {
+			e.Watches = d.lookout.watches(p, w)
+			open, _ := d.lookout.resume(p)
+			if err := d.charges.own.fold.Books.Settle(&e); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.look(p, &e, open, merged); err != nil {
+			if err := d.lookout.look(p, &e, open, merged); err != nil {
 				t.Fatal(err)
 			}
 			if e.Watches[0].Fired != nil {
@@ -108,7 +108,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := d.learn(e, value); err != nil {
+			if err := d.charges.learn(e, value); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -27,16 +27,15 @@ func newFigure(s *config.Stream, w config.Watch) figure {
 	return figure{newDraw(*w.Release, 0), new(described(s, *w.Release)[0])}
 }
 
-// lookForChange has a release on change look at the samples of a settled entry, and draws the value of the first group in which
+// look has a release on change look at the samples of a settled entry, and draws the value of the first group in which
 // it has changed anew, from the same sample. The groups after it keep theirs: to look at them takes another instance.
 //
 // One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows, whatever they
 // sent: see config.Watch.Price. In the window in which the values begin, all groups are drawn and none is tested.
-func (p *program) lookForChange(watch int, e *ledger.Entry, open instance, samples []*mechanisms.Sample, random io.Reader, m *metrics.Operator) error {
-	w := &e.Watches[watch]
+func (f figure) look(grid *mechanisms.Grid, e *ledger.Entry, w *ledger.Watch, open armed, samples []*mechanisms.Sample, random io.Reader, m *metrics.Operator) error {
 	if w.Arms && w.Begins {
 		for g := range samples {
-			if err := p.redraw(watch, e, g, samples[g], random, m); err != nil {
+			if err := f.redraw(e, w, g, samples[g], random, m); err != nil {
 				return err
 			}
 		}
@@ -45,7 +44,7 @@ func (p *program) lookForChange(watch int, e *ledger.Entry, open instance, sampl
 	last := make([]int64, len(samples))
 	for g, v := range w.Values {
 		var err error
-		if last[g], err = p.stream.Grid.Parse([]byte(v.Figure.Value.String())); err != nil {
+		if last[g], err = grid.Parse([]byte(v.Figure.Value.String())); err != nil {
 			return fmt.Errorf("the last value of group %q: %w", e.Groups[g].Name, err)
 		}
 	}
@@ -54,19 +53,19 @@ func (p *program) lookForChange(watch int, e *ledger.Entry, open instance, sampl
 		return err
 	}
 	w.Fire(*e, e.Groups[group].Name)
-	return p.redraw(watch, e, group, samples[group], random, m)
+	return f.redraw(e, w, group, samples[group], random, m)
 }
 
 // redraw draws the value of a group.
-func (p *program) redraw(watch int, e *ledger.Entry, group int, sample *mechanisms.Sample, random io.Reader, m *metrics.Operator) error {
-	d, began := p.figures[watch].draw, time.Now()
-	drawn, err := d.mechanism.Draw(sample, mechanisms.Public{}, random)
+func (f figure) redraw(e *ledger.Entry, w *ledger.Watch, group int, sample *mechanisms.Sample, random io.Reader, m *metrics.Operator) error {
+	began := time.Now()
+	drawn, err := f.mechanism.Draw(sample, mechanisms.Public{}, random)
 	if err != nil {
 		return err
 	}
-	m.DrawDuration.WithLabelValues(string(d.query.Statistic)).Observe(time.Since(began).Seconds())
+	m.DrawDuration.WithLabelValues(string(f.query.Statistic)).Observe(time.Since(began).Seconds())
 	values := make([]ledger.Value, 1)
-	d.fill(values, drawn, nil)
-	e.Watches[watch].Redraw(*e, group, values[0])
+	f.fill(values, drawn, nil)
+	w.Redraw(*e, group, values[0])
 	return nil
 }

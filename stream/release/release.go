@@ -15,8 +15,6 @@
 package release
 
 import (
-	"context"
-
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/group"
@@ -51,23 +49,4 @@ type Release struct {
 	CheckpointEvery int64
 	// Group is the membership of the partials' consumer group.
 	Group group.Config
-}
-
-// Run works until ctx ends. An error that wraps ledger.ErrUnreadable is a privacy stop: the charges are unknown.
-func (s *Release) Run(ctx context.Context) error {
-	programs := make([]*program, len(s.Editions))
-	for i, e := range s.Editions {
-		programs[i] = newProgram(e)
-	}
-	return stage.Run(ctx, s.Env, s.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
-		w := &worker{Release: s, at: at, membership: m}
-		var here []*program
-		for _, p := range programs {
-			if s.Place(p.stream.Budget.Name) == at.Number {
-				here = append(here, p)
-			}
-		}
-		w.takes(here...)
-		return w.session(ctx)
-	})
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/louver/louver/stream/ledger"
 )
@@ -22,14 +21,6 @@ type sealer interface {
 type seal struct {
 	app  string
 	aead cipher.AEAD
-}
-
-// newSeal returns the seal of the worker's app. It is nil if no stream has a watch.
-func (w *worker) newSeal() (sealer, error) {
-	if !slices.ContainsFunc(w.programs, func(p *program) bool { return len(p.stream.Watches) > 0 }) {
-		return nil, nil
-	}
-	return newSeal(w.Names.App, w.WatchKey)
 }
 
 // newSeal returns the seal of an app. Each nonce is random. The key may then seal 2³² secrets.

@@ -98,8 +98,8 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			committed = nil
 			for _, value := range all {
 				e, err := ledger.Decode(value)
-				if err == nil && !d.own.fold.Books.Has(e.Stream, e.Epoch, e.WindowEnd) {
-					committed, err = append(committed, value), d.learn(e, value)
+				if err == nil && !d.charges.own.fold.Books.Has(e.Stream, e.Epoch, e.WindowEnd) {
+					committed, err = append(committed, value), d.charges.learn(e, value)
 				}
 				if err != nil {
 					r.Fatal(err)
@@ -107,8 +107,8 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			}
 			adopted = adopted || len(aborted) > 0
 			aborted = nil
-			d.gather = windows.NewGathering(1 << 30)
-			d.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, d.decided(p))
+			d.parts.gather = windows.NewGathering(1 << 30)
+			d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, d.charges.decided(p))
 			d.offset = offset
 			for range rapid.IntRange(1, 4).Draw(r, "transactions") {
 				var values [][]byte
@@ -209,11 +209,11 @@ func TestASecretThatCannotBeOpened(t *testing.T) {
 func TestWatchesNeedAKey(t *testing.T) {
 	w := &worker{Release: &Release{}}
 	w.takes(alarmedProgram(t, "1000000", "1"))
-	if _, err := w.newSeal(); err == nil {
+	if _, err := newLookout(w, newCharges(w)); err == nil {
 		t.Error("there is a seal without a key")
 	}
 	w.WatchKey = make([]byte, 32)
-	if s, err := w.newSeal(); err != nil || s == nil {
-		t.Errorf("%v, %v", s, err)
+	if l, err := newLookout(w, newCharges(w)); err != nil || l.seal == nil {
+		t.Errorf("%v, %v", l, err)
 	}
 }

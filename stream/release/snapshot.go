@@ -70,9 +70,9 @@ func (t *turns) restore(text []byte, decided int64) error {
 func snapshotKey(p *program) string { return progress.StreamKey(p.stream.Name, p.epoch) }
 
 // snapshots reads the last snapshot of each program.
-func (s *session) snapshots(ctx context.Context) (map[string]progress.Text, error) {
+func (c *caps) snapshots(ctx context.Context) (map[string]progress.Text, error) {
 	keys := map[string]bool{}
-	for _, p := range s.programs {
+	for _, p := range c.programs {
 		if p.stream.MaxWindows != nil {
 			keys[snapshotKey(p)] = true
 		}
@@ -81,10 +81,10 @@ func (s *session) snapshots(ctx context.Context) (map[string]progress.Text, erro
 		return nil, nil
 	}
 	damaged := func(err error) {
-		s.Log.Error("a snapshot of who has counted is damaged and left out", zap.Int("partition", s.at.Number), zap.Error(err))
+		c.Log.Error("a snapshot of who has counted is damaged and left out", zap.Int("partition", c.at.Number), zap.Error(err))
 	}
 	for {
-		texts, err := s.State.ReadTexts(ctx, s.at.Number, func(key string) bool { return keys[key] }, damaged)
+		texts, err := c.State.ReadTexts(ctx, c.at.Number, func(key string) bool { return keys[key] }, damaged)
 		var lost *fetch.LostError
 		if errors.As(err, &lost) && ctx.Err() == nil {
 			continue // the broker has just deleted old ones
@@ -95,30 +95,30 @@ func (s *session) snapshots(ctx context.Context) (map[string]progress.Text, erro
 
 // begin makes the caps of all programs, each from its snapshot if there is one that fits, and follows their parts from there.
 // saved are the ends of windows that earlier sessions relied on.
-func (s *session) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
-	for i, p := range s.programs {
-		t, key := s.newTurns(p), snapshotKey(p)
-		s.turns = append(s.turns, t)
+func (c *caps) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
+	for i, p := range c.programs {
+		t, key := c.newTurns(p), snapshotKey(p)
+		c.turns = append(c.turns, t)
 		if snapshot, found := snapshots[key]; t != nil && found {
 			t.pieces = snapshot.Pieces
-			if err := t.restore(snapshot.Text, s.decided(p)); err != nil {
-				s.Log.Warn("a snapshot of who has counted is left out: the parts of the last windows are read instead",
+			if err := t.restore(snapshot.Text, c.charges.decided(p)); err != nil {
+				c.Log.Warn("a snapshot of who has counted is left out: the parts of the last windows are read instead",
 					zap.String("stream", p.stream.Name), zap.Error(err))
 			}
 		}
-		s.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, s.follows(i))
+		c.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, c.follows(i))
 		if t != nil && slices.ContainsFunc(saved, func(ends map[string]int64) bool { return ends[key] > t.at }) {
-			s.anew(i)
+			c.anew(i)
 		}
 	}
 }
 
 // saved are the ends of the windows up to which the next session needs no parts for the caps.
-func (s *session) saved() map[string]int64 {
+func (c *caps) saved() map[string]int64 {
 	ends := map[string]int64{}
-	for i, t := range s.turns {
+	for i, t := range c.turns {
 		if t != nil {
-			ends[snapshotKey(s.programs[i])] = t.saved
+			ends[snapshotKey(c.programs[i])] = t.saved
 		}
 	}
 	return ends
@@ -128,7 +128,7 @@ func (s *session) saved() map[string]int64 {
 const saveBytes = 8 << 20
 
 // save commits the snapshots that are due.
-func (s *session) save(ctx context.Context) error {
+func (c *caps) save(ctx context.Context, producer *txn.Producer) error {
 	var tx txn.Transaction
 	var bytes int
 	var made []*turns
@@ -136,7 +136,7 @@ func (s *session) save(ctx context.Context) error {
 		if len(made) == 0 {
 			return nil
 		}
-		if err := s.producer.Commit(ctx, tx); err != nil {
+		if err := producer.Commit(ctx, tx); err != nil {
 			return fmt.Errorf("record who has counted: %w", err)
 		}
 		for _, t := range made {
@@ -145,14 +145,14 @@ func (s *session) save(ctx context.Context) error {
 		tx, bytes, made = txn.Transaction{}, 0, nil
 		return nil
 	}
-	for i, t := range s.turns {
-		p := s.programs[i]
-		if t == nil || !t.due(s.decided(p)) {
+	for i, t := range c.turns {
+		p := c.programs[i]
+		if t == nil || !t.due(c.charges.decided(p)) {
 			continue
 		}
 		text := t.snapshot()
 		var records []txn.Record
-		records, t.pieces = s.State.TextRecordsIn(s.at.Number, snapshotKey(p), text, t.pieces)
+		records, t.pieces = c.State.TextRecordsIn(c.at.Number, snapshotKey(p), text, t.pieces)
 		tx.Records, bytes, made = append(tx.Records, records...), bytes+len(text), append(made, t)
 		if bytes >= saveBytes {
 			if err := commit(); err != nil {

@@ -13,38 +13,38 @@ import (
 // tell logs once that the budget withholds a stream's windows, or that a watch or a release on change is paused, and until
 // when. It logs once that this is over. To find out until when takes as long as to decide many windows, so it does that once
 // too.
-func (s *session) tell(e ledger.Entry) {
+func (cs *charges) tell(e ledger.Entry) {
 	for _, w := range e.Watches {
-		s.tellWatch(e, w)
+		cs.tellWatch(e, w)
 	}
 	key := "budget of stream " + e.Stream
 	if e.Reason != record.BudgetExhausted {
-		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: budget %s can pay again", e.Stream, e.Budget))
+		cs.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: budget %s can pay again", e.Stream, e.Budget))
 		return
 	}
-	if s.Monitor.Episodes.Lasts(key) {
+	if cs.Monitor.Episodes.Lasts(key) {
 		return
 	}
 	until := "until the stream ends"
-	if end, ok := s.own.fold.Books.PaidAgain(e); ok {
+	if end, ok := cs.own.fold.Books.PaidAgain(e); ok {
 		until = "until " + clock(end)
 	}
-	s.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
+	cs.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
 }
 
-func (s *session) tellWatch(e ledger.Entry, w ledger.Watch) {
+func (cs *charges) tellWatch(e ledger.Entry, w ledger.Watch) {
 	name, happened, again := "watch "+w.Name, "was armed", "looks again"
 	if w.Release != nil {
 		name, happened, again = "release "+w.Name, "was drawn", "is published again"
 	}
 	key := fmt.Sprintf("%s of stream %s", name, e.Stream)
 	if w.Looks() {
-		s.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: %s %s", e.Stream, name, again))
+		cs.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: %s %s", e.Stream, name, again))
 	}
-	if w.Reason != record.BudgetExhausted || s.Monitor.Episodes.Lasts(key) {
+	if w.Reason != record.BudgetExhausted || cs.Monitor.Episodes.Lasts(key) {
 		return
 	}
-	pause, paused := s.own.fold.Books.Paused(e, w)
+	pause, paused := cs.own.fold.Books.Paused(e, w)
 	if !paused {
 		return
 	}
@@ -63,7 +63,7 @@ func (s *session) tellWatch(e ledger.Entry, w ledger.Watch) {
 	case e.Limit.Per == 0:
 		until = "for good"
 	}
-	s.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: %s; it is withheld %s", e.Stream, cause, until))
+	cs.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: %s; it is withheld %s", e.Stream, cause, until))
 }
 
 // clock writes a moment, with the date unless it is less than a day away: windows of a backlog are long over.
@@ -72,4 +72,32 @@ func clock(at time.Time) string {
 		return at.Format(time.DateTime)
 	}
 	return at.Format(time.TimeOnly)
+}
+
+// observe counts what an entry released and withheld.
+func (w *worker) observe(e ledger.Entry) {
+	if e.Incomplete {
+		w.Metrics.Incomplete.WithLabelValues(e.Stream).Inc()
+	}
+	for _, of := range e.Watches {
+		switch {
+		case of.Release != nil && of.Looks():
+			w.Metrics.Releases.WithLabelValues(e.Stream).Add(float64(len(e.Groups)))
+		case of.Reason == record.BudgetExhausted:
+			w.Metrics.Withheld.WithLabelValues(e.Stream, of.Reason).Add(float64(len(e.Groups)))
+		}
+	}
+	if e.Reason != "" {
+		w.Metrics.Withheld.WithLabelValues(e.Stream, e.Reason).Add(float64(len(e.Groups) * len(e.Releases)))
+		return
+	}
+	for _, g := range e.Groups {
+		for _, v := range g.Values {
+			if v.Value == nil {
+				w.Metrics.Withheld.WithLabelValues(e.Stream, g.Reason).Inc()
+			} else {
+				w.Metrics.Releases.WithLabelValues(e.Stream).Inc()
+			}
+		}
+	}
 }

@@ -50,14 +50,14 @@ func (d *decider) sealing(key byte) *decider {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.seal = s
+	d.lookout.seal = s
 	return d
 }
 
 // next decides the next window and records it.
 func (d *decider) next(records []contribution) ledger.Entry {
 	d.t.Helper()
-	w, _ := d.programs[0].schedule.After(d.decided(d.programs[0]))
+	w, _ := d.programs[0].schedule.After(d.charges.decided(d.programs[0]))
 	d.give(w, records, 0)
 	e := d.decide(w)
 	d.learnt(w, e)
@@ -156,12 +156,12 @@ func TestAWatchLooksAtEverybody(t *testing.T) {
 	}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	e := p.entry("app", p.schedule.First())
-	e.Watches = d.watches(p, p.schedule.First())
-	open, _ := d.resume(p)
-	if err := d.own.fold.Books.Settle(&e); err != nil {
+	e.Watches = d.lookout.watches(p, p.schedule.First())
+	open, _ := d.lookout.resume(p)
+	if err := d.charges.own.fold.Books.Settle(&e); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.look(p, &e, open, c); err != nil {
+	if err := d.lookout.look(p, &e, open, c); err != nil {
 		t.Fatal(err)
 	}
 	if told(e) != "1 armed fired in b 01h" {
@@ -182,7 +182,7 @@ func TestWatchesOfAnOldDefinitionEnd(t *testing.T) {
 		t.Errorf("%+v, want the first watch to go on", e.Watches)
 	}
 	d.takes(changed, p)
-	d.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.decided(changed))
+	d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
 	e := d.next(nil)
 	if told(e) != "1" || len(e.Ended) > 0 || e.Watches[1].Looks() {
 		t.Errorf("%q, %+v and %v end, want the first watch to go on", told(e), e.Watches[1], e.Ended)
@@ -199,7 +199,7 @@ func TestALateChangeEndsTheInstance(t *testing.T) {
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
 	d.takes(changed, p)
-	d.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.decided(changed))
+	d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
 	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Watches[1].Looks() { // at_most is 1
 		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e), e.Watches[1], e.Ended)
 	}
@@ -213,7 +213,7 @@ func TestTheLastWindowEndsTheInstance(t *testing.T) {
 	if e := d.next(nil); !e.Watches[0].Last || !e.Watches[0].Arms {
 		t.Errorf("%+v, want an instance that is armed and ends", e.Watches[0])
 	}
-	if open := d.own.fold.Books.Open("s"); len(open) > 0 {
+	if open := d.charges.own.fold.Books.Open("s"); len(open) > 0 {
 		t.Errorf("%v are still armed", open)
 	}
 }
@@ -271,7 +271,7 @@ func TestEveryStreamHasItsOwnSecret(t *testing.T) {
 	armed, ofP, ofQ := new(int), []string{}, []string{}
 	p.alarms[0], q.alarms[0] = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	d.gather.Follow(q.stream.Name, q.epoch, q.schedule, 0, d.decided(q))
+	d.parts.gather.Follow(q.stream.Name, q.epoch, q.schedule, 0, d.charges.decided(q))
 	for range 2 {
 		d.takes(p, q)
 		d.next(nil)

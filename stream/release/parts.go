@@ -1,0 +1,86 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/windows"
+)
+
+// parts are the parts of undecided windows in one partition of the partials, as they come in.
+type parts struct {
+	*worker
+	gather   *windows.Gathering
+	reader   *fetch.Reader
+	deleter  *deleter
+	lost     int64 // records deleted before they were read, if none has been read since …
+	lostFrom int64 // … and where they began
+}
+
+// needs returns the offset from which the parts of undecided windows have to be read.
+func (ps *parts) needs() int64 {
+	position := ps.reader.Position()
+	if ps.lost > 0 {
+		position = ps.lostFrom
+	}
+	return ps.gather.Needs(position)
+}
+
+// read reads the next parts and marks.
+func (ps *parts) read(ctx context.Context) error {
+	from := ps.reader.Position()
+	page, err := ps.reader.Poll(ctx)
+	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
+		ps.Log.Warn("the topic of parts ends before the position already read: it was recreated, or the brokers lost records", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number))
+		ps.gather.Lose(0, time.Now())
+		ps.reader = ps.Fetch.Partition(ps.at.Topic, ps.at.Number, 0)
+		ps.deleter.anew()
+		return nil
+	}
+	if ps.skip(from, err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if page.Lost > 0 {
+		if err := ps.overtaken(ctx, from+page.Lost); err != nil {
+			return err
+		}
+	}
+	if page.Lost > 0 && ps.lost == 0 {
+		ps.lostFrom = from
+	}
+	ps.lost += page.Lost
+	err = page.Each(func(r *fetch.Record) error {
+		written := time.UnixMilli(r.Time)
+		if ps.lost > 0 { // all of them were written before this one, perhaps long before
+			ps.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number), zap.Int64("records", ps.lost))
+			ps.gather.Lose(ps.lostFrom, written)
+			ps.lost = 0
+		}
+		if err := ps.gather.Add(r.Value, r.Offset, written); err != nil {
+			ps.Log.Error("a part is unreadable: its windows will be marked incomplete", zap.Int("partition", ps.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
+		}
+		return nil
+	})
+	if ps.skip(ps.reader.Position(), err) {
+		return nil
+	}
+	return err
+}
+
+// skip moves past parts that can't be read, if err is about such parts. They begin at from.
+func (ps *parts) skip(from int64, err error) bool {
+	lost, ok := ps.reader.Skip(err)
+	if ok {
+		ps.Metrics.Lost.WithLabelValues(ps.at.Topic).Add(float64(lost))
+		ps.Log.Error("parts are damaged: their windows will be marked incomplete", zap.Int64("records", lost), zap.Error(err))
+		ps.gather.Lose(from, time.Now())
+	}
+	return ok
+}

@@ -1,0 +1,50 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/louver/louver/stream/stage"
+)
+
+// worker decides the windows of the budgets in one partition, in one session after another.
+type worker struct {
+	*Release
+	at         stage.Partition
+	membership *stage.Membership
+	programs   []*program
+	editions   map[string][]*program // the same by stream, in the same order
+}
+
+// takes gives the worker its programs.
+func (w *worker) takes(programs ...*program) {
+	w.programs, w.editions = programs, map[string][]*program{}
+	for _, p := range programs {
+		w.editions[p.stream.Name] = append(w.editions[p.stream.Name], p)
+	}
+}
+
+// budgets returns the names of the budgets that are decided here, each once.
+func (w *worker) budgets() []string {
+	var names []string
+	for _, p := range w.programs {
+		names = append(names, p.stream.Budget.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// keepEvery is how often the progress is written.
+const keepEvery = 5 * time.Second
+
+// progressRecord says how far the parts have been read: everything that an undecided window needs is at Offset or
+// above, given what is saved.
+type progressRecord struct {
+	Offset int64 `json:"offset"`
+	// Saved is for each cap the end of the window up to which nothing is needed, because a snapshot says who has counted, or
+	// because the cap began there. In Unix nanoseconds, by [snapshotKey].
+	Saved map[string]int64 `json:"saved,omitempty"`
+}
+
+func (w *worker) progressKey() string { return fmt.Sprintf("release/%d", w.at.Number) }
