@@ -110,7 +110,7 @@ func TestLinesOfSituations(t *testing.T) {
 					t.Errorf("the line says %v, want producer %d at offset 1", e.ContextMap(), hung.ProducerID())
 				}
 			}
-		}, []string{"WARN windows are waiting for an open transaction on INPUT/1", "INFO the open transaction on INPUT/1 has ended"}},
+		}, []string{"WARN windows are waiting for an open transaction on INPUT/1", "INFO windows no longer wait for the end of INPUT/1"}},
 		{"no input topic", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.streams[0].Input.Topic = w.input + "-later"
 			s := w.start(observe)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/timeline"
 )
 
@@ -89,11 +90,8 @@ func (c causes) hanging(ctx context.Context, awaited []timeline.Partition, facts
 			if begins >= reader.HighWatermark() {
 				return nil
 			}
-			found[i] = fmt.Sprintf("a transaction is open from offset %d", begins)
-			if who, err := c.Fetch.ProducerAt(ctx, at.Topic, at.Number, begins); err == nil {
-				found[i] += fmt.Sprintf(" (producer id %d, epoch %d)", who.ID, who.Epoch)
-			}
-			found[i] += fmt.Sprintf("; to end it: kafka-transactions.sh abort --topic %s --partition %d --start-offset %d", at.Topic, at.Number, begins)
+			who, err := c.Fetch.ProducerAt(ctx, at.Topic, at.Number, begins)
+			found[i] = stalled(at, begins, who, err)
 			return nil
 		})
 	}
@@ -105,6 +103,15 @@ func (c causes) hanging(ctx context.Context, awaited []timeline.Partition, facts
 		}
 	}
 	return hanging
+}
+
+// stalled says why a partition is readable up to an offset only, given who wrote the record there.
+func stalled(at timeline.Partition, offset int64, who fetch.Producer, err error) string {
+	if err != nil || !who.Transactional {
+		return fmt.Sprintf("its readable end does not move from offset %d, and no open transaction was found there: its brokers may be busy, or a replica behind", offset)
+	}
+	return fmt.Sprintf("a transaction is open from offset %d (producer id %d, epoch %d); to end it: kafka-transactions.sh abort --topic %s --partition %d --start-offset %d",
+		offset, who.ID, who.Epoch, at.Topic, at.Number, offset)
 }
 
 // group lists the members of a consumer group.

@@ -65,11 +65,12 @@ func (p *partition) cutWait() time.Duration {
 // hungAfter is how long a cut may wait for an open transaction before it is logged.
 const hungAfter = 10 * time.Second
 
-// hung logs each open transaction that windows wait for, once.
+// hung logs each open transaction that windows wait for, once. Where the end does not move for another reason, it says so: to
+// end a transaction that is none would be the wrong advice.
 func (p *partition) hung(ctx context.Context) {
 	begins := p.reader.LastStable()
 	if p.hanging >= 0 && (p.waiting.IsZero() || p.hanging != begins) {
-		p.Monitor.Episodes.Over(p.hungKey(), fmt.Sprintf("the open transaction on %s/%d has ended", p.at.Topic, p.at.Number))
+		p.Monitor.Episodes.Over(p.hungKey(), fmt.Sprintf("windows no longer wait for the end of %s/%d", p.at.Topic, p.at.Number))
 		p.hanging = -1
 	}
 	if p.hanging >= 0 || p.waiting.IsZero() || time.Since(p.waiting) < hungAfter {
@@ -80,6 +81,11 @@ func (p *partition) hung(ctx context.Context) {
 		return // it has just ended, or the next check will tell
 	}
 	p.hanging = begins
+	if !who.Transactional {
+		p.Monitor.Episodes.On(p.hungKey(), episode.Rule{}, fmt.Sprintf("windows are waiting: the readable end of %s/%d does not move, and no open transaction is there; this process or the brokers may be too busy",
+			p.at.Topic, p.at.Number), zap.Int64("offset", begins), zap.Stringer("waiting", episode.Round(time.Since(p.waiting))))
+		return
+	}
 	p.Monitor.Episodes.On(p.hungKey(), episode.Rule{}, fmt.Sprintf("windows are waiting for an open transaction on %s/%d", p.at.Topic, p.at.Number),
 		zap.Int64("producer_id", who.ID), zap.Int16("producer_epoch", who.Epoch), zap.Int64("offset", begins),
 		zap.Stringer("waiting", episode.Round(time.Since(p.waiting))), zap.String("to end it", fmt.Sprintf(

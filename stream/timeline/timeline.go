@@ -225,24 +225,55 @@ func (f *Facts) waiting(topic string, due int64, w windows.Window, through map[i
 	return Waiting, missing
 }
 
-// turn says what windows wait for that are cut everywhere, if not for the stage that decides them.
+// turn says what windows wait for that are cut everywhere, if not for the stage that decides them: one line for each cause.
 func (f *Facts) turn(run Run) []string {
-	why := []string{}
 	at := slices.IndexFunc(f.Editions, func(e control.Edition) bool { return e.Stream.Name == run.Stream && e.Number == run.Definition })
 	budget := f.Editions[at].Stream.Budget.Name
 	line := f.Lineage(budget)[1:]
+	var ending, before []string // streams
+	var first time.Time         // of the windows that come before
+	former := ""
 	for _, e := range f.Editions {
 		w, more := e.Schedule.After(f.after(e))
+		if !more {
+			continue
+		}
 		due := time.Unix(0, e.Schedule.Due(w)).UTC()
 		switch {
-		case !more:
 		case slices.Contains(line, e.Stream.Budget.Name):
-			why = append(why, fmt.Sprintf("budget %s goes on where %s ends, which has not decided all windows of stream %s", budget, e.Stream.Budget.Name, e.Stream.Name))
+			former = cmp.Or(former, e.Stream.Budget.Name)
+			ending = append(ending, e.Stream.Name)
 		case e.Stream.Budget.Name == budget && e.Stream.Name != run.Stream && due.Before(run.Due):
-			why = append(why, fmt.Sprintf("its turn comes after the window of stream %s that was due %s", e.Stream.Name, due.Format(time.RFC3339)))
+			before = append(before, e.Stream.Name)
+			if len(before) == 1 || due.Before(first) { // the one that is decided next is named
+				first, before[0], before[len(before)-1] = due, e.Stream.Name, before[0]
+			}
 		}
 	}
+	why := []string{}
+	if len(ending) > 0 {
+		why = append(why, fmt.Sprintf("budget %s goes on where %s ends, which has not decided all windows of stream %s%s", budget, former, ending[0], others(ending)))
+	}
+	if len(before) > 0 {
+		why = append(why, fmt.Sprintf("its turn comes after the window of stream %s that was due %s%s", before[0], first.Format(time.RFC3339), others(before)))
+	}
 	return why
+}
+
+// others counts the streams behind the first.
+func others(streams []string) string {
+	distinct := map[string]bool{}
+	for _, s := range streams {
+		distinct[s] = true
+	}
+	switch n := len(distinct) - 1; n {
+	case 0:
+		return ""
+	case 1:
+		return ", and 1 other stream"
+	default:
+		return fmt.Sprintf(", and %d other streams", n)
+	}
 }
 
 // Numbers names partitions of a topic, or the first of many.

@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +153,22 @@ func TestWindowsWaitForTheirTurn(t *testing.T) {
 	f.Only = "b"
 	if got := f.Runs(at(2, 20*time.Second)); len(got) != 2 || got[0].Stream != "b" {
 		t.Errorf("of one stream: %v", shown(got))
+	}
+}
+
+// A window that waits for many others says so in one line, and names the next one.
+func TestOneLineForEachCause(t *testing.T) {
+	var names []string
+	for i := range 4 {
+		names = append(names, fmt.Sprintf("s%02d", i))
+	}
+	f := facts(t, names...)
+	f.cut(t, 0, 2, "s00")
+	f.cut(t, 1, 2, "s00")
+	f.decide(1, func(e *ledger.Entry) { e.Stream = "s00" })
+	why := f.Runs(at(2, 20*time.Second))[1].Why
+	if want := []string{"its turn comes after the window of stream s01 that was due 2026-01-01T01:00:10Z, and 2 other streams"}; !slices.Equal(why, want) {
+		t.Errorf("%q, want %q", why, want)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 type Producer struct {
 	ID    int64
 	Epoch int16
+	// Transactional says that the batch belongs to a transaction.
+	Transactional bool
 }
 
 // atProducerEpoch is where a batch header holds the producer's epoch.
@@ -31,5 +33,6 @@ func (c *Client) ProducerAt(ctx context.Context, topic string, partition int, of
 	if !whole || offset < b.base || offset >= b.next {
 		return Producer{}, fmt.Errorf("no record at offset %d of %s/%d", offset, topic, partition)
 	}
-	return Producer{ID: b.producer(), Epoch: int16(binary.BigEndian.Uint16(b.raw[atProducerEpoch:]))}, nil
+	return Producer{ID: b.producer(), Epoch: int16(binary.BigEndian.Uint16(b.raw[atProducerEpoch:])),
+		Transactional: b.attributes&transactionalBit != 0}, nil
 }
