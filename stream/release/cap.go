@@ -146,7 +146,7 @@ func (s *session) remember() {
 }
 
 // caught makes sure that a program's cap has been through all windows before the next one, which is ready. If a window
-// before is not ready by then, part of it is lost.
+// before is not ready by then, part of it is lost: the marks of a partition that the input no longer has.
 func (s *session) caught(program int) {
 	if t := s.turns[program]; t != nil && t.at < s.decided(s.programs[program]) {
 		s.anew(program)

@@ -87,6 +87,32 @@ func TestAnUnreadablePartIsALostOne(t *testing.T) {
 	}
 }
 
+// TestADecidedWindowThatIsNeverReadyIsALostOne: the input shrank to one partition after three windows, and the marks of the
+// other one are lost. A later session waits for them in vain before it takes these windows through the cap. The next window
+// waits for nothing, so it counts anew.
+func TestADecidedWindowThatIsNeverReadyIsALostOne(t *testing.T) {
+	p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
+	c := &capWorld{p: p, came: map[int64][capUsers]bool{}, inputs: 2}
+	all := [capUsers]bool{true, true, true, true, true, true}
+	other := windows.Mark{Origin: windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, Partition: 1, To: 1}, Partitions: 2,
+		After: p.schedule.Start, Through: p.schedule.Start + 3*int64(time.Hour)}
+	c.log = append(c.log, other.Message())
+	d := c.session(t, zap.NewNop())
+	for range 3 {
+		c.next(all, 0)
+	}
+	d.read(c)
+	c.ledger = d.draws(3)
+	c.deleted, c.lost, c.inputs = 1, true, 1
+	c.next(all, 0)
+	d = c.session(t, zap.NewNop())
+	d.read(c)
+	c.ledger = append(c.ledger, d.draws(1)...)
+	if eras := c.check(t, t); eras != 2 || len(c.ledger) != 4 {
+		t.Errorf("%d windows in %d eras, want 4 in 2", len(c.ledger), eras)
+	}
+}
+
 // TestSnapshotsThatDoNotFit: a snapshot of windows that the ledger does not have would let users count too often in them.
 func TestSnapshotsThatDoNotFit(t *testing.T) {
 	p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})

@@ -59,7 +59,6 @@ func (s *session) decideSome(ctx context.Context, budget string) (full bool, err
 		if !state.Ready {
 			break
 		}
-		s.caught(i)
 		if len(entries) == 0 {
 			if err := s.mark(&tx); err != nil {
 				return false, err
@@ -128,6 +127,7 @@ func (s *session) next(budget string) (program int, window windows.Window) {
 
 // entry settles a window with its budget and draws it.
 func (s *session) entry(ctx context.Context, program int, window windows.Window, state windows.State) (ledger.Entry, error) {
+	s.caught(program)
 	p, learned := s.programs[program], s.priors[program]
 	e := p.entry(s.Names.App, window)
 	if line := s.Lineage(p.stream.Budget.Name); len(line) > 1 {
