@@ -16,6 +16,7 @@ func drawCap(t *rapid.T) (CapSpec, Schedule, CapRule) {
 	overlap := rapid.Int64Range(1, 3).Draw(t, "overlap")
 	s := Schedule{Size: time.Duration(overlap) * every, Every: every}
 	c := CapSpec{Per: time.Duration(rapid.Int64Range(overlap, 30).Draw(t, "windows of a period")) * every, Parts: rapid.Int64Range(0, 5).Draw(t, "parts")}
+	c.Per += time.Duration(rapid.Int64Range(0, int64(every/time.Second)-1).Draw(t, "seconds more")) * time.Second
 	parts := c.Parts
 	if parts == 0 {
 		parts = 3
@@ -80,7 +81,7 @@ func byDefinition(rule CapRule, u UserHash, first int64, day []bool) (when []int
 	return when
 }
 
-// No user counts more than k times in any W consecutive windows, the definition and the cap agree, and who counts does
+// No user counts more than k times in any period, whenever it begins, the definition and the cap agree, and who counts does
 // not depend on other users.
 func TestCapAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -99,16 +100,20 @@ func TestCapAgainstBruteForce(t *testing.T) {
 				t.Fatalf("a user counts in %d windows of a period, want at most %d", rule.AtMost(), spec.Count)
 			}
 			for from := range windows {
-				for _, length := range []int64{rule.Windows, 1 + (rule.Windows+int64(from))%40} {
-					n := int64(0)
+				counts := func(within func(after time.Duration) bool) (n int64) {
 					for _, i := range all[u] {
-						if from <= i && int64(i) < int64(from)+length {
+						if from <= i && within(time.Duration(i-from)*s.Every) {
 							n++
 						}
 					}
-					if n > rule.AtMostOf(length) {
-						t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, length, from, rule.AtMostOf(length))
-					}
+					return n
+				}
+				if n := counts(func(after time.Duration) bool { return after < spec.Per }); n > rule.AtMost() {
+					t.Fatalf("user %x counts in %d windows that begin within %s of window %d, want at most %d", u, n, spec.Per, from, rule.AtMost())
+				}
+				length := 1 + (rule.Windows+int64(from))%40
+				if n := counts(func(after time.Duration) bool { return after < time.Duration(length)*s.Every }); n > rule.AtMostOf(length) {
+					t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, length, from, rule.AtMostOf(length))
 				}
 			}
 			alone := counted(t, NewCap(rule), s, first, map[UserHash][]bool{u: day}, 0, windows)
@@ -180,6 +185,7 @@ func TestCapRules(t *testing.T) {
 		{CapSpec{Count: 4, Per: 7 * 24 * time.Hour}, 24 * time.Hour, 24 * time.Hour, 3, 1, 7, 1},
 		{CapSpec{Count: 20, Per: time.Hour}, 5 * time.Minute, time.Minute, 21, 5, 60, 1440}, // overlapping; 20 minutes divide a day
 		{CapSpec{Count: 4, Per: 24 * time.Hour}, 24 * time.Hour, 24 * time.Hour, 2, 1, 1, 1},
+		{CapSpec{Count: 4, Per: 90 * time.Minute, Parts: 1}, time.Hour, time.Hour, 5, 2, 2, 24}, // two windows begin within 90 minutes
 	} {
 		r, err := c.spec.Rule(Schedule{Size: c.size, Every: c.every})
 		if err != nil {
