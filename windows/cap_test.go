@@ -2,7 +2,9 @@ package windows
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -282,6 +284,72 @@ func TestCapSnapshotsThatAreWrong(t *testing.T) {
 	}
 	if err := c.Begin(Window{-int64(time.Minute), 0}); err == nil {
 		t.Error("a window begins before the one that has begun")
+	}
+}
+
+// FuzzRestoreCap: whatever the bytes are, compressed or not, they are an error or a cap of the rule. That one writes the same
+// down again, also from there, and counts nobody too often.
+func FuzzRestoreCap(f *testing.F) {
+	s := Schedule{Size: time.Minute, Every: time.Minute}
+	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(s)
+	if err != nil {
+		f.Fatal(err)
+	}
+	c := NewCap(rule)
+	for i := range int64(30) {
+		if err := c.Begin(Window{i * int64(s.Every), (i + 1) * int64(s.Every)}); err != nil {
+			f.Fatal(err)
+		}
+		c.Counts(UserHash{uint64(i % 7), 1 << 63})
+		snapshot := c.Snapshot()
+		raw, err := decompress(snapshot)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(snapshot)
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, snapshot := range [][]byte{data, compress(data)} {
+			c, err := RestoreCap(rule, snapshot)
+			if err != nil {
+				continue
+			}
+			written := c.Snapshot()
+			again, err := RestoreCap(rule, written)
+			if err != nil || !bytes.Equal(again.Snapshot(), written) {
+				t.Fatalf("what was restored does not come back (%v)", err)
+			}
+			for u, turn := range c.users {
+				if int64(turn.count) > rule.Most || turn.count < 1 || turn.last > c.now || c.now-turn.last >= rule.Block {
+					t.Fatalf("user %x has counted %d times, the last time in window %d of %d", u, turn.count, turn.last, c.now)
+				}
+				c.Counts(u)
+			}
+			if next := c.now + 1; next < int64(horizon)/int64(s.Every) && next > -int64(horizon)/int64(s.Every) {
+				if err := c.Begin(Window{next * int64(s.Every), (next + 1) * int64(s.Every)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// A frame that claims to unpack to a gigabyte reserves nothing, in a snapshot as in a payload.
+func TestClaimedSizesReserveNoMemory(t *testing.T) {
+	frame := binary.LittleEndian.AppendUint64([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0}, 1<<30) // a window of 1 KB, the size in 8 bytes
+	frame = append(frame, 1, 0, 0)                                                            // one block, the last, without content
+	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, ofSnapshot := RestoreCap(rule, frame)
+	_, ofPayload := decodePayload(frame, 0)
+	runtime.ReadMemStats(&after)
+	if most := uint64(64 << 20); ofSnapshot == nil || ofPayload == nil || after.TotalAlloc-before.TotalAlloc > most {
+		t.Errorf("%v, %v, and %d bytes are allocated; want errors, and less than %d", ofSnapshot, ofPayload, after.TotalAlloc-before.TotalAlloc, most)
 	}
 }
 
