@@ -277,6 +277,10 @@ func TestCapSnapshotsThatAreWrong(t *testing.T) {
 			t.Errorf("the first %d bytes of a snapshot are restored", i)
 		}
 	}
+	beyond := &Cap{rule: rule, now: horizon/int64(s.Every) + 1, begun: true}
+	if _, err := RestoreCap(rule, beyond.Snapshot()); err == nil {
+		t.Error("a snapshot of a window beyond all schedules is restored")
+	}
 	for _, raw := range [][]byte{nil, {2}, {1}, append([]byte{1}, good...)} {
 		if _, err := RestoreCap(rule, compress(raw)); err == nil {
 			t.Errorf("%x is restored", raw)
@@ -326,10 +330,9 @@ func FuzzRestoreCap(f *testing.F) {
 				}
 				c.Counts(u)
 			}
-			if next := c.now + 1; next < int64(horizon)/int64(s.Every) && next > -int64(horizon)/int64(s.Every) {
-				if err := c.Begin(Window{next * int64(s.Every), (next + 1) * int64(s.Every)}); err != nil {
-					t.Fatal(err)
-				}
+			next := c.Began() + int64(s.Every)
+			if err := c.Begin(Window{next, next + int64(s.Size)}); err != nil {
+				t.Fatal(err)
 			}
 		}
 	})

@@ -26,6 +26,7 @@ import (
 // turns is the cap of one program's windows.
 type turns struct {
 	rule windows.CapRule
+	size time.Duration // of a window
 	cap  *windows.Cap
 	// of is what windows are charged under. Its era is the start of the first window that cap has been through or will go
 	// through, in Unix seconds.
@@ -55,7 +56,7 @@ func (s *session) newTurns(p *program) *turns {
 		return nil
 	}
 	rule := p.stream.MaxWindows.By
-	t := &turns{rule: rule, cap: windows.NewCap(rule), of: s.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
+	t := &turns{rule: rule, size: p.schedule.Size, cap: windows.NewCap(rule), of: s.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
 	if t.of != p.stream.Cap(t.of.Era) { // none of its windows is decided
 		t.of = p.stream.Cap(s.own.fold.Books.Era(p.stream.Name, next.Start, p.stream.Cap))
 		return t
