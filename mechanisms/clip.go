@@ -221,9 +221,11 @@ func (c *clipping) planFor(information *big.Rat, own int) plan {
 	return plan{share: c.shares[own][sure], halvings: uint(cut(halvings, fewestHalvings, mostHalvings)), information: information, own: own}
 }
 
-// drawWith finds out how much is known of a sample. By that, figure draws the interval and what is released of the values cut
-// to it. The result says how much was known if it has an interval.
-func (c *clipping) drawWith(s *Sample, public Public, random io.Reader, figure func(plan, *scratch) (Draw, error)) (Draw, error) {
+// drawWith finds out how much is known of a sample. By that, figure draws the interval and what is released of the values
+// cut to it. The result says how much was known if it has an interval.
+func (c *clipping) drawWith(
+	s *Sample, public Public, random io.Reader, figure func(plan, *scratch) (Draw, error),
+) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}

@@ -107,8 +107,10 @@ func (r runs) ends(left *int64) ([]int64, error) {
 	n := int64(0)
 	for _, run := range r {
 		first, step, count := run[0], run[1], run[2]
-		if first < -farthest || first > farthest || step < 0 || count < 1 || count > *left || count > 1 && step > (farthest-first)/(count-1) {
-			return nil, fmt.Errorf("a run of %d windows with a step of %d s from %d on; want at most %d", count, step, first, *left)
+		if first < -farthest || first > farthest || step < 0 || count < 1 || count > *left ||
+			count > 1 && step > (farthest-first)/(count-1) {
+			return nil, fmt.Errorf("a run of %d windows with a step of %d s from %d on; want at most %d",
+				count, step, first, *left)
 		}
 		n, *left = n+count, *left-count
 	}
