@@ -13,7 +13,7 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build test chaos mutate lint bench clean
+.PHONY: demo build test chaos mutate experiments lint bench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
@@ -25,6 +25,7 @@ test: ## every test; many of them mostly wait, so more run at a time than there 
 	$(GO) vet ./...
 	$(GO) test -timeout $(TEST_TIMEOUT) -parallel 8 ./...
 	cd deploy/helm && $(GO) test ./... # a module of its own: the program does not depend on Helm
+	cd mechanisms/experiments && $(GO) vet ./... && $(GO) test -timeout $(TEST_TIMEOUT) ./... # another: nor on what draws charts
 
 # Faults that `make chaos` does to a running service, drawn by the seed. `make test` does a dozen.
 CHAOS_FAULTS ?= 500
@@ -39,8 +40,15 @@ MUTATIONS ?=
 mutate: ## takes privacy away in some two hundred places, one at a time: a test must notice each
 	$(GO) run ./mechanisms/internal/mutate $(MUTATIONS)
 
+# What to run of the experiments, such as -only means; all without.
+EXPERIMENTS ?=
+
+experiments: ## repeats the papers' experiments, in about ten minutes on one core
+	cd mechanisms/experiments && $(GO) run . $(EXPERIMENTS)
+
 lint: ## golangci-lint, built from source at a fixed version
 	$(GO) run $(LINT) run ./...
+	cd mechanisms/experiments && $(GO) run $(LINT) run ./...
 
 bench: ## benchmarks, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./...

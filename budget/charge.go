@@ -63,17 +63,20 @@ func Canonical(items []Item) ([]Item, error) {
 	if len(items) > 0 && isCanonical(items) {
 		return slices.Clip(items), nil // as nearly always
 	}
-	out := make([]Item, 0, len(items))
 	for _, i := range items {
 		if err := i.check(); err != nil {
 			return nil, err
 		}
-		at, found := slices.BinarySearchFunc(out, i, func(a, b Item) int { return compare(a.Promise, b.Promise) })
-		if found {
-			out[at].Times += i.Times
-			continue
+	}
+	sorted := slices.Clone(items)
+	slices.SortStableFunc(sorted, func(a, b Item) int { return compare(a.Promise, b.Promise) })
+	out := make([]Item, 0, len(items))
+	for _, i := range sorted {
+		if n := len(out); n > 0 && compare(out[n-1].Promise, i.Promise) == 0 {
+			out[n-1].Times += i.Times
+		} else {
+			out = append(out, i)
 		}
-		out = slices.Insert(out, at, i)
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"io"
 	"math/big"
 	"slices"
 
@@ -31,7 +32,11 @@ import (
 // most, which is 0.24 ε².
 //
 // Source: the exponential mechanism of McSherry & Talwar (2007); bounded range: Dong, Durfee, Rogers (2020).
+//
+// It is what the mechanisms share that clip: means, sums, variances and trimmed means.
 type clipping struct {
+	header
+	scratch  scratches
 	last     int64
 	borders  []int64  // b_0 = 0 < … < b_C = N+1
 	epsilon  *big.Rat // of the release
@@ -93,6 +98,7 @@ func newClipping(q *Query) (*clipping, error) {
 			}
 		}
 	}
+	c.header = header{"clipped", privacy.NewPieces(q.Epsilon, c.dearest())}
 	return c, nil
 }
 
@@ -119,6 +125,7 @@ func newConcentrated(q *Query) (*clipping, error) {
 			c.shares[own][sure] = share{exact.NewRate(new(big.Rat).Mul(c.epsilon, of.rate)), gaussian{rho(left)}, e * e / 2}
 		}
 	}
+	c.header = header{"clipped_gaussian", privacy.NewZCDP(q.Epsilon)}
 	return c, nil
 }
 
@@ -212,6 +219,27 @@ func (c *clipping) planFor(information *big.Rat, own int) plan {
 	}
 	halvings := new(big.Int).Quo(information.Num(), new(big.Int).Mul(information.Denom(), big.NewInt(perHalving)))
 	return plan{share: c.shares[own][sure], halvings: uint(cut(halvings, fewestHalvings, mostHalvings)), information: information, own: own}
+}
+
+// drawWith finds out how much is known of a sample. By that, figure draws the interval and what is released of the values
+// cut to it. The result says how much was known if it has an interval.
+func (c *clipping) drawWith(
+	s *Sample, public Public, random io.Reader, figure func(plan, *scratch) (Draw, error),
+) (Draw, error) {
+	if err := s.check(); err != nil {
+		return Draw{}, err
+	}
+	k := c.scratch.take(random)
+	defer c.scratch.put(k)
+	p := c.plan(s.n, public.Users, &k.source)
+	d, err := figure(p, k)
+	if err == nil {
+		err = k.source.Err()
+	}
+	if d.Clip != nil {
+		d.Values[0].information = p.known()
+	}
+	return d, err
 }
 
 // draw draws the interval l..h of a sample. The memory is used again.

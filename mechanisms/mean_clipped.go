@@ -31,10 +31,8 @@ import (
 // error is about (1 − t(1−t))·W/(ε_m·n), where a sum and a count of half of ε each have 1.5 to 2 times W/(ε_m·n). It is
 // the K-norm mechanism of (sum, count) (Hardt & Talwar 2010), whose unit ball is a square.
 type clippedMean struct {
-	header
-	twoSums
 	*clipping
-	scratch *scratches
+	twoSums
 }
 
 // wholeMean is twoSums on the whole grid. It is better than clippedMean if the data fill the bounds.
@@ -55,7 +53,7 @@ func newClippedMean(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.clippedMean(header{"clipped", privacy.NewPieces(q.Epsilon, c.dearest())}, c), nil
+	return &clippedMean{c, q.twoSums()}, nil
 }
 
 // newClippedMeanGaussian is the same with ρ-zCDP, ρ = ½ε²: Z is discrete Gaussian noise of variance W²/(2ρ_m). One user
@@ -65,32 +63,26 @@ func newClippedMeanGaussian(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.clippedMean(header{"clipped_gaussian", privacy.NewZCDP(q.Epsilon)}, c), nil
+	return &clippedMean{c, q.twoSums()}, nil
 }
 
-func (q *Query) clippedMean(h header, c *clipping) Mechanism {
-	return &clippedMean{h, twoSums{q.Grid, q.Grid.parts()}, c, &scratches{}}
-}
+func (q *Query) twoSums() twoSums { return twoSums{q.Grid, q.Grid.parts()} }
 
 func newTwoSums(q *Query) (Mechanism, error) {
 	num, den, err := positive(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}
-	return &wholeMean{header{"two_sums", privacy.NewPure(q.Epsilon)}, twoSums{q.Grid, q.Grid.parts()}, laplace{num, den, 1}}, nil
+	return &wholeMean{header{"two_sums", privacy.NewPure(q.Epsilon)}, q.twoSums(), laplace{num, den, 1}}, nil
 }
 
 func (m *clippedMean) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
-		return Draw{}, err
-	}
-	k := m.scratch.take(random)
-	defer m.scratch.put(k)
-	p := m.plan(s.n, public.Users, &k.source)
-	l, h := m.draw(s, p, &k.source, &k.weights)
-	d := m.mean(s, l, h, p.sums, public.Users, &k.source)
-	d.Clip, d.Values[0].information = []int64{l * m.parts, h * m.parts}, p.known()
-	return d, k.source.Err()
+	return m.drawWith(s, public, random, func(p plan, k *scratch) (Draw, error) {
+		l, h := m.draw(s, p, &k.source, &k.weights)
+		d := m.mean(s, l, h, p.sums, public.Users, &k.source)
+		d.Clip = []int64{l * m.parts, h * m.parts}
+		return d, nil
+	})
 }
 
 // Errors depend on the interval and the sums drawn.

@@ -26,10 +26,8 @@ import (
 // same argument as for an interval. One user changes Σ v' by c at most. ε_m and what c costs are ε together. All else
 // is post-processing.
 type clippedSum struct {
-	header
-	sums
 	*clipping
-	scratch *scratches
+	sums
 }
 
 // wholeSum adds noise for the largest value possible.
@@ -64,7 +62,7 @@ func newClippedSum(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clippedSum{header{"clipped", privacy.NewPieces(q.Epsilon, c.dearest())}, newSums(q.Grid, c.borders...), c, &scratches{}}, nil
+	return &clippedSum{c, newSums(q.Grid, c.borders...)}, nil
 }
 
 // newClippedSumGaussian is the same with ρ-zCDP, ρ = ½ε², and discrete Gaussian noise of variance c²/(2ρ_m).
@@ -73,7 +71,7 @@ func newClippedSumGaussian(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clippedSum{header{"clipped_gaussian", privacy.NewZCDP(q.Epsilon)}, newSums(q.Grid, c.borders...), c, &scratches{}}, nil
+	return &clippedSum{c, newSums(q.Grid, c.borders...)}, nil
 }
 
 func newWholeSum(q *Query) (Mechanism, error) {
@@ -85,17 +83,13 @@ func newWholeSum(q *Query) (Mechanism, error) {
 }
 
 func (m *clippedSum) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
-		return Draw{}, err
-	}
-	k := m.scratch.take(random)
-	defer m.scratch.put(k)
-	p := m.plan(s.n, public.Users, &k.source)
-	c := m.choose(s, p, &k.source, &k.weights)
-	d := m.sum(s, c, p.sums, &k.source)
-	low, high := m.value(0), m.value(m.grid.last)
-	d.Clip, d.Values[0].information = []int64{min(max(-c, low), high), max(min(c, high), low)}, p.known()
-	return d, k.source.Err()
+	return m.drawWith(s, public, random, func(p plan, k *scratch) (Draw, error) {
+		c := m.choose(s, p, &k.source, &k.weights)
+		d := m.sum(s, c, p.sums, &k.source)
+		low, high := m.value(0), m.value(m.grid.last)
+		d.Clip = []int64{min(max(-c, low), high), max(min(c, high), low)}
+		return d, nil
+	})
 }
 
 // Errors depend on the magnitude drawn.

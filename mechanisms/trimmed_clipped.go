@@ -23,13 +23,11 @@ import (
 // them takes neighbours to neighbours. The procedure depends on the data only through I, l and h, which are drawn
 // before: ε adds up by adaptive composition, to ε/16 + ε_t + 2·ε_t or, without the interval, ε/16 + (15/16)·ε.
 type clippedTrimmed struct {
-	header
 	*clipping
-	grid    *Grid
-	parts   int64
-	trim    *big.Rat
-	draws   [2]trimmedDraws
-	scratch *scratches
+	grid  *Grid
+	parts int64
+	trim  *big.Rat
+	draws [2]trimmedDraws
 }
 
 // trimmedDraws are smooth_power with the rest of ε, after a count of its own or without one.
@@ -45,8 +43,8 @@ func newClippedTrimmed(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &clippedTrimmed{header: header{"clipped", privacy.NewPure(q.Epsilon)}, clipping: c, grid: q.Grid, parts: q.Grid.parts(),
-		trim: q.Trim.Rat(), scratch: &scratches{}}
+	c.promise = privacy.NewPure(q.Epsilon) // nothing better is known of smooth_power
+	m := &clippedTrimmed{clipping: c, grid: q.Grid, parts: q.Grid.parts(), trim: q.Trim.Rat()}
 	for own := range m.draws {
 		left := q.Epsilon
 		if own > 0 {
@@ -73,26 +71,18 @@ func (q *Query) smoothPower(epsilon decimal.Decimal) (*smooth.Mechanism, error) 
 }
 
 func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
-		return Draw{}, err
-	}
-	k := m.scratch.take(random)
-	defer m.scratch.put(k)
-	p := m.plan(s.n, public.Users, &k.source)
-	var clip []int64
-	b := unbounded()
-	l, h, inner := int64(0), m.grid.last, m.draws[p.own].whole
-	if m.trimsFew(p) {
-		l, h = m.draw(s, p, &k.source, &k.weights)
-		inner = m.draws[p.own].rest.On((h - l) * m.parts)
-		clip, b.information = []int64{l * m.parts, h * m.parts}, p.known()
-	}
-	values, upTo := k.within(s, l, h, m.parts)
-	x, err := inner.Draw(values, upTo, random)
-	if err == nil {
-		err = k.source.Err()
-	}
-	return Draw{Values: single(l*m.parts+x, b), Clip: clip}, err
+	return m.drawWith(s, public, random, func(p plan, k *scratch) (Draw, error) {
+		var clip []int64
+		l, h, inner := int64(0), m.grid.last, m.draws[p.own].whole
+		if m.trimsFew(p) {
+			l, h = m.draw(s, p, &k.source, &k.weights)
+			inner = m.draws[p.own].rest.On((h - l) * m.parts)
+			clip = []int64{l * m.parts, h * m.parts}
+		}
+		values, upTo := k.within(s, l, h, m.parts)
+		x, err := inner.Draw(values, upTo, random)
+		return Draw{Values: single(l*m.parts+x, unbounded()), Clip: clip}, err
+	})
 }
 
 // Errors say how much is known to find the interval with, if one is worth its ε.

@@ -40,10 +40,8 @@ const (
 // Derived here: [clippedMean]'s two sums are the same with W = (W−a) + a. Both are the Bernstein polynomials of a/W, which
 // are not negative and add up to 1.
 type clippedVariance struct {
-	header
-	threeSums
 	*clipping
-	scratch *scratches
+	threeSums
 }
 
 type wholeVariance struct {
@@ -82,7 +80,7 @@ func newClippedVariance(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clippedVariance{header{"clipped", privacy.NewPieces(q.Epsilon, c.dearest())}, sums, c, &scratches{}}, nil
+	return &clippedVariance{c, sums}, nil
 }
 
 func newWholeVariance(q *Query) (Mechanism, error) {
@@ -98,16 +96,12 @@ func newWholeVariance(q *Query) (Mechanism, error) {
 }
 
 func (m *clippedVariance) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
-		return Draw{}, err
-	}
-	k := m.scratch.take(random)
-	defer m.scratch.put(k)
-	p := m.plan(s.n, public.Users, &k.source)
-	l, h := m.draw(s, p, &k.source, &k.weights)
-	d := m.variance(s, l, h, p.sums, &k.source)
-	d.Clip, d.Values[0].information = []int64{l, h}, p.known()
-	return d, k.source.Err()
+	return m.drawWith(s, public, random, func(p plan, k *scratch) (Draw, error) {
+		l, h := m.draw(s, p, &k.source, &k.weights)
+		d := m.variance(s, l, h, p.sums, &k.source)
+		d.Clip = []int64{l, h}
+		return d, nil
+	})
 }
 
 // Errors say how much is known to find the interval with.

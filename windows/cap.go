@@ -129,7 +129,7 @@ func (r CapRule) Reach() int64 { return r.Block - 1 }
 func (c *Cap) Begin(w Window) error {
 	now := c.rule.number(w)
 	if c.begun && now < c.now {
-		return fmt.Errorf("a window that starts at %s comes after one that starts at %s; want windows in their order", format(w.Start), format(c.now*int64(c.rule.every)))
+		return fmt.Errorf("a window that starts at %s comes after one that starts at %s; want windows in their order", format(w.Start), format(c.Began()))
 	}
 	if !c.begun {
 		c.swept, c.begun = now, true
@@ -140,6 +140,9 @@ func (c *Cap) Begin(w Window) error {
 	}
 	return nil
 }
+
+// Began returns the start of the window that has begun, in Unix nanoseconds.
+func (c *Cap) Began() int64 { return c.now * int64(c.rule.every) }
 
 // sweep forgets users whose block is over.
 func (c *Cap) sweep() {

@@ -69,6 +69,9 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 	}
 	c := NewCap(rule)
 	c.now, c.begun = r.varint("window"), true
+	if last := horizon / int64(rule.every); r.err == nil && (c.now < -last || c.now > last) {
+		r.fail("window %d; want one from %d to %d", c.now, -last, last)
+	}
 	c.swept = c.now
 	n := r.count(18, "users")
 	c.users, c.most = make(map[UserHash]turn, n), n

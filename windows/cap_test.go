@@ -2,7 +2,9 @@ package windows
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ func drawCap(t *rapid.T) (CapSpec, Schedule, CapRule) {
 	overlap := rapid.Int64Range(1, 3).Draw(t, "overlap")
 	s := Schedule{Size: time.Duration(overlap) * every, Every: every}
 	c := CapSpec{Per: time.Duration(rapid.Int64Range(overlap, 30).Draw(t, "windows of a period")) * every, Parts: rapid.Int64Range(0, 5).Draw(t, "parts")}
+	c.Per += time.Duration(rapid.Int64Range(0, int64(every/time.Second)-1).Draw(t, "seconds more")) * time.Second
 	parts := c.Parts
 	if parts == 0 {
 		parts = 3
@@ -80,7 +83,7 @@ func byDefinition(rule CapRule, u UserHash, first int64, day []bool) (when []int
 	return when
 }
 
-// No user counts more than k times in any W consecutive windows, the definition and the cap agree, and who counts does
+// No user counts more than k times in any period, whenever it begins, the definition and the cap agree, and who counts does
 // not depend on other users.
 func TestCapAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -99,16 +102,20 @@ func TestCapAgainstBruteForce(t *testing.T) {
 				t.Fatalf("a user counts in %d windows of a period, want at most %d", rule.AtMost(), spec.Count)
 			}
 			for from := range windows {
-				for _, length := range []int64{rule.Windows, 1 + (rule.Windows+int64(from))%40} {
-					n := int64(0)
+				counts := func(within func(after time.Duration) bool) (n int64) {
 					for _, i := range all[u] {
-						if from <= i && int64(i) < int64(from)+length {
+						if from <= i && within(time.Duration(i-from)*s.Every) {
 							n++
 						}
 					}
-					if n > rule.AtMostOf(length) {
-						t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, length, from, rule.AtMostOf(length))
-					}
+					return n
+				}
+				if n := counts(func(after time.Duration) bool { return after < spec.Per }); n > rule.AtMost() {
+					t.Fatalf("user %x counts in %d windows that begin within %s of window %d, want at most %d", u, n, spec.Per, from, rule.AtMost())
+				}
+				length := 1 + (rule.Windows+int64(from))%40
+				if n := counts(func(after time.Duration) bool { return after < time.Duration(length)*s.Every }); n > rule.AtMostOf(length) {
+					t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, length, from, rule.AtMostOf(length))
 				}
 			}
 			alone := counted(t, NewCap(rule), s, first, map[UserHash][]bool{u: day}, 0, windows)
@@ -180,6 +187,7 @@ func TestCapRules(t *testing.T) {
 		{CapSpec{Count: 4, Per: 7 * 24 * time.Hour}, 24 * time.Hour, 24 * time.Hour, 3, 1, 7, 1},
 		{CapSpec{Count: 20, Per: time.Hour}, 5 * time.Minute, time.Minute, 21, 5, 60, 1440}, // overlapping; 20 minutes divide a day
 		{CapSpec{Count: 4, Per: 24 * time.Hour}, 24 * time.Hour, 24 * time.Hour, 2, 1, 1, 1},
+		{CapSpec{Count: 4, Per: 90 * time.Minute, Parts: 1}, time.Hour, time.Hour, 5, 2, 2, 24}, // two windows begin within 90 minutes
 	} {
 		r, err := c.spec.Rule(Schedule{Size: c.size, Every: c.every})
 		if err != nil {
@@ -269,6 +277,10 @@ func TestCapSnapshotsThatAreWrong(t *testing.T) {
 			t.Errorf("the first %d bytes of a snapshot are restored", i)
 		}
 	}
+	beyond := &Cap{rule: rule, now: horizon/int64(s.Every) + 1, begun: true}
+	if _, err := RestoreCap(rule, beyond.Snapshot()); err == nil {
+		t.Error("a snapshot of a window beyond all schedules is restored")
+	}
 	for _, raw := range [][]byte{nil, {2}, {1}, append([]byte{1}, good...)} {
 		if _, err := RestoreCap(rule, compress(raw)); err == nil {
 			t.Errorf("%x is restored", raw)
@@ -276,6 +288,71 @@ func TestCapSnapshotsThatAreWrong(t *testing.T) {
 	}
 	if err := c.Begin(Window{-int64(time.Minute), 0}); err == nil {
 		t.Error("a window begins before the one that has begun")
+	}
+}
+
+// FuzzRestoreCap: whatever the bytes are, compressed or not, they are an error or a cap of the rule. That one writes the same
+// down again, also from there, and counts nobody too often.
+func FuzzRestoreCap(f *testing.F) {
+	s := Schedule{Size: time.Minute, Every: time.Minute}
+	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(s)
+	if err != nil {
+		f.Fatal(err)
+	}
+	c := NewCap(rule)
+	for i := range int64(30) {
+		if err := c.Begin(Window{i * int64(s.Every), (i + 1) * int64(s.Every)}); err != nil {
+			f.Fatal(err)
+		}
+		c.Counts(UserHash{uint64(i % 7), 1 << 63})
+		snapshot := c.Snapshot()
+		raw, err := decompress(snapshot)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(snapshot)
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, snapshot := range [][]byte{data, compress(data)} {
+			c, err := RestoreCap(rule, snapshot)
+			if err != nil {
+				continue
+			}
+			written := c.Snapshot()
+			again, err := RestoreCap(rule, written)
+			if err != nil || !bytes.Equal(again.Snapshot(), written) {
+				t.Fatalf("what was restored does not come back (%v)", err)
+			}
+			for u, turn := range c.users {
+				if int64(turn.count) > rule.Most || turn.count < 1 || turn.last > c.now || c.now-turn.last >= rule.Block {
+					t.Fatalf("user %x has counted %d times, the last time in window %d of %d", u, turn.count, turn.last, c.now)
+				}
+				c.Counts(u)
+			}
+			next := c.Began() + int64(s.Every)
+			if err := c.Begin(Window{next, next + int64(s.Size)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// A frame that claims to unpack to a gigabyte reserves nothing, in a snapshot as in a payload.
+func TestClaimedSizesReserveNoMemory(t *testing.T) {
+	frame := binary.LittleEndian.AppendUint64([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0}, 1<<30) // a window of 1 KB, the size in 8 bytes
+	frame = append(frame, 1, 0, 0)                                                            // one block, the last, without content
+	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, ofSnapshot := RestoreCap(rule, frame)
+	_, ofPayload := decodePayload(frame, 0)
+	runtime.ReadMemStats(&after)
+	if most := uint64(64 << 20); ofSnapshot == nil || ofPayload == nil || after.TotalAlloc-before.TotalAlloc > most {
+		t.Errorf("%v, %v, and %d bytes are allocated; want errors, and less than %d", ofSnapshot, ofPayload, after.TotalAlloc-before.TotalAlloc, most)
 	}
 }
 

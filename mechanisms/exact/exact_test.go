@@ -31,9 +31,12 @@ func TestBelowAndCoin(t *testing.T) {
 		}
 		fits(t, "Below", dptest.Counts(20000, int(n), func() int { return int(s.Below(n)) }), law)
 	}
-	// Below rejects the 2^64 mod n surplus values. Without that, x < n/3 would have probability ½.
+	// Below rejects the 2^64 mod n surplus values. Without that, every multiple of 3 would come twice as often as other
+	// numbers; from a remainder in the place of a product, every x < n/3 would.
 	const n = 3 << 62
-	fits(t, "Below(3·2^62)", dptest.Counts(20000, 3, func() int { return int(s.Below(n) >> 62) }), []float64{1. / 3, 1. / 3, 1. / 3})
+	thirds := []float64{1. / 3, 1. / 3, 1. / 3}
+	fits(t, "Below(3·2^62) mod 3", dptest.Counts(20000, 3, func() int { return int(s.Below(n) % 3) }), thirds)
+	fits(t, "Below(3·2^62) / 2^62", dptest.Counts(20000, 3, func() int { return int(s.Below(n) >> 62) }), thirds)
 	fits(t, "Coin", dptest.Counts(20000, 2, func() int {
 		if s.Coin(3, 10) {
 			return 1

@@ -1,14 +1,14 @@
 // Command experiments repeats the papers' experiments with the library's mechanisms and studies its defaults. Each
-// experiment is one file and writes tables (CSV) and charts (SVG); README.md describes the results.
+// experiment is one file and writes tables (CSV) and charts (SVG); README.md describes the results. It is a module of its
+// own, so that the program does not depend on what draws charts.
 //
-//	go run ./mechanisms/experiments [-only NAME] [-quick] [-out FOLDER] [-vertebral FILE]
+//	cd mechanisms/experiments && go run . [-only NAME] [-quick] [-out FOLDER] [-vertebral FILE]
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -62,7 +62,7 @@ func run(arguments []string) error {
 	flags := flag.NewFlagSet("experiments", flag.ContinueOnError)
 	only := flags.String("only", "", "run one experiment: "+strings.Join(names(), ", "))
 	quick := flags.Bool("quick", false, "fewer repetitions")
-	out := flags.String("out", filepath.Join("mechanisms", "experiments", "results"), "folder to write to")
+	out := flags.String("out", "results", "folder to write to")
 	vertebral := flags.String("vertebral", "", "CSV file of the vertebral column data set (two classes); without it, histograms are left out")
 	if err := flags.Parse(arguments); err != nil {
 		return err

@@ -163,18 +163,25 @@ func validJSON(value []byte) bool {
 	} else if fastjson.ValidateBytes(value) != nil {
 		return false
 	}
-	return utf8.Valid(value) && pairedSurrogates(value)
+	return utf8.Valid(value) && validEscapes(value)
 }
 
-// pairedSurrogates reports whether the escapes of a valid JSON text are valid Unicode: \ud83d\ude00 is, \ud83d alone is
-// not. Parsers disagree on what user a lone surrogate is.
-func pairedSurrogates(value []byte) bool {
+// validEscapes reports what fastjson does not check of a text's escapes. They are valid Unicode: \ud83d\ude00 is, \ud83d
+// alone is not, since parsers disagree on what user a lone surrogate is. And no control character precedes them in their
+// string.
+func validEscapes(value []byte) bool {
 	for {
 		i := bytes.IndexByte(value, '\\')
-		switch {
-		case i < 0:
+		if i < 0 {
 			return true
-		case value[i+1] != 'u':
+		}
+		// From the last quotation mark, or the last escape, on everything is in the same string.
+		for _, c := range value[bytes.LastIndexByte(value[:i], '"')+1 : i] {
+			if c < ' ' {
+				return false
+			}
+		}
+		if value[i+1] != 'u' {
 			value = value[i+2:]
 			continue
 		}

@@ -100,37 +100,52 @@ var (
 	loneSurrogate = regexp.MustCompile(`\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
 )
 
-// FuzzJSON: no panic, and records are malformed exactly if encoding/json finds them invalid, or they are no object, or
-// break one of the documented rules: Unicode, depth and names twice.
+// FuzzJSON: see checkJSON.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{value("1"), user(`"\ud83d\ude00"`), user(`"\ud800"`), `{"a":[[[[[[[[[1]]]]]]]]]}`, "null", "", value("NaN"),
-		`{"user_id":1,"user_id":2}`, "{\"a\":\"\xff\"}", value("-1E+5") + "\n", `{"a":"\\ud800"}`, `[`, `{"":{}}`, "12", "\ufeff{}"} {
+		`{"user_id":1,"user_id":2}`, "{\"a\":\"\xff\"}", value("-1E+5") + "\n", `{"a":"\\ud800"}`, `[`, `{"":{}}`, "12", "\ufeff{}",
+		user("\"r\x00en\\u00e9\""), user("\"\\\"\n\\n\""), "{\"\t\\u0061\":1}"} {
 		f.Add([]byte(s))
 	}
 	d := decoder(f, jsonSpec())
-	f.Fuzz(func(t *testing.T, record []byte) {
-		kept := bytes.Clone(record)
-		var e codec.Event
-		r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e)
-		if !bytes.Equal(kept, record) {
-			t.Fatal("Decode changed the record")
-		}
-		if bytes.Count(record, []byte("["))+bytes.Count(record, []byte("{")) > 290 {
-			return // perhaps too deep
-		}
-		wanted, ok := members(record)
-		rest := pair.ReplaceAll(escaped.ReplaceAll(record, nil), nil)
-		want := ok && json.Valid(record) && utf8.Valid(record) && !loneSurrogate.Match(rest)
-		for _, n := range wanted {
-			want = want && n < 2
-		}
-		if (r != codec.Malformed) != want {
-			t.Fatalf("%q: got %q, but encoding/json and the rules say valid=%v", record, r, want)
-		}
-		if r == codec.OK && (len(e.User) == 0 || e.Time < 0 || e.Group < 0 || e.Group > 2 || e.Value < -1 || e.Value > 600001) {
-			t.Fatalf("%q: %+v", record, e)
-		}
+	f.Fuzz(func(t *testing.T, record []byte) { checkJSON(t, d, record) })
+}
+
+// Strings with anything in them, in every order, are valid exactly if encoding/json finds them so.
+func TestStringsAreThoseOfEncodingJSON(t *testing.T) {
+	d := decoder(t, jsonSpec())
+	pieces := []string{"u", "é", " ", "\x00", "\t", "\n", "\x1f", "\x7f", `"`, `\`, `\"`, `\\`, `\/`, `\n`, `\x`, `\u00e9`, `\u00E`, `\ud83d`, `\ude00`, "\xff", `","region":"eu`}
+	rapid.Check(t, func(t *rapid.T) {
+		text := `"` + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(t, "pieces"), "") + `"`
+		checkJSON(t, d, []byte(user(text)))
+		checkJSON(t, d, []byte("{"+text+`:1,"user_id":"u"}`))
 	})
+}
+
+// checkJSON: no panic, and a record is malformed exactly if encoding/json finds it invalid, or it is no object, or breaks one
+// of the documented rules: Unicode, depth and names twice.
+func checkJSON(t rapid.TB, d codec.Decoder, record []byte) {
+	kept := bytes.Clone(record)
+	var e codec.Event
+	r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e)
+	if !bytes.Equal(kept, record) {
+		t.Fatal("Decode changed the record")
+	}
+	if bytes.Count(record, []byte("["))+bytes.Count(record, []byte("{")) > 290 {
+		return // perhaps too deep
+	}
+	wanted, ok := members(record)
+	rest := pair.ReplaceAll(escaped.ReplaceAll(record, nil), nil)
+	want := ok && json.Valid(record) && utf8.Valid(record) && !loneSurrogate.Match(rest)
+	for _, n := range wanted {
+		want = want && n < 2
+	}
+	if (r != codec.Malformed) != want {
+		t.Fatalf("%q: got %q, but encoding/json and the rules say valid=%v", record, r, want)
+	}
+	if r == codec.OK && (len(e.User) == 0 || e.Time < 0 || e.Group < 0 || e.Group > 2 || e.Value < -1 || e.Value > 600001) {
+		t.Fatalf("%q: %+v", record, e)
+	}
 }
 
 // members counts how often each wanted name is in an object; false if it is none.

@@ -3,8 +3,10 @@ package ledger
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -95,18 +97,23 @@ func runsOf(ends []int64) runs {
 	return r
 }
 
-// mostEnds bounds what a checkpoint may unpack to.
-const mostEnds = 1 << 28
+// mostEnds bounds what a checkpoint may unpack to, and farthest a window's end, in Unix seconds.
+const (
+	mostEnds = 1 << 28
+	farthest = math.MaxInt64 / int64(time.Second)
+)
 
-func (r runs) ends() ([]int64, error) {
+// ends unpacks runs of at most left windows, and takes them off.
+func (r runs) ends(left *int64) ([]int64, error) {
 	n := int64(0)
 	for _, run := range r {
-		if run[1] < 0 || run[2] < 1 || run[2] > mostEnds {
-			return nil, fmt.Errorf("a run of %d windows with a step of %d s", run[2], run[1])
+		first, step, count := run[0], run[1], run[2]
+		if first < -farthest || first > farthest || step < 0 || count < 1 || count > *left ||
+			count > 1 && step > (farthest-first)/(count-1) {
+			return nil, fmt.Errorf("a run of %d windows with a step of %d s from %d on; want at most %d",
+				count, step, first, *left)
 		}
-		if n += run[2]; n > mostEnds {
-			return nil, fmt.Errorf("more than %d windows", mostEnds)
-		}
+		n, *left = n+count, *left-count
 	}
 	out := make([]int64, 0, n)
 	for _, run := range r {
@@ -220,20 +227,22 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 	f := NewFold(app, partition)
 	f.entries, f.offset, f.chain, f.before, f.newest = c.Entries, c.Offset, c.Chain, c.Before, c.Newest.UTC()
 	f.awaits, f.unproven = true, true
+	// An entry decides one window and charges at most that.
+	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)
 	for _, b := range c.Budgets {
-		if err := f.Books.restoreBudget(b); err != nil {
+		if err := f.Books.restoreBudget(b, &charged); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
 		}
 	}
 	for _, s := range c.Streams {
-		if err := f.restoreStream(s); err != nil {
+		if err := f.restoreStream(s, &decided); err != nil {
 			return nil, fmt.Errorf("stream %q: %w", s.Stream, err)
 		}
 	}
 	return f, nil
 }
 
-func (b *Books) restoreBudget(s storedBudget) error {
+func (b *Books) restoreBudget(s storedBudget, windows *int64) error {
 	per, err := budget.ParsePer(s.Limit.Per)
 	if err != nil {
 		return err
@@ -246,7 +255,7 @@ func (b *Books) restoreBudget(s storedBudget) error {
 	a.SetLimit(limit)
 	b.continued(s.Budget, s.Continues)
 	for _, c := range s.Charges {
-		ends, err := c.Ends.ends()
+		ends, err := c.Ends.ends(windows)
 		if err != nil {
 			return err
 		}
@@ -261,13 +270,28 @@ func (b *Books) restoreBudget(s storedBudget) error {
 	return b.restoreWatches(s.Budget, s.Watches)
 }
 
-func (f *Fold) restoreStream(s storedStream) (err error) {
+func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {
+	if f.Books.streams[s.Stream] != nil {
+		return errors.New("it is listed twice")
+	}
 	book := newStreamBook()
 	if book.latest, err = s.Latest.entry(); err != nil {
 		return err
 	}
+	if err := book.latest.checkWindow(); err != nil {
+		return err
+	}
+	if _, err := budget.Canonical(book.latest.Price); err != nil {
+		return err
+	}
+	if f.Books.accounts[book.latest.Budget] == nil {
+		return fmt.Errorf("it is charged to budget %q, which is not listed", book.latest.Budget)
+	}
 	for _, e := range s.Epochs {
-		if book.ends[e.Epoch], err = e.Ends.ends(); err != nil {
+		if book.ends[e.Epoch] != nil {
+			return fmt.Errorf("epoch %d is listed twice", e.Epoch)
+		}
+		if book.ends[e.Epoch], err = e.Ends.ends(windows); err != nil {
 			return err
 		}
 		if e.Cap == nil {

@@ -95,6 +95,11 @@ func TestWrongCheckpoints(t *testing.T) {
 		"another limit":          {replaced(`"budgets":[{"budget":"b","limit":{"epsilon":"1000000"`, `"budgets":[{"budget":"b","limit":{"epsilon":"0"`), "epsilon 0"},
 		"a charge that is none":  {replaced(charges, strings.Replace(charges, `"0.5"`, `"-0.5"`, 1)), "epsilon -0.5"},
 		"more than anybody has":  {replaced(charges, strings.Replace(charges, "60,20", "60,99999999999", 1)), "99999999999"},
+		"windows twice":          {replaced(charges, strings.Replace(charges, fmt.Sprintf("[[%d,60,20]]", first), fmt.Sprintf("[[%d,60,20],[%d,60,20]]", first, first+1200), 1)), "at most 0"},
+		"windows out of time":    {replaced(charges, strings.Replace(charges, "60,20", "9223372036854775807,20", 1)), "a step of 9223372036854775807 s"},
+		"a stream twice":         {replaced(`"streams":[`, `"streams":[`+good[strings.Index(good, `"streams":[`)+len(`"streams":[`):len(good)-len(`]}`)]+","), "listed twice"},
+		"a stream's budget gone": {replaced(`"stream":"s","budget":"b"`, `"stream":"s","budget":"x"`), `budget "x", which is not listed`},
+		"a step of nothing":      {replaced(`"every":"1m","limit"`, `"every":"0s","limit"`), "every 0s"},
 		"windows that run back":  {replaced(charges, strings.Replace(charges, "60,20", "-60,20", 1)), "step of -60"},
 		"more entries than offs": {replaced(`"entries":20`, `"entries":9999`), "9999 entries"},
 	} {
@@ -190,9 +195,10 @@ func TestRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ends := rapid.SliceOf(rapid.Map(rapid.Int64Range(0, 30), func(s int64) int64 { return s * int64(time.Second) })).Draw(t, "ends")
 		slices.Sort(ends)
-		got, err := runsOf(ends).ends()
-		if err != nil || !slices.Equal(got, ends) {
-			t.Fatalf("%v (%v), want %v", got, err, ends)
+		left := int64(len(ends))
+		got, err := runsOf(ends).ends(&left)
+		if err != nil || !slices.Equal(got, ends) || left != 0 {
+			t.Fatalf("%v (%v), %d left, want %v", got, err, left, ends)
 		}
 	})
 }
@@ -210,7 +216,8 @@ func TestAuditProvesCheckpoints(t *testing.T) {
 		"a charge less":      {`[[1795161660,60,10]]`, `[[1795161660,60,9]]`, CheckpointDiffers, "spent epsilon 4.5 in all, the entries give 5"},
 		"another figure":     {`"figures":[",1"`, `"figures":[",2"`, CheckpointDiffers, "figures differ"},
 		"more entries":       {`"entries":20`, `"entries":31`, CheckpointDiffers, "entries of the ledger are gone"},
-		"fewer entries":      {`"entries":20`, `"entries":19`, CheckpointDiffers, "made of other entries"},
+		"an entry more":      {`"entries":20`, `"entries":21`, CheckpointDiffers, "made of other entries"},
+		"fewer entries":      {`"entries":20`, `"entries":19`, CheckpointUnreadable, "10 windows with a step of 60 s from 1795161660 on; want at most 9"},
 		"of another version": {`{"v":1,"app"`, `{"v":7,"app"`, CheckpointUnreadable, "version 7"},
 	} {
 		a := NewAudit()

@@ -219,8 +219,13 @@ func (e Entry) name() string {
 	return fmt.Sprintf("stream %q, window of %s", e.Stream, record.Whole(e.WindowStart))
 }
 
-func (e Entry) check() error {
-	fail := func(format string, args ...any) error { return fmt.Errorf(e.name()+": "+format, args...) }
+func (e Entry) fail(format string, args ...any) error {
+	return fmt.Errorf(e.name()+": "+format, args...)
+}
+
+// checkWindow checks what an entry is without its groups and watches, as books keep the last one of each stream.
+func (e Entry) checkWindow() error {
+	fail := e.fail
 	switch {
 	case e.Stream == "" || e.Budget == "" || e.Output == "":
 		return fail("budget %q and output topic %q; want a stream, a budget and a topic", e.Budget, e.Output)
@@ -236,8 +241,6 @@ func (e Entry) check() error {
 		return fail("every %s; want a positive duration", e.Every)
 	case e.Reason != "" && e.Reason != record.BudgetExhausted:
 		return fail("reason %q; want none or %q", e.Reason, record.BudgetExhausted)
-	case (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.onChange() || len(e.Groups) == 0:
-		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change", len(e.Price), len(e.Releases), len(e.Groups))
 	}
 	if err := errors.Join(e.Limit.Check(), e.checkCap()); err != nil {
 		return fail("%w", err)
@@ -246,6 +249,17 @@ func (e Entry) check() error {
 		if r.Name == "" || r.Epsilon.Sign() <= 0 {
 			return fail("release %q has epsilon %s; want a name and more than 0", r.Name, r.Epsilon)
 		}
+	}
+	return nil
+}
+
+func (e Entry) check() error {
+	if err := e.checkWindow(); err != nil {
+		return err
+	}
+	fail := e.fail
+	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.onChange() || len(e.Groups) == 0 {
+		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change", len(e.Price), len(e.Releases), len(e.Groups))
 	}
 	if err := e.checkWatches(); err != nil {
 		return fail("%w", err)

@@ -26,6 +26,7 @@ import (
 // turns is the cap of one program's windows.
 type turns struct {
 	rule windows.CapRule
+	size time.Duration // of a window
 	cap  *windows.Cap
 	// of is what windows are charged under. Its era is the start of the first window that cap has been through or will go
 	// through, in Unix seconds.
@@ -63,7 +64,7 @@ func (c *caps) newTurns(p *program) *turns {
 		return nil
 	}
 	rule := p.stream.MaxWindows.By
-	t := &turns{rule: rule, cap: windows.NewCap(rule), of: c.charges.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
+	t := &turns{rule: rule, size: p.schedule.Size, cap: windows.NewCap(rule), of: c.charges.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
 	if t.of != p.stream.Cap(t.of.Era) { // none of its windows is decided
 		t.of = p.stream.Cap(c.charges.own.fold.Books.Era(p.stream.Name, next.Start, p.stream.Cap))
 		return t
@@ -154,7 +155,7 @@ func (c *caps) remember() {
 }
 
 // caught makes sure that a program's cap has been through all windows before the next one, which is ready. If a window
-// before is not ready by then, part of it is lost.
+// before is not ready by then, part of it is lost: the marks of a partition that the input no longer has.
 func (c *caps) caught(program int) {
 	if t := c.turns[program]; t != nil && t.at < c.charges.decided(c.programs[program]) {
 		c.anew(program)

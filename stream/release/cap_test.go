@@ -58,6 +58,7 @@ type capWorld struct {
 	aborted [][]byte
 	came    map[int64][capUsers]bool // who has a record in the slice that starts then
 	slice   windows.Window           // the last one that is in the log
+	inputs  int                      // how many partitions the windows take that are cut next; 0 is 1
 }
 
 // next adds the part and the mark of the next slice, before which so many records of the input were lost.
@@ -77,7 +78,7 @@ func (c *capWorld) next(came [capUsers]bool, lost int64) {
 	n := int64(len(c.came))
 	o := windows.Origin{Stream: c.p.stream.Name, Epoch: c.p.epoch, From: n, To: n + 1, Attempt: [16]byte{byte(n), byte(n >> 8)}}
 	part := windows.Part{Origin: o, Slice: c.slice, Payload: bag.Seal()}
-	mark := windows.Mark{Origin: o, Partitions: 1, Lost: lost, Slices: []int64{c.slice.Start}, After: c.slice.Start, Through: c.slice.End}
+	mark := windows.Mark{Origin: o, Partitions: max(1, c.inputs), Lost: lost, Slices: []int64{c.slice.Start}, After: c.slice.Start, Through: c.slice.End}
 	c.log = append(c.log, append(part.Messages(1<<20), mark.Message())...)
 }
 
@@ -147,7 +148,6 @@ func (d *decider) draws(n int) (values [][]byte) {
 		if !ok || !d.parts.gather.State(p.stream.Name, p.epoch, w).Ready {
 			break
 		}
-		d.caps.caught(0)
 		e := d.decide(w)
 		value, err := e.Encode()
 		if err != nil {

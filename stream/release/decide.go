@@ -81,7 +81,6 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 		if !state.Ready {
 			break
 		}
-		d.caps.caught(i)
 		if len(entries) == 0 {
 			if err := d.charges.mark(&tx); err != nil {
 				return false, err
@@ -140,6 +139,7 @@ func (d *decisions) next(budget string) (program int, window windows.Window) {
 
 // entry settles a window with its budget and draws it.
 func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State) (ledger.Entry, error) {
+	d.caps.caught(program)
 	p, learned := d.programs[program], d.priors[program]
 	e := p.entry(d.Names.App, window)
 	if line := d.Lineage(p.stream.Budget.Name); len(line) > 1 {

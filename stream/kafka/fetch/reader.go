@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/segmentio/kafka-go"
@@ -219,7 +218,7 @@ func (p *Page) Each(f func(*Record) error) error {
 			aborted = aborted[1:]
 		}
 		if b.attributes&controlBit != 0 {
-			if b.aborts() {
+			if b.aborts(&r.unpack, r.client.options.MaxRecordBytes) {
 				delete(r.skipped, b.producer())
 			}
 			from = max(from, b.next)
@@ -250,9 +249,9 @@ func (p *Page) Each(f func(*Record) error) error {
 
 // aborts reports whether a control batch is an abort marker. The key of its only record holds a version and a type;
 // type 0 means abort.
-func (b *batch) aborts() bool {
+func (b *batch) aborts(u *unpacker, limit int64) bool {
 	abort := false
-	_, _ = b.each(new(unpacker), 0, math.MaxInt32, new(Record), func(r *Record) error {
+	_, _ = b.each(u, 0, limit, new(Record), func(r *Record) error {
 		abort = len(r.Key) >= 4 && binary.BigEndian.Uint16(r.Key[2:]) == 0
 		return nil
 	})

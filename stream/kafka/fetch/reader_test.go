@@ -74,6 +74,27 @@ func TestAbortedIsForgottenWithThePage(t *testing.T) {
 	}
 }
 
+// No broker packs a marker, but whatever comes over the wire must not end the process.
+func TestPackedMarkersAreRead(t *testing.T) {
+	for _, codec := range []kafka.Compression{0, kafka.Gzip, kafka.Snappy, kafka.Lz4, kafka.Zstd} {
+		abort := spec{base: 1, producer: 7, attributes: transactionalBit | controlBit, codec: codec}.batch(rec{key: make([]byte, 4), value: make([]byte, 6)})
+		damaged := spec{base: 1, producer: 7, attributes: transactionalBit | controlBit | int16(codec)}.batch(rec{key: []byte("no packed bytes")})
+		for _, c := range []struct {
+			marker []byte
+			want   []string
+		}{{abort, []string{"2:b"}}, {damaged, nil}} {
+			if codec == 0 && c.want == nil {
+				continue
+			}
+			records := join(txnBatch(0, 7, "a"), c.marker, txnBatch(2, 7, "b"))
+			client, _ := scripted(t, Options{}, &response{records: records, aborted: []aborted{{7, 0}}})
+			if got, err := read(t, client.Partition("t", 0, 0)); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%s: got %v, %v; want %v", codec, got, err, c.want)
+			}
+		}
+	}
+}
+
 func TestAVisitorsErrorLeavesThePositionAtItsRecord(t *testing.T) {
 	batch := spec{}.batch(values("a", "b", "c")...)
 	c, s := scripted(t, Options{}, set(batch), set(batch))

@@ -1,0 +1,57 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// FuzzRestore: whatever a checkpoint says, it is refused or makes books that can be reported on, settle windows and are
+// written down again as what comes back from there.
+func FuzzRestore(f *testing.F) {
+	for _, draw := range []func(*rapid.T, int) *partition{history, watchful} {
+		text := rapid.Custom(func(t *rapid.T) []byte {
+			p := draw(t, 12)
+			return write(t, p.fold(t, len(p.entries)))
+		})
+		for seed := range 4 {
+			f.Add(text.Example(seed))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var claims struct{ Entries int64 }
+		if json.Unmarshal(text, &claims); claims.Entries > 1e6 {
+			return // it may unpack to as many windows
+		}
+		fold, err := Restore(text, "louver", 3)
+		if err != nil {
+			if !errors.Is(err, ErrCheckpoint) {
+				t.Fatalf("error %v is no ErrCheckpoint", err)
+			}
+			return
+		}
+		NewReport(fold.Books, epoch)
+		for _, name := range fold.Books.Streams() {
+			e, _ := fold.Books.Latest(name)
+			e.WindowStart, e.WindowEnd = e.WindowEnd, e.WindowEnd.Add(e.Every)
+			fold.Recent(name)
+			if err := fold.Books.Settle(&e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		written, err := fold.Checkpoint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Restore(written, "louver", 3)
+		if err != nil {
+			t.Fatalf("%s does not come back: %v", written, err)
+		}
+		if again := write(t, back); !bytes.Equal(again, written) {
+			t.Fatalf("%s\ncomes back as\n%s", written, again)
+		}
+	})
+}
