@@ -182,7 +182,7 @@ func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 	for ctx.Err() == nil {
 		page, err := kafkaconn.Persist(ctx, s.Health.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again"), reader.Poll)
 		if err != nil {
-			return err
+			return control.Unreadable(err)
 		}
 		err = page.Each(func(r *fetch.Record) error {
 			if n, ok := control.EpochOf(r.Key); ok && n > epoch {
@@ -191,7 +191,7 @@ func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 			return nil
 		})
 		if err != nil {
-			return err
+			return control.Unreadable(err)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ const Version = 1
 // ErrRefused means that the configuration contradicts the app's history.
 var ErrRefused = errors.New("refused")
 
-// ErrForgotten means that the control topic has lost its records. Under a new key of the hashes one user would be two
+// ErrForgotten means that the control topic has lost records, or holds some that cannot be read. Under a new key of the hashes one user would be two
 // users, and what a budget continues would be forgotten.
 var ErrForgotten = errors.New("the app's key and definitions are lost")
 
@@ -153,10 +153,29 @@ func pause(ctx context.Context, d time.Duration) error {
 // Read reads the state and changes nothing.
 func Read(ctx context.Context, log Records) (*State, error) {
 	s := &State{starts: map[string]int64{}, claims: map[reader]claim{}, took: map[string][]string{}, former: map[string][]string{}}
-	if err := log.Read(ctx, s.apply); err != nil {
-		return nil, fmt.Errorf("read the control topic: %w", err)
+	err := log.Read(ctx, func(key, value []byte) error {
+		err := s.apply(key, value)
+		if err != nil && !errors.Is(err, ErrRefused) {
+			err = fmt.Errorf("%w: %w", ErrForgotten, err)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the control topic: %w", Unreadable(err))
 	}
 	return s, nil
+}
+
+// Unreadable turns the error about lost or damaged records of the control topic into an [ErrForgotten]. It does not
+// change other errors.
+func Unreadable(err error) error {
+	var lost *fetch.LostError
+	var damaged *fetch.BatchError
+	var truncated *fetch.TruncatedError
+	if errors.As(err, &lost) || errors.As(err, &damaged) || errors.As(err, &truncated) {
+		return fmt.Errorf("%w: %w", ErrForgotten, err)
+	}
+	return err
 }
 
 func (s *State) apply(key, value []byte) error {

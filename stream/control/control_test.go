@@ -208,6 +208,30 @@ func TestALostControlTopicIsRefused(t *testing.T) {
 	}
 }
 
+// TestADamagedControlTopicIsRefused: the key may be among what cannot be read.
+func TestADamagedControlTopicIsRefused(t *testing.T) {
+	w := Wanted{Streams: streams(t, "a")}
+	for name, log := range map[string]Log{
+		"a record that is cut":      &memory{records: []Record{{[]byte("format"), []byte("1")}, {[]byte("user-hash-key"), []byte(`"AAA`)}}},
+		"a key that is short":       &memory{records: []Record{{[]byte("format"), []byte("1")}, {[]byte("user-hash-key"), []byte(`"AAAA"`)}}},
+		"a batch that is damaged":   broken{&memory{}, &fetch.BatchError{Topic: "app.control"}},
+		"records that were deleted": broken{&memory{}, &fetch.LostError{Topic: "app.control"}},
+		"an end that is gone":       broken{&memory{}, &fetch.TruncatedError{Topic: "app.control"}},
+	} {
+		if _, err := Load(t.Context(), log, w, never); !errors.Is(err, ErrForgotten) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+}
+
+// broken is a control topic that cannot be read.
+type broken struct {
+	*memory
+	err error
+}
+
+func (b broken) Read(context.Context, func(key, value []byte) error) error { return b.err }
+
 // other is the control topic as another process sees it, which begins.
 type other struct{ *memory }
 
