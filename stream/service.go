@@ -56,6 +56,8 @@ type Service struct {
 	// CreateTopics lets the service create what is missing, with this replication (−1: the broker's default).
 	CreateTopics bool
 	Replication  int
+	// BeginAgain lets an app begin that has published and has lost all its own topics: what it charged is forgotten.
+	BeginAgain bool
 	// BagBytes is how much memory open windows may take. Half is for bags; larger ones are written as parts. A quarter
 	// is for the parts of undecided windows; parts beyond that are read again. A quarter is for the users of windows
 	// that are being merged; more users take several passes. 0 means [DefaultBagBytes].
@@ -142,7 +144,7 @@ func (s *Service) follow(ctx context.Context) error {
 func (s *Service) controlLog(env stage.Env) control.Kafka {
 	return control.Kafka{Fetch: env.Fetch, Names: env.Names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(env.Names.Control())))
-	}}
+	}, Figures: func(ctx context.Context) (string, error) { return s.published(ctx, env) }}
 }
 
 // agree proposes this process's definitions, and returns those that hold.
