@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go"
+
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -61,5 +63,48 @@ func TestLedgerThatGoesBackEndsTheProcess(t *testing.T) {
 		if code := p.exit(t); code != exitPrivacyStop || !strings.Contains(p.log.String(), "louver: ledger entry unreadable: ") {
 			t.Errorf("stages %s: exit code %d, and the log says\n%s", stages, code, p.log.String())
 		}
+	}
+}
+
+// TestRightOnAnOutputIsLost takes the right to read its output from a service that runs, and gives it back: meanwhile the
+// figures go on, and only the page does not show them.
+func TestRightOnAnOutputIsLost(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b := kafkatest.Guarded(t, "reader")
+	g := newGuarded(t, b, "reader", -1)
+	g.grant()
+	g.run()
+	end := func() int64 {
+		ends, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), g.output, []int{0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ends[0]
+	}
+	kafkatest.Await(t, "the first figures", func() bool { return g.holds(g.output) })
+	denied := kafka.ACLEntry{ResourceType: kafka.ResourceTypeTopic, ResourceName: g.output, ResourcePatternType: kafka.PatternTypeLiteral,
+		Principal: "User:reader", Host: "*", Operation: kafka.ACLOperationTypeRead, PermissionType: kafka.ACLPermissionTypeDeny}
+	made, err := b.Conn.Client.CreateACLs(kafkatest.Context(t), &kafka.CreateACLsRequest{ACLs: []kafka.ACLEntry{denied}})
+	if err := errors.Join(append(made.Errors, err)...); err != nil {
+		t.Fatal(err)
+	}
+	kafkatest.Await(t, "the service says that it may not read the output", func() bool {
+		log := g.process.log.String()
+		return strings.Contains(log, "cannot read topic "+g.output) && strings.Contains(log, "the right Read on topic "+g.output)
+	})
+	before := end()
+	kafkatest.Await(t, "figures that come without the right", func() bool { return end() > before+2 })
+	taken, err := b.Conn.Client.DeleteACLs(kafkatest.Context(t), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{ResourceTypeFilter: denied.ResourceType,
+		ResourceNameFilter: denied.ResourceName, ResourcePatternTypeFilter: denied.ResourcePatternType, PrincipalFilter: denied.Principal, HostFilter: "*",
+		Operation: denied.Operation, PermissionType: denied.PermissionType}}})
+	if err != nil || taken.Results[0].Error != nil {
+		t.Fatal(err, taken)
+	}
+	kafkatest.Await(t, "the service reads the output again", func() bool {
+		return strings.Contains(g.process.log.String(), "topic "+g.output+" can be read again")
+	})
+	g.process.signal(t, syscall.SIGTERM)
+	if code := g.process.exit(t); code != exitDone {
+		t.Errorf("exit code %d", code)
 	}
 }
