@@ -18,7 +18,8 @@ import (
 // of its own: then either it is new, or all that it knew of its charges is gone. If the app is to begin again all the same,
 // published logs which outputs have figures, and returns "".
 func (s *Service) published(ctx context.Context, env stage.Env) (string, error) {
-	client := s.client(env, fetch.Options{ReadUncommitted: true}) // an open transaction of others holds up nothing, and a figure that was aborted was drawn
+	// An open transaction of others must hold up nothing, and a figure whose transaction was aborted was drawn, too.
+	client := s.client(env, fetch.Options{ReadUncommitted: true})
 	var outputs, found []string
 	for _, of := range s.Streams {
 		outputs = append(outputs, of.Output)
