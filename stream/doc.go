@@ -124,7 +124,8 @@
 //
 // Own topics may be deleted. Partials, progress and state are made anew, also while the service runs, and windows whose parts
 // are lost are incomplete. Without the ledger nobody knows what was charged, and without the control topic nobody knows
-// who is who: then the service ends, and none can start. See guard.go.
+// who is who: then the service ends, and none can start. If all own topics are gone, a service that starts sees in the
+// outputs that the app has published, and ends too unless it is told to begin again. See guard.go and published.go.
 //
 // Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
@@ -134,9 +135,9 @@
 // user who did in one part of the period. Held parts make room for it.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
-// an output that takes no records holds up no other output. What a broker refuses is retried for ever, partition by
-// partition. Only two kinds of error end a stage, and the process with it ([stage.Final]): a topic with wrong settings,
-// and a ledger that cannot be read in full, because then the charges are unknown.
+// an output that takes no records, or that may not be read, holds up no other output. What a broker refuses is retried for ever, partition by
+// partition. Only these errors end a stage, and the process with it ([stage.Final]): a topic with wrong settings,
+// a ledger that cannot be read in full, because then the charges are unknown, and a control topic that cannot.
 //
 // The clock is watched. While the clock steps or disagrees with the brokers, no windows close: they would be charged
 // before their events arrive. See package [clock].

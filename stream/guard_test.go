@@ -58,6 +58,21 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 	}
 }
 
+// TestControlTopicGoesBack makes the control topic anew under a running service, before it is missed: it ends below what
+// the service has read. The service ends as if the topic were gone.
+func TestControlTopicGoesBack(t *testing.T) {
+	b := kafkatest.Fake(t)
+	w := newWorld(t, b, 1, withBudget("1000000000"))
+	s := w.start()
+	w.await(3)
+	name := topics.Names{App: w.app}.Control()
+	b.DeleteTopic(t, name)
+	b.CreateTopic(t, name, 1, map[string]string{"cleanup.policy": "compact"})
+	if err := s.refused(t); !errors.Is(err, control.ErrForgotten) {
+		t.Errorf("the service ended with %v", err)
+	}
+}
+
 // TestTopicThatMustStayIsDeleted: without the ledger it is unknown what was charged, and without the control topic who is
 // who. The service ends, and none can start.
 func TestTopicThatMustStayIsDeleted(t *testing.T) {

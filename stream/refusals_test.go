@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
@@ -60,6 +61,41 @@ func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
 				t.Errorf("the stage %s ended with %v", stage, err)
 			}
 		}
+	})
+}
+
+// TestAllOwnTopicsAreGone deletes all topics of an app that has published. Its outputs tell: it does not begin with empty
+// books unless it is told to, and then it says what it forgets. Another app that shares the output begins as ever.
+func TestAllOwnTopicsAreGone(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, withBudget("1000000000"))
+		s := w.start()
+		w.await(3)
+		s.end(t)
+		for _, of := range topics.Plan(w.app, w.streams) {
+			if of.Own() {
+				b.DeleteTopic(t, of.Name)
+			}
+		}
+		err := w.start().refused(t)
+		if !errors.Is(err, control.ErrForgotten) || !strings.Contains(err.Error(), "topic "+w.streams[0].Output+" has figures") || !strings.Contains(err.Error(), "--begin-again") {
+			t.Errorf("the service ended with %v", err)
+		}
+		const line = "the app begins again: what its figures in these topics cost is forgotten, and the budgets begin at zero"
+		begins := func(app string, want int, change func(*stream.Service)) {
+			t.Helper()
+			lines, log := told()
+			s := w.start(log, change, func(s *stream.Service) { s.App = app })
+			kafkatest.Await(t, "the app begins", s.Ready)
+			s.end(t)
+			if n := lines.FilterMessage(line).Len(); n != want {
+				t.Errorf("app %s: %d lines say what is forgotten, want %d", app, n, want)
+			}
+		}
+		begins(w.app+"x", 0, func(*stream.Service) {})
+		begins(w.app, 1, func(s *stream.Service) { s.BeginAgain = true })
+		begins(w.app, 0, func(*stream.Service) {})
 	})
 }
 

@@ -56,6 +56,8 @@ type Service struct {
 	// CreateTopics lets the service create what is missing, with this replication (−1: the broker's default).
 	CreateTopics bool
 	Replication  int
+	// BeginAgain lets an app begin that has published and has lost all its own topics: what it charged is forgotten.
+	BeginAgain bool
 	// BagBytes is how much memory open windows may take. Half is for bags; larger ones are written as parts. A quarter
 	// is for the parts of undecided windows; parts beyond that are read again. A quarter is for the users of windows
 	// that are being merged; more users take several passes. 0 means [DefaultBagBytes].
@@ -84,29 +86,42 @@ func (s *Service) Run(ctx context.Context) error {
 	defer unwatch()
 	go s.Health.Watch(watching, s.Conn.Contact.Brokers)
 	defer context.AfterFunc(ctx, s.Health.Stop)()
+	meet := s.meet
 	for {
-		err := s.follow(ctx)
+		err := s.follow(ctx, meet)
 		if !errors.Is(err, errNewEpoch) {
 			return stopped(ctx, err)
 		}
 		s.Log.Info("the streams' definitions have changed: this process continues with the new ones")
+		meet = func(ctx context.Context) (*met, error) { // it has worked before: a right that is missing now may be granted
+			return kafkaconn.Persist(ctx, s.Health.Retrying("cannot continue with the new definitions", "this process can continue with the new definitions"), s.meet)
+		}
 	}
 }
 
 // errNewEpoch ends the stages, so that they begin again with newer definitions.
 var errNewEpoch = errors.New("a new epoch")
 
-// follow agrees with the other processes on the streams' definitions and uses them until there are newer ones.
-func (s *Service) follow(ctx context.Context) error {
+// met is what the processes have agreed on.
+type met struct {
+	env      stage.Env
+	log      control.Kafka
+	state    *control.State
+	editions []control.Edition
+	own      []topics.Topic
+}
+
+// meet agrees with the other processes on the streams' definitions, and waits for their topics.
+func (s *Service) meet(ctx context.Context) (*met, error) {
 	if err := s.prepare(ctx, topics.Plan(s.App, s.Streams)); err != nil {
-		return err
+		return nil, err
 	}
 	env := s.env()
 	s.Health.Waiting("reading the control topic")
 	log := s.controlLog(env)
 	state, editions, err := s.agree(ctx, env, log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.tell(state)
 	plan := topics.Plan(s.App, streamsOf(editions))
@@ -115,8 +130,18 @@ func (s *Service) follow(ctx context.Context) error {
 		plan = own // a definition that is about to end may need one that this process's files do not
 	}
 	if err := s.prepare(ctx, plan); err != nil {
+		return nil, err
+	}
+	return &met{env, log, state, editions, own}, nil
+}
+
+// follow uses the definitions that the processes agree on when they meet, until there are newer ones.
+func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, error)) error {
+	m, err := meet(ctx)
+	if err != nil {
 		return err
 	}
+	env, state, editions := m.env, m.state, m.editions
 	if err := s.acts(state); err != nil {
 		return err
 	}
@@ -124,10 +149,10 @@ func (s *Service) follow(ctx context.Context) error {
 	watch := s.watch(env.Progress, editions)
 	run.Go(func() error { watch.Run(working); return nil })
 	run.Go(func() error { return s.await(working, env.Names.Control(), state.Epoch()) })
-	run.Go(func() error { return s.guard(working, env.Names, own) })
+	run.Go(func() error { return s.guard(working, env.Names, m.own) })
 	s.Health.Started(schedules(editions))
 	run.Go(func() error { s.late(working); return nil })
-	for _, row := range s.rows(state, editions, watch, log) {
+	for _, row := range s.rows(state, editions, watch, m.log) {
 		if !slices.Contains(s.Stages, row.stage) {
 			continue
 		}
@@ -142,7 +167,7 @@ func (s *Service) follow(ctx context.Context) error {
 func (s *Service) controlLog(env stage.Env) control.Kafka {
 	return control.Kafka{Fetch: env.Fetch, Names: env.Names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(env.Names.Control())))
-	}}
+	}, Figures: func(ctx context.Context) (string, error) { return s.published(ctx, env) }}
 }
 
 // agree proposes this process's definitions, and returns those that hold.
@@ -182,7 +207,7 @@ func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 	for ctx.Err() == nil {
 		page, err := kafkaconn.Persist(ctx, s.Health.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again"), reader.Poll)
 		if err != nil {
-			return err
+			return control.Unreadable(err)
 		}
 		err = page.Each(func(r *fetch.Record) error {
 			if n, ok := control.EpochOf(r.Key); ok && n > epoch {
@@ -191,7 +216,7 @@ func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 			return nil
 		})
 		if err != nil {
-			return err
+			return control.Unreadable(err)
 		}
 	}
 	return nil

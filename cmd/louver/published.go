@@ -72,7 +72,7 @@ func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic str
 			return nil
 		})
 		var anew *fetch.TruncatedError
-		if !errors.As(err, &anew) {
+		if ctx.Err() != nil || !errors.As(err, &anew) || anew.Topic != topic {
 			return err
 		}
 		p.store.Renew(topic)

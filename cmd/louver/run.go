@@ -20,7 +20,8 @@ type runCommand struct {
 	HTTPSettings
 	MetricsSettings
 	ServiceSettings
-	Stages []string `default:"ingest,release,publish" placeholder:"STAGE" help:"Stages that this process takes part in."`
+	Stages     []string `default:"ingest,release,publish" placeholder:"STAGE" help:"Stages that this process takes part in."`
+	BeginAgain bool     `help:"Begin although all topics of the app are gone and its outputs have figures. What these cost is forgotten, and the budgets begin at zero."`
 }
 
 // Run implements the command.
@@ -50,7 +51,7 @@ func (c *runCommand) Run(app *App) error {
 	defer conn.Close()
 	limitMemory(c.BagBytes)
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
-		ServiceSettings: c.ServiceSettings, stages: c.Stages, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, registrar: registrar, conn: conn, log: app.Log,
+		ServiceSettings: c.ServiceSettings, stages: c.Stages, beginAgain: c.BeginAgain, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, registrar: registrar, conn: conn, log: app.Log,
 		reach: func(ctx context.Context) error { return c.reach(ctx, conn, app.Log) }}
 	go tellEdits(ctx, c.Streams, file, app.Log)
 	return s.run(ctx)

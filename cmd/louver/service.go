@@ -30,6 +30,7 @@ type service struct {
 	MetricsSettings
 	ServiceSettings
 	stages      []string
+	beginAgain  bool
 	uncommitted bool
 	streams     []*config.Stream
 	revision    int
@@ -97,7 +98,7 @@ const leastBagBytes = 1 << 20
 
 // engine makes the service from the settings.
 func (s *service) engine(m *metrics.Operator) *stream.Service {
-	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: build().Version, Stages: s.stages, Conn: s.conn, Schemas: s.schemas, Registrar: s.registrar, ReadUncommitted: s.uncommitted,
+	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: build().Version, Stages: s.stages, BeginAgain: s.beginAgain, Conn: s.conn, Schemas: s.schemas, Registrar: s.registrar, ReadUncommitted: s.uncommitted,
 		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes, CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.log, Health: health.New(s.log, s.stages...)}
 }
 

@@ -69,7 +69,7 @@ func TestTopicsForStrimzi(t *testing.T) {
 			if r.Spec.Replicas != 3 {
 				t.Errorf("%+v", r.Spec)
 			}
-			if c := r.Spec.Config; r.Spec.TopicName == "louver.ledger" && (r.Spec.Partitions != 8 || c["retention.ms"] != "-1" || c["cleanup.policy"] != "delete" || c["min.insync.replicas"] != "2") {
+			if c := r.Spec.Config; r.Spec.TopicName == "louver.ledger" && (r.Spec.Partitions != 8 || c["retention.ms"] != "-1" || c["cleanup.policy"] != "delete" || c["min.insync.replicas"] != "2" || c["unclean.leader.election.enable"] != "false") {
 				t.Errorf("the ledger: %+v", r.Spec)
 			}
 		case "KafkaUser":

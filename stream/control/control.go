@@ -28,7 +28,7 @@ const Version = 1
 // ErrRefused means that the configuration contradicts the app's history.
 var ErrRefused = errors.New("refused")
 
-// ErrForgotten means that the control topic has lost its records. Under a new key of the hashes one user would be two
+// ErrForgotten means that the control topic has lost records, or holds some that cannot be read. Under a new key of the hashes one user would be two
 // users, and what a budget continues would be forgotten.
 var ErrForgotten = errors.New("the app's key and definitions are lost")
 
@@ -77,6 +77,8 @@ type Log interface {
 	// Used names another topic of the app that has had records, or is "" if none has. Nothing is written to any of them
 	// before the control topic has its first records.
 	Used(ctx context.Context) (topic string, err error)
+	// Published names an output that holds figures of the app, or is "" if none does or that is not to be asked.
+	Published(ctx context.Context) (topic string, err error)
 }
 
 // Turn can write until another writer takes the turn.
@@ -126,14 +128,25 @@ func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, er
 }
 
 // first returns the state of an app that has not begun. It returns an [ErrForgotten] if the app has begun, so that the
-// control topic has lost its records. They may also have come just now, from another process.
+// control topic has lost its records: then other topics of the app have records or, if all of them are gone, its outputs
+// have figures. The records may also have come just now, from another process.
 func first(ctx context.Context, log Log) (*State, error) {
 	used, err := log.Used(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("see whether the app is new: %w", err)
 	}
+	var published string
+	if used == "" {
+		if published, err = log.Published(ctx); err != nil {
+			return nil, fmt.Errorf("see whether the app has published: %w", err)
+		}
+	}
 	s, err := Read(ctx, log)
-	if err == nil && s.version == 0 && used != "" {
+	switch {
+	case err != nil || s.version != 0:
+	case published != "":
+		err = fmt.Errorf("%w: the app's own topics are empty, but topic %s has figures of it, so what was charged is unknown; begin again with another app id, or with louver run --begin-again, which forgets those charges", ErrForgotten, published)
+	case used != "":
 		err = fmt.Errorf("%w: the control topic is empty, but topic %s has records; the control topic must never be deleted or made anew; begin again with another app id", ErrForgotten, used)
 	}
 	return s, err
@@ -153,10 +166,29 @@ func pause(ctx context.Context, d time.Duration) error {
 // Read reads the state and changes nothing.
 func Read(ctx context.Context, log Records) (*State, error) {
 	s := &State{starts: map[string]int64{}, claims: map[reader]claim{}, took: map[string][]string{}, former: map[string][]string{}}
-	if err := log.Read(ctx, s.apply); err != nil {
-		return nil, fmt.Errorf("read the control topic: %w", err)
+	err := log.Read(ctx, func(key, value []byte) error {
+		err := s.apply(key, value)
+		if err != nil && !errors.Is(err, ErrRefused) {
+			err = fmt.Errorf("%w: %w", ErrForgotten, err)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the control topic: %w", Unreadable(err))
 	}
 	return s, nil
+}
+
+// Unreadable turns the error about lost or damaged records of the control topic into an [ErrForgotten]. It does not
+// change other errors.
+func Unreadable(err error) error {
+	var lost *fetch.LostError
+	var damaged *fetch.BatchError
+	var truncated *fetch.TruncatedError
+	if errors.As(err, &lost) || errors.As(err, &damaged) || errors.As(err, &truncated) {
+		return fmt.Errorf("%w: %w", ErrForgotten, err)
+	}
+	return err
 }
 
 func (s *State) apply(key, value []byte) error {
@@ -253,6 +285,8 @@ type Kafka struct {
 	Fetch *fetch.Client
 	Open  func(ctx context.Context, id string) (*txn.Producer, error)
 	Names topics.Names
+	// Figures, if not nil, names an output that holds figures of the app, or is "" if none does.
+	Figures func(ctx context.Context) (topic string, err error)
 }
 
 // Read implements [Log].
@@ -285,6 +319,14 @@ func (k Kafka) Used(ctx context.Context) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// Published implements [Log].
+func (k Kafka) Published(ctx context.Context) (string, error) {
+	if k.Figures == nil {
+		return "", nil
+	}
+	return k.Figures(ctx)
 }
 
 type kafkaTurn struct {

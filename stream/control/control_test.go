@@ -26,6 +26,8 @@ type memory struct {
 	records []Record
 	turn    int
 	used    func() string // nil: nothing is
+	// published is an output with figures.
+	published string
 }
 
 func (m *memory) Used(context.Context) (string, error) {
@@ -34,6 +36,8 @@ func (m *memory) Used(context.Context) (string, error) {
 	}
 	return m.used(), nil
 }
+
+func (m *memory) Published(context.Context) (string, error) { return m.published, nil }
 
 func (m *memory) Read(_ context.Context, f func(key, value []byte) error) error {
 	m.mu.Lock()
@@ -196,6 +200,10 @@ func TestALostControlTopicIsRefused(t *testing.T) {
 	if len(log.records) > 0 {
 		t.Errorf("%d records were written", len(log.records))
 	}
+	log.used, log.published = nil, "out"
+	if _, err := Load(t.Context(), log, w, never); !errors.Is(err, ErrForgotten) || !strings.Contains(err.Error(), "topic out has figures") {
+		t.Errorf("an app without topics that has published gives %v", err)
+	}
 	log.used = func() string {
 		if _, err := Load(t.Context(), &other{log}, w, never); err != nil {
 			t.Error(err)
@@ -208,10 +216,35 @@ func TestALostControlTopicIsRefused(t *testing.T) {
 	}
 }
 
+// TestADamagedControlTopicIsRefused: the key may be among what cannot be read.
+func TestADamagedControlTopicIsRefused(t *testing.T) {
+	w := Wanted{Streams: streams(t, "a")}
+	for name, log := range map[string]Log{
+		"a record that is cut":      &memory{records: []Record{{[]byte("format"), []byte("1")}, {[]byte("user-hash-key"), []byte(`"AAA`)}}},
+		"a key that is short":       &memory{records: []Record{{[]byte("format"), []byte("1")}, {[]byte("user-hash-key"), []byte(`"AAAA"`)}}},
+		"a batch that is damaged":   broken{&memory{}, &fetch.BatchError{Topic: "app.control"}},
+		"records that were deleted": broken{&memory{}, &fetch.LostError{Topic: "app.control"}},
+		"an end that is gone":       broken{&memory{}, &fetch.TruncatedError{Topic: "app.control"}},
+	} {
+		if _, err := Load(t.Context(), log, w, never); !errors.Is(err, ErrForgotten) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+}
+
+// broken is a control topic that cannot be read.
+type broken struct {
+	*memory
+	err error
+}
+
+func (b broken) Read(context.Context, func(key, value []byte) error) error { return b.err }
+
 // other is the control topic as another process sees it, which begins.
 type other struct{ *memory }
 
-func (other) Used(context.Context) (string, error) { return "", nil }
+func (other) Used(context.Context) (string, error)      { return "", nil }
+func (other) Published(context.Context) (string, error) { return "", nil }
 
 // contended is a control topic of which others have the turn for a while.
 type contended struct {

@@ -34,7 +34,8 @@ func (l *slowLog) Read(_ context.Context, f func(key, value []byte) error) error
 	return nil
 }
 
-func (l *slowLog) Used(context.Context) (string, error) { return "", nil }
+func (l *slowLog) Used(context.Context) (string, error)      { return "", nil }
+func (l *slowLog) Published(context.Context) (string, error) { return "", nil }
 
 func (l *slowLog) Turn(ctx context.Context) (Turn, error) {
 	if err := ctx.Err(); err != nil {

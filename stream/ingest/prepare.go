@@ -2,9 +2,6 @@ package ingest
 
 import (
 	"context"
-	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/fetch"
@@ -22,8 +19,7 @@ func (p *partition) prepare(ctx context.Context, decoder codec.Preparer, rec *fe
 	}
 	ask := func() (struct{}, error) { return struct{}{}, decoder.Prepare(ctx, rec.Value) }
 	tell := p.Monitor.Retrying("the schema registry cannot be read", "the schema registry can be read again")
-	_, err := backoff.Retry(ctx, ask, backoff.WithBackOff(kafkaconn.NewBackOff()), backoff.WithMaxElapsedTime(0),
-		backoff.WithNotify(func(err error, _ time.Duration) { tell(err) }))
+	_, err := kafkaconn.Again(ctx, tell, ask)
 	if err == nil {
 		tell(nil)
 	}

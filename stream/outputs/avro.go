@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -75,8 +73,7 @@ func (r *Reader) avro(ctx context.Context, number uint32) (*record.AvroReader, e
 		}
 		return schema, err
 	}
-	schema, err := backoff.Retry(ctx, ask, backoff.WithBackOff(kafkaconn.NewBackOff()), backoff.WithMaxElapsedTime(0),
-		backoff.WithNotify(func(err error, _ time.Duration) { tell(err) }))
+	schema, err := kafkaconn.Again(ctx, tell, ask)
 	if err != nil {
 		return nil, err
 	}

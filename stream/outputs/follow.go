@@ -27,7 +27,8 @@ type Reader struct {
 	// Schemas has the schemas of figures in Avro; nil: there is no registry, and such figures end Follow and All with
 	// ErrNoRegistry.
 	Schemas codec.Registry
-	// Lenient takes figures in Avro for foreign records if there is no registry.
+	// Lenient is for a service, which nothing in an output may end. Figures in Avro are foreign records if there is no
+	// registry, damaged batches are left out, and Follow waits for a right that a broker refuses.
 	Lenient bool
 
 	mu    sync.Mutex
@@ -50,34 +51,52 @@ type Message struct {
 func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f func(Message, Record) error) error {
 	var one sync.Mutex
 	return r.partitions(ctx, names, func(ctx context.Context, topic string, partition int, fresh bool) error {
-		begin, err := r.begin(ctx, topic, partition, from, fresh)
+		begin, err := persist(ctx, r, topic, func(ctx context.Context) (int64, error) {
+			return r.begin(ctx, topic, partition, from, fresh)
+		})
 		if err != nil {
 			return err
 		}
 		reader := r.Fetch.Partition(topic, partition, begin)
 		for {
-			page, err := reader.Poll(ctx)
-			if err != nil {
-				return err
+			page, err := persist(ctx, r, topic, reader.Poll)
+			if err == nil {
+				err = page.Each(func(m *fetch.Record) error {
+					message, err := r.message(ctx, topic, partition, m)
+					if err != nil {
+						return err
+					}
+					record, ok, err := Decode(message.Value)
+					if err != nil || !ok {
+						return nil // a foreign record: the topic belongs to the user
+					}
+					one.Lock()
+					defer one.Unlock()
+					return f(message, record)
+				})
 			}
-			err = page.Each(func(m *fetch.Record) error {
-				message, err := r.message(ctx, topic, partition, m)
-				if err != nil {
-					return err
+			if r.Lenient {
+				if _, damaged := reader.Skip(err); damaged {
+					continue
 				}
-				record, ok, err := Decode(message.Value)
-				if err != nil || !ok {
-					return nil // a foreign record: the topic belongs to the user
-				}
-				one.Lock()
-				defer one.Unlock()
-				return f(message, record)
-			})
+			}
 			if err != nil {
 				return err
 			}
 		}
 	})
+}
+
+// persist calls f, and for a lenient Reader again while a broker refuses.
+func persist[T any](ctx context.Context, r *Reader, topic string, f func(context.Context) (T, error)) (T, error) {
+	if !r.Lenient {
+		return f(ctx)
+	}
+	notify := func(error) {}
+	if r.Retrying != nil {
+		notify = r.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again")
+	}
+	return kafkaconn.Persist(ctx, notify, f)
 }
 
 // begin returns the offset to begin at. A fresh topic is read from its start.

@@ -37,6 +37,10 @@ func Topics(schemas Registrar) func(env stage.Env, at stage.Partition, m *stage.
 // writeTimeout is how long one transaction may take before its output counts as blocked.
 const writeTimeout = 20 * time.Second
 
+// askAfter is how long a transaction may take before the sink asks whether its outputs still exist: the others wait for
+// one that was deleted.
+const askAfter = 2 * time.Second
+
 // Begin implements [Sink].
 func (s *topicSink) Begin(ctx context.Context) (Progress, error) {
 	if err := s.open(ctx); err != nil {
@@ -80,18 +84,52 @@ func (s *topicSink) Write(ctx context.Context, entries []ledger.Entry, p Progres
 		outputs[e.Output] = true
 	}
 	tx.Records = append(tx.Records, mark)
-	timed, cancel := context.WithTimeout(ctx, writeTimeout)
+	limited, cancel := limit(ctx, func(ctx context.Context) *BlockedError { return s.deleted(ctx, outputs) })
 	defer cancel()
-	if err = s.producer.Commit(timed, tx); err == nil {
+	if err = s.producer.Commit(limited, tx); err == nil {
 		return nil
 	}
 	s.producer = nil
+	if errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) {
+		return err
+	}
+	if gone := (*BlockedError)(nil); errors.As(context.Cause(limited), &gone) {
+		delete(s.sizes, gone.Output)
+		return gone
+	}
 	var at *txn.PartitionError
-	if errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) || !errors.As(err, &at) || !outputs[at.Topic] || !answered(err) {
+	if !errors.As(err, &at) || !outputs[at.Topic] || !answered(err) {
 		return err
 	}
 	delete(s.sizes, at.Topic) // it may be recreated with another number of partitions
 	return &BlockedError{at.Topic, at.Err}
+}
+
+// limit returns a context for one transaction. It ends after writeTimeout, or as soon as deleted, which is asked once after
+// askAfter, says that an output does not exist. Then that is its cause.
+func limit(ctx context.Context, deleted func(context.Context) *BlockedError) (context.Context, context.CancelFunc) {
+	timed, cancel := context.WithTimeout(ctx, writeTimeout)
+	limited, end := context.WithCancelCause(timed)
+	asking := time.AfterFunc(askAfter, func() {
+		if gone := deleted(timed); gone != nil {
+			end(gone)
+		}
+	})
+	return limited, func() {
+		asking.Stop()
+		cancel()
+		end(nil)
+	}
+}
+
+// deleted says which of the outputs does not exist, or nil if the broker does not say so of any.
+func (s *topicSink) deleted(ctx context.Context, outputs map[string]bool) *BlockedError {
+	for output := range outputs {
+		if _, err := topics.ID(ctx, s.Conn.Client, output); errors.Is(err, kafka.UnknownTopicOrPartition) {
+			return &BlockedError{output, err}
+		}
+	}
+	return nil
 }
 
 // answered reports whether a broker was reached and refused, so the failure concerns only this output.

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
@@ -63,5 +64,5 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 // Final reports whether an error ends the process: a privacy stop, or a configuration that does not fit. All other
 // errors lead to a retry, for ever.
 func Final(err error) bool {
-	return errors.Is(err, ledger.ErrUnreadable) || errors.Is(err, topics.ErrUnfit)
+	return errors.Is(err, ledger.ErrUnreadable) || errors.Is(err, control.ErrForgotten) || errors.Is(err, topics.ErrUnfit)
 }

@@ -1,6 +1,7 @@
 package kafkaconn_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -264,5 +265,24 @@ func TestRetry(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := kafkaconn.Retry(ctx, func(error) { cancel() }, func(context.Context) (int, error) { return 0, io.EOF }); !errors.Is(err, context.Canceled) || !errors.Is(err, io.EOF) {
 		t.Errorf("%v, want why it ended and what failed", err)
+	}
+}
+
+// TestCausesAreNotFailures ends waits because something else failed: its error is not one of what waited.
+func TestCausesAreNotFailures(t *testing.T) {
+	elsewhere := &fetch.TruncatedError{Topic: "ledger"}
+	for name, try := range map[string]func(context.Context, func(error), func(context.Context) (int, error)) (int, error){
+		"Retry": kafkaconn.Retry[int], "Persist": kafkaconn.Persist[int],
+	} {
+		for when, before := range map[string]bool{"before": true, "during a wait": false} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			if before {
+				cancel(elsewhere)
+			}
+			_, err := try(ctx, func(error) { cancel(elsewhere) }, func(ctx context.Context) (int, error) { return 0, cmp.Or(ctx.Err(), io.EOF) })
+			if !errors.Is(err, context.Canceled) || errors.Is(err, elsewhere) {
+				t.Errorf("%s, ended %s, gives %v", name, when, err)
+			}
+		}
 	}
 }

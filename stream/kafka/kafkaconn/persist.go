@@ -3,7 +3,6 @@ package kafkaconn
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/segmentio/kafka-go"
@@ -14,7 +13,12 @@ import (
 // notifies as Retry does. f has to limit its own time.
 func Persist[T any](ctx context.Context, notify func(error), f func(context.Context) (T, error)) (T, error) {
 	failed := false
-	return backoff.Retry(ctx, func() (T, error) {
+	tell := func(err error) {
+		if failed = true; notify != nil {
+			notify(err)
+		}
+	}
+	return Again(ctx, tell, func() (T, error) {
 		res, err := f(ctx)
 		switch {
 		case err == nil && failed && notify != nil:
@@ -23,12 +27,7 @@ func Persist[T any](ctx context.Context, notify func(error), f func(context.Cont
 			err = backoff.Permanent(err)
 		}
 		return res, err
-	}, backoff.WithBackOff(NewBackOff()), backoff.WithMaxElapsedTime(0),
-		backoff.WithNotify(func(err error, _ time.Duration) {
-			if failed = true; notify != nil {
-				notify(err)
-			}
-		}))
+	})
 }
 
 // fromBroker reports whether err is a broker's answer, or means that no broker was reached. Errors about the sent bytes

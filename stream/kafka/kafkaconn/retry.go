@@ -22,7 +22,7 @@ import (
 // error wraps both ctx's error and the last failure.
 func Retry[T any](ctx context.Context, notify func(error), f func(context.Context) (T, error)) (T, error) {
 	var last error
-	res, err := backoff.Retry(ctx, func() (T, error) {
+	res, err := Again(ctx, notify, func() (T, error) {
 		try, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		res, err := f(try)
@@ -40,14 +40,25 @@ func Retry[T any](ctx context.Context, notify func(error), f func(context.Contex
 			return res, backoff.Permanent(err)
 		}
 		return res, err
-	}, backoff.WithBackOff(NewBackOff()), backoff.WithMaxElapsedTime(0),
+	})
+	if err != nil && ctx.Err() != nil && last != nil && !errors.Is(err, last) {
+		return res, fmt.Errorf("%w (the last failure: %w)", err, last)
+	}
+	return res, err
+}
+
+// Again calls f until it succeeds, fails with a [backoff.PermanentError], or ctx ends. It waits between tries as Retry
+// does. notify, if not nil, is called with each failure that will be retried. When ctx ends, the error is ctx's error and
+// not its cause: the cause is the failure of something else, which a caller would take for one of f.
+func Again[T any](ctx context.Context, notify func(error), f func() (T, error)) (T, error) {
+	res, err := backoff.Retry(ctx, f, backoff.WithBackOff(NewBackOff()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) {
 			if notify != nil {
 				notify(err)
 			}
 		}))
-	if err != nil && ctx.Err() != nil && last != nil && !errors.Is(err, last) {
-		return res, fmt.Errorf("%w (the last failure: %w)", err, last)
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
+		err = ctx.Err()
 	}
 	return res, err
 }

@@ -119,7 +119,8 @@ func entries(t Topic) []kafka.ConfigEntry {
 	var e []kafka.ConfigEntry
 	if t.Cleanup != "" {
 		e = append(e, kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: t.Cleanup},
-			kafka.ConfigEntry{ConfigName: maxMessage, ConfigValue: strconv.Itoa(leastMaxMessage)})
+			kafka.ConfigEntry{ConfigName: maxMessage, ConfigValue: strconv.Itoa(leastMaxMessage)},
+			kafka.ConfigEntry{ConfigName: unclean, ConfigValue: "false"})
 	}
 	if t.Erased {
 		e = append(e, kafka.ConfigEntry{ConfigName: "segment.ms", ConfigValue: strconv.FormatInt(time.Hour.Milliseconds(), 10)})
@@ -221,7 +222,7 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(s
 		}
 		byName[t.Name] = t
 		req.Resources = append(req.Resources, kafka.DescribeConfigRequestResource{ResourceType: kafka.ResourceTypeTopic,
-			ResourceName: t.Name, ConfigNames: []string{"cleanup.policy", "retention.ms", "retention.bytes", maxMessage, minInsync}})
+			ResourceName: t.Name, ConfigNames: []string{"cleanup.policy", "retention.ms", "retention.bytes", maxMessage, minInsync, unclean}})
 	}
 	res, err := client.DescribeConfigs(ctx, &req)
 	if err != nil {
@@ -239,11 +240,11 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(s
 		if err := fits(t, settings); err != nil {
 			return err
 		}
-		line, err := survives(t, shapes[t.Name], settings[minInsync])
+		lines, err := survives(t, shapes[t.Name], settings)
 		if err != nil {
 			return err
 		}
-		if line != "" {
+		for _, line := range lines {
 			warn(line)
 		}
 	}

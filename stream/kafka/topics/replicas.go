@@ -12,19 +12,21 @@ import (
 )
 
 // The content of the app's own topics must survive the loss of a broker: if an acknowledged charge were lost, its ε
-// would be spent again. With three replicas a record is acknowledged when two brokers have it, and one broker may be
-// down. With fewer replicas the app would stop whenever one is down.
+// would be spent again. A record is acknowledged when two brokers have it, if there are two replicas. With three, one
+// broker may be down meanwhile; with two, the app waits for it. A broker that lacks acknowledged records must never lead a
+// partition: what it has not would be gone.
 
 // minInsync is the setting that says how many brokers must have a record before it is acknowledged.
 const minInsync = "min.insync.replicas"
 
 // safe is the number of brokers that must have a record of a topic with so many replicas.
 func safe(replicas int) int {
-	if replicas >= 3 {
-		return 2
-	}
-	return 1
+	return max(1, min(replicas, 2))
 }
+
+// unclean is the setting that lets a broker lead that lacks acknowledged records. A topic that does not set it has what
+// the brokers are set to.
+const unclean = "unclean.leader.election.enable"
 
 // insync returns the setting for a topic of the app, or none if its number of replicas is not known.
 func insync(replicas int) []kafka.ConfigEntry {
@@ -98,13 +100,21 @@ func (r *rehearsal) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	return &rehearsed{*m.(*createtopics.Response)}, nil
 }
 
-// survives checks that records of the app's own topics can be acknowledged at all. The warning says that the loss of
-// one broker may lose an acknowledged record. Then the topic was not created by Louver, and changing it is up to the
+// survives checks that records of the app's own topics can be acknowledged at all. The warnings say that the loss of
+// one broker may lose an acknowledged record. Then this version did not create the topic, and changing it is up to the
 // operator.
-func survives(t Topic, partitions []kafka.Partition, setting string) (warning string, err error) {
-	have, err := strconv.Atoi(setting)
-	if !t.Own() || err != nil || len(partitions) == 0 {
-		return "", nil // the broker does not say
+func survives(t Topic, partitions []kafka.Partition, settings map[string]string) (warnings []string, err error) {
+	if !t.Own() {
+		return nil, nil
+	}
+	alter := "kafka-configs.sh --alter --topic " + t.Name + " --add-config "
+	if settings[unclean] == "true" {
+		warnings = append(warnings, fmt.Sprintf("%s has %s=true, so what was charged may be lost when a broker that lacks it takes over; set it to false: %s%[2]s=false",
+			t.Name, unclean, alter))
+	}
+	have, err := strconv.Atoi(settings[minInsync])
+	if err != nil || len(partitions) == 0 {
+		return warnings, nil // the broker does not say
 	}
 	replicas := len(partitions[0].Replicas)
 	for _, p := range partitions {
@@ -112,12 +122,12 @@ func survives(t Topic, partitions []kafka.Partition, setting string) (warning st
 	}
 	want := safe(replicas)
 	is := fmt.Sprintf("%s has %s=%d and %d replicas", t.Name, minInsync, have, replicas)
-	command := fmt.Sprintf("kafka-configs.sh --alter --topic %s --add-config %s=%d", t.Name, minInsync, want)
+	command := fmt.Sprintf("%s%s=%d", alter, minInsync, want)
 	switch {
 	case have > replicas:
-		return "", fmt.Errorf("%w: %s, so no record can be acknowledged; it needs %d: %s", ErrUnfit, is, want, command)
+		return nil, fmt.Errorf("%w: %s, so no record can be acknowledged; it needs %d: %s", ErrUnfit, is, want, command)
 	case have < want:
-		return fmt.Sprintf("%s, so what was charged may be lost with one broker; set it to %d: %s", is, want, command), nil
+		warnings = append(warnings, fmt.Sprintf("%s, so what was charged may be lost with one broker; set it to %d: %s", is, want, command))
 	}
-	return "", nil
+	return warnings, nil
 }

@@ -13,13 +13,17 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
-// TestChargesSurviveABroker creates the app's own topics with the broker's default of replicas, and with one: two brokers
-// must have a record where there are three. Topics that were made otherwise are warned of, and refused where nothing can be
-// written to them.
+// TestChargesSurviveABroker creates the app's own topics with the broker's default of replicas, and with one and two: two
+// brokers must have a record where there are two or more, and none leads that lacks it. Topics that were made otherwise are
+// warned of, and refused where nothing can be written to them.
 func TestChargesSurviveABroker(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		defaults := map[bool]string{true: "2", false: "1"}[b.Fake != nil] // three brokers, or one
-		for replication, want := range map[int]string{-1: defaults, 1: "1"} {
+		wanted := map[int]string{-1: defaults, 1: "1"}
+		if b.Fake != nil {
+			wanted[2] = "2"
+		}
+		for replication, want := range wanted {
 			app, input := kafkatest.Name(t), b.Topic(t, 1, nil)
 			file, err := config.Parse("s.yaml", []byte(`
 version: 1
@@ -44,11 +48,11 @@ streams:
 				t.Errorf("replication %d: %v", replication, err)
 			}
 			ledger := topics.Names{App: app}.Ledger()
-			set := func(value string) {
+			set := func(name, value string) {
 				t.Helper()
 				res, err := b.Conn.Client.IncrementalAlterConfigs(ctx, &kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{{
 					ResourceType: kafka.ResourceTypeTopic, ResourceName: ledger,
-					Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: "min.insync.replicas", Value: value, ConfigOperation: kafka.ConfigOperationSet}}}}})
+					Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: name, Value: value, ConfigOperation: kafka.ConfigOperationSet}}}}})
 				if err != nil || res.Resources[0].Error != nil {
 					t.Fatal(err, res)
 				}
@@ -68,11 +72,18 @@ streams:
 				if wrong == want {
 					continue
 				}
-				set(wrong)
+				set("min.insync.replicas", wrong)
 				how := map[string]string{"1": "warning: ", "2": "refused: "}[wrong] // two of one replica can't be
 				kafkatest.Await(t, "a ledger with min.insync.replicas="+wrong+" is noticed", func() bool {
 					text := told()
 					return strings.HasPrefix(text, how) && strings.Contains(text, command)
+				})
+			}
+			if set("min.insync.replicas", want); b.Fake == nil { // which does not know the setting
+				set("unclean.leader.election.enable", "true")
+				kafkatest.Await(t, "a ledger with unclean.leader.election.enable=true is noticed", func() bool {
+					return strings.HasPrefix(told(), "warning: "+ledger+" has unclean.leader.election.enable=true") &&
+						strings.Contains(told(), "--topic "+ledger+" --add-config unclean.leader.election.enable=false")
 				})
 			}
 		}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// TestAFailureElsewhereEndsTheReading ends the reading of an output because the ledger was cut short: the output itself was
+// not, and nothing reads it again.
+func TestAFailureElsewhereEndsTheReading(t *testing.T) {
+	b := kafkatest.Fake(t)
+	b.CreateTopic(t, "private", 1, nil)
+	ctx, cancel := context.WithCancelCause(kafkatest.Context(t))
+	cancel(&fetch.TruncatedError{Topic: "app.ledger"})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- newPublished([]string{"private"}, nil).follow(ctx, &outputs.Reader{Conn: b.Conn, Fetch: b.Fetch(fetch.Options{})}, time.Time{})
+	}()
+	if err := kafkatest.Receive(t, "the reading ends", ended); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// exit waits for a process to end by itself and returns its exit code.
+func (p *process) exit(t *testing.T) int {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	var exit *exec.ExitError
+	if err := kafkatest.Receive(t, "the process ends", ended); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return p.ProcessState.ExitCode()
+}
+
+// TestLedgerThatGoesBackEndsTheProcess cuts the ledger below what was published from it: each process ends with the code of
+// a privacy stop and says why, whichever stage notices first.
+func TestLedgerThatGoesBackEndsTheProcess(t *testing.T) {
+	b := kafkatest.Fake(t)
+	l := newLive(t, b, 100)
+	p := l.run()
+	kafkatest.Await(t, "the first figures", func() bool { l.send(rand.New(rand.NewPCG(1, 2))); return len(l.published()) > 0 })
+	p.signal(t, syscall.SIGTERM)
+	if code := p.exit(t); code != exitDone {
+		t.Fatalf("exit code %d\n%s", code, p.log.String())
+	}
+	b.DeleteTopic(t, topics.Names{App: l.app}.Ledger())
+	for _, stages := range []string{"publish", "release", "ingest,release,publish"} {
+		p := louver(t, b, "run", "--streams", l.file, "--app-id", l.app, "--stages", stages)
+		if code := p.exit(t); code != exitPrivacyStop || !strings.Contains(p.log.String(), "louver: ledger entry unreadable: ") {
+			t.Errorf("stages %s: exit code %d, and the log says\n%s", stages, code, p.log.String())
+		}
+	}
+}
+
+// TestRightOnAnOutputIsLost takes the right to read its output from a service that runs, and gives it back: meanwhile the
+// figures go on, and only the page does not show them.
+func TestRightOnAnOutputIsLost(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b := kafkatest.Guarded(t, "reader")
+	g := newGuarded(t, b, "reader", -1)
+	g.grant()
+	g.run()
+	end := func() int64 {
+		ends, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), g.output, []int{0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ends[0]
+	}
+	kafkatest.Await(t, "the first figures", func() bool { return g.holds(g.output) })
+	denied := kafka.ACLEntry{ResourceType: kafka.ResourceTypeTopic, ResourceName: g.output, ResourcePatternType: kafka.PatternTypeLiteral,
+		Principal: "User:reader", Host: "*", Operation: kafka.ACLOperationTypeRead, PermissionType: kafka.ACLPermissionTypeDeny}
+	made, err := b.Conn.Client.CreateACLs(kafkatest.Context(t), &kafka.CreateACLsRequest{ACLs: []kafka.ACLEntry{denied}})
+	if err != nil || made.Errors[0] != nil {
+		t.Fatal(err, made)
+	}
+	kafkatest.Await(t, "the service says that it may not read the output", func() bool {
+		log := g.process.log.String()
+		return strings.Contains(log, "cannot read topic "+g.output) && strings.Contains(log, "the right Read on topic "+g.output)
+	})
+	before := end()
+	kafkatest.Await(t, "figures that come without the right", func() bool { return end() > before+2 })
+	taken, err := b.Conn.Client.DeleteACLs(kafkatest.Context(t), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{ResourceTypeFilter: denied.ResourceType,
+		ResourceNameFilter: denied.ResourceName, ResourcePatternTypeFilter: denied.ResourcePatternType, PrincipalFilter: denied.Principal, HostFilter: "*",
+		Operation: denied.Operation, PermissionType: denied.PermissionType}}})
+	if err != nil || taken.Results[0].Error != nil {
+		t.Fatal(err, taken)
+	}
+	kafkatest.Await(t, "the service reads the output again", func() bool {
+		return strings.Contains(g.process.log.String(), "topic "+g.output+" can be read again")
+	})
+	g.process.signal(t, syscall.SIGTERM)
+	if code := g.process.exit(t); code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+}
