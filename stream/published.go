@@ -10,7 +10,7 @@ import (
 
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/stage"
 )
 
@@ -96,7 +96,7 @@ func hasFigures(ctx context.Context, client *fetch.Client, topic string, partiti
 func ofApp(r *fetch.Record, app string) bool {
 	figure, own := false, false
 	for key, value := range r.Headers() {
-		figure = figure || key == "ce_type" && string(value) == ledger.Schema
+		figure = figure || key == "ce_type" && string(value) == record.Schema
 		own = own || key == "ce_source" && strings.HasPrefix(string(value), "/"+app+"/")
 	}
 	return figure && own
