@@ -38,6 +38,9 @@ func (c *checkCommand) Run(app *App) error {
 		}
 		patterns = []string{c.Streams}
 	}
+	if err := topics.CheckApp(c.AppID); err != nil {
+		return err
+	}
 	file, err := config.LoadAll(patterns, os.LookupEnv)
 	if err != nil {
 		return refuse(app, err, c.Format == "json")

@@ -146,3 +146,11 @@ func TestHealthcheck(t *testing.T) {
 	server.Close()
 	commandLine(t, "", "healthcheck").wants(t, exitInvalid, "louver: healthcheck: Get ")
 }
+
+// TestNamesAndTimesThatCannotBe: an app id that Kafka would refuse, and a time that lies ahead.
+func TestNamesAndTimesThatCannotBe(t *testing.T) {
+	for _, command := range []string{"check", "topics"} {
+		commandLine(t, "", command, "../../deploy/streams.yaml", "--app-id", "my app").wants(t, exitInvalid, `louver: app id "my app" (LOUVER_APP_ID); want 1–200 of the characters`)
+	}
+	commandLine(t, "", "watch", "t", "--since=-1h").wants(t, exitUsage, "louver: --since: -1h lies in the other direction; want a duration of 0s or more")
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/publish"
@@ -57,6 +58,9 @@ type service struct {
 func (s *service) run(ctx context.Context) error {
 	if s.BagBytes < leastBagBytes {
 		return fmt.Errorf("LOUVER_BAG_BYTES=%d; want at least %d (1 MiB)", s.BagBytes, leastBagBytes)
+	}
+	if err := topics.CheckApp(s.AppID); err != nil {
+		return err
 	}
 	if s.CheckpointEvery < 1 {
 		return fmt.Errorf("LOUVER_CHECKPOINT_EVERY=%d; want at least 1", s.CheckpointEvery)

@@ -28,6 +28,9 @@ func (c *topicsCommand) Run(app *App) error {
 	if c.File != "" {
 		c.Streams = c.File
 	}
+	if err := topics.CheckApp(c.AppID); err != nil {
+		return err
+	}
 	file, err := loadStreams(c.Streams)
 	if err != nil {
 		return err

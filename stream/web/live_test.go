@@ -232,7 +232,7 @@ func TestLiveWhenATopicIsMadeAnew(t *testing.T) {
 	w.publish(0, text("s", "", "users", 3, "3"))
 	l.wants("3")
 	want(t, "the id", l.last, "out:0=0")
-	got, _ := w.store.find(selection{}, nil, 10)
+	got, _, _ := w.store.find(selection{}, nil, 10)
 	want(t, "windows", windows(got), []int{1, 2, 3}) // what was published was published
 }
 

@@ -46,8 +46,8 @@ func FuzzPosition(f *testing.F) {
 
 // FuzzCursor: any cursor is refused or is a mark that comes back from its own text, and that has a place among the figures.
 func FuzzCursor(f *testing.F) {
-	f.Add(mark{1795161600, 1795161540, [3]string{"s", "eu", "p50"}}.cursor())
-	f.Add(mark{math.MaxInt64, math.MinInt64, [3]string{}}.cursor())
+	f.Add(mark{end: 1795161600, start: 1795161540, series: [3]string{"s", "eu", "p50"}, asOf: 1795161660}.cursor())
+	f.Add(mark{end: math.MaxInt64, start: math.MinInt64}.cursor())
 	for _, cursor := range []string{"", "abc", "Ly8vLw", "MS8yL3Mv", "MS8yL3MvZXUvcDUwLw==", "KzEvLTAvcy8v"} {
 		f.Add(cursor)
 	}
@@ -63,7 +63,7 @@ func FuzzCursor(f *testing.F) {
 		if back, err := parseCursor(m.cursor()); err != nil || back != m {
 			t.Fatalf("%q is %v, which comes back as %v (%v)", text, m, back, err)
 		}
-		if found, _ := w.store.find(selection{}, &m, 1); len(found) > 0 && found[0].mark().compare(m) <= 0 {
+		if found, _, _ := w.store.find(selection{}, &m, 1); len(found) > 0 && found[0].mark().compare(m) <= 0 {
 			t.Fatalf("%v comes after %v", found[0].mark(), m)
 		}
 	})

@@ -55,7 +55,7 @@ func (h *handler) compareRanges(w http.ResponseWriter, r *http.Request, a, b ide
 }
 
 func (h *handler) average(id identity) (average, error) {
-	found, _ := h.Store.find(selection{streams: []string{id.stream}, groups: []string{id.group}, releases: []string{id.release}, from: id.start, to: id.end}, nil, mostWindows)
+	found, _, _ := h.Store.find(selection{streams: []string{id.stream}, groups: []string{id.group}, releases: []string{id.release}, from: id.start, to: id.end}, nil, mostWindows)
 	if len(found) == 0 {
 		return average{}, &problem{http.StatusNotFound, fmt.Sprintf("no window of %s is in memory; api/v1/streams says how far back each stream goes", id)}
 	}

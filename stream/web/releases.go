@@ -41,10 +41,10 @@ func (h *handler) releases(w http.ResponseWriter, r *http.Request) error {
 	if err := h.known(want); err != nil {
 		return err
 	}
-	found, more := h.Store.find(want, after, limit)
+	found, rest, more := h.Store.find(want, after, limit)
 	var next *string
 	if more {
-		next = new(found[len(found)-1].mark().cursor())
+		next = new(rest.cursor())
 		query := p.values
 		query.Set("cursor", *next)
 		w.Header().Set("Link", "<?"+query.Encode()+`>; rel="next"`)

@@ -56,10 +56,13 @@ func (s selection) of(e *series) []*figure {
 type mark struct {
 	end, start int64
 	series     [3]string // stream, group, release
+	// asOf is the end of the newest wanted window when the first page was answered; 0 if the request asks for all windows. The
+	// newest windows of later pages are those of that moment.
+	asOf int64
 }
 
 func (f *figure) mark() mark {
-	return mark{f.end, f.start, [3]string{f.series.stream, f.series.group, f.series.release}}
+	return mark{end: f.end, start: f.start, series: [3]string{f.series.stream, f.series.group, f.series.release}}
 }
 
 func (m mark) compare(o mark) int {
@@ -68,12 +71,20 @@ func (m mark) compare(o mark) int {
 
 // cursor encodes the mark for an address.
 func (m mark) cursor() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d/%d/%s", m.end, m.start, strings.Join(m.series[:], "/")))
+	text := fmt.Appendf(nil, "%d/%d/%s", m.end, m.start, strings.Join(m.series[:], "/"))
+	if m.asOf != 0 {
+		text = fmt.Appendf(text, "/%d", m.asOf)
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 func parseCursor(text string) (m mark, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	parts := strings.Split(string(raw), "/")
+	if err == nil && len(parts) == 6 {
+		m.asOf, err = strconv.ParseInt(parts[5], 10, 64)
+		parts = parts[:5]
+	}
 	if err == nil && len(parts) == 5 {
 		m.series = [3]string(parts[2:])
 		if m.end, err = strconv.ParseInt(parts[0], 10, 64); err == nil {
@@ -86,11 +97,10 @@ func parseCursor(text string) (m mark, err error) {
 	return m, nil
 }
 
-// find returns the wanted records after a mark, at most limit, in order. more says that others follow.
-func (s *Store) find(want selection, after *mark, limit int) (found []*figure, more bool) {
-	if after != nil {
-		// Windows that ended before the mark are not wanted again. Those that end with it may be.
-		want.last = 0
+// find returns the wanted records after a mark, at most limit, in order. more says that others follow: after next.
+func (s *Store) find(want selection, after *mark, limit int) (found []*figure, next mark, more bool) {
+	if after != nil && after.asOf != 0 && (want.to == 0 || after.asOf < want.to) {
+		want.to = after.asOf
 	}
 	s.mu.RLock()
 	for _, e := range s.series {
@@ -102,16 +112,23 @@ func (s *Store) find(want selection, after *mark, limit int) (found []*figure, m
 	}
 	s.mu.RUnlock()
 	slices.SortFunc(found, func(a, b *figure) int { return a.mark().compare(b.mark()) })
-	if len(found) > limit {
-		return found[:limit], true
+	if len(found) <= limit {
+		return found, next, false
 	}
-	return found, false
+	next = found[limit-1].mark()
+	if want.last > 0 {
+		next.asOf = found[len(found)-1].end
+		if after != nil && after.asOf != 0 {
+			next.asOf = after.asOf
+		}
+	}
+	return found[:limit], next, true
 }
 
 // latest returns the newest records of the wanted series, by series.
 func (s *Store) latest(want selection) []*figure {
 	want.last = 1
-	found, _ := s.find(want, nil, math.MaxInt)
+	found, _, _ := s.find(want, nil, math.MaxInt)
 	slices.SortStableFunc(found, func(a, b *figure) int {
 		x, y := a.mark(), b.mark()
 		return slices.Compare(x.series[:], y.series[:])

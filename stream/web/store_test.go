@@ -69,8 +69,8 @@ func TestStoreKeepsTheNewestOfEachSeries(t *testing.T) {
 	if w.store.held > w.store.bytes {
 		t.Errorf("%d bytes; want at most %d", w.store.held, w.store.bytes)
 	}
-	fast, _ := w.store.find(selection{streams: []string{"s"}}, nil, 1000)
-	slow, _ := w.store.find(selection{streams: []string{"slow"}}, nil, 1000)
+	fast, _, _ := w.store.find(selection{streams: []string{"s"}}, nil, 1000)
+	slow, _, _ := w.store.find(selection{streams: []string{"slow"}}, nil, 1000)
 	if len(fast) < 25 || windows(fast)[len(fast)-1] != 99 {
 		t.Errorf("windows %v; want the newest, about 36", windows(fast))
 	}
@@ -98,7 +98,7 @@ func TestStoreTakesAWindowOnce(t *testing.T) {
 	w.publish(0, text("s", "", "users", 2, "2"))
 	w.publish(0, text("s", "", "users", 1, "1"))
 	w.publish(0, text("s", "", "users", 2, "22"))
-	got, _ := w.store.find(selection{}, nil, 10)
+	got, _, _ := w.store.find(selection{}, nil, 10)
 	want(t, "windows", windows(got), []int{1, 2})
 	if r, err := got[1].decode(); err != nil || r.Value.String() != "22" {
 		t.Errorf("%v, %v; want the record that came last", r.Value, err)
@@ -125,7 +125,7 @@ func TestSelection(t *testing.T) {
 		{"two groups", selection{from: at(8)}, []int{8, 8, 9, 9}},
 		{"nothing", selection{from: at(20)}, nil},
 	} {
-		found, more := w.store.find(c.want, nil, 100)
+		found, _, more := w.store.find(c.want, nil, 100)
 		if want(t, c.name, windows(found), c.got); more {
 			t.Errorf("%s: there is more; want no more", c.name)
 		}
@@ -134,12 +134,12 @@ func TestSelection(t *testing.T) {
 	var all []int
 	var after *mark
 	for range 20 {
-		found, more := w.store.find(selection{}, after, 3)
+		found, next, more := w.store.find(selection{}, after, 3)
 		all = append(all, windows(found)...)
 		if !more {
 			break
 		}
-		m, err := parseCursor(found[len(found)-1].mark().cursor())
+		m, err := parseCursor(next.cursor())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,4 +147,32 @@ func TestSelection(t *testing.T) {
 		w.publish(0, text("s", "ap", "users", 9, "100"))
 	}
 	want(t, "all pages", all, []int{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 9})
+}
+
+// TestPagesOfTheLastWindows: page by page come the last windows of each series, and no others, though the series end at different
+// times and new windows come in between.
+func TestPagesOfTheLastWindows(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	for i := range 6 {
+		w.publish(0, text("s", "eu", "users", i, "100"))
+		if i < 3 {
+			w.publish(0, text("s", "us", "users", i, "200"))
+		}
+	}
+	var all []int
+	var after *mark
+	for i := range 10 {
+		found, next, more := w.store.find(selection{last: 2}, after, 1)
+		all = append(all, windows(found)...)
+		if !more {
+			break
+		}
+		m, err := parseCursor(next.cursor())
+		if err != nil {
+			t.Fatal(err)
+		}
+		after = &m
+		w.publish(0, text("s", "eu", "users", 6+i, "100"))
+	}
+	want(t, "all pages", all, []int{1, 2, 4, 5})
 }

@@ -2,7 +2,11 @@
 // needs, with their settings and the rights that they require.
 package topics
 
-import "strconv"
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
 
 // Partitions is how many partitions Louver gives the partials and the ledger.
 const Partitions = 8
@@ -37,3 +41,17 @@ func (n Names) ReleaseID(partition int) string { return n.App + ".release." + st
 
 // PublishID is the transactional id of the worker that owns a partition of the ledger.
 func (n Names) PublishID(partition int) string { return n.App + ".publish." + strconv.Itoa(partition) }
+
+// longestApp leaves room for what the names of the app's own topics and ids add, of the 249 characters of a topic's name.
+const longestApp = 200
+
+var appName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// CheckApp returns an error for an app id that cannot begin the name of a topic. The embedded broker takes any name, Kafka does
+// not.
+func CheckApp(id string) error {
+	if len(id) > longestApp || !appName.MatchString(id) {
+		return fmt.Errorf("app id %q (LOUVER_APP_ID); want 1–%d of the characters a–z, A–Z, 0–9, ., _ and -", id, longestApp)
+	}
+	return nil
+}
