@@ -152,5 +152,5 @@ func TestNamesAndTimesThatCannotBe(t *testing.T) {
 	for _, command := range []string{"check", "topics"} {
 		commandLine(t, "", command, "../../deploy/streams.yaml", "--app-id", "my app").wants(t, exitInvalid, `louver: app id "my app" (LOUVER_APP_ID); want 1–200 of the characters`)
 	}
-	commandLine(t, "", "watch", "t", "--since=-1h").wants(t, exitUsage, "louver: --since: -1h lies in the other direction; want a duration of 0s or more")
+	commandLine(t, "", "watch", "--since=-1h").wants(t, exitUsage, "louver: --since: -1h lies in the other direction; want a duration of 0s or more")
 }

@@ -136,17 +136,23 @@ func unreachable(err error) string {
 	return err.Error()
 }
 
-// reader reads committed records.
+// reader reads committed records, for a command that prints what there is. It gives up on a partition that cannot be read for half a
+// minute, as one without a leader.
 func reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
-	return readerTelling(conn, nil, episode.New(log).Retrying)
+	return readerWith(conn, nil, episode.New(log).Retrying, fetch.Options{Patience: patience})
 }
 
 // readerTelling returns a reader with hooks, made by retrying, for retried failures. schemas may be nil.
 func readerTelling(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(problem, solved string) func(error)) *outputs.Reader {
-	return &outputs.Reader{Conn: conn, Schemas: schemas, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
-		OnRetry: func(topic string, _ int, err error) {
-			retrying("cannot read topic "+topic, "topic "+topic+" can be read again")(err)
-		}})}
+	return readerWith(conn, schemas, retrying, fetch.Options{})
+}
+
+func readerWith(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(problem, solved string) func(error), o fetch.Options) *outputs.Reader {
+	o.ClientID = conn.ClientID
+	o.OnRetry = func(topic string, _ int, err error) {
+		retrying("cannot read topic "+topic, "topic "+topic+" can be read again")(err)
+	}
+	return &outputs.Reader{Conn: conn, Schemas: schemas, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, o)}
 }
 
 // classed gives an error of the service or of a reader its exit code.

@@ -1,12 +1,16 @@
 package fetch
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/segmentio/kafka-go"
+
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // Options of a Client. The zero value is fine.
@@ -28,6 +32,8 @@ type Options struct {
 	MaxRecordBytes int64
 	// ClientID is the name that brokers see in quotas and logs.
 	ClientID string
+	// Patience bounds how long a request is retried while it fails; 0: until its context ends.
+	Patience time.Duration
 	// OnRetry, if not nil, is called for each failure that is about to be retried. It is called on the goroutine that
 	// polls.
 	OnRetry func(topic string, partition int, err error)
@@ -80,4 +86,18 @@ func (c *Client) notify(topic string, partition int) func(error) {
 		return nil
 	}
 	return func(err error) { c.options.OnRetry(topic, partition, err) }
+}
+
+// retry asks as [kafkaconn.Retry] does, for no longer than the client's patience.
+func retry[T any](ctx context.Context, c *Client, topic string, partition int, f func(context.Context) (T, error)) (T, error) {
+	if c.options.Patience == 0 {
+		return kafkaconn.Retry(ctx, c.notify(topic, partition), f)
+	}
+	limited, cancel := context.WithTimeout(ctx, c.options.Patience)
+	defer cancel()
+	res, err := kafkaconn.Retry(limited, c.notify(topic, partition), f)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("no success within %s: %w", c.options.Patience, err)
+	}
+	return res, err
 }

@@ -76,7 +76,7 @@ func (p *Page) Bytes() int { return len(p.set) }
 // Options.OnRetry. Other errors are a *BatchError, a *TruncatedError, a kafka.Error such as
 // kafka.TopicAuthorizationFailed, or ctx's. After any of them Poll may be called again and begins at the position.
 func (r *Reader) Poll(ctx context.Context) (Page, error) {
-	page, err := kafkaconn.Retry(ctx, r.client.notify(r.topic, r.partition), r.poll)
+	page, err := retry(ctx, r.client, r.topic, r.partition, r.poll)
 	if err != nil {
 		var batch *BatchError
 		var truncated *TruncatedError
