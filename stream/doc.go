@@ -87,6 +87,12 @@
 // the first cut in the log counts. A record is late if it lies beyond the cuts of all windows that hold its time. See
 // package [ingest].
 //
+// An outage of the brokers makes no event late that comes soon after it. If a partition's broker was away for two seconds or
+// more, windows that are due wait for the grace again from its return. That depends on the broker's answers alone. If it keeps
+// going away, producers have three graces in all, and each return counts as a tenth of one at least. A process that starts
+// after the return knows of no outage: then windows that are due are cut at once. One that starts while no broker
+// answers does know. See ingest/outage.go.
+//
 // Reading twice is harmless. Each policy chooses by a total order, so parts may overlap and may come in any order. That is
 // why parts need no transactions. See package [windows].
 //

@@ -8,7 +8,7 @@
 //   - until every stage has joined its group, and when rejoining takes longer than a rebalance;
 //   - while no broker answers, which is noticed within eight seconds;
 //   - while a due window waits for longer than its grace plus half a minute. The time starts again with each window
-//     that its stream finishes, so a process that works off a backlog is ready;
+//     that its stream finishes, so a process that works off a backlog is ready, and when Kafka is back;
 //   - from the moment it is asked to stop.
 package health
 
@@ -21,6 +21,7 @@ import (
 
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )
 
@@ -45,6 +46,8 @@ type Monitor struct {
 	streams map[string][]windows.Schedule
 	brokers func() []kafkaconn.Broker // nil: not watched
 	lost    *outage                   // nil while a broker answers
+	away    time.Time                 // when the last outage began that is over
+	back    time.Time                 // and when it was over
 	clock   func() error              // why the clock is not trusted; nil if it is not watched
 }
 
@@ -136,8 +139,9 @@ type Stage struct {
 type partition struct {
 	assigned time.Time
 	opened   bool
-	next     map[string]next    // by stream
-	blocked  map[string]blocked // by output
+	next     map[string]next           // by stream
+	blocked  map[string]blocked        // by output
+	again    map[string]progress.Again // by stream
 }
 
 // next is the oldest window of a stream that is not finished.
