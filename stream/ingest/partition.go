@@ -283,7 +283,11 @@ func (p *partition) cut(ctx context.Context) error {
 	end := int64(-1)
 	for _, r := range p.routes {
 		through, ok := r.due(now.UnixNano())
-		if !ok || p.held(r) {
+		if !ok {
+			p.Clock.Confirmed(time.Unix(0, r.nextDue())) // so that the answer is there in time
+			continue
+		}
+		if p.held(r) || !p.Clock.Confirmed(time.Unix(0, through+int64(r.schedule.Grace))) {
 			continue
 		}
 		if end < 0 {
