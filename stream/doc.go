@@ -145,7 +145,9 @@
 // and a ledger that cannot be read in full, because then the charges are unknown.
 //
 // The clock is watched. While the clock steps or disagrees with the brokers, no windows close: they would be charged
-// before their events arrive. See package [clock].
+// before their events arrive. A window closes only once a broker's own time has come to within half the shortest grace of the
+// moment at which it is due, so a clock that runs fast closes none early. A process that doubts its clock for half a minute
+// leaves the reading of inputs to others, if there are any. See package [clock].
 //
 // The service can be observed. [health.Monitor] tells whether the process does its work and what it waits for. Package
 // [metrics] counts for operators. Only they see the counts that depend on persons, such as those of rejected and late

@@ -131,6 +131,7 @@ type Stage struct {
 	name    string
 	// The monitor's mutex guards the fields below.
 	member     bool      // it has been in the group
+	left       error     // why it has left the group for a while; nil: it has not
 	joining    time.Time // when it began to join; zero once it is in
 	partitions map[Partition]*partition
 }
@@ -163,6 +164,13 @@ func (s *Stage) Reading(topic string) int {
 		}
 	}
 	return n
+}
+
+// Left says that the stage has left its group to others, and why, or with nil that it takes part again.
+func (s *Stage) Left(why error) {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	s.left, s.joining = why, time.Time{}
 }
 
 // Joining says that the stage has no valid assignment.

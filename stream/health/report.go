@@ -125,6 +125,10 @@ func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[strin
 		}
 	}
 	s.reportBlocked(r, now)
+	if s.left != nil {
+		r.fact("%s: leaves its partitions to other processes, because %v", s.name, s.left)
+		return
+	}
 	joining := now.Sub(s.joining)
 	if !s.joining.IsZero() && (!s.member || joining > rejoinPatience) {
 		r.problem("%s: joining its consumer group for %s", s.name, episode.Round(joining))
