@@ -19,7 +19,7 @@ import (
 func TestAfterAnOutageProducersGetTheGraceAgain(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Fake(t)
-	const grace = 10 * time.Second
+	const grace = 15 * time.Second
 	yaml, start := liveOf(10*time.Second, grace, 1)
 	w := newWorld(t, b, 2, yaml)
 	s := w.start()
@@ -29,9 +29,11 @@ func TestAfterAnOutageProducersGetTheGraceAgain(t *testing.T) {
 	away.Remove()
 	kafkatest.Await(t, "the window waits for the grace again", func() bool {
 		return slices.ContainsFunc(s.Health.Report().Facts, func(fact string) bool {
-			return strings.Contains(fact, "stream live: the broker was away for ") && strings.Contains(fact, "; waits the grace of 10s again, until ")
+			return strings.Contains(fact, "stream live: the broker was away for ") && strings.Contains(fact, "; waits the grace of 15s again, until ")
 		})
 	})
+	reads := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: w.input, Partitions: []int32{1}, Count: -1, Observe: true})
+	kafkatest.Await(t, "the partition is read again and again", func() bool { return reads.Hits() >= 4 })
 	b.Produce(t, w.input, 1, event{User: "u", Value: 1, Time: start}.record())
 	for _, r := range w.await(1) {
 		if shown(r) != "1" {
