@@ -87,6 +87,12 @@
 // the first cut in the log counts. A record is late if it lies beyond the cuts of all windows that hold its time. See
 // package [ingest].
 //
+// An outage of the brokers makes no event late that comes soon after it. If a partition's broker was away for two seconds or
+// more, windows that are due wait for the grace again from its return. That depends on the broker's answers alone. If it keeps
+// going away, producers have three graces in all, and each return counts as a tenth of one at least. A process that starts
+// after the return knows of no outage: then windows that are due are cut at once. One that starts while no broker
+// answers does know. See ingest/outage.go.
+//
 // Reading twice is harmless. Each policy chooses by a total order, so parts may overlap and may come in any order. That is
 // why parts need no transactions. See package [windows].
 //
@@ -140,7 +146,9 @@
 // a ledger that cannot be read in full, because then the charges are unknown, and a control topic that cannot.
 //
 // The clock is watched. While the clock steps or disagrees with the brokers, no windows close: they would be charged
-// before their events arrive. See package [clock].
+// before their events arrive. A window closes only once a broker's own time has come to within half the shortest grace of the
+// moment at which it is due, so a clock that runs fast closes none early. A process that doubts its clock for half a minute
+// leaves the reading of inputs to others, if there are any. See package [clock].
 //
 // The service can be observed. [health.Monitor] tells whether the process does its work and what it waits for. Package
 // [metrics] counts for operators. Only they see the counts that depend on persons, such as those of rejected and late

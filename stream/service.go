@@ -3,11 +3,13 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"slices"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
@@ -158,7 +160,12 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 		}
 		of := env
 		of.Health = s.Health.Stage(row.stage)
-		w := row.worker(of, s.group(env.Names.Group(row.stage), row.inputs))
+		group := s.group(env.Names.Group(row.stage), row.inputs)
+		w := row.worker(of, group)
+		if row.stage == Ingest { // only this stage needs the time
+			run.Go(func() error { return s.shift(watch, of.Health, group.GroupID).Run(working, w.Run) })
+			continue
+		}
 		run.Go(func() error { return w.Run(working) })
 	}
 	return run.Wait()
@@ -251,6 +258,27 @@ func (s *Service) watch(log *progress.Log, editions []control.Edition) *clock.Wa
 		return err
 	})
 	return w
+}
+
+// shift lets other processes read the inputs while this one's clock cannot be trusted.
+func (s *Service) shift(watch *clock.Watch, at *health.Stage, group string) clock.Shift {
+	return clock.Shift{Watch: watch, Members: func(ctx context.Context) (int, error) {
+		res, err := s.Conn.Client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{group}})
+		switch {
+		case err != nil:
+			return 0, err
+		case len(res.Groups) != 1:
+			return 0, fmt.Errorf("%d groups are described, want 1", len(res.Groups))
+		}
+		return len(res.Groups[0].Members), res.Groups[0].Error
+	}, Left: func(err error) {
+		at.Left(err)
+		if err != nil {
+			s.Log.Warn("this process leaves its partitions of the inputs to others, because its clock cannot be trusted", zap.Error(err))
+		} else {
+			s.Log.Info("this process takes part in reading the inputs again")
+		}
+	}}
 }
 
 // askBrokers bounds how long a broker may take to tell its time.

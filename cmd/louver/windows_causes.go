@@ -43,7 +43,7 @@ func (c causes) explain(ctx context.Context, runs []timeline.Run, facts *timelin
 		case r.State == timeline.Waiting && len(r.Partitions) == 0:
 			r.Why = append(r.Why, "nobody has counted the partitions of "+r.Input+" yet: no process runs the stage ingest")
 		case r.State == timeline.Waiting:
-			r.Why = append(r.Why, c.waiting(r, ingest, hanging)...)
+			r.Why = append(r.Why, c.waiting(r, ingest, hanging, facts)...)
 		case r.State == timeline.Cut && len(r.Why) == 0:
 			r.Why = append(r.Why, release.decides())
 		}
@@ -51,7 +51,7 @@ func (c causes) explain(ctx context.Context, runs []timeline.Run, facts *timelin
 }
 
 // waiting says what windows without a cut in some partitions wait for, cause by cause.
-func (c causes) waiting(r *timeline.Run, ingest group, hanging map[timeline.Partition]string) []string {
+func (c causes) waiting(r *timeline.Run, ingest group, hanging map[timeline.Partition]string, facts *timeline.Facts) []string {
 	var why []string
 	byCause := map[string][]int{}
 	for _, p := range r.Partitions {
@@ -59,6 +59,9 @@ func (c causes) waiting(r *timeline.Run, ingest group, hanging map[timeline.Part
 		cause, open := hanging[at]
 		if !open {
 			cause = ingest.reads(at)
+		}
+		if again := facts.Again(*r, p, time.Now()); again != nil {
+			cause = again.String()
 		}
 		if byCause[cause] == nil {
 			why = append(why, cause)

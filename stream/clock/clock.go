@@ -14,6 +14,9 @@
 // If either condition fails, windows stay open and the process is not ready. The clock is trusted again once both
 // conditions have held for ten seconds, for example after a correction or when a suspended machine wakes up. If the
 // brokers don't tell the time (the progress topic has no LogAppendTime), only the first condition applies.
+//
+// A clock that runs fast can get ahead between two comparisons. So a window closes only when a broker's own time has come
+// to within the limit of the moment at which the window is due. The watch asks a broker shortly before.
 package clock
 
 import (
@@ -28,6 +31,9 @@ import (
 type Clock interface {
 	// Now is the wall time. An error says why it cannot be trusted.
 	Now() (time.Time, error)
+	// Confirmed reports whether the brokers' time has reached t, within the limit. If no broker has said so and one may
+	// say so now, one is asked soon, so the answer is worth asking for again.
+	Confirmed(t time.Time) bool
 }
 
 const (
@@ -37,6 +43,8 @@ const (
 	// trusted.
 	checkEvery = 30 * time.Second
 	retryEvery = time.Second
+	// askAgain is how soon a broker may be asked again to confirm a time.
+	askAgain = 100 * time.Millisecond
 )
 
 // Watch is a wall clock that notices when it is wrong. It is safe for concurrent use.
@@ -52,6 +60,11 @@ type Watch struct {
 	steps  int           // seen so far
 	err    error         // nil while the clock is trusted
 	fresh  bool          // nothing has been compared yet
+	told   time.Time     // the broker's time of the last comparison; zero if it has none
+	heard  time.Duration // when that was, by the monotonic clock
+	asked  time.Duration // when a broker was asked last, whether it answered or not
+	mute   bool          // the brokers don't tell the time
+	ask    chan struct{} // asks for a comparison
 	right  time.Duration // since when the clock has been right, by the monotonic clock; −1: it is not
 }
 
@@ -64,7 +77,7 @@ type span struct{ low, high time.Duration }
 func New(limit time.Duration, brokers func(context.Context) (time.Time, error), changed func(error), wall func() time.Time) *Watch {
 	start := time.Now()
 	w := &Watch{limit: limit, brokers: brokers, changed: changed, wall: wall, elapsed: func() time.Duration { return time.Since(start) },
-		err: errors.New("the clock has not been compared with the brokers' yet"), fresh: true, right: -1}
+		err: errors.New("the clock has not been compared with the brokers' yet"), fresh: true, right: -1, ask: make(chan struct{}, 1)}
 	_, w.behind = w.read()
 	return w
 }
@@ -83,6 +96,23 @@ func (w *Watch) Now() (time.Time, error) {
 	now, report, err := w.look()
 	report()
 	return now, err
+}
+
+// Confirmed implements Clock.
+func (w *Watch) Confirmed(t time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	from := t.Add(-w.limit)
+	if w.mute || !w.told.Before(from) {
+		return true
+	}
+	if at := w.elapsed(); at-w.asked >= askAgain && !w.told.Add(at-w.heard).Before(from) {
+		select {
+		case w.ask <- struct{}{}:
+		default:
+		}
+	}
+	return false
 }
 
 // look reads the time and notices a step.
@@ -128,6 +158,8 @@ func (w *Watch) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-w.ask:
+			next = 0
 		}
 	}
 }
@@ -142,6 +174,10 @@ func (w *Watch) check(ctx context.Context) {
 	acknowledged, _ := w.Now()
 	w.mu.Lock()
 	report := func() {}
+	w.asked = w.elapsed()
+	if err == nil {
+		w.told, w.heard, w.mute = told, w.asked, told.IsZero()
+	}
 	if err == nil && w.steps == steps {
 		report = w.compare(sent, acknowledged, told)
 	}

@@ -180,3 +180,73 @@ func TestWithoutTheBrokersTime(t *testing.T) {
 		}
 	})
 }
+
+// due runs a clock of a certain speed for ten minutes and returns when each of the windows of ten seconds closed, by the true time after
+// it was due.
+func due(t *testing.T, speed float64) (closed []time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		since := func() time.Duration { return time.Duration(speed * float64(time.Since(began))) }
+		w := New(limit, func(ctx context.Context) (time.Time, error) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(5 * time.Millisecond):
+			}
+			return time.Now(), ctx.Err()
+		}, func(error) {}, func() time.Time { return began.Add(since()).Round(0) })
+		w.elapsed = since
+		go w.Run(t.Context())
+		next := began.Add(10 * time.Second)
+		for time.Since(began) < 10*time.Minute {
+			now, err := w.Now()
+			if confirmed := w.Confirmed(next); err == nil && !now.Before(next) && confirmed {
+				closed = append(closed, time.Since(next))
+				next = next.Add(10 * time.Second)
+			}
+			time.Sleep(250 * time.Millisecond)
+		}
+	})
+	return closed
+}
+
+func TestAFastClockClosesNoWindowEarly(t *testing.T) {
+	for _, speed := range []float64{1.2, 1.01, 0.8} {
+		for i, after := range due(t, speed) {
+			if after < -limit {
+				t.Errorf("a clock of speed %v closes window %d %v before it is due, want at most %v", speed, i, -after, limit)
+			}
+		}
+	}
+}
+
+func TestConfirmationTakesNoTime(t *testing.T) {
+	closed := due(t, 1)
+	if len(closed) < 59 {
+		t.Errorf("%d windows are closed in ten minutes, want 59", len(closed))
+	}
+	for i, after := range closed {
+		if after < 0 || after > 250*time.Millisecond {
+			t.Errorf("window %d closes %v after it is due, want less than 250ms", i, after)
+		}
+	}
+}
+
+func TestWithoutTheBrokersTimeNothingIsConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := start(t)
+		m.failing = true
+		m.during(70 * time.Second)
+		if m.Confirmed(time.Now()) {
+			t.Error("a window may close although no broker has confirmed that it is over")
+		}
+		m.during(time.Second)
+		m.failing = false
+		now := time.Now()
+		m.Confirmed(now)
+		m.during(time.Second)
+		if !m.Confirmed(now) {
+			t.Error("no window may close although a broker has confirmed that it is over")
+		}
+	})
+}

@@ -14,7 +14,7 @@ var windowForm = form{
 		meaning: "the time from the start of one window to the start of the next. `size` must be a multiple of it. If it is less than `size`, windows overlap, and each costs ε",
 		value:   into(duration(time.Second), func(w *Window, v time.Duration) { w.Every = v })},
 	{name: "grace", required: true, example: "30s",
-		meaning: "how long a window waits for late events after its end. Events that are read after that count in no figure",
+		meaning: "how long a window waits for late events after its end. Events that are read after that count in no figure. When a broker was away, windows that are due wait as long again from its return",
 		value:   into(duration(0), func(w *Window, v time.Duration) { w.Grace = v })},
 	{name: "start", fallback: "now", example: "2026-11-20T08:00:00Z",
 		meaning: "when the first window starts: a multiple of `every` since 1970. `now`: the next such time. If the start is in the past, windows that are over are released, and paid for, at once",

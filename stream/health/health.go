@@ -8,7 +8,7 @@
 //   - until every stage has joined its group, and when rejoining takes longer than a rebalance;
 //   - while no broker answers, which is noticed within eight seconds;
 //   - while a due window waits for longer than its grace plus half a minute. The time starts again with each window
-//     that its stream finishes, so a process that works off a backlog is ready;
+//     that its stream finishes, so a process that works off a backlog is ready, and when Kafka is back;
 //   - from the moment it is asked to stop.
 package health
 
@@ -21,6 +21,7 @@ import (
 
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )
 
@@ -45,6 +46,8 @@ type Monitor struct {
 	streams map[string][]windows.Schedule
 	brokers func() []kafkaconn.Broker // nil: not watched
 	lost    *outage                   // nil while a broker answers
+	away    time.Time                 // when the last outage began that is over
+	back    time.Time                 // and when it was over
 	clock   func() error              // why the clock is not trusted; nil if it is not watched
 }
 
@@ -128,6 +131,7 @@ type Stage struct {
 	name    string
 	// The monitor's mutex guards the fields below.
 	member     bool      // it has been in the group
+	left       error     // why it has left the group for a while; nil: it has not
 	joining    time.Time // when it began to join; zero once it is in
 	partitions map[Partition]*partition
 }
@@ -136,8 +140,9 @@ type Stage struct {
 type partition struct {
 	assigned time.Time
 	opened   bool
-	next     map[string]next    // by stream
-	blocked  map[string]blocked // by output
+	next     map[string]next           // by stream
+	blocked  map[string]blocked        // by output
+	again    map[string]progress.Again // by stream
 }
 
 // next is the oldest window of a stream that is not finished.
@@ -159,6 +164,13 @@ func (s *Stage) Reading(topic string) int {
 		}
 	}
 	return n
+}
+
+// Left says that the stage has left its group to others, and why, or with nil that it takes part again.
+func (s *Stage) Left(why error) {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	s.left, s.joining = why, time.Time{}
 }
 
 // Joining says that the stage has no valid assignment.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )
 
@@ -140,6 +141,22 @@ func TestReadiness(t *testing.T) {
 			time.Sleep(time.Second)
 		},
 			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+		{"when windows wait for the grace again", func(p *process) {
+			p.run()
+			time.Sleep(71 * time.Second)
+			p.stage.Again(p.at, "web", &progress.Again{Away: 101 * time.Second, Grace: 10 * time.Second, Until: time.Now().Add(10 * time.Second)})
+			time.Sleep(9 * time.Second)
+		},
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\n" +
+				"stream web: the broker was away for 1m41s; waits the grace of 10s again, until 00:01:21 (release, partitions: 1)\n"},
+		{"with a window that was due long ago when Kafka is back", func(p *process) {
+			p.run()
+			p.fall(nil)
+			time.Sleep(150 * time.Second)
+			p.rise()
+			time.Sleep(39 * time.Second)
+		},
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok, catching up with 2 windows\n"},
 		{"when it stops", func(p *process) { p.run(); p.Stop() },
 			"service: not ready: stopping\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
 	} {

@@ -94,6 +94,7 @@ func (m *Monitor) found() {
 	m.lost = nil
 	late := 0
 	if lost != nil {
+		m.away, m.back = lost.since, time.Now()
 		late = m.due(lost.since, time.Now())
 	}
 	m.mu.Unlock()
@@ -110,6 +111,16 @@ func (m *Monitor) found() {
 	}
 	m.Episodes.Forget(kafkaLost)
 	m.log.Info(message)
+}
+
+// Away returns from when to when no broker answered the last time. Both are zero if one always has. While none does, back is now.
+func (m *Monitor) Away() (since, back time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lost != nil {
+		return m.lost.since, time.Now()
+	}
+	return m.away, m.back
 }
 
 // due counts the windows of all streams that were to close after from and not after to.

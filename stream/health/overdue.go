@@ -1,6 +1,10 @@
 package health
 
-import "time"
+import (
+	"time"
+
+	"github.com/louver/louver/stream/progress"
+)
 
 // Overdue is the work on a stream that is due and that a stage of this process has not finished.
 type Overdue struct {
@@ -40,4 +44,36 @@ func (s *Stage) overdue(now time.Time) map[string]Overdue {
 		}
 	}
 	return all
+}
+
+// Again says for what windows of a stream wait in a partition whose broker was away, or with nil that they do not.
+func (s *Stage) Again(at Partition, stream string, a *progress.Again) {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	p := s.partitions[at]
+	switch {
+	case p == nil:
+	case a == nil:
+		delete(p.again, stream)
+	default:
+		if p.again == nil {
+			p.again = map[string]progress.Again{}
+		}
+		p.again[stream] = *a
+	}
+}
+
+// again returns what windows of a stream wait for the longest, and in how many partitions. The caller holds the monitor's mutex.
+func (s *Stage) again(stream string, now time.Time) (longest progress.Again, partitions int) {
+	for _, p := range s.partitions {
+		a, ok := p.again[stream]
+		if !ok || !now.Before(a.Until) {
+			continue
+		}
+		partitions++
+		if a.Until.After(longest.Until) {
+			longest = a
+		}
+	}
+	return longest, partitions
 }

@@ -59,16 +59,21 @@ func (m *Monitor) Report() Report {
 			r.fact("clock: ok")
 		}
 	}
-	overdue, behind := map[string]string{}, map[string]int64{}
+	overdue, behind, again := map[string]string{}, map[string]int64{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(m.stages)) {
 		m.stages[name].report(&r, now, m.waiting == "", overdue)
 		for stream, o := range m.stages[name].overdue(now) {
 			behind[stream] = max(behind[stream], o.Windows)
+			if a, n := m.stages[name].again(stream, now); n > 0 {
+				again[stream] = fmt.Sprintf("%v (%s, partitions: %d)", a, name, n)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.streams)) {
 		if why, ok := overdue[name]; ok {
 			r.problem("stream %s: %s", name, why)
+		} else if why, ok := again[name]; ok {
+			r.fact("stream %s: %s", name, why)
 		} else if n := behind[name]; n > 1 { // one has just become due
 			r.fact("stream %s: ok, catching up with %d windows", name, n)
 		} else {
@@ -114,12 +119,16 @@ func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[strin
 			stuck = append(stuck, fmt.Sprintf("%s/%d not opened for %s", at.Topic, at.Number, episode.Round(waited)))
 		}
 		for stream, n := range p.next {
-			if why, ok := n.overdue(now); ok && overdue[stream] == "" {
+			if why, ok := n.overdue(now, later(s.monitor.back, p.again[stream].Until)); ok && overdue[stream] == "" {
 				overdue[stream] = fmt.Sprintf("%s (%s, %s/%d)", why, s.name, at.Topic, at.Number)
 			}
 		}
 	}
 	s.reportBlocked(r, now)
+	if s.left != nil {
+		r.fact("%s: leaves its partitions to other processes, because %v", s.name, s.left)
+		return
+	}
 	joining := now.Sub(s.joining)
 	if !s.joining.IsZero() && (!s.member || joining > rejoinPatience) {
 		r.problem("%s: joining its consumer group for %s", s.name, episode.Round(joining))
@@ -139,12 +148,17 @@ func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[strin
 	}
 }
 
-// overdue reports whether a window waits too long.
-func (n next) overdue(now time.Time) (string, bool) {
-	waits := n.due
-	if n.since.After(waits) {
-		waits = n.since
+// later returns the later of two moments.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
+	return b
+}
+
+// overdue reports whether a window waits too long. It had to wait until held for its broker.
+func (n next) overdue(now, held time.Time) (string, bool) {
+	waits := later(later(n.due, n.since), held)
 	if now.Sub(waits) <= Patience+n.of.Grace {
 		return "", false
 	}

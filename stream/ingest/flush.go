@@ -132,7 +132,7 @@ func (p *partition) send(ctx context.Context) error {
 	if len(p.queue) == 0 {
 		return nil
 	}
-	writing := p.Writing(p.Names.Partials())
+	writing := p.noting(p.Writing(p.Names.Partials()))
 	_, err := kafkaconn.Persist(ctx, writing, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, txn.Send(ctx, p.Conn.Client, p.queue, txn.OnRetry(writing), txn.Packed())
 	})
@@ -154,6 +154,7 @@ func (p *partition) progress() progress.Input {
 		if !r.marked.IsZero() {
 			written.Marked = r.marked.UnixNano()
 		}
+		written.Again = p.again(r)
 		next.Streams[progress.StreamKey(r.stream.Name, r.edition)] = written
 	}
 	next.Offset -= p.base

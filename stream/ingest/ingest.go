@@ -49,6 +49,7 @@ type Ingest struct {
 
 	traffic map[string]*traffic // by stream
 	topics  identities
+	outages outages
 }
 
 // Run works until ctx ends.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,6 +44,10 @@ type partition struct {
 	queue        []txn.Record         // parts and marks not sent yet
 	bytes        int
 	unseen       int // records added since the last check of the bags' size
+
+	heard      time.Time   // when the broker last answered
+	failed     atomic.Bool // a request has failed since
+	waitsAgain bool        // some windows wait because the broker was away
 }
 
 // flushEvery is the time between two writes of parts. A restart rereads about that much.
@@ -74,7 +79,10 @@ func (p *partition) run(ctx context.Context) error {
 
 // round reads one page and does what is due.
 func (p *partition) round(ctx context.Context) error {
-	page, err := kafkaconn.Persist(ctx, p.Reading(p.at.Topic), p.reader.Poll)
+	page, err := kafkaconn.Persist(ctx, p.noting(p.Reading(p.at.Topic)), p.reader.Poll)
+	if ctx.Err() == nil {
+		p.answered(p.reader.Retried())
+	}
 	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
 		if renewed, err := p.renewed(ctx, 0); renewed || err != nil {
 			return err
@@ -106,6 +114,7 @@ func (p *partition) round(ctx context.Context) error {
 		return err
 	}
 	p.report()
+	p.tellAgain()
 	p.hung(ctx)
 	if time.Now().After(p.askAt) {
 		p.recount(ctx)
@@ -185,7 +194,14 @@ func (p *partition) open(ctx context.Context) error {
 	p.vanished()
 	p.progressed()
 	p.Health.Opened(p.at)
-	return p.send(ctx)
+	if err := p.send(ctx); err != nil {
+		return err
+	}
+	p.heard = time.Now()
+	if since, back := p.Monitor.Away(); !since.IsZero() {
+		p.returned(since, back)
+	}
+	return nil
 }
 
 // first returns the offset of the first record that a route without progress reads, and the offset of the oldest record
@@ -218,6 +234,7 @@ func (p *partition) close() {
 		p.hold(r.stream.Name, p.at, held{})
 	}
 	p.Monitor.Episodes.Forget(p.hungKey())
+	p.Monitor.Episodes.Forget(p.awayKey())
 }
 
 // position is the reader's position plus the base.
@@ -267,16 +284,23 @@ func (p *partition) cut(ctx context.Context) error {
 	for _, r := range p.routes {
 		through, ok := r.due(now.UnixNano())
 		if !ok {
+			p.Clock.Confirmed(time.Unix(0, r.nextDue())) // so that the answer is there in time
+			continue
+		}
+		if p.held(r) || !p.Clock.Confirmed(time.Unix(0, through+int64(r.schedule.Grace))) {
 			continue
 		}
 		if end < 0 {
-			ends, err := kafkaconn.Persist(ctx, p.Reading(p.at.Topic), func(ctx context.Context) (map[int]int64, error) {
+			ends, err := kafkaconn.Persist(ctx, p.noting(p.Reading(p.at.Topic)), func(ctx context.Context) (map[int]int64, error) {
 				return p.Fetch.Ends(ctx, p.at.Topic, []int{p.at.Number})
 			})
 			if err != nil {
 				return err
 			}
 			end = ends[p.at.Number]
+			if p.answered(false); p.held(r) {
+				continue
+			}
 		}
 		p.cutAt(r, through, max(end+p.base, r.from))
 	}

@@ -161,6 +161,15 @@ func (r *route) due(now int64) (through int64, ok bool) {
 	return through, through > r.cutThrough()
 }
 
+// nextDue returns when the first window without a cut is due, in Unix nanoseconds. After the last window it is never reached.
+func (r *route) nextDue() int64 {
+	w, ok := r.schedule.After(r.cutThrough())
+	if !ok {
+		return math.MaxInt64
+	}
+	return r.schedule.Due(w)
+}
+
 // cutThrough returns the end of the last window that has a cut.
 func (r *route) cutThrough() int64 {
 	if n := len(r.cuts); n > 0 {

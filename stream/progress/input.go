@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/episode"
 )
 
 // Input is how far one partition of an input topic has been read. Everything below Offset is in parts.
@@ -31,6 +34,23 @@ type Stream struct {
 	Through int64 `json:"through"`
 	// Marked is when the parts below From were written, in Unix nanoseconds of the writer's clock. 0: not known.
 	Marked int64 `json:"marked,omitempty"`
+	// Again says that windows that are due wait, because the broker was away. nil: they do not.
+	Again *Again `json:"again,omitempty"`
+}
+
+// Again says that windows wait for the grace again, because nobody could deliver events while the broker was away.
+type Again struct {
+	// Away is how long the broker did not answer, in nanoseconds.
+	Away time.Duration `json:"away"`
+	// Grace is the stream's grace, in nanoseconds. Windows wait for less if the broker keeps going away.
+	Grace time.Duration `json:"grace"`
+	// Until is when they may be cut.
+	Until time.Time `json:"until"`
+}
+
+// String says it in words.
+func (a Again) String() string {
+	return fmt.Sprintf("the broker was away for %s; waits the grace of %s again, until %s", episode.Round(a.Away), episode.Round(a.Grace), a.Until.UTC().Format(time.TimeOnly))
 }
 
 const keyInput = "ingest/"

@@ -111,6 +111,15 @@ func (f *Facts) Position(at Partition) (offset int64, ok bool) {
 	return in.Offset, ok
 }
 
+// Again says for what a run's windows wait in a partition whose broker was away; nil: they do not.
+func (f *Facts) Again(r Run, partition int, now time.Time) *progress.Again {
+	a := f.inputs[Partition{r.Input, partition}].Streams[progress.StreamKey(r.Stream, r.Definition)].Again
+	if a == nil || !now.Before(a.Until) {
+		return nil
+	}
+	return a
+}
+
 // Learn adds an entry of the ledger. Entries of one definition come in the order of their windows.
 func (f *Facts) Learn(e ledger.Entry) {
 	run := Run{Stream: e.Stream, Definition: e.Epoch, State: Released, Windows: 1, First: e.WindowEnd, Last: e.WindowEnd, Due: e.DueAt,

@@ -89,13 +89,13 @@ func (c *Client) notify(topic string, partition int) func(error) {
 }
 
 // retry asks as [kafkaconn.Retry] does, for no longer than the client's patience.
-func retry[T any](ctx context.Context, c *Client, topic string, partition int, f func(context.Context) (T, error)) (T, error) {
+func retry[T any](ctx context.Context, c *Client, notify func(error), f func(context.Context) (T, error)) (T, error) {
 	if c.options.Patience == 0 {
-		return kafkaconn.Retry(ctx, c.notify(topic, partition), f)
+		return kafkaconn.Retry(ctx, notify, f)
 	}
 	limited, cancel := context.WithTimeout(ctx, c.options.Patience)
 	defer cancel()
-	res, err := kafkaconn.Retry(limited, c.notify(topic, partition), f)
+	res, err := kafkaconn.Retry(limited, notify, f)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("no success within %s: %w", c.options.Patience, err)
 	}

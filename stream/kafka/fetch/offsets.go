@@ -51,7 +51,7 @@ func (c *Client) offsets(ctx context.Context, topic string, partitions []int, ti
 	if len(partitions) > 0 {
 		first = partitions[0]
 	}
-	_, err := retry(ctx, c, topic, first, func(ctx context.Context) (struct{}, error) {
+	_, err := retry(ctx, c, c.notify(topic, first), func(ctx context.Context) (struct{}, error) {
 		got, err := c.list(ctx, topic, missing, time)
 		var left []int
 		for _, p := range missing {

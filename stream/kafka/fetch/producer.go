@@ -23,7 +23,7 @@ func (c *Client) ProducerAt(ctx context.Context, topic string, partition int, of
 	uncommitted := *c
 	uncommitted.options.ReadUncommitted = true
 	r := uncommitted.Partition(topic, partition, offset)
-	res, err := retry(ctx, c, topic, partition, r.fetch)
+	res, err := retry(ctx, c, c.notify(topic, partition), r.fetch)
 	if err != nil {
 		return Producer{}, fmt.Errorf("fetch from offset %d of %s/%d: %w", offset, topic, partition, err)
 	}

@@ -20,6 +20,7 @@ type Reader struct {
 	partition int
 	position  int64
 	lost      int64 // not yet reported in a page
+	retried   bool
 
 	highWatermark, lastStable, logStart int64
 
@@ -52,6 +53,9 @@ func (r *Reader) HighWatermark() int64 { return r.highWatermark }
 // before the first Poll. Under read committed the position stops there.
 func (r *Reader) LastStable() int64 { return r.lastStable }
 
+// Retried reports whether an attempt of the last Poll failed and was made again.
+func (r *Reader) Retried() bool { return r.retried }
+
 // LogStart is the lowest offset that the partition still holds, as of the last Poll. It is −1 before the first Poll.
 func (r *Reader) LogStart() int64 { return r.logStart }
 
@@ -76,7 +80,13 @@ func (p *Page) Bytes() int { return len(p.set) }
 // Options.OnRetry. Other errors are a *BatchError, a *TruncatedError, a kafka.Error such as
 // kafka.TopicAuthorizationFailed, or ctx's. After any of them Poll may be called again and begins at the position.
 func (r *Reader) Poll(ctx context.Context) (Page, error) {
-	page, err := retry(ctx, r.client, r.topic, r.partition, r.poll)
+	notify := r.client.notify(r.topic, r.partition)
+	r.retried = false
+	page, err := retry(ctx, r.client, func(err error) {
+		if r.retried = true; notify != nil {
+			notify(err)
+		}
+	}, r.poll)
 	if err != nil {
 		var batch *BatchError
 		var truncated *TruncatedError
