@@ -88,6 +88,18 @@ func (r CapRule) AtMost() int64 { return r.AtMostOf(r.Windows) }
 // n consecutive windows touch at most 1 + ⌈(n−1)/Block⌉ blocks: the first one holds at least one of them.
 func (r CapRule) AtMostOf(n int64) int64 { return min(n, r.Most*(1+ceilDiv(n-1, r.Block))) }
 
+// ChangedBy returns of how many windows the samples can differ if a user takes back everything, or a part, of what they have in n
+// windows in a row, for n ≥ 1. That is more than AtMostOf(n), as a turn that is not used there is used later in the same block.
+//
+// In a block of B windows a user counts in the first m with something of theirs, and to take back only makes these windows fewer.
+// A block that ends within the n windows has no later one, so only the last block gains windows outside. A window is gained for one that is
+// lost, so there are at most n and at most m; and it is none of the first m, so there are at most B − m. Windows that overlap hold
+// an event that stays as well as one that goes, at the end of the n windows too. There are fewer than m of those, and the
+// turns that they gain are as many as the last block counts for less.
+func (r CapRule) ChangedBy(n int64) int64 {
+	return r.AtMostOf(n) + min(n, r.Most, max(0, r.Block-r.Most))
+}
+
 // number returns the number of a window.
 func (r CapRule) number(w Window) int64 { return floor(w.Start, r.every) / int64(r.every) }
 

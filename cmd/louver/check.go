@@ -45,6 +45,9 @@ func (c *checkCommand) Run(app *App) error {
 	if err != nil {
 		return refuse(app, err, c.Format == "json")
 	}
+	if err := blind(file); err != nil {
+		return refuse(app, err, c.Format == "json")
+	}
 	found, err := examine(file, c.AppID, time.Now())
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,7 +44,7 @@ func TestCheckUnderACap(t *testing.T) {
 	uneven := strings.NewReplacer("per: 24h}\n    bounds", "per: 10h}\n    bounds", "epsilon: 2, per", "epsilon: 6, per").Replace(cappedFile)
 	if got, want := commandLine(t, "", "check", file(t, "uneven.yaml", uneven)), "the schedule needs ε 6\n"+ // three periods of 10 h
 		"  one person loses at most ε 4.5 in any 24 h, counting the windows that end in it\n"+ // nine blocks of a third of it
-		"  what one user does in any 24h falls into up to 1441 windows, costing at most ε 4.5\n"+
+		"  what one user does in any 24h falls into up to 1441 windows, with later ones in which that user counts instead, costing at most ε 5\n"+
 		"  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds up\n"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in %+v", want, got)
 	}
@@ -71,7 +72,7 @@ func TestCheckUnderACap(t *testing.T) {
 // Watches and figures on change look at everybody, but expected_users says who still counts.
 func TestCheckWhoIsExpected(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
-	const watch = "    watches: [{name: gone, users_below: 30, epsilon: 0.1, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, at_most: 1}]\n    output"
+	const watch = "    watches: [{name: gone, users_below: 250, epsilon: 0.1, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, at_most: 1}]\n    output"
 	const steady = "      - {name: p50, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 2}\n    output"
 	larger := strings.Replace(cappedFile, "epsilon: 2, per", "epsilon: 900, per", 1)
 	for _, c := range []struct{ what, line, warning string }{
@@ -96,5 +97,29 @@ func TestPlanUnderACap(t *testing.T) {
 	got := commandLine(t, "", "plan", file(t, "s.yaml", cappedFile))
 	if want := "A user counts in at most 8 windows of a day, and then loses ε 2: at most 88.1 % sure"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in %+v", want, got)
+	}
+}
+
+// With a margin larger than the number of users, a watch for few users is silent even if nobody is there.
+func TestCheckRefusesABlindWatch(t *testing.T) {
+	t.Setenv("COLUMNS", "200")
+	watching := func(users string) outcome {
+		text := strings.NewReplacer("epsilon: 2, per", "epsilon: 900, per", "    output", "    watches: [{name: gone, users_below: "+users+", epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, at_most: 1}]\n    output").Replace(cappedFile)
+		return commandLine(t, "", "check", file(t, "s.yaml", text))
+	}
+	got := watching("20")
+	_, least, found := strings.Cut(got.err, "so the watch stays silent even if nobody is there; want at least ")
+	if least, _, _ = strings.Cut(least, ","); got.code != exitInvalid || !found || !strings.Contains(got.err, "streams[visits].watches[gone].users_below: 20 is less than the margin of") {
+		t.Fatalf("%+v", got)
+	}
+	n, err := strconv.Atoi(least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := watching(least); got.code != exitDone {
+		t.Errorf("%d: %+v", n, got)
+	}
+	if got := watching(strconv.Itoa(n - 1)); got.code != exitInvalid {
+		t.Errorf("%d: %+v", n-1, got)
 	}
 }

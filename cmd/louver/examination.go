@@ -96,4 +96,5 @@ type examinedBudget struct {
 	StretchEpsilon *figure `json:"epsilon_per_stretch"`
 	StretchDelta   *figure `json:"delta_per_stretch"`
 	twice          string  // what of it counts for two periods
+	later          string  // which windows it changes beside those that it falls into
 }

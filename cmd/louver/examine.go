@@ -95,6 +95,9 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 		if besides := config.Besides(streams...); besides != "" {
 			x.twice = ", with the " + besides + " of two periods"
 		}
+		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.Changed(1) > 1 }) {
+			x.later = " with later ones in which that user counts instead,"
+		}
 		x.Touched, x.StretchEpsilon, x.StretchDelta = &touched, &figure{lost.Epsilon}, &figure{lost.Delta}
 	}
 	day := file.InAnyDay(b, now)

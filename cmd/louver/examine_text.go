@@ -153,7 +153,7 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  %s\n", inAnyDay(b.DayEpsilon, b.DayDelta))
 	}
 	if b.Touched != nil {
-		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s, costing at most %s%s\n", b.Per, plural(*b.Touched, "window"), loss(*b.StretchEpsilon, *b.StretchDelta), b.twice)
+		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n", b.Per, plural(*b.Touched, "window"), b.later, loss(*b.StretchEpsilon, *b.StretchDelta), b.twice)
 		if b.Pays && b.Wanted != nil && b.Wanted.GreaterThan(b.StretchEpsilon.Decimal) {
 			fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds up")
 		}

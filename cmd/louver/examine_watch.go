@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/louver/louver/stream/config"
@@ -52,6 +54,25 @@ func (x examinedWatch) print(w *bytes.Buffer, indent string, users int64) {
 	if x.Most != nil && x.capped {
 		fmt.Fprintln(w, indent+"  that goes by those who still count under max_windows; it looks at everybody, and so sees more")
 	}
+}
+
+// blind refuses watches for few users whose margin is larger than the number: even with nobody there they stay silent. A service
+// goes on with one that it has.
+func blind(file *config.File) error {
+	var all []error
+	for _, s := range file.Streams {
+		for _, w := range s.Alarms() {
+			m := w.Query.Conditions[0].UsersBelow
+			if m == nil {
+				continue
+			}
+			if short := w.Mechanism.Margin() - w.Mechanism.Most(0); short > 0 {
+				all = append(all, fmt.Errorf("%s: streams[%s].watches[%s].users_below: %d is less than the margin of %s users, so the watch stays silent even if nobody is there; want at least %d, a larger epsilon or more false alarms",
+					w.Where, s.Name, w.Name, *m, tenths(w.Mechanism.Margin()), *m+int64(math.Ceil(short))))
+			}
+		}
+	}
+	return errors.Join(all...)
 }
 
 // missed writes the probability of a miss.

@@ -57,3 +57,12 @@ func (s *Stream) Counts(stretch time.Duration) int64 {
 	}
 	return n
 }
+
+// Changed returns of how many windows the figures can change at most with what one user has in n windows in a row. Under
+// max_windows these are more than the windows in which the user counts: see [windows.CapRule.ChangedBy].
+func (s *Stream) Changed(n int64) int64 {
+	if s.MaxWindows == nil {
+		return n
+	}
+	return s.MaxWindows.By.ChangedBy(n)
+}

@@ -20,6 +20,7 @@ type statement struct {
 type loss struct {
 	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those that one `event` falls into, those of the stream's budget that end in a
 	// `day`, those that the `budget` pays in its period, or those that overlap a `stretch` of time as long as that period.
+	// Under max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts instead.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
 	// Per is the period, such as 24h, or forever; null if there is none.
@@ -57,12 +58,19 @@ func (h *handler) statement(s *config.Stream) statement {
 	if besides := config.Besides(s); besides != "" { // these tell of every window too, at a cost of their own
 		one, several, alone = "Beside its "+besides+", one window costs", "their figures", ", by these figures alone"
 	}
-	if len(s.Releases) > 0 {
+	if n := s.Changed(1); len(s.Releases) > 0 && n > 1 {
+		all.Losses = append(all.Losses, newLoss("window", n, "", s.Lost(n),
+			fmt.Sprintf("What one person has in one window changes up to %d, for who does not count in it may count in a later one. Together %s cost that person at most %%s.", n, several), "that person is in it"+alone))
+	} else if len(s.Releases) > 0 {
 		all.Losses = append(all.Losses, newLoss("window", 1, "", s.Lost(1), one+" one person at most %s.", "that person is in it"+alone))
 	}
 	if n := s.Window.Overlapping(0); n > 1 && len(s.Releases) > 0 {
-		all.Losses = append(all.Losses, newLoss("event", n, "", s.Lost(n),
-			fmt.Sprintf("One event falls into up to %d windows. Together %s cost its person at most %%s.", n, several), "that person is in any of them"+alone))
+		sentence := fmt.Sprintf("One event falls into up to %d windows. Together %s cost its person at most %%s.", n, several)
+		changed := s.Changed(n)
+		if changed > n {
+			sentence = fmt.Sprintf("One event falls into up to %d windows and changes up to %d, for who does not count in them may count in later ones. Together %s cost its person at most %%s.", n, changed, several)
+		}
+		all.Losses = append(all.Losses, newLoss("event", changed, "", s.Lost(changed), sentence, "that person is in any of them"+alone))
 	}
 	for _, w := range s.OnChange() {
 		each, first := budget.Limit{}.Compose(w.Price()), budget.Limit{}.Compose(w.First())
@@ -91,9 +99,13 @@ func (h *handler) statement(s *config.Stream) statement {
 		}
 	}
 	n, stretch := b.Stretch(streams)
+	later := ""
+	if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.Changed(1) > 1 }) {
+		later = " with later ones in which that person counts instead"
+	}
 	all.Losses = append(all.Losses,
 		newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", "that person is in any of them"),
-		newLoss("stretch", n, per, stretch, fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together they cost at most %%s.", per, n), "that person is in any of them"))
+		newLoss("stretch", n, per, stretch, fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together%s they cost at most %%s.", per, n, later), "that person is in any of them"))
 	return all
 }
 

@@ -49,3 +49,36 @@ hopping stretch 97: What one person does in any 10m falls into up to 25 windows.
 		t.Error(got)
 	}
 }
+
+// Who does not count in a window may count in a later one, so what they have in one changes two.
+func TestStatementUnderMaxWindows(t *testing.T) {
+	streams := parsed(t, `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: ms}
+    max_windows: {count: 8, per: 24h}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 2h, every: 1h, grace: 10s}
+    releases: [{name: users, statistic: count, epsilon: 0.1}]
+    output: {topic: out}
+    budget: {epsilon: 0.8, per: 24h}
+`)
+	var got struct{ Streams []statement }
+	if err := json.Unmarshal([]byte(ask(t, served(newWorld(t, 1<<20), streams, epoch), "/api/v1/statement")), &got); err != nil || len(got.Streams) != 1 {
+		t.Fatal(err, got)
+	}
+	said := map[string]string{}
+	for _, l := range got.Streams[0].Losses {
+		said[l.Scope], _, _ = strings.Cut(l.Sentence, " Of 100")
+	}
+	for scope, sentence := range map[string]string{
+		"window":  "What one person has in one window changes up to 2, for who does not count in it may count in a later one. Together they cost that person at most ε 0.2.",
+		"event":   "One event falls into up to 2 windows and changes up to 4, for who does not count in them may count in later ones. Together they cost its person at most ε 0.4.",
+		"day":     "In any 24 h one person loses at most ε 0.8, counting the windows that end in it.",
+		"stretch": "What one person does in any 24h falls into up to 26 windows. Together with later ones in which that person counts instead they cost at most ε 1.",
+	} {
+		if said[scope] != sentence {
+			t.Errorf("%s: %q, want %q", scope, said[scope], sentence)
+		}
+	}
+}
