@@ -229,7 +229,7 @@ func TestBudgetViewOfWatches(t *testing.T) {
     watches: [{name: fire, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}]
 `)
 	b := open(t, a, "#/budget")
-	b.shows(".loss", "One person loses at most ε 0.15 in the figures of a window, ε ")
+	b.shows(".loss", "One person loses at most ε 0.3 by what they do in one window, ε ")
 	b.shows(".loss", " in any 24 h with its watches.")
 	b.shows(".losses li", "Watch fire costs one person ε 0.5 from arming to firing")
 	b.run(chromedp.Click("summary"))

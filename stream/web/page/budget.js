@@ -149,8 +149,10 @@ function losses({ stream, losses: all }, known, shared) {
   const amount = ({ epsilon, delta }) => epsilon === null ? "no bounded ε" : `ε ${epsilon}${delta ? `, δ ${delta}` : ""}`;
   const [window, watch, day] = [of("window"), of("watch"), of("day")];
   const cap = known?.max_windows;
+  // Under a cap, who does not count in a window counts in a later one instead: its ε is that of both.
+  const within = cap ? " by what they do in one window, " : watch ? " in the figures of a window, " : " in a window, ";
   return h("section", { class: "panel" }, h("h2", {}, stream),
-    window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), watch ? " in the figures of a window, " : " in a window, ", h("strong", {}, amount(day)),
+    window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), within, h("strong", {}, amount(day)),
       ` in any 24 h${watch ? ` with its ${instancesOf(known)}` : ""}${shared > 1 ? `, in all ${shared} streams of budget ${known.budget} together` : ""}.`,
       cap ? ` One person counts in at most ${several(cap.count, "window")} of any ${cap.per}.` : "") : null,
     h("ul", {}, ...all.filter((loss) => short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))),
