@@ -24,7 +24,7 @@ func (s HTTPSettings) server(shown *published, report func() health.Report) ([]s
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(shown.gauges)
 	mux := http.NewServeMux()
-	probes(mux, report)
+	probes(mux, report, false)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/", web.New(shown.config()))
 	return []server{{s.HTTPAddr, s.shared(s.based(mux)), s.HTTPWebConfigFile, "LOUVER_HTTP_WEB_CONFIG_FILE"}}, nil
@@ -70,7 +70,7 @@ func (s MetricsSettings) server(gatherer prometheus.Gatherer, report func() heal
 		return nil
 	}
 	mux := http.NewServeMux()
-	probes(mux, report)
+	probes(mux, report, true)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	if s.DebugEndpoints {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -55,8 +55,13 @@ streams:
 		if code, body := get(address, "/livez"); code != http.StatusOK {
 			t.Errorf("alive without Kafka: %d %s", code, body)
 		}
-		if code, body := get(address, "/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(body, "service: not ready: connecting to Kafka at 127.0.0.1:1\n") {
-			t.Errorf("ready without Kafka: %d %s", code, body)
+	}
+	if code, body := get(operators, "/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(body, "service: not ready: connecting to Kafka at 127.0.0.1:1\n") {
+		t.Errorf("ready without Kafka: %d %s", code, body)
+	}
+	for _, path := range []string{"/readyz", "/readyz?verbose"} { // the public is told no more
+		if code, body := get(public, path); code != http.StatusServiceUnavailable || body != "not ready\n" {
+			t.Errorf("%s in public without Kafka: %d %s", path, code, body)
 		}
 	}
 	alone.kill(t)
@@ -70,12 +75,15 @@ streams:
 	b.CreateTopic(t, input, 2, nil)
 	for _, address := range []string{public, operators} {
 		kafkatest.Await(t, "it is ready", func() bool { code, body := get(address, "/readyz"); return code == http.StatusOK && body == "ok\n" })
-		_, body := get(address, "/readyz?verbose")
-		for _, fact := range []string{"service: ok\n", "kafka: ok\n", "broker " + b.Conn.Brokers[0] + ": ", "ingest: 2 partitions\n", "release: 8 partitions\n", "publish: 8 partitions\n", "stream web: ok\n"} {
-			if !strings.Contains(body, fact) {
-				t.Errorf("no %q in\n%s", fact, body)
-			}
+	}
+	_, body := get(operators, "/readyz?verbose")
+	for _, fact := range []string{"service: ok\n", "kafka: ok\n", "broker " + b.Conn.Brokers[0] + ": ", "ingest: 2 partitions\n", "release: 8 partitions\n", "publish: 8 partitions\n", "stream web: ok\n"} {
+		if !strings.Contains(body, fact) {
+			t.Errorf("no %q in\n%s", fact, body)
 		}
+	}
+	if _, body := get(public, "/readyz?verbose"); body != "ok\n" {
+		t.Errorf("the public is told %s", body)
 	}
 	// A process that leaves its groups waits for an answer.
 	leaves := make(chan struct{})
@@ -85,7 +93,7 @@ streams:
 	})
 	p.signal(t, syscall.SIGTERM)
 	kafkatest.Await(t, "readiness goes off first", func() bool {
-		code, body := get(public, "/readyz")
+		code, body := get(operators, "/readyz")
 		return code == http.StatusServiceUnavailable && strings.HasPrefix(body, "service: not ready: stopping")
 	})
 	if code, body := get(operators, "/livez"); code != http.StatusOK {

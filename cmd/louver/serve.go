@@ -89,9 +89,9 @@ func cause(err error) error {
 	return err
 }
 
-// probes adds the health checks to both addresses. /readyz says ok, or what is wrong. ?verbose adds every stage, stream
-// and broker.
-func probes(mux *http.ServeMux, report func() health.Report) {
+// probes adds the health checks. /readyz says ok, or that the process is not ready. For operators it also says what is wrong, and
+// ?verbose adds every stage, stream and broker. The public address says no more: how late a window is can depend on the data.
+func probes(mux *http.ServeMux, report func() health.Report, operators bool) {
 	alive := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }
 	mux.HandleFunc("GET /livez", alive)
 	mux.HandleFunc("GET /healthz", alive)
@@ -99,12 +99,14 @@ func probes(mux *http.ServeMux, report func() health.Report) {
 		now := report()
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
+		text := "ok\n"
 		if !now.Ready {
 			w.WriteHeader(http.StatusServiceUnavailable)
-		} else if !r.URL.Query().Has("verbose") {
-			_, _ = fmt.Fprintln(w, "ok")
-			return
+			text = "not ready\n"
 		}
-		_, _ = fmt.Fprint(w, now)
+		if operators && (!now.Ready || r.URL.Query().Has("verbose")) {
+			text = now.String()
+		}
+		_, _ = fmt.Fprint(w, text)
 	})
 }
