@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,6 +80,9 @@ type traffic struct {
 	slots [slots]tally
 	now   int // the slot that is being filled
 	ever  bool
+	// quiet is how many partitions have been read without an event since silence began; 0: there are events, or nothing is read.
+	quiet int
+	since time.Time
 	calm  map[string]int  // checks in a row that found nothing, by warning
 	total map[string]bool // warnings that have been true of all events of a minute
 }
@@ -114,6 +118,33 @@ func watch(ctx context.Context, all []*traffic, reading func(topic string) int) 
 		for _, t := range all {
 			t.look(reading(t.stream.Input.Topic))
 		}
+		tellQuiet(all)
+	}
+}
+
+// manyQuiet is from how many streams on one line tells of all that have no events.
+const manyQuiet = 5
+
+// tellQuiet warns of streams without events: a line each, or one line if there are many.
+func tellQuiet(all []*traffic) {
+	if len(all) == 0 {
+		return
+	}
+	episodes, key := all[0].episodes, "streams without events"
+	var names []string
+	for _, t := range all {
+		if t.silent() {
+			names = append(names, t.stream.Name)
+		}
+	}
+	if len(names) >= manyQuiet {
+		slices.Sort(names)
+		episodes.On(key, badShare, fmt.Sprintf("no events in %d of the %d streams that this process reads, such as %s", len(names), len(all), strings.Join(names[:3], ", ")))
+	} else {
+		episodes.Over(key, "few or no streams are without events now")
+	}
+	for _, t := range all {
+		t.tellQuiet(len(names) < manyQuiet)
 	}
 }
 
@@ -121,7 +152,7 @@ func watch(ctx context.Context, all []*traffic, reading func(topic string) int) 
 func (t *traffic) look(partitions int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.quiet(partitions, t.slots[t.now].events == 0)
+	t.listen(partitions, t.slots[t.now].events == 0)
 	var minute tally
 	for _, s := range t.slots {
 		minute.add(s)
@@ -162,25 +193,56 @@ func (t *traffic) judge(what string, n, of int, many float64, line string) {
 	}
 }
 
-// quiet warns if no events arrive at all.
-func (t *traffic) quiet(partitions int, empty bool) {
-	key := fmt.Sprintf("stream %s: no events", t.stream.Name)
-	after := firstQuiet
-	if t.ever = t.ever || !empty; t.ever {
-		after = max(laterQuiet, t.stream.Window.Size)
-	}
+// listen notes whether events arrive at all.
+func (t *traffic) listen(partitions int, empty bool) {
+	t.ever = t.ever || !empty
+	ended := !t.last.IsZero() && time.Now().After(t.last)
 	switch {
 	case !empty:
-		t.episodes.Over(key, fmt.Sprintf("stream %s: events are arriving again", t.stream.Name))
-	case partitions == 0, !t.last.IsZero() && time.Now().After(t.last):
-		t.episodes.Forget(key)
+		t.quiet, t.since = 0, time.Time{}
+		t.episodes.Over(t.quietKey(), fmt.Sprintf("stream %s: events are arriving again", t.stream.Name))
+	case partitions == 0, ended:
+		t.quiet, t.since = 0, time.Time{}
+		t.episodes.Forget(t.quietKey())
+	default:
+		if t.quiet = partitions; t.since.IsZero() {
+			t.since = time.Now()
+		}
+	}
+}
+
+func (t *traffic) quietKey() string { return fmt.Sprintf("stream %s: no events", t.stream.Name) }
+
+// patience is how long the stream may go without events.
+func (t *traffic) patience() time.Duration {
+	if t.ever {
+		return max(laterQuiet, t.stream.Window.Size)
+	}
+	return firstQuiet
+}
+
+// silent reports whether no events have arrived for longer than that.
+func (t *traffic) silent() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.quiet > 0 && time.Since(t.since) >= t.patience()
+}
+
+// tellQuiet warns that no events arrive, unless another line says so of many streams.
+func (t *traffic) tellQuiet(alone bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.quiet == 0:
+	case !alone:
+		t.episodes.Forget(t.quietKey())
 	default:
 		noun := "partitions"
-		if partitions == 1 {
+		if t.quiet == 1 {
 			noun = "partition"
 		}
-		t.episodes.On(key, episode.Rule{After: after}, fmt.Sprintf("stream %s: no events for %s in the %d %s of topic %s that this process reads",
-			t.stream.Name, after, partitions, noun, t.stream.Input.Topic))
+		t.episodes.On(t.quietKey(), episode.Rule{After: t.patience()}, fmt.Sprintf("stream %s: no events for %s in the %d %s of topic %s that this process reads",
+			t.stream.Name, t.patience(), t.quiet, noun, t.stream.Input.Topic))
 	}
 }
 

@@ -118,3 +118,39 @@ func TestTrafficLines(t *testing.T) {
 		})
 	}
 }
+
+// TestManyQuietStreamsShareALine: twenty streams without events need no twenty lines.
+func TestManyQuietStreamsShareALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.InfoLevel)
+		episodes, began := episode.New(zap.New(core)), time.Now()
+		var all []*traffic
+		for i := range 20 {
+			s := &config.Stream{Name: fmt.Sprintf("s%02d", i)}
+			s.Input.Topic = "events"
+			all = append(all, newTraffic(s, episodes))
+		}
+		go watch(t.Context(), all, func(string) int { return 3 })
+		synctest.Wait()
+		for range 3 * slots {
+			time.Sleep(lookEvery)
+			synctest.Wait()
+		}
+		for _, quiet := range all {
+			quiet.add(many(1, verdict{}))
+		}
+		time.Sleep(lookEvery)
+		synctest.Wait()
+		var got []string
+		for _, e := range logs.All() {
+			got = append(got, fmt.Sprintf("%s %s %s", e.Time.Sub(began), e.Level.CapitalString(), e.Message))
+		}
+		want := []string{
+			"1m10s WARN no events in 20 of the 20 streams that this process reads, such as s00, s01, s02",
+			"3m10s INFO few or no streams are without events now",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
