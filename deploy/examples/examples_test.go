@@ -44,6 +44,7 @@ func published(t *testing.T, topic string) (records []txn.Record) {
 	few := ledger.Group{Name: "eu", Users: new(int64(3)), Reason: record.TooFewUsers, Values: []ledger.Value{{}, {Value: some("3"), Error95: some("20")}, {}, {}, {}}}
 	for i, e := range []ledger.Entry{{Groups: []ledger.Group{group}}, {Groups: []ledger.Group{few}}, {Groups: []ledger.Group{group}, Incomplete: true},
 		{Groups: []ledger.Group{{Name: "eu"}}, Reason: record.BudgetExhausted}} {
+		e.App, e.Stream, e.Budget, e.Input, e.Output = "louver", "checkout", "shoppers", "events", topic
 		e.WindowStart = start.Add(time.Duration(i) * time.Hour)
 		e.WindowEnd, e.DueAt, e.ReleasedAt, e.Every = e.WindowStart.Add(time.Hour), e.WindowStart.Add(time.Hour), e.WindowStart.Add(time.Hour), time.Hour
 		e.Limit = budget.Limit{Epsilon: *some("24"), Per: 24 * time.Hour}
