@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/louver/louver/stream/config"
@@ -16,6 +18,17 @@ type budgetReport struct {
 	Streams []streamReport        `json:"streams"`
 	Budgets []limitReport         `json:"budgets"`
 	Watches []ledger.WatchFigures `json:"watches,omitempty"`
+	// Inputs are the topics whose people several budgets pay for.
+	Inputs []inputReport `json:"inputs,omitempty"`
+}
+
+// inputReport bounds what one person of an input topic loses through all budgets that pay for it.
+type inputReport struct {
+	Topic   string   `json:"topic"`
+	Budgets []string `json:"budgets"`
+	// DayEpsilon is the sum of what the windows that end in any 24 hours cost under each of the budgets. The streams of the budgets that
+	// read other topics are in it.
+	DayEpsilon figure `json:"epsilon_per_day"`
 }
 
 type streamReport struct {
@@ -54,7 +67,42 @@ func withMost(r ledger.Report, file *config.File, now time.Time) budgetReport {
 		}
 		all.Budgets = append(all.Budgets, x)
 	}
+	all.Inputs = shared(file, now)
 	return all
+}
+
+// shared lists the topics that several budgets pay for: the losses of a person add up.
+func shared(file *config.File, now time.Time) (all []inputReport) {
+	byTopic := map[string][]*config.Budget{}
+	for _, s := range file.Streams {
+		if of := byTopic[s.Input.Topic]; !slices.Contains(of, s.Budget) {
+			byTopic[s.Input.Topic] = append(of, s.Budget)
+		}
+	}
+	for _, topic := range slices.Sorted(maps.Keys(byTopic)) {
+		if len(byTopic[topic]) < 2 {
+			continue
+		}
+		in := inputReport{Topic: topic}
+		for _, b := range byTopic[topic] {
+			in.Budgets = append(in.Budgets, b.Name)
+			lost := file.InAnyDay(b, now)
+			if lost.Unbounded {
+				in.DayEpsilon = figure{}
+				break
+			}
+			in.DayEpsilon.Decimal = in.DayEpsilon.Add(lost.Epsilon)
+		}
+		if len(in.Budgets) == len(byTopic[topic]) {
+			all = append(all, in)
+		}
+	}
+	return all
+}
+
+// line says it in words.
+func (in inputReport) line() string {
+	return fmt.Sprintf("topic %s: budgets %s pay for the same people: one person loses at most ε %s in any 24 h through all of them", in.Topic, strings.Join(in.Budgets, ", "), in.DayEpsilon)
 }
 
 // lines says what one person loses at most, as check does.
@@ -71,7 +119,13 @@ func (r budgetReport) lines() (lines []string) {
 	for _, b := range r.Budgets {
 		if b.DayEpsilon != nil {
 			lines = append(lines, fmt.Sprintf("budget %s: %s", b.Budget, inAnyDay(*b.DayEpsilon, *b.DayDelta)))
+			if held := b.EpsilonDay; held != nil && held.GreaterThan(b.DayEpsilon.Decimal) {
+				lines = append(lines, fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: former definitions, or users who were counted anew, cost more", b.Budget, held))
+			}
 		}
+	}
+	for _, in := range r.Inputs {
+		lines = append(lines, in.line())
 	}
 	return lines
 }

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
@@ -109,5 +111,53 @@ func TestBudgetSaysTheMost(t *testing.T) {
 	}
 	if plain, err := json.Marshal(r); err != nil || string(plain) != string(known) {
 		t.Errorf("%v: without definitions\n%s; want\n%s", err, known, plain)
+	}
+}
+
+// TestBudgetSaysWhatTheBooksHold: a former definition cost more than the newest does, and two budgets pay for the people of one
+// topic. Neither is hidden behind a lower number.
+func TestBudgetSaysWhatTheBooksHold(t *testing.T) {
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	parsed, err := config.Parse("s.yaml", []byte(`version: 1
+budgets:
+  - {name: a, epsilon: 100, per: 24h}
+  - {name: b, epsilon: 100, per: 24h}
+streams:
+  - name: cheap
+    input: {topic: visits, user: user, value: ms}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    window: {size: 1h, grace: 10s}
+    releases: [{name: users, statistic: count, epsilon: 0.1}]
+    output: {topic: cheap.private}
+    budget: a
+  - name: dear
+    input: {topic: visits, user: user, value: ms}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    window: {size: 1h, grace: 10s}
+    releases: [{name: users, statistic: count, epsilon: 0.2}]
+    output: {topic: dear.private}
+    budget: b
+    fresh: true
+`), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	books := ledger.NewBooks()
+	s := parsed.Streams[0]
+	for hour := range 14 {
+		end := now.Add(-time.Duration(13-hour) * time.Hour)
+		price := []budget.Item{{Promise: privacy.NewPure(decimal.RequireFromString("0.5")), Times: 1}}
+		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every, Price: price, WindowStart: end.Add(-time.Hour), WindowEnd: end}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"stream cheap: one person loses at most ε 0.1 in a window",
+		"budget a: one person loses at most ε 2.4 in any 24 h, counting the windows that end in it",
+		"budget a: the windows that ended in the last 24 h cost ε 7: former definitions, or users who were counted anew, cost more",
+		"topic visits: budgets a, b pay for the same people: one person loses at most ε 7.2 in any 24 h through all of them",
+	}
+	if diff := cmp.Diff(want, withMost(ledger.NewReport(books, now), parsed, now).lines()); diff != "" {
+		t.Error(diff)
 	}
 }

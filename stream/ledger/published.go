@@ -69,5 +69,5 @@ func (b *Figures) fallShort(f record.Figure) {
 	if spent != nil {
 		b.EpsilonLeft = number{decimal.Max(decimal.Decimal{}, limit.Sub(*spent))}
 	}
-	b.EpsilonTotal, b.WindowsLeft, b.ExhaustedAt, b.Returns = nil, f.BudgetLeft, nil, []ReturnFigure{}
+	b.EpsilonTotal, b.EpsilonDay, b.WindowsLeft, b.ExhaustedAt, b.Returns = nil, nil, f.BudgetLeft, nil, []ReturnFigure{}
 }

@@ -36,6 +36,9 @@ type Figures struct {
 	Per string `json:"per"`
 	// EpsilonTotal is everything ever charged; null if no ε bounds it, or if not all windows are known.
 	EpsilonTotal *number `json:"epsilon_total"`
+	// EpsilonDay is what the windows that ended in the last 24 hours were charged to the budget, whatever its period is; nil if no ε
+	// bounds it. Of a stream it is nil, too.
+	EpsilonDay *number `json:"epsilon_last_day,omitempty"`
 	// WindowsLeft is how many windows of the stream the rest of the budget would pay. For a budget it is the least of
 	// its streams' numbers.
 	WindowsLeft int64 `json:"windows_left"`
@@ -122,6 +125,9 @@ func figures(a *budget.Account, name, stream string, at time.Time, runway budget
 		spent, total = a.StreamSpent(stream, now), a.StreamTotal(stream)
 	}
 	f.EpsilonSpent, f.DeltaSpent, f.EpsilonTotal = optional(epsilon(spent)), number{spent.Delta}, optional(epsilon(total))
+	if stream == "" {
+		f.EpsilonDay = optional(epsilon(a.SpentIn(now-int64(24*time.Hour), now)))
+	}
 	if runway.ExhaustedAt != 0 {
 		exhausted := record.Whole(time.Unix(0, runway.ExhaustedAt))
 		f.ExhaustedAt = &exhausted

@@ -40,10 +40,10 @@ func TestReportGolden(t *testing.T) {
  ],
  "budgets": [
   {"budget": "shared", "epsilon_spent": 0.5, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "5m", "epsilon_total": 0.7, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
+   "per": "5m", "epsilon_total": 0.7, "epsilon_last_day": 0.7, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
    "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.5}]},
   {"budget": "v", "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "forever", "epsilon_total": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "exhausted_since": null, "returns": []}
+   "per": "forever", "epsilon_total": 0.5, "epsilon_last_day": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "exhausted_since": null, "returns": []}
  ]
 }`
 	if diff := cmp.Diff(compact(t, want), compact(t, string(got))); diff != "" {
