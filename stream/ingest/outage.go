@@ -84,14 +84,12 @@ func (p *partition) returned(since, back time.Time) {
 	if !waits {
 		return
 	}
-	p.Monitor.Episodes.On(p.awayKey(), episode.Rule{}, "the broker was away: windows that are due wait for the grace again",
+	p.Monitor.Episodes.On("broker away: "+p.at.Topic, episode.Rule{Lapse: time.Minute}, "the broker was away: windows that are due wait for the grace again",
 		zap.String("topic", p.at.Topic), zap.Stringer("away", episode.Round(back.Sub(since))))
 	p.waitsAgain = true
 	p.tellAgain()
 	p.kept.Put(p.progress()) // louver windows reads it there
 }
-
-func (p *partition) awayKey() string { return "broker away: " + p.at.Topic }
 
 func (p *partition) routeAt(r *route) at {
 	return at{p.at, progress.StreamKey(r.stream.Name, r.edition)}
@@ -122,9 +120,6 @@ func (p *partition) tellAgain() {
 		a := p.again(l[len(l)-1])
 		p.waitsAgain = p.waitsAgain || a != nil
 		p.Health.Again(p.at, l[0].stream.Name, a)
-	}
-	if !p.waitsAgain {
-		p.Monitor.Episodes.Forget(p.awayKey())
 	}
 }
 

@@ -234,7 +234,6 @@ func (p *partition) close() {
 		p.hold(r.stream.Name, p.at, held{})
 	}
 	p.Monitor.Episodes.Forget(p.hungKey())
-	p.Monitor.Episodes.Forget(p.awayKey())
 }
 
 // position is the reader's position plus the base.
