@@ -9,9 +9,12 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol/describeconfigs"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // refuser refuses to tell the settings of topics so many times.
@@ -63,4 +66,31 @@ streams:
 	}
 	one.end(t)
 	two.end(t)
+}
+
+// TestAMissingRightHasOneLine: workers of sixteen partitions lack the same right, and the log says so once.
+func TestAMissingRightHasOneLine(t *testing.T) {
+	b := kafkatest.Fake(t)
+	w := newWorld(t, b, 1, withBudget("1000000000"))
+	var refused atomic.Int64
+	b.Fake.ControlKey(int16(kmsg.InitProducerID), func(q kmsg.Request) (kmsg.Response, error, bool) {
+		b.Fake.KeepControl()
+		r := q.(*kmsg.InitProducerIDRequest)
+		if r.TransactionalID == nil || *r.TransactionalID == (topics.Names{App: w.app}).ControlID() {
+			return nil, nil, false
+		}
+		refused.Add(1)
+		answer := r.ResponseKind().(*kmsg.InitProducerIDResponse)
+		answer.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+		return answer, nil, true
+	})
+	lines, log := told()
+	s := w.start(log)
+	kafkatest.Await(t, "a line says what is missing, and all have failed again and again", func() bool {
+		return lines.FilterMessageSnippet("without the right Write on the transactional id").Len() > 0 && refused.Load() > 16*8
+	})
+	s.end(t)
+	if n := lines.FilterMessageSnippet("keep").Len(); n != 1 {
+		t.Errorf("%d lines: %v", n, lines.All())
+	}
 }

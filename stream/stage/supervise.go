@@ -28,9 +28,11 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 	wait := kafkaconn.NewBackOff()
 	again := r.env.Monitor.Retrying(fmt.Sprintf("%s/%d keeps failing and restarting from the last commit", at.Topic, at.Number),
 		fmt.Sprintf("%s/%d works again", at.Topic, at.Number))
+	denied := func(error) {} // all workers that lack the same right share a line
 	for first := true; ; first = false {
 		began := time.Now()
-		settled := time.AfterFunc(calm, func() { again(nil) })
+		lacked := denied
+		settled := time.AfterFunc(calm, func() { again(nil); lacked(nil) })
 		var err error
 		if !first {
 			err = r.membership.Confirm(ctx)
@@ -49,7 +51,12 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 			r.env.Metrics.AbortedTxns.Inc()
 		}
 		r.env.Log.Debug("restarting from the last commit", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
-		again(err)
+		if right := kafkaconn.Missing(err); right != "" {
+			denied = r.env.Monitor.Retrying("partitions keep failing without the right "+right, "partitions work again with the right "+right)
+			denied(err)
+		} else {
+			again(err)
+		}
 		if time.Since(began) > calm {
 			wait.Reset()
 		}

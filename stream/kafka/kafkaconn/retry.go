@@ -148,6 +148,15 @@ func Needs(err error, operation, resource string) error {
 	return &needs{err, operation, resource}
 }
 
+// Missing names the right that an error is about, such as "Write on topic out". It is "" for other errors.
+func Missing(err error) string {
+	var n *needs
+	if !errors.As(err, &n) {
+		return ""
+	}
+	return n.operation + " on " + n.resource
+}
+
 type needs struct {
 	error
 	operation, resource string
