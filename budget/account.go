@@ -332,7 +332,9 @@ func (a *Account) StreamSpent(stream string, at int64, plus ...Charge) Spending 
 }
 
 // SpentIn bounds the charges with an end in (from, to], in Unix nanoseconds, whatever the budget's period is.
-func (a *Account) SpentIn(from, to int64) Spending { return a.limit.bound(a.between(from, to, "", nil)) }
+func (a *Account) SpentIn(from, to int64) Spending {
+	return a.limit.bound(a.between(from, to, "", nil))
+}
 
 // Total bounds all charges in the account's whole life, at the δ of one period.
 func (a *Account) Total(plus ...Charge) Spending { return a.limit.bound(a.lifetime("", plus)) }

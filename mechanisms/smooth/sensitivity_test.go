@@ -196,7 +196,7 @@ func TestSearchAgreesWithEveryPoint(t *testing.T) {
 }
 
 // The bound of a box covers every sample in it: it is no more edits away and has no smaller local sensitivity. Branch and
-// bound finds the largest also by many a wrong bound, because it goes to the best box first.
+// bound finds the largest value even with many wrong bounds, because it goes to the best box first.
 func TestBoundsCoverTheirBoxes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	between := func(lo, hi int64) (int64, int64) {
