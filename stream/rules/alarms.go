@@ -47,17 +47,26 @@ func falseAlarms(known knowledge, q float64, k int, n float64) float64 {
 // most is the largest number of windows that an alarm waits for by default.
 const most = 6
 
-// unknownWait is how many windows an alarm waits for if waiting is not known to help.
+// unknownWait is the least number of windows that an alarm waits for by default if misses may cluster.
 const unknownWait = 3
 
-// wait returns the least number of windows in a row that keeps the false alarms below one, for n windows of each
+// usualAlarms is falseAlarms, but takes the misses of a nominal band as independent. The bound for any arrangement of them
+// is too far from what happens to choose by.
+func usualAlarms(known knowledge, q float64, k int, n float64) float64 {
+	if known == nominal {
+		known = exactly
+	}
+	return falseAlarms(known, q, k, n)
+}
+
+// wait returns the least number of windows in a row that usually keeps the false alarms below one, for n windows of each
 // series.
 func wait(b band, series int, n float64) int {
-	if b.known == nominal {
-		return unknownWait
-	}
 	k := 1
-	for k < most && float64(series)*falseAlarms(b.known, b.miss, k, n) > 1 {
+	if b.known == nominal {
+		k = unknownWait
+	}
+	for k < most && float64(series)*usualAlarms(b.known, b.miss, k, n) > 1 {
 		k++
 	}
 	return k

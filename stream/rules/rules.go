@@ -30,7 +30,15 @@ type Threshold struct {
 	// Windows is how many windows in a row have to be beyond the value. 0 means as many as keep false alarms below one
 	// in 30 days, if that is known.
 	Windows int
+	// Noisy says that the alert is wanted even if noise alone raises it more than once a day.
+	Noisy bool
 }
+
+// Noise alone may raise an alarm this many times in 30 days before there is a warning, or a refusal.
+const (
+	often    = 3
+	tooOften = 30
+)
 
 func (t Threshold) String() string {
 	return fmt.Sprintf("--%s %s/%s=%s", t.side(), t.Stream, t.Release, t.Value)
@@ -63,9 +71,10 @@ type rule struct {
 }
 
 // Write writes a rule file for the streams: for each stream a group with its alerts, one for each threshold and each watch,
-// and with recording rules, which
-// merge the series of all replicas into one. An error says which threshold cannot be watched, and why.
-func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error {
+// and with recording rules, which merge the series of all replicas into one. An error says which threshold cannot be watched,
+// and why; one reason is that noise alone raises the alarm more than once a day. The warnings name alerts that noise may raise
+// more than three times in 30 days.
+func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) (warnings []string, err error) {
 	var f file
 	shortest, alerts := time.Duration(math.MaxInt64), len(thresholds) > 0
 	for _, s := range streams {
@@ -78,9 +87,12 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error 
 			if t.Stream != s.Name {
 				continue
 			}
-			r, err := alert(s, t)
+			r, warning, err := alert(s, t)
 			if err != nil {
-				return err
+				return nil, err
+			}
+			if warning != "" {
+				warnings = append(warnings, warning)
 			}
 			g.Rules = append(g.Rules, r)
 		}
@@ -91,7 +103,7 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error 
 		f.Groups = append(f.Groups, g)
 	}
 	if err := known(streams, thresholds); err != nil {
-		return err
+		return nil, err
 	}
 	text := fmt.Sprintf("# Written by louver rules. Prometheus has to scrape the public address, LOUVER_HTTP_ADDR, of every process at least\n"+
 		"# every %s. All processes of an app need the same job label.\n", promDuration(min(max(shortest/4, time.Second), time.Minute)))
@@ -99,11 +111,11 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) error 
 		text += "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE or --below STREAM/RELEASE=VALUE adds one.\n"
 	}
 	if _, err := io.WriteString(w, text); err != nil {
-		return err
+		return nil, err
 	}
 	e := yaml.NewEncoder(w)
 	e.SetIndent(2)
-	return e.Encode(f)
+	return warnings, e.Encode(f)
 }
 
 // known refuses thresholds for streams that do not exist.
@@ -136,19 +148,19 @@ func selector(metric, stream string) string {
 	return fmt.Sprintf("%s{stream=%s}", metric, strconv.Quote(stream))
 }
 
-// alert makes the rule of a threshold.
-func alert(s *config.Stream, t Threshold) (rule, error) {
+// alert makes the rule of a threshold. If noise may raise it often, warning says so.
+func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	r, err := release(s, t)
 	if err != nil {
-		return rule{}, err
+		return rule{}, "", err
 	}
 	b, ok := bandOf(s, r)
 	if !ok {
-		return rule{}, fmt.Errorf("%s: nothing public bounds the error of this %s, so its noise cannot be told from news; want a figure that has a band: a count, a mean, a sum, "+
+		return rule{}, "", fmt.Errorf("%s: nothing public bounds the error of this %s, so its noise cannot be told from news; want a figure that has a band: a count, a mean, a sum, "+
 			"a quantile with an interval, or an adaptive quantile in a stream that also counts its users", t, r.Query.Statistic)
 	}
 	if err := reachable(s, r, t, b); err != nil {
-		return rule{}, err
+		return rule{}, "", err
 	}
 	perMonth := math.Floor(month / float64(s.Window.Every))
 	k := t.Windows
@@ -156,6 +168,13 @@ func alert(s *config.Stream, t Threshold) (rule, error) {
 		k = wait(b, len(s.Groups), perMonth)
 	}
 	alarms := float64(len(s.Groups)) * falseAlarms(b.known, b.miss, k, perMonth)
+	const remedies = "more windows in a row (--windows), a release with an interval, or a watch in the streams file"
+	if usual := float64(len(s.Groups)) * usualAlarms(b.known, b.miss, k, perMonth); usual > tooOften && !t.Noisy {
+		return rule{}, "", fmt.Errorf("%s: noise alone raises this alarm about %s times in 30 days while the truth is at the threshold; want %s, or --noisy", t, count(usual), remedies)
+	}
+	if alarms > often {
+		warning = fmt.Sprintf("%s: noise alone may raise this alarm %s times in 30 days while the truth is at the threshold. Better: %s", t, count(alarms), remedies)
+	}
 	end, sign := "low", ">"
 	if t.Below {
 		end, sign = "high", "<"
@@ -182,7 +201,7 @@ func alert(s *config.Stream, t Threshold) (rule, error) {
 				t.side(), withUnit(t.Value, s, r), windows, chance(b, alarms, len(s.Groups))),
 			"false_alarms_30d": count(alarms),
 		},
-	}, nil
+	}, warning, nil
 }
 
 // release finds the release of a threshold.

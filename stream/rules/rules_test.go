@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,6 +66,11 @@ func below(release, value string, windows int) Threshold {
 	return t
 }
 
+func noisy(t Threshold) Threshold {
+	t.Noisy = true
+	return t
+}
+
 // What an alert says of its false alarms follows from the figure's noise.
 func TestWhatIsKnownOfABand(t *testing.T) {
 	for _, c := range []struct {
@@ -73,20 +79,41 @@ func TestWhatIsKnownOfABand(t *testing.T) {
 	}{
 		// q = e^{−0.02·151}/(1+e^{−0.02}) = 0.02465; two groups of 4320 windows: 0.126 alarms of three in a row.
 		{above("web", "users", "500", 0), "for 3 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm about 0.13 times in 30 days in all 2 groups together"},
-		{below("users", "500", 1), "for 1 window. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm about 208 times in 30 days"},
+		{noisy(below("users", "500", 1)), "for 1 window. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm about 208 times in 30 days"},
 		// (1−0.9)/2 on each side: 2·4317·0.05⁴ = 0.054.
 		{above("web", "sure", "500", 0), "for 4 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone raises this alarm at most 0.054 times"},
 		{above("web", "avg", "500", 0), "the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
 		{below("total", "50000", 0), "the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
-		// 2·4320·0.05/3.
-		{above("web", "p50", "500", 0), "falsely at most 144 times in 30 days in all 2 groups together; further away, less often. This goes by the 90 % band"},
+		// 2·4320·0.05/4; if misses were independent, four in a row would come 2·0.05⁴·(1 + 4316·0.95) = 0.05 times, three 1.03 times.
+		{above("web", "p50", "500", 0), "falsely at most 108 times in 30 days in all 2 groups together; further away, less often. This goes by the 90 % band"},
 		{above("web", "p95", "500", 0), "with fewer than about 2000 users there is none, and the alert is silent"},
 	} {
 		var b strings.Builder
-		if err := Write(&b, parsed(t), []Threshold{c.threshold}); err != nil {
+		if _, err := Write(&b, parsed(t), []Threshold{c.threshold}); err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
 		} else if !strings.Contains(b.String(), c.want) {
 			t.Errorf("%s: %q is not in\n%s", c.threshold, c.want, b.String())
+		}
+	}
+}
+
+// An alert that noise may raise more than three times in 30 days is written with a warning.
+func TestNoisyAlertsAreWarnedOf(t *testing.T) {
+	for _, c := range []struct {
+		threshold Threshold
+		want      string
+	}{
+		{above("web", "sure", "500", 0), ""},
+		{above("web", "users", "500", 0), ""},
+		{above("web", "users", "500", 2), "--above web/users=500: noise alone may raise this alarm 5.1 times in 30 days while the truth is at the threshold. Better: more windows in a row (--windows), a release with an interval"},
+		{above("web", "p50", "500", 2), "--above web/p50=500: noise alone may raise this alarm 216 times in 30 days"},
+		{noisy(above("web", "p50", "500", 1)), "--above web/p50=500: noise alone may raise this alarm 432 times in 30 days"},
+	} {
+		warnings, err := Write(io.Discard, parsed(t), []Threshold{c.threshold})
+		if err != nil {
+			t.Errorf("%s: %v", c.threshold, err)
+		} else if got := strings.Join(warnings, "\n"); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") || len(warnings) > 1 {
+			t.Errorf("%s: %q, want %q", c.threshold, got, c.want)
 		}
 	}
 }
@@ -105,9 +132,12 @@ func TestThresholdsThatCannotBeWatched(t *testing.T) {
 		{below("p50", "0", 0), "--below web/p50=0: values lie within the bounds of the stream"},
 		{below("users", "150", 0), "--below web/users=150: this count is off by up to 150 users, so its band is never below 150; want more than 150"},
 		{above("web", "users", "-1", 0), "--above web/users=-1: a count is never below 0; want 0 or more"},
+		{below("users", "500", 1), "--below web/users=500: noise alone raises this alarm about 208 times in 30 days while the truth is at the threshold; want more windows in a row (--windows)"},
+		// 2·0.05·(1 + 4319·0.95) = 410.4, and figures are rounded up.
+		{above("web", "p50", "500", 1), "--above web/p50=500: noise alone raises this alarm about 411 times in 30 days"},
 	} {
 		var b strings.Builder
-		if err := Write(&b, parsed(t), []Threshold{c.threshold}); err == nil || !strings.HasPrefix(err.Error(), c.want) || b.Len() > 0 {
+		if _, err := Write(&b, parsed(t), []Threshold{c.threshold}); err == nil || !strings.HasPrefix(err.Error(), c.want) || b.Len() > 0 {
 			t.Errorf("%s: %v, want %q; written: %q", c.threshold, err, c.want, b.String())
 		}
 	}
@@ -132,8 +162,8 @@ func TestRulesInPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thresholds := []Threshold{above("web", "users", "500", 2), below("users", "400", 2), above("web", "p50", "500", 1), above("web", "total", "5000000", 0), above("web", "avg", "10.5", 0)}
-	if err := Write(f, parsed(t), thresholds); err != nil {
+	thresholds := []Threshold{above("web", "users", "500", 2), below("users", "400", 2), noisy(above("web", "p50", "500", 1)), above("web", "total", "5000000", 0), above("web", "avg", "10.5", 0)}
+	if _, err := Write(f, parsed(t), thresholds); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
