@@ -17,12 +17,15 @@ import (
 // An Account is not safe for concurrent use.
 type Account struct {
 	limit   Limit
+	filter  filter
 	classes []*class
 	index   map[classKey]*class
 	last    map[string]*class // the class of each stream's last charge
 	held    []*held
 	byID    map[string]*held
-	units   map[string]*sum // what each price adds, once for all that have it
+	units   map[string]*unit // what each price adds, once for all that have it
+	// foreign is what units add that were made under a limit of another order.
+	foreign map[*unit]*sum
 	// took lists the accounts whose charges this one has taken over.
 	took []*Account
 }
@@ -36,8 +39,15 @@ type class struct {
 	stream string
 	cap    Cap
 	items  []Item
-	unit   *sum
+	unit   *unit
 	ends   []int64 // sorted
+}
+
+// unit is what a price adds to the sums under a filter of the order 1 + a1.
+type unit struct {
+	items []Item
+	a1    float64
+	sum   sum
 }
 
 // Charges are charges of one stream with the same cost and cap.
@@ -52,14 +62,20 @@ type Charges struct {
 
 // NewAccount opens an account under a limit.
 func NewAccount(limit Limit) *Account {
-	return &Account{limit: limit, index: map[classKey]*class{}, last: map[string]*class{}, units: map[string]*sum{}, byID: map[string]*held{}}
+	return &Account{limit: limit, filter: newFilter(limit), index: map[classKey]*class{}, last: map[string]*class{}, units: map[string]*unit{},
+		byID: map[string]*held{}}
 }
 
 // Limit returns the current limit.
 func (a *Account) Limit() Limit { return a.limit }
 
 // SetLimit changes the limit. Earlier charges stay.
-func (a *Account) SetLimit(limit Limit) { a.limit = limit }
+func (a *Account) SetLimit(limit Limit) {
+	if !limit.Epsilon.Equal(a.limit.Epsilon) || !limit.Delta.Equal(a.limit.Delta) {
+		a.filter, a.foreign = newFilter(limit), nil
+	}
+	a.limit = limit
+}
 
 // Add charges the account, whether or not the charge fits.
 func (a *Account) Add(c Charge) {
@@ -84,14 +100,30 @@ func (a *Account) class(stream string, cap Cap, items []Item) *class {
 	return k
 }
 
-// unit returns the sum of a price.
-func (a *Account) unit(price string, items []Item) *sum {
+// unit returns that of a price.
+func (a *Account) unit(price string, items []Item) *unit {
 	u := a.units[price]
 	if u == nil {
-		u = new(sumOf(items))
+		u = &unit{items, a.filter.a1, a.filter.sumOf(items)}
 		a.units[price] = u
 	}
 	return u
+}
+
+// sum returns what a unit of this account, or of one that it continues, adds under the account's own limit.
+func (a *Account) sum(u *unit) *sum {
+	if u.a1 == a.filter.a1 {
+		return &u.sum
+	}
+	s := a.foreign[u]
+	if s == nil {
+		if a.foreign == nil {
+			a.foreign = map[*unit]*sum{}
+		}
+		s = new(a.filter.sumOf(u.items))
+		a.foreign[u] = s
+	}
+	return s
 }
 
 // Charges lists the account's own charges, in an order that does not depend on when they were added. The caller must
@@ -243,15 +275,15 @@ func (a *Account) between(from, to int64, stream string, plus []Charge, more ...
 		i, j := k.upTo(from), k.upTo(to)
 		switch {
 		case k.cap.none():
-			alike.add(k.unit, int64(j-i))
+			alike.add(a.sum(k.unit), int64(j-i))
 		case i < j:
-			capped = append(capped, batch{k.stream, k.cap, k.unit, int64(j - i), k.ends[i], k.ends[j-1]})
+			capped = append(capped, batch{k.stream, k.cap, a.sum(k.unit), int64(j - i), k.ends[i], k.ends[j-1]})
 		}
 	}
 	for _, c := range plus {
 		// One that costs nothing is left out, as Add does: under a cap it would stretch the time in which the others count.
 		if len(c.Items) > 0 && from < c.End && c.End <= to && (stream == "" || c.Stream == stream) {
-			more = append(more, batch{c.Stream, c.Cap, new(sumOf(c.Items)), 1, c.End, c.End})
+			more = append(more, batch{c.Stream, c.Cap, new(a.filter.sumOf(c.Items)), 1, c.End, c.End})
 		}
 	}
 	for _, w := range more {
@@ -265,7 +297,7 @@ func (a *Account) between(from, to int64, stream string, plus []Charge, more ...
 	alike.addBatches(capped)
 	for _, h := range a.allHeld() {
 		if h.counts(from, to) && (stream == "" || h.Stream == stream) {
-			alike.add(h.unit, 1)
+			alike.add(a.sum(h.unit), 1)
 		}
 	}
 	alike.addTo(&s)
@@ -278,7 +310,7 @@ func (a *Account) lifetime(stream string, plus []Charge) sum {
 
 // Fits reports whether the limit would still hold, in every period, if c were added. An exact match fits.
 func (a *Account) Fits(c Charge) bool {
-	unit := sumOf(c.Items)
+	unit := a.filter.sumOf(c.Items)
 	spent := func(at int64) sum {
 		s := a.period(at, "", nil)
 		s.add(unit, 1)
@@ -295,7 +327,7 @@ func (a *Account) Fits(c Charge) bool {
 //
 // Over these the sum grows only where another charge comes in: a window at its end, a held charge where it begins.
 func (a *Account) fitsThrough(from, to int64, spent func(at int64) sum) bool {
-	fits := func(at int64) bool { return a.limit.within(a.limit.bound(spent(at))) }
+	fits := func(at int64) bool { return a.limit.within(a.filter.bound(spent(at))) }
 	if !fits(from) {
 		return false
 	}
@@ -323,12 +355,12 @@ func (a *Account) fitsThrough(from, to int64, spent func(at int64) sum) bool {
 // Spent bounds the spending that counts at a moment, in Unix nanoseconds: the charges with an end in (at − per, at], or
 // all of them if the budget is for ever. It counts the charges in plus as if they were added.
 func (a *Account) Spent(at int64, plus ...Charge) Spending {
-	return a.limit.bound(a.period(at, "", plus))
+	return a.filter.bound(a.period(at, "", plus))
 }
 
 // StreamSpent is Spent for one stream's charges only.
 func (a *Account) StreamSpent(stream string, at int64, plus ...Charge) Spending {
-	return a.limit.bound(a.period(at, stream, plus))
+	return a.filter.bound(a.period(at, stream, plus))
 }
 
 // SpentIn bounds the charges with an end in (from, to], in Unix nanoseconds, whatever the budget's period is.
@@ -337,9 +369,9 @@ func (a *Account) SpentIn(from, to int64) Spending {
 }
 
 // Total bounds all charges in the account's whole life, at the δ of one period.
-func (a *Account) Total(plus ...Charge) Spending { return a.limit.bound(a.lifetime("", plus)) }
+func (a *Account) Total(plus ...Charge) Spending { return a.filter.bound(a.lifetime("", plus)) }
 
 // StreamTotal is Total for one stream's charges only.
 func (a *Account) StreamTotal(stream string, plus ...Charge) Spending {
-	return a.limit.bound(a.lifetime(stream, plus))
+	return a.filter.bound(a.lifetime(stream, plus))
 }

@@ -94,10 +94,9 @@ func largest(windows []batch) sum {
 
 // sumFigures are the figures of a sum.
 var sumFigures = [...]func(s *sum) *decimal.Decimal{
-	func(s *sum) *decimal.Decimal { return &s.pure },
-	func(s *sum) *decimal.Decimal { return &s.pureRho },
+	func(s *sum) *decimal.Decimal { return &s.plain },
+	func(s *sum) *decimal.Decimal { return &s.order },
 	func(s *sum) *decimal.Decimal { return &s.rho },
-	func(s *sum) *decimal.Decimal { return &s.approximate },
 	func(s *sum) *decimal.Decimal { return &s.delta },
 }
 

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -62,62 +61,9 @@ func TestNewChargeRefuses(t *testing.T) {
 	}
 }
 
-// deltaAt evaluates the conversion in the other direction, δ for an ε, over a fine grid of orders.
-func deltaAt(rho, epsilon float64) float64 {
-	best := 1.0
-	for i := range 200000 {
-		a := 1 + math.Exp(-8+16*float64(i)/200000)
-		best = min(best, math.Exp((a-1)*(a*rho-epsilon)+a*math.Log1p(-1/a))/(a-1))
-	}
-	return best
-}
-
-func TestConvertIsValidAndTight(t *testing.T) {
-	for _, rho := range []string{"0.00001", "0.001", "0.1", "1.8", "7.2", "40"} {
-		for _, delta := range []string{"0.01", "0.000001", "0.000000000001"} {
-			epsilon := convert(dec(rho), dec(delta)).InexactFloat64()
-			if epsilon == 0 {
-				continue // δ alone covers such a small ρ
-			}
-			// The grid misses the best order by at most 4e-5 of it, which changes δ by far less than a factor of 1e-6.
-			got, want := deltaAt(dec(rho).InexactFloat64(), epsilon), dec(delta).InexactFloat64()
-			if got > want*(1+1e-6) {
-				t.Errorf("ρ = %s: ε = %v has δ = %v, more than %s", rho, epsilon, got, delta)
-			}
-			if less := deltaAt(dec(rho).InexactFloat64(), epsilon*(1-1e-4)-1e-8); less <= want {
-				t.Errorf("ρ = %s, δ = %s: a smaller ε than %v would do", rho, delta, epsilon)
-			}
-		}
-	}
-	if got := convert(decimal.Decimal{}, dec("0.1")); !got.IsZero() {
-		t.Errorf("ρ = 0 costs ε = %s", got)
-	}
-}
-
-// A day of one-minute windows at ε = 0.1 (the figures of the design).
-func TestDayOfMinutes(t *testing.T) {
-	limit := Limit{Epsilon: dec("1000"), Delta: dec("0.000001")}
-	for _, c := range []struct {
-		name      string
-		limit     Limit
-		item      Item
-		low, high string
-	}{
-		{"plain sum", Limit{Epsilon: dec("1000")}, boundedRange("0.1", 1440), "144", "144"},
-		{"ρ = ε²/2", limit, pure("0.1", 1440), "25.5", "26.5"},
-		{"bounded range", limit, boundedRange("0.1", 1440), "10.5", "11.5"},
-		{"zCDP only", limit, zcdp("0.1", "0.005", 1440), "25.5", "26.5"},
-	} {
-		got := c.limit.Compose([]Item{c.item}).Epsilon
-		if got.Cmp(dec(c.low)) < 0 || got.Cmp(dec(c.high)) > 0 {
-			t.Errorf("%s: ε = %s, want %s to %s", c.name, got, c.low, c.high)
-		}
-	}
-}
-
 // k releases are k charges in every form: one item charged k times, k items, or k windows.
 func TestEveryReleaseIsInTheRenyiSum(t *testing.T) {
-	limit := Limit{Epsilon: dec("100"), Delta: dec("0.000001")}
+	limit := Limit{Epsilon: dec("11"), Delta: dec("0.000001")}
 	want := limit.Compose([]Item{boundedRange("0.1", 1440)})
 	if one := limit.Compose([]Item{boundedRange("0.1", 1)}); one.Epsilon.Cmp(dec("0.1")) > 0 || want.Epsilon.Cmp(dec("10")) < 0 {
 		t.Fatalf("one release costs %s, 1440 cost %s", one.Epsilon, want.Epsilon)
@@ -140,9 +86,11 @@ func TestEveryReleaseIsInTheRenyiSum(t *testing.T) {
 }
 
 func TestComposeTakesTheLeastValidBound(t *testing.T) {
-	delta := Limit{Epsilon: dec("1000"), Delta: dec("0.000001")}
+	delta := Limit{Epsilon: dec("20"), Delta: dec("0.000001")}
 	none := Limit{Epsilon: dec("1000")}
-	converted := func(rho string, delta string) decimal.Decimal { return convert(dec(rho), dec(delta)) }
+	f := newFilter(delta)
+	byRho := func(rho string) decimal.Decimal { return dec(rho).Mul(f.above.Add(dec("1"))).Add(f.conversion) }
+	tenth := f.response(dec("0.1"))
 	for _, c := range []struct {
 		name      string
 		limit     Limit
@@ -153,16 +101,21 @@ func TestComposeTakesTheLeastValidBound(t *testing.T) {
 	}{
 		{"nothing", delta, nil, dec("0"), "0", false},
 		{"few: the plain sum, which needs no δ", delta, []Item{pure("0.1", 3)}, dec("0.3"), "0", false},
-		{"many: by ρ", delta, []Item{pure("0.1", 1440)}, converted("7.2", "0.000001"), "0.000001", false},
-		{"approximations add their δ and leave the rest", delta, []Item{approximate("1", "0.0000001", 4), pure("0.1", 1440)},
-			converted("7.2", "0.0000006").Add(dec("4")), "0.000001", false},
-		{"mixed: one large pure release beside a small zCDP", delta, []Item{pure("10", 1), zcdp("0.01", "0.00005", 1)},
-			converted("0.00005", "0.000001").Add(dec("10")), "0.000001", false},
-		{"all by ρ", delta, []Item{pure("0.1", 1000), zcdp("0.1", "0.005", 440)}, converted("7.2", "0.000001"), "0.000001", false},
+		{"many: each by randomised response", delta, []Item{pure("0.1", 1440)}, tenth.Mul(dec("1440")).Add(f.conversion), "0.000001", false},
+		{"many of a small ρ: by ρ", delta, []Item{{privacy.Promise{Kind: privacy.Pure, Epsilon: dec("0.1"), Rho: dec("0.0005")}, 14400}},
+			byRho("7.2"), "0.000001", false},
+		{"approximations add their ε", delta, []Item{approximate("1", "0.000000025", 4), pure("0.1", 1440)},
+			tenth.Mul(dec("1440")).Add(dec("4")).Add(f.conversion), "0.000001", false},
+		{"few approximations: the plain sums", delta, []Item{approximate("1", "0.000000025", 3)}, dec("3"), "0.000000075", false},
+		{"approximations of more than a tenth: what δ they need", delta, []Item{approximate("1", "0.000000025", 5)}, dec("5"), "0.00000125", false},
+		{"the same beside zCDP", delta, []Item{approximate("1", "0.000000025", 5), zcdp("1", "0.5", 1)},
+			byRho("0.5").Add(dec("5")), "0.00000125", false},
+		{"one large pure release beside a small zCDP", delta, []Item{pure("10", 1), zcdp("0.01", "0.00005", 1)},
+			byRho("0.00005").Add(f.response(dec("10"))), "0.000001", false},
+		{"zCDP", delta, []Item{zcdp("0.1", "0.005", 1440)}, byRho("7.2"), "0.000001", false},
 		{"without δ: the plain sum", none, []Item{pure("0.1", 1440)}, dec("144"), "0", false},
 		{"without δ: zCDP has no bound", none, []Item{pure("0.1", 1), zcdp("1", "0.5", 1)}, dec("0.1"), "0", true},
 		{"without δ: approximations show theirs", none, []Item{approximate("1", "0.01", 2)}, dec("2"), "0.02", false},
-		{"no δ left to convert with", delta, []Item{approximate("1", "0.000001", 1), zcdp("1", "0.5", 1)}, dec("1"), "0.000001", true},
 	} {
 		got := c.limit.Compose(c.items)
 		if !got.Epsilon.Equal(c.epsilon) || !got.Delta.Equal(dec(c.delta)) || got.Unbounded != c.unbounded {

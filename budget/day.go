@@ -10,11 +10,11 @@ import (
 // the limit, which withholds what it cannot pay. held is what a period of the limit counts at most of charges that lie on a
 // stretch of time.
 func (l Limit) Most(d time.Duration, schedules []Schedule, held ...Item) Spending {
-	stretch := Limit{Epsilon: l.Epsilon, Delta: l.Delta, Per: d}
-	s, _ := NewAccount(stretch).fullest(schedules)
+	stretch := NewAccount(Limit{Epsilon: l.Epsilon, Delta: l.Delta, Per: d})
+	s, _ := stretch.fullest(schedules)
 	periods := l.Periods(d)
-	s.add(sumOf(held), periods)
-	planned := stretch.bound(s)
+	s.add(stretch.filter.sumOf(held), periods)
+	planned := stretch.filter.bound(s)
 	n := decimal.NewFromInt(periods)
 	paid := Spending{Epsilon: l.Epsilon.Mul(n), Delta: l.Delta.Mul(n)}
 	if planned.Unbounded || paid.Epsilon.LessThan(planned.Epsilon) {

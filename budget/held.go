@@ -23,7 +23,7 @@ type Held struct {
 // held is a Held in an account.
 type held struct {
 	Held
-	unit *sum
+	unit *unit
 }
 
 // counts says whether the stretch touches (from, to]. One that ended where it began counts as a window does that ends there.
@@ -66,7 +66,7 @@ func (a *Account) Let(id string, to int64) error {
 // counts in all periods to come. An exact match fits. It counts the charges in plus as if they were added; they must not
 // end after h begins.
 func (a *Account) FitsHeld(h Held, plus ...Charge) bool {
-	unit := sumOf(h.Items)
+	unit := a.filter.sumOf(h.Items)
 	reach := int64(math.MaxInt64)
 	if a.limit.Per != 0 {
 		reach = after(h.To, int64(a.limit.Per))

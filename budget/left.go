@@ -13,7 +13,7 @@ const MostWindows = 1 << 53
 // WindowsLeft returns how many more windows at this price the period that ends at a moment could pay if nothing
 // returned meanwhile: the rest of the budget divided by the price.
 func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
-	spent, unit := a.period(at, "", plus), sumOf(items)
+	spent, unit := a.period(at, "", plus), a.filter.sumOf(items)
 	return a.mostThatFit(func(n int64) sum {
 		s := spent
 		s.add(unit, n)
@@ -31,13 +31,13 @@ func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int6
 	if a.limit.Per != 0 {
 		from, to = before(at, int64(a.limit.Per)), at
 	}
-	unit := new(sumOf(items))
+	unit := new(a.filter.sumOf(items))
 	return a.mostThatFit(func(n int64) sum { return a.between(from, to, "", plus, batch{stream, cap, unit, n, at, at}) })
 }
 
 // mostThatFit returns the greatest n whose spending the limit admits, at most MostWindows.
 func (a *Account) mostThatFit(spent func(n int64) sum) int64 {
-	fits := func(n int64) bool { return a.limit.within(a.limit.bound(spent(n))) }
+	fits := func(n int64) bool { return a.limit.within(a.filter.bound(spent(n))) }
 	if fits(MostWindows) { // as most do under a cap
 		return MostWindows
 	}
@@ -94,7 +94,7 @@ func (a *Account) Returns(at int64, stream string) []Return {
 		return out
 	}
 	ends = slices.Compact(ends)
-	counted := func(from int64) decimal.Decimal { return a.limit.bound(a.between(from, at, stream, nil)).Epsilon }
+	counted := func(from int64) decimal.Decimal { return a.filter.bound(a.between(from, at, stream, nil)).Epsilon }
 	last := counted(before(at, per))
 	for _, end := range ends {
 		now := counted(end)
@@ -119,9 +119,9 @@ func (a *Account) sameReturn(stream string) (decimal.Decimal, bool) {
 		}
 		only = k
 	}
-	if only == nil || len(a.allHeld()) > 0 || !a.limit.Delta.IsZero() || !only.unit.rho.IsZero() {
+	if only == nil || len(a.allHeld()) > 0 || !a.limit.Delta.IsZero() || !only.unit.sum.rho.IsZero() {
 		return decimal.Decimal{}, false
 	}
-	each := only.unit.pure.Add(only.unit.approximate)
+	each := only.unit.sum.plain
 	return each, each.Sign() > 0
 }

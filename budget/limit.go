@@ -14,7 +14,8 @@ import (
 type Limit struct {
 	// Epsilon > 0 is the ε of a period.
 	Epsilon decimal.Decimal
-	// Delta in [0, 1) is the δ of a period. Above 0 it admits approximate and zCDP charges and sharper sums.
+	// Delta in [0, 1) is the δ of a period. Above 0 it admits zCDP charges and sharper sums, and approximate charges whose δ
+	// add up to at most a tenth of it.
 	Delta decimal.Decimal
 	// Per is the length of the rolling period; 0 is forever.
 	Per time.Duration
@@ -65,9 +66,12 @@ func ParsePer(s string) (time.Duration, error) {
 
 // Spending is a bound on what a set of charges costs a user: together they are (Epsilon, Delta)-DP.
 type Spending struct {
-	Epsilon, Delta decimal.Decimal
-	// Unbounded says that there are zCDP charges and the limit's δ leaves nothing to convert them with. Epsilon then
-	// covers only the other charges.
+	Epsilon decimal.Decimal
+	// Delta is the δ of a limit that admits the charges. Where approximate ones have more than a tenth of the limit's δ, it
+	// is ten times what they have.
+	Delta decimal.Decimal
+	// Unbounded says that there are zCDP charges and the limit has no δ to convert them with. Epsilon then covers only
+	// the other charges.
 	Unbounded bool
 }
 
@@ -84,35 +88,23 @@ func (l Limit) Left(s Spending) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// Compose returns the least bound on the total cost of items that is valid at the limit's δ.
+// Compose returns the bound on the total cost of items at the limit's ε and δ: an ε above the limit's is what they cost at
+// that limit, and another limit may add them up more sharply. If the limit has a δ and its ε is 0, there is no limit yet, and the
+// bound is about the least ε that pays for the items.
 func (l Limit) Compose(items []Item) Spending {
-	return l.bound(sumOf(items))
-}
-
-// sum holds all that a bound needs to know about a set of costs. Sums are exact; each ρ in them was rounded up.
-type sum struct {
-	pure        decimal.Decimal // Σ ε of Pure and BoundedRange costs …
-	pureRho     decimal.Decimal // … and Σ ρ of the same
-	rho         decimal.Decimal // Σ ρ of ZCDP costs
-	approximate decimal.Decimal // Σ ε of Approximate costs …
-	delta       decimal.Decimal // … and Σ δ of the same
-}
-
-func sumOf(items []Item) sum {
-	var s sum
-	for _, i := range items {
-		one := sum{}
-		switch i.Kind {
-		case privacy.Pure, privacy.BoundedRange:
-			one.pure, one.pureRho = i.Epsilon, i.Rho
-		case privacy.ZCDP:
-			one.rho = i.Rho
-		case privacy.Approximate:
-			one.approximate, one.delta = i.Epsilon, i.Delta
-		}
-		s.add(one, i.Times)
+	f := newFilter(l)
+	if l.Epsilon.IsZero() {
+		f = filterFor(l.Delta, items)
 	}
-	return s
+	return f.bound(f.sumOf(items))
+}
+
+// sum holds all that a bound needs to know about a set of costs. Sums are exact; each price in them was rounded up.
+type sum struct {
+	plain decimal.Decimal // Σ ε of all but ZCDP costs
+	order decimal.Decimal // Σ τ of all costs at the order of a filter; 0 without δ
+	rho   decimal.Decimal // Σ ρ of ZCDP costs
+	delta decimal.Decimal // Σ δ of Approximate costs
 }
 
 // add adds times copies of t.
@@ -130,10 +122,9 @@ func (s *sum) add(t sum, times int64) {
 			*to = to.Add(d.Mul(n))
 		}
 	}
-	add(&s.pure, t.pure)
-	add(&s.pureRho, t.pureRho)
+	add(&s.plain, t.plain)
+	add(&s.order, t.order)
 	add(&s.rho, t.rho)
-	add(&s.approximate, t.approximate)
 	add(&s.delta, t.delta)
 }
 
@@ -164,29 +155,4 @@ func (t tally) addTo(s *sum) {
 	for _, x := range t {
 		s.add(*x.unit, x.times)
 	}
-}
-
-// bound returns the least of the bounds that hold for s:
-//
-//   - basic: the ε and δ add up; this holds only without ZCDP costs;
-//   - all by ρ: the ρ of all costs except approximate ones add up, and are converted with the δ that these leave;
-//   - mixed: only ZCDP costs are converted like this, while the pure ε add up.
-//
-// Converted and plain parts may be interleaved adaptively: outside the events of the δ, a part that is ε-DP adds at
-// most ε to every Rényi divergence, which moves the converted ε by as much.
-func (l Limit) bound(s sum) Spending {
-	plain := s.pure.Add(s.approximate)
-	if l.Delta.IsZero() || l.Delta.Cmp(s.delta) <= 0 {
-		return Spending{Epsilon: plain, Delta: s.delta, Unbounded: !s.rho.IsZero()}
-	}
-	spare := l.Delta.Sub(s.delta)
-	best := Spending{Epsilon: s.approximate.Add(convert(s.rho.Add(s.pureRho), spare)), Delta: l.Delta}
-	other := Spending{Epsilon: plain, Delta: s.delta}
-	if !s.rho.IsZero() {
-		other = Spending{Epsilon: plain.Add(convert(s.rho, spare)), Delta: l.Delta}
-	}
-	if other.Epsilon.Cmp(best.Epsilon) <= 0 {
-		return other
-	}
-	return best
 }

@@ -26,9 +26,9 @@ func (s Schedule) charge(end int64) Charge {
 	return Charge{Stream: s.Stream, End: end, Cap: s.Cap, Items: s.Items}
 }
 
-// windows returns the first n windows.
-func (s Schedule) windows(n int64) batch {
-	return batch{s.Stream, s.Cap, new(sumOf(s.Items)), n, s.first(), s.first() + (n-1)*int64(s.Every)}
+// windows returns the first n windows, which cost unit each.
+func (s Schedule) windows(n int64, unit *sum) batch {
+	return batch{s.Stream, s.Cap, unit, n, s.first(), s.first() + (n-1)*int64(s.Every)}
 }
 
 func (s Schedule) first() int64 { return after(s.Start, int64(s.Size)) }
@@ -73,7 +73,7 @@ func (a *Account) Runway(schedules []Schedule) Runway {
 		return Runway{Pays: true} // even where the account is overspent
 	}
 	worst, bounded := a.fullest(schedules)
-	r := Runway{Worst: a.limit.bound(worst)}
+	r := Runway{Worst: a.filter.bound(worst)}
 	if !bounded {
 		r.Worst.Unbounded = true
 	}
@@ -133,7 +133,7 @@ func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
 		if !p.Cap.none() {
 			n = min(n, p.Cap.most(0, (n-1)*int64(p.Every)))
 		}
-		s.add(sumOf(p.Items), n)
+		s.add(a.filter.sumOf(p.Items), n)
 	}
 	return s, bounded
 }
@@ -144,13 +144,16 @@ func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
 	for _, p := range schedules {
 		endless = endless || p.End == 0 && len(p.Items) > 0
 	}
-	counts := make([]int64, len(schedules))
+	counts, units := make([]int64, len(schedules)), make([]*sum, len(schedules))
+	for i, p := range schedules {
+		units[i] = new(a.filter.sumOf(p.Items))
+	}
 	pays := func() bool { // the first so many windows of each
 		windows := make([]batch, len(schedules))
 		for i, p := range schedules {
-			windows[i] = p.windows(counts[i])
+			windows[i] = p.windows(counts[i], units[i])
 		}
-		return a.limit.within(a.limit.bound(a.between(math.MinInt64, math.MaxInt64, "", nil, windows...)))
+		return a.limit.within(a.filter.bound(a.between(math.MinInt64, math.MaxInt64, "", nil, windows...)))
 	}
 	fits := func(at int64) bool {
 		for i, p := range schedules {
@@ -212,7 +215,7 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	holding := sum{} // what is held for good; fullestFits must be able to pay it as well
 	for _, h := range a.allHeld() {
 		if h.To == Open {
-			holding.add(*h.unit, 1)
+			holding.add(*a.sum(h.unit), 1)
 		} else {
 			free = max(free, after(h.To, per))
 		}
@@ -226,7 +229,7 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	lastNews := after(steadyAt, repeat)
 	worst, _ := a.fullest(schedules)
 	worst.add(holding, 1)
-	fullestFits := a.limit.within(a.limit.bound(worst))
+	fullestFits := a.limit.within(a.filter.bound(worst))
 	copied, sure := a.clone(), a.surelyPaid(schedules)
 	next := make([]int64, len(schedules)) // each stream's next window
 	for range farthestWindows {
@@ -256,7 +259,7 @@ func (a *Account) surelyPaid(schedules []Schedule) int64 {
 		}
 	}
 	_, first := earliest(schedules, make([]int64, len(schedules)))
-	counting, unit := a.between(before(first, int64(a.limit.Per)), math.MaxInt64, "", nil), sumOf(items)
+	counting, unit := a.between(before(first, int64(a.limit.Per)), math.MaxInt64, "", nil), a.filter.sumOf(items)
 	return a.mostThatFit(func(n int64) sum {
 		s := counting
 		s.add(unit, n)

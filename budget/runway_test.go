@@ -196,7 +196,7 @@ func TestRunwayOnSchedule(t *testing.T) {
 			a.Add(p.charge(p.first()))
 		}
 		worst, _ := a.fullest(schedules)
-		limit.Epsilon = limit.bound(worst).Epsilon.Add(dec(rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "spare")))
+		limit.Epsilon = a.filter.bound(worst).Epsilon.Add(dec(rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "spare")))
 		a.SetLimit(limit)
 		if a.onSchedule(schedules) {
 			short++

@@ -71,7 +71,7 @@ func TestPayableDelta(t *testing.T) {
 		if want := `s.yaml:9: streams[s].budget: budget "s" (ε 20) cannot pay for even one window, which needs a larger delta; want a budget with a delta, for example 0.000001, or mechanisms that need none`; err == nil || err.Error() != want {
 			t.Errorf("\n got %v\nwant %s", err, want)
 		}
-		parse(t, strings.Replace(text, "per: 7d", "per: 7d, delta: 0.000001", 1))
+		parse(t, strings.Replace(text, "per: 7d", "per: 7d, delta: 0.00001", 1)) // a tenth of it is for the δ of the seven windows
 	}
 }
 
@@ -112,7 +112,7 @@ func TestPriceOfPieces(t *testing.T) {
 	}
 	day := func(item budget.Item) float64 {
 		item.Times = 1440
-		return budget.Limit{Epsilon: decimal.NewFromInt(1000), Delta: decimal.New(1, -6)}.Compose([]budget.Item{item}).Epsilon.InexactFloat64()
+		return budget.Limit{Delta: decimal.New(1, -6)}.Compose([]budget.Item{item}).Epsilon.InexactFloat64()
 	}
 	if pieces, whole := day(price[0]), day(price[1]); pieces < 16 || pieces > 17 || whole < 25.5 || whole > 26.5 {
 		t.Errorf("a day of minutes costs ε %v by pieces and %v as a whole", pieces, whole)

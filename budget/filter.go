@@ -1,0 +1,220 @@
+package budget
+
+import (
+	"math"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+)
+
+// filter adds up costs under one limit, and says whether the sum is within it.
+//
+// With a δ it is a Rényi filter: every cost is priced by its Rényi divergence of one order α, the prices add up, and the
+// sum is converted to an ε. α follows from the ε and δ of the limit alone. Nothing else may choose it: who knew what was
+// drawn could move the bound to where the draws were unlucky. For the same reason the share of δ that converts is fixed.
+// Nine tenths of it do. The δ of approximate costs add up to at most the last tenth.
+//
+// # What is admitted
+//
+// Let τ be the price of a cost at α and c the conversion. Charges are within the limit if their δ add up to at most δ/10, and
+//
+//	(1) Στ + c ≤ ε, or
+//	(2) none of them is a ZCDP cost, and Σε ≤ ε.
+//
+// # Prices
+//
+// A ρ-zCDP mechanism has a divergence of at most αρ. Under ε-DP the likelihood ratio r of two neighbouring inputs lies in
+// [e^−ε, e^ε] and has mean 1. So the mean of the convex r^α is greatest if r is always at one of the ends, as in randomised
+// response, which has the divergence
+//
+//	ln((sinh(αε) − sinh((α−1)ε)) / sinh(ε)) / (α − 1).
+//
+// Both hold for a pure cost, which has a ρ as well, and the smaller counts. An approximate cost is priced ε.
+//
+// # Proof
+//
+// Somebody sees all draws, chooses each next cost by them, and stops at will, but all that is charged is always within the
+// limit. P and Q are the laws of everything drawn, for two neighbouring inputs. To show: Σ (P − e^ε·Q)⁺ ≤ δ.
+//
+// The δ of approximate costs. In a draw with the laws p and q, given what was drawn before, let g = min(p, e^εᵢ·q) for an
+// approximate cost (εᵢ, δᵢ), and g = p for any other. g is less than p by at most δᵢ in all. Let G be the product of the g. On
+// every path the δᵢ add up to at most δ/10, so ΣP − ΣG ≤ δ/10. What remains to show is Σ (G − e^ε·Q)⁺ ≤ 9δ/10.
+//
+// Where (1) holds at the end. Sums only grow, so (1) held all the way, and these paths are also paths of the process that
+// stops before (1) would fail. In each of its draws the sum of g^α·q^(1−α) is at most e^((α−1)τ): for an approximate cost,
+// because g ≤ e^εᵢ·q. From the last draw to the first, this gives
+//
+//	Σ G^α·Q^(1−α) ≤ e^((α−1)(ε−c)),
+//
+// since Στ ≤ ε − c on each of its paths. With e^x = G/(e^ε·Q),
+//
+//	(G − e^ε·Q)⁺ = (1 − e^−x)⁺·e^(−(α−1)x) · e^(−(α−1)ε)·G^α·Q^(1−α),
+//
+// whose first factors are at most m = (1/α)·(1 − 1/α)^(α−1). So the sum is at most m·e^(−(α−1)c), which is 9δ/10 for
+//
+//	c = (ln(1/(9δ/10)) + (α−1)·ln(1 − 1/α) − ln α) / (α − 1).
+//
+// Where only (2) holds at the end. There G ≤ e^Σε·Q ≤ e^ε·Q, which adds nothing. ∎
+//
+// A charge that is held answers many times, between other draws. Every such filter of a fixed order holds for those as well
+// (Haney et al. 2023). Under a [Cap], windows in which a person does not count cost that person nothing, and the others cost
+// no more than the largest prices.
+//
+// The limit itself is taken as given. Somebody who edits it by what was published chooses α by it.
+//
+// Sources: Feldman & Zrnic 2021 (Rényi filters of one order); Canonne, Kamath & Steinke 2020, Proposition 12 (c); Bun &
+// Steinke 2016 (zCDP); Haney et al. 2023, Concurrent Composition for Interactive Differential Privacy with Adaptive
+// Privacy-Loss Parameters.
+type filter struct {
+	delta decimal.Decimal // the limit's δ
+	// above is α − 1, or 0 if there is no δ: then only the plain sums count.
+	above decimal.Decimal
+	// a1 is above as a float64. Filters of the same a1 have the same prices.
+	a1 float64
+	// conversion is c, rounded up. It is negative if δ alone covers more than the smallest prices.
+	conversion decimal.Decimal
+}
+
+var (
+	// converts is the share of δ that is for the conversion.
+	converts = decimal.New(9, -1)
+	// shares is how many times what is left for approximate costs goes into δ.
+	shares = decimal.New(10, 0)
+)
+
+// filterPlaces is how many decimals a conversion and a price by randomised response have, after rounding up.
+const filterPlaces = 12
+
+// newFilter returns the filter of a limit. Its order leaves the most room for costs in ρ: the greatest (ε − c)/α.
+func newFilter(l Limit) filter {
+	if !l.Delta.IsPositive() {
+		return filter{}
+	}
+	epsilon := l.Epsilon.InexactFloat64()
+	return newFilterAt(l.Delta, func(alpha, c float64) float64 { return (c - epsilon) / alpha })
+}
+
+// filterFor returns the filter of the smallest limit with a δ that pays for items if each costs its ρ.
+func filterFor(delta decimal.Decimal, items []Item) filter {
+	rho := 0.0
+	for _, i := range items {
+		one := i.Rho.InexactFloat64()
+		if i.Kind == privacy.Approximate {
+			one = privacy.RhoOfPure(i.Epsilon.InexactFloat64())
+		}
+		rho += one * float64(i.Times)
+	}
+	if rho == 0 || !delta.IsPositive() {
+		return filter{}
+	}
+	return newFilterAt(delta, func(alpha, c float64) float64 { return alpha*rho + c })
+}
+
+// newFilterAt returns the filter of the order where cost is about the least. The proof holds for every order.
+func newFilterAt(delta decimal.Decimal, cost func(alpha, c float64) float64) filter {
+	// The conversion to float64 errs by half a unit in the last place, so move to the side that costs more.
+	logInvDelta := -math.Log(math.Nextafter(delta.Mul(converts).InexactFloat64(), 0))
+	at := func(t float64) float64 { // t = ln(α − 1)
+		a1 := math.Exp(t)
+		c, _ := conversion(a1, logInvDelta)
+		return cost(1+a1, c)
+	}
+	// The best α − 1 is large where ε or ρ is small, and tends to 0 where they are large.
+	low, high := math.Log(1e-9), math.Log(1e12)
+	const steps = 64
+	best, least := low, math.Inf(1)
+	for i := range steps + 1 {
+		t := low + (high-low)*float64(i)/steps
+		if v := at(t); v < least {
+			best, least = t, v
+		}
+	}
+	width := (high - low) / steps
+	low, high = best-width, best+width
+	for range 40 { // ternary search: the bracket shrinks to (2/3)⁴⁰ < 1e-7
+		left, right := low+(high-low)/3, high-(high-low)/3
+		if at(left) < at(right) {
+			high = right
+		} else {
+			low = left
+		}
+	}
+	// A short number, so that the sums of ατ stay short. Near the best order the cost hardly changes.
+	t := (low + high) / 2
+	above := decimal.NewFromFloat(math.Exp(t)).Round(3 - int32(math.Floor(t/math.Ln10)))
+	a1 := above.InexactFloat64()
+	c, magnitude := conversion(a1, logInvDelta)
+	return filter{
+		delta: delta, above: above, a1: a1,
+		// About 450 units in the last place of the largest term, for a dozen operations.
+		conversion: decimal.NewFromFloat(c + 1e-13*magnitude).RoundCeil(filterPlaces),
+	}
+}
+
+// conversion returns c for an order and the ln(1/δ) that converts. magnitude bounds the terms that cancel.
+func conversion(a1, logInvDelta float64) (c, magnitude float64) {
+	a := 1 + a1
+	// (α−1)·ln(1 − 1/α) − ln α = −α·ln(1 + 1/(α−1)) − ln(α−1), which is exact for large and for small α−1.
+	inner, outer := a*math.Log1p(1/a1), math.Log(a1)
+	return (logInvDelta - inner - outer) / a1, (logInvDelta + inner + math.Abs(outer)) / a1
+}
+
+// price returns what one item adds to a sum in τ.
+func (f filter) price(p privacy.Promise) decimal.Decimal {
+	if f.above.IsZero() {
+		return decimal.Decimal{}
+	}
+	byRho := p.Rho.Add(p.Rho.Mul(f.above)) // αρ
+	switch p.Kind {
+	case privacy.ZCDP:
+		return byRho
+	case privacy.Approximate:
+		return p.Epsilon
+	default:
+		return decimal.Min(byRho, f.response(p.Epsilon))
+	}
+}
+
+// response is the divergence of randomised response with ε, rounded up.
+//
+// In exact numbers it is ε − ln(1 + x)/(α−1), x = e^−ε·(1 − e^(−2(α−1)ε))/(1 + e^(−(2α−1)ε)), where no digits are lost even if
+// α is close to 1.
+func (f filter) response(epsilon decimal.Decimal) decimal.Decimal {
+	e, a1 := math.Nextafter(epsilon.InexactFloat64(), math.Inf(1)), f.a1
+	x := math.Exp(-e) * -math.Expm1(-2*a1*e) / (1 + math.Exp(-(1+2*a1)*e))
+	// Both terms are at most ε, and a dozen operations err by far less than 1e-13 of them.
+	tau := e - math.Log1p(x)/a1 + 1e-13*e
+	return decimal.Min(epsilon, decimal.NewFromFloat(tau).RoundCeil(filterPlaces))
+}
+
+// sumOf adds up items.
+func (f filter) sumOf(items []Item) sum {
+	var s sum
+	for _, i := range items {
+		one := sum{order: f.price(i.Promise), delta: i.Delta}
+		if i.Kind == privacy.ZCDP {
+			one.rho = i.Rho
+		} else {
+			one.plain = i.Epsilon
+		}
+		s.add(one, i.Times)
+	}
+	return s
+}
+
+// bound returns the ε and the δ of a sum: those of (2), if they are valid and no larger in ε, and otherwise those of (1).
+func (f filter) bound(s sum) Spending {
+	plain := Spending{Epsilon: s.plain, Delta: s.delta, Unbounded: !s.rho.IsZero()}
+	if f.above.IsZero() {
+		return plain
+	}
+	if needs := s.delta.Mul(shares); needs.Cmp(f.delta) > 0 {
+		plain.Delta = needs
+	}
+	converted := decimal.Max(decimal.Decimal{}, s.order.Add(f.conversion))
+	if !plain.Unbounded && plain.Epsilon.Cmp(converted) <= 0 {
+		return plain
+	}
+	return Spending{Epsilon: converted, Delta: decimal.Max(f.delta, plain.Delta)}
+}
