@@ -18,7 +18,7 @@ var delta = number(mechanisms.Span{Least: "0", Under: "0.1"})
 var limitForm = form{
 	{name: "epsilon", required: true, example: "24", meaning: "what one user may lose in a period, in ε. A window that would cost more is withheld whole",
 		value: into(number(mechanisms.Span{Over: "0"}), func(b *budgetNode, v decimal.Decimal) { b.Epsilon = v })},
-	{name: "delta", fallback: "0", example: "0.000001", meaning: "the δ that goes with it, for mechanisms that have one",
+	{name: "delta", fallback: "0", example: "0.000001", meaning: "the δ that goes with it. With one, many costs add up to less, and mechanisms may be used that need one. Their own δ may add up to a tenth of it",
 		value: into(delta, func(b *budgetNode, v decimal.Decimal) { b.Delta = v })},
 	{name: "per", required: true, example: "24h", meaning: "the rolling period: together, all windows that end within any stretch of this length cost a user no more than the limit. It is at least as long as a window. `forever`: the limit is for all windows together",
 		value: into(orWord("forever", duration(time.Second), func(text string) (time.Duration, error) { return parseDuration(text, time.Second) }),
