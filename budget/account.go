@@ -365,7 +365,7 @@ func (a *Account) StreamSpent(stream string, at int64, plus ...Charge) Spending 
 
 // SpentIn bounds the charges with an end in (from, to], in Unix nanoseconds, whatever the budget's period is.
 func (a *Account) SpentIn(from, to int64) Spending {
-	return a.limit.bound(a.between(from, to, "", nil))
+	return a.filter.bound(a.between(from, to, "", nil))
 }
 
 // Total bounds all charges in the account's whole life, at the δ of one period.
