@@ -117,6 +117,7 @@ func TestComposeTakesTheLeastValidBound(t *testing.T) {
 		{"without δ: zCDP has no bound", none, []Item{pure("0.1", 1), zcdp("1", "0.5", 1)}, dec("0.1"), "0", true},
 		{"without δ: approximations show theirs", none, []Item{approximate("1", "0.01", 2)}, dec("2"), "0.02", false},
 	} {
+		c.epsilon = c.epsilon.RoundCeil(boundPlaces)
 		got := c.limit.Compose(c.items)
 		if !got.Epsilon.Equal(c.epsilon) || !got.Delta.Equal(dec(c.delta)) || got.Unbounded != c.unbounded {
 			t.Errorf("%s: %+v, want ε %s, δ %s, unbounded %t", c.name, got, c.epsilon, c.delta, c.unbounded)

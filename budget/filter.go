@@ -86,6 +86,9 @@ var (
 // filterPlaces is how many decimals a conversion and a price by randomised response have, after rounding up.
 const filterPlaces = 12
 
+// boundPlaces is how many decimals the bound of a limit with a δ has, after rounding up. People read it.
+const boundPlaces = 6
+
 // newFilter returns the filter of a limit. Its order leaves the most room for costs in ρ: the greatest (ε − c)/α.
 func newFilter(l Limit) filter {
 	if !l.Delta.IsPositive() {
@@ -212,7 +215,7 @@ func (f filter) bound(s sum) Spending {
 	if needs := s.delta.Mul(shares); needs.Cmp(f.delta) > 0 {
 		plain.Delta = needs
 	}
-	converted := decimal.Max(decimal.Decimal{}, s.order.Add(f.conversion))
+	converted := decimal.Max(decimal.Decimal{}, s.order.Add(f.conversion)).RoundCeil(boundPlaces)
 	if !plain.Unbounded && plain.Epsilon.Cmp(converted) <= 0 {
 		return plain
 	}
