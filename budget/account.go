@@ -368,6 +368,22 @@ func (a *Account) SpentIn(from, to int64) Spending {
 	return a.filter.bound(a.between(from, to, "", nil))
 }
 
+// Mixed reports whether charges with an end in (from, to], in Unix nanoseconds, are not all alike for each stream: they have
+// other costs, or are under other caps. Then a stretch of time with some of these and some to come may cost more than either alone.
+func (a *Account) Mixed(from, to int64) bool {
+	seen := map[string]bool{}
+	for _, k := range a.all() {
+		if k.upTo(to) == k.upTo(from) {
+			continue
+		}
+		if seen[k.stream] {
+			return true
+		}
+		seen[k.stream] = true
+	}
+	return false
+}
+
 // Total bounds all charges in the account's whole life, at the δ of one period.
 func (a *Account) Total(plus ...Charge) Spending { return a.filter.bound(a.lifetime("", plus)) }
 

@@ -98,20 +98,24 @@ func newFilter(l Limit) filter {
 	return newFilterAt(l.Delta, func(alpha, c float64) float64 { return (c - epsilon) / alpha })
 }
 
-// filterFor returns the filter of the smallest limit with a δ that pays for items if each costs its ρ.
+// filterFor returns the filter of about the smallest limit with a δ that pays for items.
 func filterFor(delta decimal.Decimal, items []Item) filter {
-	rho := 0.0
-	for _, i := range items {
-		one := i.Rho.InexactFloat64()
-		if i.Kind == privacy.Approximate {
-			one = privacy.RhoOfPure(i.Epsilon.InexactFloat64())
-		}
-		rho += one * float64(i.Times)
-	}
-	if rho == 0 || !delta.IsPositive() {
+	if len(items) == 0 || !delta.IsPositive() {
 		return filter{}
 	}
-	return newFilterAt(delta, func(alpha, c float64) float64 { return alpha*rho + c })
+	return newFilterAt(delta, func(alpha, c float64) float64 {
+		for _, i := range items {
+			one, epsilon := alpha*i.Rho.InexactFloat64(), i.Epsilon.InexactFloat64()
+			switch i.Kind {
+			case privacy.Pure:
+				one = min(one, divergence(epsilon, alpha-1))
+			case privacy.Approximate:
+				one = epsilon
+			}
+			c += one * float64(i.Times)
+		}
+		return c
+	})
 }
 
 // newFilterAt returns the filter of the order where cost is about the least. The proof holds for every order.
@@ -180,15 +184,19 @@ func (f filter) price(p privacy.Promise) decimal.Decimal {
 }
 
 // response is the divergence of randomised response with ε, rounded up.
+func (f filter) response(epsilon decimal.Decimal) decimal.Decimal {
+	e := math.Nextafter(epsilon.InexactFloat64(), math.Inf(1))
+	// Both terms are at most ε, and a dozen operations err by far less than 1e-13 of them.
+	return decimal.Min(epsilon, decimal.NewFromFloat(divergence(e, f.a1)+1e-13*e).RoundCeil(filterPlaces))
+}
+
+// divergence is that of randomised response with ε, for the order 1 + a1.
 //
 // In exact numbers it is ε − ln(1 + x)/(α−1), x = e^−ε·(1 − e^(−2(α−1)ε))/(1 + e^(−(2α−1)ε)), where no digits are lost even if
 // α is close to 1.
-func (f filter) response(epsilon decimal.Decimal) decimal.Decimal {
-	e, a1 := math.Nextafter(epsilon.InexactFloat64(), math.Inf(1)), f.a1
-	x := math.Exp(-e) * -math.Expm1(-2*a1*e) / (1 + math.Exp(-(1+2*a1)*e))
-	// Both terms are at most ε, and a dozen operations err by far less than 1e-13 of them.
-	tau := e - math.Log1p(x)/a1 + 1e-13*e
-	return decimal.Min(epsilon, decimal.NewFromFloat(tau).RoundCeil(filterPlaces))
+func divergence(epsilon, a1 float64) float64 {
+	x := math.Exp(-epsilon) * -math.Expm1(-2*a1*epsilon) / (1 + math.Exp(-(1+2*a1)*epsilon))
+	return epsilon - math.Log1p(x)/a1
 }
 
 // sumOf adds up items.

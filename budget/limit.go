@@ -99,6 +99,15 @@ func (l Limit) Compose(items []Item) Spending {
 	return f.bound(f.sumOf(items))
 }
 
+// Periods is how many periods of the limit cover a half-open stretch of time of length d, which is positive. Each of them
+// costs at most the limit.
+func (l Limit) Periods(d time.Duration) int64 {
+	if l.Per == 0 {
+		return 1
+	}
+	return int64((d-1)/l.Per) + 1
+}
+
 // sum holds all that a bound needs to know about a set of costs. Sums are exact; each price in them was rounded up.
 type sum struct {
 	plain decimal.Decimal // Σ ε of all but ZCDP costs

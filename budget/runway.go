@@ -46,6 +46,24 @@ func (s Schedule) count(at int64) int64 {
 	return int64(min(n, MostWindows-1)) + 1
 }
 
+// Most returns how many windows cost one person anything, of those that end in any half-open stretch of time of length per. 0
+// is all time: then bounded is false if the schedule is endless and its windows cost something.
+//
+// Such a stretch holds at most ⌈per/every⌉ ends that are one step apart.
+func (s Schedule) Most(per time.Duration) (n int64, bounded bool) {
+	n = s.count(math.MaxInt64)
+	switch {
+	case per != 0:
+		n = min(n, int64((per-1)/s.Every)+1)
+	case s.End == 0 && len(s.Items) > 0:
+		return n, false
+	}
+	if !s.Cap.none() && n > 0 {
+		n = min(n, s.Cap.most(0, (n-1)*int64(s.Every)))
+	}
+	return n, true
+}
+
 // Runway says how far an account can pay a schedule.
 type Runway struct {
 	// Pays says that every window of the schedule fits.
@@ -117,23 +135,15 @@ func (a *Account) onSchedule(schedules []Schedule) bool {
 	return true
 }
 
-// fullest sums each stream's fullest period. A half-open period of length per holds at most ⌈per/every⌉ ends that are
-// one step apart.
+// fullest sums each stream's fullest period.
 func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
 	bounded = true
 	for _, p := range schedules {
-		n := p.count(math.MaxInt64)
-		switch {
-		case a.limit.Per != 0:
-			n = min(n, int64((a.limit.Per-1)/p.Every)+1)
-		case p.End == 0 && len(p.Items) > 0:
-			bounded = false
-			continue
+		n, ok := p.Most(a.limit.Per)
+		if ok {
+			s.add(a.filter.sumOf(p.Items), n)
 		}
-		if !p.Cap.none() {
-			n = min(n, p.Cap.most(0, (n-1)*int64(p.Every)))
-		}
-		s.add(a.filter.sumOf(p.Items), n)
+		bounded = bounded && ok
 	}
 	return s, bounded
 }

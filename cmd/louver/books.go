@@ -68,7 +68,7 @@ func (c *budgetCommand) Run(app *App) error {
 	if err != nil { // what is spent is known all the same
 		app.Log.Warn("the definitions of the streams cannot be read: what one person loses at most is left out", zap.Error(err))
 	}
-	report := withMost(r, newest(editions, now), now)
+	report := withMost(r, editions, now)
 	if c.JSON {
 		return writeJSON(app.Out, report)
 	}

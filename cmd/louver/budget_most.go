@@ -2,12 +2,11 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -26,9 +25,21 @@ type budgetReport struct {
 type inputReport struct {
 	Topic   string   `json:"topic"`
 	Budgets []string `json:"budgets"`
-	// DayEpsilon is the sum of what the windows that end in any 24 hours cost under each of the budgets. The streams of the budgets that
-	// read other topics are in it.
-	DayEpsilon figure `json:"epsilon_per_day"`
+	// DayEpsilon is what the windows that end in any 24 hours cost under all of the budgets together; nil if it has no bound.
+	DayEpsilon *figure `json:"epsilon_per_day"`
+	DayDelta   figure  `json:"delta_per_day"`
+	// DaySum is the plain sum of the same windows, where that is more.
+	DaySum *figure `json:"epsilon_per_day_sum,omitempty"`
+
+	text string
+}
+
+// inputsOf reports on the topics that several budgets pay for.
+func inputsOf(payers []cost.Payer) (all []inputReport) {
+	for _, s := range cost.InCommon(payers) {
+		all = append(all, inputReport{s.Topic, s.Budgets, known(s.Day), figure{s.Day.Delta}, sumOf(s.Day), s.String()})
+	}
+	return all
 }
 
 type streamReport struct {
@@ -38,6 +49,7 @@ type streamReport struct {
 	Delta   *figure `json:"delta_per_window,omitempty"`
 	// besides names what tells of windows too, at a cost of its own.
 	besides string
+	window  cost.Loss
 }
 
 type limitReport struct {
@@ -46,70 +58,68 @@ type limitReport struct {
 	// stream is paid by the budget.
 	DayEpsilon *figure `json:"epsilon_per_day,omitempty"`
 	DayDelta   *figure `json:"delta_per_day,omitempty"`
+	// DaySum is the plain sum of the same windows, where that is more.
+	DaySum *figure `json:"epsilon_per_day_sum,omitempty"`
+
+	day cost.Loss
 }
 
-// withMost adds what one person loses at most under these definitions.
-func withMost(r ledger.Report, file *config.File, now time.Time) budgetReport {
+// withMost adds what one person loses at most by the newest definitions.
+func withMost(r ledger.Report, editions []control.Edition, now time.Time) budgetReport {
+	file := newest(editions, now)
 	all := budgetReport{Streams: []streamReport{}, Budgets: []limitReport{}, Watches: r.Watches}
 	for _, of := range r.Streams {
 		x := streamReport{StreamFigures: of}
 		if s := file.Stream(of.Stream); s != nil && len(s.Releases) > 0 {
-			lost := s.Lost(1)
-			x.Epsilon, x.Delta, x.besides = &figure{lost.Epsilon}, &figure{lost.Delta}, config.Besides(s)
+			x.window, x.besides = file.Payer(s.Budget, now).Lost(s.Cost(now), 1), config.Besides(s)
+			x.Epsilon, x.Delta = &figure{x.window.Epsilon}, &figure{x.window.Delta}
 		}
 		all.Streams = append(all.Streams, x)
 	}
 	for _, of := range r.Budgets {
 		x := limitReport{Figures: of}
 		if i := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == of.Budget }); i >= 0 {
-			lost := file.InAnyDay(file.Budgets[i], now)
-			x.DayEpsilon, x.DayDelta = &figure{lost.Epsilon}, &figure{lost.Delta}
+			x.day = file.Payer(file.Budgets[i], now).InAnyDay()
+			x.DayEpsilon, x.DayDelta, x.DaySum = &figure{x.day.Epsilon}, &figure{x.day.Delta}, sumOf(x.day)
 		}
 		all.Budgets = append(all.Budgets, x)
 	}
-	all.Inputs = shared(file, now)
+	all.Inputs = inputsOf(withBooks(r, editions, file, now))
 	return all
 }
 
-// shared lists the topics that several budgets pay for: the losses of a person add up.
-func shared(file *config.File, now time.Time) (all []inputReport) {
-	byTopic := map[string][]*config.Budget{}
-	for _, s := range file.Streams {
-		if of := byTopic[s.Input.Topic]; !slices.Contains(of, s.Budget) {
-			byTopic[s.Input.Topic] = append(of, s.Budget)
+// withBooks returns the budgets of the newest definitions, and those that only former ones had, each with what its books hold of
+// the last day if that is not by the newest ones alone.
+func withBooks(r ledger.Report, editions []control.Edition, file *config.File, now time.Time) []cost.Payer {
+	payers, since := file.Payers(now), now.Add(-24*time.Hour).UnixNano()
+	changed := map[string]bool{} // budgets whose streams have a definition from within the last day
+	for _, e := range editions {
+		b := e.Stream.Budget
+		if e.Number > 0 && e.Schedule.Start+int64(e.Schedule.Size) > since {
+			changed[b.Name] = true
+		}
+		if !slices.ContainsFunc(payers, func(p cost.Payer) bool { return p.Name == b.Name }) { // its books say what it costs
+			payers = append(payers, cost.Payer{Name: b.Name, Limit: b.Limit, Streams: []cost.Stream{cost.Ended(e.Stream.Input.Topic)}})
 		}
 	}
-	for _, topic := range slices.Sorted(maps.Keys(byTopic)) {
-		if len(byTopic[topic]) < 2 {
-			continue
-		}
-		in := inputReport{Topic: topic}
-		for _, b := range byTopic[topic] {
-			in.Budgets = append(in.Budgets, b.Name)
-			lost := file.InAnyDay(b, now)
-			if lost.Unbounded {
-				in.DayEpsilon = figure{}
-				break
+	for i := range payers {
+		p := &payers[i]
+		for _, of := range r.Budgets {
+			if held := of.EpsilonDay; of.Budget == p.Name && held != nil && (changed[p.Name] || of.MixedDay || held.GreaterThan(p.InAnyDay().Epsilon)) {
+				p.Before = held.Decimal
 			}
-			in.DayEpsilon.Decimal = in.DayEpsilon.Add(lost.Epsilon)
-		}
-		if len(in.Budgets) == len(byTopic[topic]) {
-			all = append(all, in)
 		}
 	}
-	return all
-}
-
-// line says it in words.
-func (in inputReport) line() string {
-	return fmt.Sprintf("topic %s: budgets %s pay for the same people: one person loses at most ε %s in any 24 h through all of them", in.Topic, strings.Join(in.Budgets, ", "), in.DayEpsilon)
+	return slices.DeleteFunc(payers, func(p cost.Payer) bool {
+		return p.Before.IsZero() && !slices.ContainsFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == p.Name })
+	})
 }
 
 // lines says what one person loses at most, as check does.
 func (r budgetReport) lines() (lines []string) {
 	for _, s := range r.Streams {
 		if s.Epsilon != nil {
-			line := fmt.Sprintf("stream %s: one person loses at most %s in a window", s.Stream, loss(*s.Epsilon, *s.Delta))
+			line := fmt.Sprintf("stream %s: one person loses at most %s in a window", s.Stream, s.window)
 			if s.besides != "" {
 				line += ", beside its " + s.besides
 			}
@@ -118,21 +128,21 @@ func (r budgetReport) lines() (lines []string) {
 	}
 	for _, b := range r.Budgets {
 		if b.DayEpsilon != nil {
-			lines = append(lines, fmt.Sprintf("budget %s: %s", b.Budget, inAnyDay(*b.DayEpsilon, *b.DayDelta)))
+			lines = append(lines, fmt.Sprintf("budget %s: %s", b.Budget, inAnyDay(b.day)))
 			if held := b.EpsilonDay; held != nil && held.GreaterThan(b.DayEpsilon.Decimal) {
 				lines = append(lines, fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: former definitions, or users who were counted anew, cost more", b.Budget, held))
 			}
 		}
 	}
 	for _, in := range r.Inputs {
-		lines = append(lines, in.line())
+		lines = append(lines, in.text)
 	}
 	return lines
 }
 
 // inAnyDay says what one person loses at most through a budget's windows.
-func inAnyDay(epsilon, delta figure) string {
-	return fmt.Sprintf("one person loses at most %s in any 24 h, counting the windows that end in it", loss(epsilon, delta))
+func inAnyDay(lost cost.Loss) string {
+	return fmt.Sprintf("one person loses at most %s in any 24 h, counting the windows that end in it", lost)
 }
 
 // newest returns the newest definition of each stream that has windows to come.

@@ -95,7 +95,7 @@ func TestCheckWhoIsExpected(t *testing.T) {
 
 func TestPlanUnderACap(t *testing.T) {
 	got := commandLine(t, "", "plan", file(t, "s.yaml", cappedFile))
-	if want := "A user counts in at most 8 windows of a day, and then loses ε 2: at most 88.1 % sure"; !strings.Contains(got.out, want) {
+	if want := "A user counts in at most 8 windows of a day, and then loses at most ε 2: at most 88.1 % sure"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in %+v", want, got)
 	}
 }

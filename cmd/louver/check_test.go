@@ -46,6 +46,7 @@ func TestCheckText(t *testing.T) {
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users                 │ useful",
 		"  5000 users expected in a window and group\n",
 		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule needs ε 13.44\n" +
+			"  with delta: 0.000000001 in the budget, the schedule would need ε 2.692734\n" +
 			"  one person loses at most ε 13.44 in any 24 h, counting the windows that end in it\n" +
 			"  what one user does in any 24h falls into up to 97 windows, costing at most ε 13.58\n  lasts for ever\n",
 		"checkout.events", "louver.ledger", "│ transactional-id │ louver.…         │ Write ",
@@ -198,7 +199,7 @@ func TestCheckOnChange(t *testing.T) {
 		"one user counts in 2 of 3 groups; budget shoppers pays\n",
 		"its releases on change cost one user at most ε 3.7 in a period of the budget, beside the windows\n",
 		"release calm (median) is drawn anew in a group once its last value is not between the quantiles 0.47 and 0.53 any more\n",
-		"costs one user ε 0.15 until then: 0.1 for the test, 0.05 for the draw by margin\n",
+		"costs one user ε 0.15 until then: ε 0.1 for the test, ε 0.05 for the draw by margin\n",
 		"this happens at most 24 times in a period of the budget: at most ε 3.7, with the first values\n",
 		"error of a draw, 95 %: p41.8–p55.4 (± 398.1 ranks)\n",
 		" users of 5000 expected beyond the tolerance with 95 % in the first window\n",
@@ -231,7 +232,7 @@ func TestCheckWatches(t *testing.T) {
 		"  watch slow fires if more than 1 % of the users have a value above 2000\n    costs one user ε 1 until it fires, at most 3 times in a period of the budget\n",
 		"  with a margin of ", "a false alarm in 30d with at most 5 %\n",
 		"    of 5000 expected users at most 4950 can be too many; it misses even that with less than 0.1 %\n",
-		"the schedule needs ε 17.44\n  one person loses at most ε 17.44 in any 24 h",
+		"the schedule needs ε 17.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 6.551038\n  one person loses at most ε 17.44 in any 24 h",
 		"falls into up to 97 windows, costing at most ε 21.58, with the watches of two periods\n",
 	} {
 		if got.code != exitDone || !strings.Contains(got.out, want) {
@@ -288,7 +289,11 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 			"streams[checkout].min_users.count: 150 is within the noise of release users (± 150 users), so even an empty window may pass; want more than 150, or a larger epsilon"},
 		{"{name: x, statistic: mode, epsilon: 0.1}", "min_users: {count: 151, release: users}", ""},
 	} {
-		text := strings.NewReplacer(alone, "      - "+c.release+"\n", "epsilon: 24, per: 24h", "epsilon: 24, delta: 0.09, per: 2h", "  - {name: spare, epsilon: 1, per: forever}\n", "",
+		delta := "0.00001"
+		if strings.Contains(c.release, "delta: 0.0002") {
+			delta = "0.09"
+		}
+		text := strings.NewReplacer(alone, "      - "+c.release+"\n", "epsilon: 24, per: 24h", "epsilon: 24, delta: "+delta+", per: 2h", "  - {name: spare, epsilon: 1, per: forever}\n", "",
 			"    output:", "    "+c.edit+"\n    output:").Replace(streamsFile)
 		got := commandLine(t, "", "check", file(t, "s.yaml", text))
 		if got.code != exitDone || !strings.Contains(got.err, c.want) || (c.want == "") != (got.err == "") {

@@ -8,10 +8,14 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // tooMuch is the ε above which check warns. At odds of e^10 an attacker is almost certain.
 var tooMuch = decimal.NewFromInt(10)
+
+// largeDelta is the δ above which check warns.
+var largeDelta = decimal.New(1, -5)
 
 // leastInformation is the ε·n that clipped means and sums need. From 12 on they may be good; below that they are only
 // noise.
@@ -51,6 +55,10 @@ func warnings(file *config.File, found *examination) []string {
 	for _, b := range file.Budgets {
 		if len(file.StreamsOf(b)) == 0 {
 			w.warn(b.Where, "budgets[%s]: no stream uses it", b.Name)
+		}
+		if b.Delta.GreaterThan(largeDelta) {
+			w.warn(b.Where, "budget %s: a delta of %s lets the promise fail for one user in %s; want far less than one in all users, for example %s",
+				b.Name, b.Delta, decimal.NewFromInt(1).DivRound(b.Delta, 0), cost.Suggested)
 		}
 	}
 	return w

@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/outputs"
 )
 
@@ -24,14 +24,18 @@ func (p picture) cheaper() []string {
 	for i := range names {
 		names[i] = text.Pad(names[i], width, ' ') + values[i] + " " + p.stream.Unit
 	}
-	draws, each := instances(p.watches, calm.Name), calm.Release.Mechanism.Promise().Epsilon
+	draws := instances(p.watches, calm.Name)
 	of := limited.stream.MaxWindows
 	count, per := of.By.AtMost(), config.Duration(of.Per)
-	one, all := limited.stream.Lost(1).Epsilon, int64((of.Per-1)/limited.stream.Window.Every)+1
+	windows := int64((of.Per-1)/limited.stream.Window.Every) + 1
+	lost := func(n int64) cost.Loss {
+		return cost.Of(limited.stream.Budget.Limit, budget.Times(limited.stream.Price(), n))
+	}
+	drawn := func(items []budget.Item) cost.Loss { return cost.Of(p.stream.Budget.Limit, items) }
 	return []string{
 		fmt.Sprintf("Less ε: %s is drawn when it moves; %s counts a user %d times in any %s.", calm.Name, limited.stream.Name, count, per),
-		fmt.Sprintf("%s  (%s: ε %s; %s: ε %s)", names[0], plural(draws, "draw"), costOf(calm, draws), plural(p.count, "window"), each.Mul(decimal.NewFromInt(int64(p.count)))),
-		fmt.Sprintf("%s  (ε %s in any %s; unlimited: ε %s)", names[1], one.Mul(decimal.NewFromInt(count)), per, one.Mul(decimal.NewFromInt(all))),
+		fmt.Sprintf("%s  (%s: %s; %s: %s)", names[0], plural(draws, "draw"), drawn(instancesOf(calm, draws)), plural(p.count, "window"), drawn(budget.Times(calm.Redraw(), int64(p.count)))),
+		fmt.Sprintf("%s  (%s in any %s; unlimited: %s)", names[1], lost(count), per, lost(windows)),
 	}
 }
 
@@ -71,12 +75,12 @@ func instances(records []outputs.Record, name string) (n int64) {
 	return n
 }
 
-// costOf returns what so many instances of a watch cost one user.
-func costOf(w config.Watch, instances int64) decimal.Decimal {
+// instancesOf returns what so many instances of a watch cost one user.
+func instancesOf(w config.Watch, instances int64) []budget.Item {
 	if instances == 0 {
-		return decimal.Zero
+		return nil
 	}
-	return budget.Limit{}.Compose(append(budget.Times(w.Price(), instances), w.First()...)).Epsilon
+	return append(budget.Times(w.Price(), instances), w.First()...)
 }
 
 // price is what the window can cost one user, in all streams: its figures, and one instance of each watch.

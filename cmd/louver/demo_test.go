@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
@@ -156,7 +157,7 @@ func TestDemoOnBusyMachine(t *testing.T) {
 		}
 		a := alarmOf(p)
 		calm := p.stream.OnChange()[0]
-		if want := decimal.New(int64(35*(i+1)+25*min(8, i+1)), -2).Add(a.cost).Add(costOf(calm, instances(p.watches, calm.Name))); !p.lost.Equal(want) {
+		if want := decimal.New(int64(35*(i+1)+25*min(8, i+1)), -2).Add(a.cost).Add(*cost.Of(p.stream.Budget.Limit, instancesOf(calm, instances(p.watches, calm.Name))).Sum); !p.lost.Equal(want) {
 			t.Errorf("window %d: ε %s lost, want %s", i+1, p.lost, want)
 		}
 		if a.since != nil && a.since.Equal(p.end) && p.sim.incident != a.group { // a false alarm: at most 5 % in 30 days, so 2e-6 in these windows

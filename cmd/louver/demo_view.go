@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // view is the content of the screen, drawn by String.
@@ -147,13 +148,13 @@ func (v *view) foot() (lines []string) {
 			lines = append(lines, l)
 		}
 	}
-	one := lossOf(p.price(), 1)
-	odds := "A guess whether somebody took part is right at most %s times in 100 (ε %s)."
+	one := cost.Of(p.stream.Budget.Limit, p.price())
+	odds := "A guess whether somebody took part is right at most %s times in 100 (%s)."
 	if v.text.guess {
 		lines = append(lines, v.wrapped(v.question())...)
-		odds = "Even if you know everyone else, at most %s of 100 guesses are right (ε %s)."
+		odds = "Even if you know everyone else, at most %s of 100 guesses are right (%s)."
 	}
-	lines = append(lines, v.wrapped(fmt.Sprintf(odds, hundredths(one.Belief), one.Epsilon))...)
+	lines = append(lines, v.wrapped(fmt.Sprintf(odds, hundredths(one.Guess()), one))...)
 	windows := fmt.Sprintf("all %d windows", p.count)
 	if p.count == 1 {
 		windows = "this window"

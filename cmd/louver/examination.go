@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
@@ -10,6 +11,7 @@ import (
 type examination struct {
 	Streams  []examinedStream `json:"streams"`
 	Budgets  []examinedBudget `json:"budgets"`
+	Inputs   []inputReport    `json:"inputs,omitempty"`
 	Topics   []topics.Topic   `json:"topics"`
 	Rights   []topics.Right   `json:"rights"`
 	Warnings []string         `json:"warnings"`
@@ -48,6 +50,8 @@ type examinedStream struct {
 	WatchEpsilon *figure `json:"epsilon_of_watches,omitempty"`
 	// Backlog are windows of the past; nil if there are none.
 	Backlog *examinedBacklog `json:"backlog"`
+
+	window, event, watches cost.Loss
 }
 
 // examinedCap limits the windows in which one user counts: Count in any stretch of time of length Per, of which Each in a
@@ -85,11 +89,17 @@ type examinedBudget struct {
 	Windows     int64      `json:"windows"`
 	Lasts       string     `json:"lasts"`
 	ExhaustedAt *time.Time `json:"exhausted_at"`
-	// Wanted is the cost of the schedules in a period if there were no limit; nil if that is endless.
-	Wanted *figure `json:"epsilon_wanted"`
+	// Wanted is the least ε that pays for the schedules in a period; nil if they are endless. WantedSum is their plain sum, where
+	// that is more.
+	Wanted    *figure `json:"epsilon_wanted"`
+	WantedSum *figure `json:"epsilon_wanted_sum,omitempty"`
+	// WithDelta is what would be wanted if the budget had a δ; nil if it has one, or if that saves nothing.
+	WithDelta *examinedDelta `json:"with_delta,omitempty"`
 	// DayEpsilon and DayDelta are what the windows that end in any 24 hours cost one person at most.
 	DayEpsilon figure `json:"epsilon_per_day"`
 	DayDelta   figure `json:"delta_per_day"`
+	// DaySum is the plain sum of the same windows, where that is more.
+	DaySum *figure `json:"epsilon_per_day_sum,omitempty"`
 	// Touched is the greatest number of windows of the streams that overlap a stretch of time as long as the period.
 	// StretchEpsilon and StretchDelta are what these cost a user together. They are nil if there is no period.
 	Touched        *int64  `json:"windows_per_stretch"`
@@ -97,4 +107,12 @@ type examinedBudget struct {
 	StretchDelta   *figure `json:"delta_per_stretch"`
 	twice          string  // what of it counts for two periods
 	later          string  // which windows it changes beside those that it falls into
+
+	needs, day, stretch cost.Loss
+}
+
+// examinedDelta is what the schedules of a budget would want with a δ.
+type examinedDelta struct {
+	Epsilon figure `json:"epsilon_wanted"`
+	Delta   figure `json:"delta"`
 }

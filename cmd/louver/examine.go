@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
@@ -17,11 +17,12 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 	plan := topics.Plan(app, file.Streams)
 	found := &examination{Topics: plan, Rights: topics.Rights(app, plan), Warnings: []string{}}
 	for _, s := range file.Streams {
-		overlap := s.Window.Overlapping(0)
-		lost, event := s.Lost(1), s.Lost(overlap)
+		pays, of := file.Payer(s.Budget, now), s.Cost(now)
+		overlap := of.Overlapping(0)
+		lost, event := pays.Lost(of, 1), pays.Lost(of, overlap)
 		e := examinedStream{Stream: s.Name, Unit: s.Unit, Where: s.Where, Users: s.ExpectedUsers, Size: config.Duration(s.Window.Size), Every: config.Duration(s.Window.Every),
 			Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups), MaxGroups: s.MaxGroups, Budget: s.Budget.Name,
-			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}, Overlap: overlap, EventEpsilon: figure{event.Epsilon}, EventDelta: figure{event.Delta}}
+			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}, Overlap: overlap, EventEpsilon: figure{event.Epsilon}, EventDelta: figure{event.Delta}, window: lost, event: event}
 		if m := s.MaxWindows; m != nil {
 			e.MaxWindows = &examinedCap{m.By.AtMost(), config.Duration(m.Per), m.By.Most, config.Duration(time.Duration(m.By.Block) * s.Window.Every), min(1, float64(m.By.Most)/float64(m.By.Block))}
 		}
@@ -36,7 +37,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 			e.Watches = append(e.Watches, examineWatch(s, w, s.ExpectedUsers))
 		}
 		for _, w := range s.OnChange() {
-			x, err := examineChange(w, publicOf(s))
+			x, err := examineChange(s, w, publicOf(s))
 			if err != nil {
 				return nil, err
 			}
@@ -44,17 +45,19 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 		}
 		if len(s.Watches) > 0 {
 			e.Besides = config.Besides(s)
-			e.WatchEpsilon = &figure{budget.Limit{}.Compose(s.WatchPrice()).Epsilon}
+			e.watches = cost.Of(s.Budget.Limit, of.Watches)
+			e.WatchEpsilon = known(e.watches)
 		}
 		found.Streams = append(found.Streams, e)
 	}
 	for _, b := range file.Budgets {
 		found.Budgets = append(found.Budgets, examineBudget(file, b, now))
-		backlogs := file.Backlogs(b, now)
+		backlogs := file.Payer(b, now).Backlogs(now)
 		for i, s := range file.StreamsOf(b) {
 			found.Streams[slices.Index(file.Streams, s)].Backlog = examineBacklog(s, backlogs[i])
 		}
 	}
+	found.Inputs = inputsOf(file.Payers(now))
 	found.Warnings = append(found.Warnings, warnings(file, found)...)
 	return found, nil
 }
@@ -90,25 +93,25 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 			end = max(end, s.Window.End)
 		}
 	}
+	pays := file.Payer(b, now)
 	if b.Per != 0 {
-		touched, lost := b.Stretch(streams)
+		touched, lost, later := pays.InAnyStretch()
 		if besides := config.Besides(streams...); besides != "" {
 			x.twice = ", with the " + besides + " of two periods"
 		}
-		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.Changed(1) > 1 }) {
+		if later {
 			x.later = " with later ones in which that user counts instead,"
 		}
-		x.Touched, x.StretchEpsilon, x.StretchDelta = &touched, &figure{lost.Epsilon}, &figure{lost.Delta}
+		x.Touched, x.StretchEpsilon, x.StretchDelta, x.stretch = &touched, &figure{lost.Epsilon}, &figure{lost.Delta}, lost
 	}
-	day := file.InAnyDay(b, now)
-	x.DayEpsilon, x.DayDelta = figure{day.Epsilon}, figure{day.Delta}
-	runway := file.Runway(b, now)
+	x.day = pays.InAnyDay()
+	x.DayEpsilon, x.DayDelta, x.DaySum = figure{x.day.Epsilon}, figure{x.day.Delta}, sumOf(x.day)
+	runway := pays.Runway()
 	x.Pays, x.Windows = runway.Pays, runway.Windows
-	if !runway.Worst.Unbounded {
-		x.Wanted = &figure{runway.Worst.Epsilon}
-		for _, s := range streams {
-			x.Wanted.Decimal = x.Wanted.Add(budget.Limit{}.Compose(s.WatchPrice()).Epsilon)
-		}
+	x.needs = pays.Needs()
+	x.Wanted, x.WantedSum = known(x.needs), sumOf(x.needs)
+	if less, ok := pays.WithDelta(); ok {
+		x.WithDelta = &examinedDelta{figure{less.Epsilon}, figure{less.Delta}}
 	}
 	switch {
 	case runway.Pays && end > 0:
@@ -135,4 +138,20 @@ func publicOf(s *config.Stream) forecast.Public {
 		}
 	}
 	return public
+}
+
+// known returns the ε of a loss, or nil if it has no bound.
+func known(l cost.Loss) *figure {
+	if l.Unbounded {
+		return nil
+	}
+	return &figure{l.Epsilon}
+}
+
+// sumOf returns the plain sum beside a bound with a δ; nil if they are the same, or if there is none.
+func sumOf(l cost.Loss) *figure {
+	if l.Sum == nil || l.Unbounded || l.Sum.Equal(l.Epsilon) {
+		return nil
+	}
+	return &figure{*l.Sum}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // examinedBacklog describes the windows that are over before the stream first runs.
@@ -17,10 +17,12 @@ type examinedBacklog struct {
 	// user in total.
 	Paid    *int64  `json:"paid"`
 	Epsilon *figure `json:"epsilon"`
+
+	lost cost.Loss
 }
 
 // examineBacklog returns nil if no window is over.
-func examineBacklog(s *config.Stream, b config.Backlog) *examinedBacklog {
+func examineBacklog(s *config.Stream, b cost.Backlog) *examinedBacklog {
 	if b.Windows == 0 {
 		return nil
 	}
@@ -28,20 +30,7 @@ func examineBacklog(s *config.Stream, b config.Backlog) *examinedBacklog {
 	if b.Paid == nil {
 		return x
 	}
-	counts := *b.Paid // in how many of them one user does at most
-	if s.MaxWindows != nil {
-		counts = min(counts, s.MaxWindows.By.AtMostOf(b.Windows))
-	}
-	var items []budget.Item
-	for _, item := range s.Price() {
-		item.Times *= counts
-		items = append(items, item)
-	}
-	lost := budget.Limit{}.Compose(items)
-	if lost.Unbounded {
-		lost = s.Budget.Compose(items)
-	}
-	x.Epsilon = &figure{lost.Epsilon}
+	x.lost, x.Epsilon = b.Lost, known(b.Lost)
 	return x
 }
 
@@ -54,8 +43,8 @@ func (b *examinedBacklog) print(w *bytes.Buffer) {
 	case b.Paid == nil:
 		fmt.Fprintln(w, "  the budget cannot pay for all of them and withholds the others")
 	case *b.Paid == b.Windows:
-		fmt.Fprintf(w, "  in total they cost a user ε %s\n", b.Epsilon)
+		fmt.Fprintf(w, "  in total they cost a user %s\n", b.lost)
 	default:
-		fmt.Fprintf(w, "  the budget pays for %d of them, which cost a user ε %s in total, and withholds %d\n", *b.Paid, b.Epsilon, b.Windows-*b.Paid)
+		fmt.Fprintf(w, "  the budget pays for %d of them, which cost a user %s in total, and withholds %d\n", *b.Paid, b.lost, b.Windows-*b.Paid)
 	}
 }

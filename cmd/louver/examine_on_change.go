@@ -6,10 +6,10 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // examinedChange describes a release that is published on change, from public figures only.
@@ -26,18 +26,21 @@ type examinedChange struct {
 	Epsilon      figure `json:"epsilon"`
 	AtMost       int64  `json:"at_most"`
 	Worst        figure `json:"epsilon_at_most"`
+	each, draw   cost.Loss
+	worst        cost.Loss
 	// Excess is how many users must be on the wrong side of the last value, beyond the tolerance, for the change to be seen with
 	// 95 % in the first window.
 	Excess float64       `json:"excess_95"`
 	Draw   examinedValue `json:"draw"`
 }
 
-func examineChange(w config.Watch, public forecast.Public) (examinedChange, error) {
+func examineChange(s *config.Stream, w config.Watch, public forecast.Public) (examinedChange, error) {
 	q := w.Release.Query
 	p := q.Probabilities()[0]
 	x := examinedChange{Release: w.Name, Statistic: string(q.Statistic), Mechanism: w.Release.Mechanism.Name(), Low: figure{p.Sub(w.Tolerance)}, High: figure{p.Add(w.Tolerance)},
-		WatchEpsilon: figure{w.Query.Epsilon}, Epsilon: figure{w.Release.Mechanism.Promise().Epsilon}, AtMost: w.AtMost,
-		Worst: figure{budget.Limit{}.Compose(w.Most()).Epsilon}, Excess: w.Mechanism.Excess95()}
+		WatchEpsilon: figure{w.Query.Epsilon}, AtMost: w.AtMost, Excess: w.Mechanism.Excess95(),
+		each: cost.Of(s.Budget.Limit, w.Price()), draw: cost.Of(s.Budget.Limit, w.Redraw()), worst: cost.Of(s.Budget.Limit, w.Most())}
+	x.Epsilon, x.Worst = figure{x.draw.Epsilon}, figure{x.worst.Epsilon}
 	public.CountEpsilon = 0 // it is drawn without the count
 	figures, err := forecast.Of(q, w.Release.Mechanism, public)
 	if err != nil {
@@ -50,9 +53,8 @@ func examineChange(w config.Watch, public forecast.Public) (examinedChange, erro
 // print writes what the release costs and sees, behind an indent.
 func (x examinedChange) print(w *bytes.Buffer, indent, unit string, users int64) {
 	fmt.Fprintf(w, indent+"release %s (%s) is drawn anew in a group once its last value is not between the quantiles %s and %s any more\n", x.Release, x.Statistic, x.Low, x.High)
-	each := x.WatchEpsilon.Add(x.Epsilon.Decimal)
-	fmt.Fprintf(w, indent+"  costs one user ε %s until then: %s for the test, %s for the draw by %s\n", each, x.WatchEpsilon, x.Epsilon, mechanismText(x.Mechanism, x.Draw.Figure))
-	fmt.Fprintf(w, indent+"  this happens at most %s in a period of the budget: at most ε %s, with the first values\n", plural(x.AtMost, "time"), x.Worst)
+	fmt.Fprintf(w, indent+"  costs one user %s until then: ε %s for the test, %s for the draw by %s\n", x.each, x.WatchEpsilon, x.draw, mechanismText(x.Mechanism, x.Draw.Figure))
+	fmt.Fprintf(w, indent+"  this happens at most %s in a period of the budget: at most %s, with the first values\n", plural(x.AtMost, "time"), x.worst)
 	fmt.Fprintf(w, indent+"  error of a draw, 95 %%: %s\n", errorText(x.Mechanism, x.Draw.Figure, mechanisms.Statistic(x.Statistic).Unit(unit)))
 	of := ""
 	if users > 0 {

@@ -20,6 +20,9 @@ func (e *examination) print(app *App) error {
 	for _, b := range e.Budgets {
 		b.print(&out)
 	}
+	for _, in := range e.Inputs {
+		fmt.Fprintln(&out, in.text)
+	}
 	if _, err := io.WriteString(app.Out, app.fold(out.String())); err != nil {
 		return err
 	}
@@ -80,7 +83,7 @@ func (s examinedStream) printLoss(w *bytes.Buffer) {
 	}
 	can := ""
 	if len(s.Releases) > 0 {
-		can = fmt.Sprintf(" and can lose %s in a window", loss(s.Epsilon, s.Delta))
+		can = fmt.Sprintf(" and can lose %s in a window", s.window)
 	}
 	fmt.Fprintf(w, "  one user counts in %s%s; budget %s pays\n", groups, can, s.Budget)
 	if m := s.MaxWindows; m != nil {
@@ -94,10 +97,10 @@ func (s examinedStream) printLoss(w *bytes.Buffer) {
 		}
 	}
 	if s.Overlap > 1 && len(s.Releases) > 0 {
-		fmt.Fprintf(w, "  one event falls into up to %d windows, which cost its user at most %s\n", s.Overlap, loss(s.EventEpsilon, s.EventDelta))
+		fmt.Fprintf(w, "  one event falls into up to %d windows, which cost its user at most %s\n", s.Overlap, s.event)
 	}
-	if s.WatchEpsilon != nil {
-		fmt.Fprintf(w, "  its %s cost one user at most ε %s in a period of the budget, beside the windows\n", s.Besides, s.WatchEpsilon)
+	if s.Besides != "" {
+		fmt.Fprintf(w, "  its %s cost one user at most %s in a period of the budget, beside the windows\n", s.Besides, s.watches)
 	}
 }
 
@@ -146,14 +149,17 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 	}
 	fmt.Fprintf(w, "  %s cost one user at most %s", which, loss(b.Epsilon, b.Delta))
 	if b.Wanted != nil {
-		fmt.Fprintf(w, "; the schedule needs ε %s", b.Wanted)
+		fmt.Fprintf(w, "; the schedule needs %s", b.needs)
 	}
 	fmt.Fprintln(w)
+	if b.WithDelta != nil {
+		fmt.Fprintf(w, "  with delta: %s in the budget, the schedule would need ε %s\n", b.WithDelta.Delta, b.WithDelta.Epsilon)
+	}
 	if len(b.Streams) > 0 {
-		fmt.Fprintf(w, "  %s\n", inAnyDay(b.DayEpsilon, b.DayDelta))
+		fmt.Fprintf(w, "  %s\n", inAnyDay(b.day))
 	}
 	if b.Touched != nil {
-		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n", b.Per, plural(*b.Touched, "window"), b.later, loss(*b.StretchEpsilon, *b.StretchDelta), b.twice)
+		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n", b.Per, plural(*b.Touched, "window"), b.later, b.stretch, b.twice)
 		if b.Pays && b.Wanted != nil && b.Wanted.GreaterThan(b.StretchEpsilon.Decimal) {
 			fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds up")
 		}

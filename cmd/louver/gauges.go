@@ -87,7 +87,7 @@ func paying(streams []*config.Stream, now time.Time) map[string]bool {
 	file, pays := config.File{Streams: streams}, map[string]bool{}
 	for _, s := range streams {
 		if _, known := pays[s.Budget.Name]; !known {
-			pays[s.Budget.Name] = file.Runway(s.Budget, now).Pays
+			pays[s.Budget.Name] = file.Payer(s.Budget, now).Runway().Pays
 		}
 	}
 	return pays

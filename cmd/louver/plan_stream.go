@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // forecastFlags are what is wanted, and known in public.
@@ -40,10 +39,13 @@ type plannedStream struct {
 	Watches   []examinedWatch  `json:"watches,omitempty"`
 	OnChange  []examinedChange `json:"on_change,omitempty"`
 	Window    plannedLoss      `json:"window"`
-	Day       *plannedLoss     `json:"day"`            // nil if windows are further apart
-	Advanced  *plannedLoss     `json:"day_with_delta"` // what the day costs at δ 10⁻⁶, if that is less
-	every     time.Duration
-	capped    bool // a user does not count in every window of a day
+	// Day is what the windows that end in any 24 hours cost, with watches and releases on change; nil if windows are further apart.
+	Day *plannedLoss `json:"day"`
+	// Advanced is what the day would cost if the budget had a δ; nil if it has one, or if that is not less.
+	Advanced *plannedLoss `json:"day_with_delta"`
+	every    time.Duration
+	capped   bool   // a user does not count in every window of a day
+	besides  string // what tells of windows too
 }
 
 // plannedLoss says how much a user can lose through some windows.
@@ -51,8 +53,12 @@ type plannedLoss struct {
 	Windows int64  `json:"windows"`
 	Epsilon figure `json:"epsilon"`
 	Delta   figure `json:"delta"`
+	// Sum is the plain sum, where that is more.
+	Sum *figure `json:"epsilon_sum,omitempty"`
 	// Belief is how high a belief of 50 % that a given user took part can become.
 	Belief float64 `json:"belief"`
+
+	lost cost.Loss
 }
 
 type plannedRelease struct {
@@ -71,9 +77,6 @@ type plannedNeeds struct {
 	Epsilon *figure `json:"epsilon"`
 	Users   *int64  `json:"users"`
 }
-
-// rareDelta is the δ at which a day is summed up a second time.
-var rareDelta = decimal.New(1, -6)
 
 // plan forecasts a stream.
 func (c *forecastFlags) plan(s *config.Stream) (*plannedStream, error) {
@@ -96,42 +99,48 @@ func (c *forecastFlags) plan(s *config.Stream) (*plannedStream, error) {
 		p.Watches = append(p.Watches, examineWatch(s, w, public.Users))
 	}
 	for _, w := range s.OnChange() {
-		x, err := examineChange(w, public)
+		x, err := examineChange(s, w, public)
 		if err != nil {
 			return nil, err
 		}
 		p.OnChange = append(p.OnChange, x)
 	}
-	price := s.Price()
-	p.Window = lossOf(price, 1)
-	if perDay := int64(24 * time.Hour / s.Window.Every); perDay > 1 {
-		most := min(perDay, s.Counts(24*time.Hour))
-		p.capped, perDay = most < perDay, most
-		day := lossOf(price, perDay)
-		p.Day = &day
-		if advanced := composed(price, perDay, budget.Limit{Delta: rareDelta}); !advanced.Unbounded && advanced.Epsilon.LessThan(day.Epsilon.Decimal) {
-			p.Advanced = asLoss(advanced, perDay)
-		}
-	}
+	p.loses(s)
 	return p, nil
 }
 
-// composed returns the sum of some windows.
-func composed(price []budget.Item, windows int64, limit budget.Limit) budget.Spending {
-	return limit.Compose(budget.Times(price, windows))
-}
-
-// lossOf returns the plain sum of some windows. A promise in ρ only has an ε for a given δ.
-func lossOf(price []budget.Item, windows int64) plannedLoss {
-	sum := composed(price, windows, budget.Limit{})
-	if sum.Unbounded {
-		sum = composed(price, windows, budget.Limit{Delta: rareDelta})
+// loses says what a stream costs alone, whatever else its budget pays for.
+func (p *plannedStream) loses(s *config.Stream) {
+	of := s.Cost(time.Now())
+	pays := cost.Payer{Streams: []cost.Stream{of}}
+	if s.Budget != nil {
+		pays.Limit = s.Budget.Limit
 	}
-	return *asLoss(sum, windows)
+	window := pays.Lost(of, 1)
+	if window.Unbounded { // there is no budget yet, and it will need a δ
+		pays.Delta = cost.Suggested
+		window = pays.Lost(of, 1)
+	}
+	p.Window, p.besides = newPlannedLoss(window, 1), config.Besides(s)
+	const day = 24 * time.Hour
+	perDay := int64(day / s.Window.Every)
+	if perDay <= 1 {
+		return
+	}
+	most := min(perDay, of.Counts(day))
+	p.capped = most < perDay
+	lost := pays.InAnyDay()
+	p.Day = new(newPlannedLoss(lost, most))
+	if pays.Delta.IsZero() {
+		pays.Limit = budget.Limit{Delta: cost.Suggested, Per: pays.Per} // whatever its ε will be
+		if less := pays.InAnyDay(); less.Epsilon.LessThan(lost.Epsilon) {
+			p.Advanced = new(newPlannedLoss(less, most))
+		}
+	}
 }
 
-func asLoss(sum budget.Spending, windows int64) *plannedLoss {
-	return &plannedLoss{Windows: windows, Epsilon: figure{sum.Epsilon}, Delta: figure{sum.Delta}, Belief: budget.Spending{Epsilon: sum.Epsilon}.Guess()}
+func newPlannedLoss(lost cost.Loss, windows int64) plannedLoss {
+	return plannedLoss{windows, figure{lost.Epsilon}, figure{lost.Delta}, sumOf(lost), budget.Spending{Epsilon: lost.Epsilon}.Guess(), lost}
 }
 
 func (c *forecastFlags) planRelease(r config.Release, public forecast.Public) (plannedRelease, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // printPlans writes forecasts as text.
@@ -93,29 +94,35 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 	if p.MaxGroups > 1 {
 		groups = fmt.Sprintf(", in %d groups", p.MaxGroups)
 	}
-	chance := ""
-	if p.Window.Delta.IsPositive() {
-		chance = ", except with a probability of about δ"
-	}
-	fmt.Fprintf(w, "One window costs a user %s%s. Somebody who gave it a 50:50 chance that the user took part can become %s%s.\n",
-		loss(p.Window.Epsilon, p.Window.Delta), groups, sure(p.Window.Belief), chance)
-	if p.Day != nil {
-		who := fmt.Sprintf("A user in every window of a day (%s, one every %s) loses", plural(p.Day.Windows, "window"), config.Duration(p.every))
-		if p.capped {
-			who = fmt.Sprintf("A user counts in at most %s of a day, and then loses", plural(p.Day.Windows, "window"))
+	fmt.Fprintf(w, "One window costs a user %s%s. Somebody who gave it a 50:50 chance that the user took part can become %s.\n",
+		p.Window.lost, groups, p.Window.sure())
+	if p.Day == nil {
+		if p.besides != "" {
+			fmt.Fprintf(w, "What its %s cost comes on top.\n", p.besides)
 		}
-		fmt.Fprintf(w, "%s %s: %s", who, loss(p.Day.Epsilon, p.Day.Delta), sure(p.Day.Belief))
-		if p.Advanced != nil && certainty(p.Advanced.Belief) != nearlyAll {
-			fmt.Fprintf(w, ". Except with a probability of about %s it is only ε %s: %s", p.Advanced.Delta, short(p.Advanced.Epsilon.InexactFloat64()), sure(p.Advanced.Belief))
-		}
-		fmt.Fprintln(w, ".")
+		return
 	}
-	if len(p.Watches) > 0 {
-		fmt.Fprintln(w, "What watches cost comes on top, once from arming to firing.")
+	with := ""
+	if p.besides != "" {
+		with = ", with its " + p.besides
 	}
-	if len(p.OnChange) > 0 {
-		fmt.Fprintln(w, "What releases on change cost comes on top, each time that they are drawn anew.")
+	who := fmt.Sprintf("A user in every window of a day (%s, one every %s%s) loses", plural(p.Day.Windows, "window"), config.Duration(p.every), with)
+	if p.capped {
+		who = fmt.Sprintf("A user counts in at most %s of a day%s, and then loses", plural(p.Day.Windows, "window"), with)
 	}
+	fmt.Fprintf(w, "%s at most %s: %s", who, p.Day.lost, p.Day.sure())
+	if p.Advanced != nil && certainty(p.Advanced.Belief) != nearlyAll {
+		fmt.Fprintf(w, ". With delta: %s in the budget it is ε %s: %s", cost.Suggested, short(p.Advanced.Epsilon.InexactFloat64()), p.Advanced.sure())
+	}
+	fmt.Fprintln(w, ".")
+}
+
+// sure says how sure somebody can become who gave it a chance of 50:50.
+func (l plannedLoss) sure() string {
+	if l.Delta.IsPositive() {
+		return sure(l.Belief) + ", except with a probability of about δ"
+	}
+	return sure(l.Belief)
 }
 
 func (r plannedRelease) needsText(users int64) string {

@@ -49,20 +49,7 @@ func (s *Stream) Cap(era int64) budget.Cap {
 	return budget.Cap{Count: s.MaxWindows.By.AtMost(), Per: s.MaxWindows.Per, Era: era}
 }
 
-// Counts returns in how many windows one user counts at most, of those that end in any half-open stretch of time.
-func (s *Stream) Counts(stretch time.Duration) int64 {
-	n := int64((stretch-1)/s.Window.Every) + 1
-	if m := s.MaxWindows; m != nil {
-		n = m.By.AtMostOf(n)
-	}
-	return n
-}
-
-// Changed returns of how many windows the figures can change at most with what one user has in n windows in a row. Under
-// max_windows these are more than the windows in which the user counts: see [windows.CapRule.ChangedBy].
-func (s *Stream) Changed(n int64) int64 {
-	if s.MaxWindows == nil {
-		return n
-	}
-	return s.MaxWindows.By.ChangedBy(n)
+// in returns in how many windows one user counts at most, of those that end in any half-open stretch of time.
+func (m *MaxWindows) in(stretch time.Duration, w Window) int64 {
+	return m.By.AtMostOf(int64((stretch-1)/w.Every) + 1)
 }

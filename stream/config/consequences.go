@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // Consequences says what it costs, beside its windows, that a definition of a stream follows another one: who counted before is
@@ -29,10 +30,10 @@ func countsAnew(before, after *Stream, same bool) string {
 	if per == 0 || len(after.Releases) == 0 {
 		return text
 	}
-	old, now := before.Counts(per), after.Counts(per)
-	lost := before.Lost(old).Epsilon.Add(after.Lost(now).Epsilon)
-	text += fmt.Sprintf(". In the first %s a person may count in %s of the old ones and in %d of the new ones, for at most ε %s", Period(per), plural(int(old), "window"), now, lost)
-	if same && lost.GreaterThan(after.Budget.Epsilon) {
+	old, now := before.MaxWindows.in(per, before.Window), after.MaxWindows.in(per, after.Window)
+	lost := cost.Of(after.Budget.Limit, append(budget.Times(before.Price(), old), budget.Times(after.Price(), now)...))
+	text += fmt.Sprintf(". In the first %s a person may count in %s of the old ones and in %d of the new ones, for at most %s", Period(per), plural(int(old), "window"), now, lost)
+	if same && lost.Epsilon.GreaterThan(after.Budget.Epsilon) {
 		text += fmt.Sprintf("; budget %s withholds what passes its ε %s", after.Budget.Name, after.Budget.Epsilon)
 	}
 	return text
@@ -44,7 +45,7 @@ func (w *Watch) beginsAnew(b *Budget, same bool) string {
 	if w.Release != nil {
 		name, items = "release "+w.Name, append(items, w.First()...)
 	}
-	text := fmt.Sprintf("%s begins anew: the old instance ends, and the next one costs ε %s", name, budget.Limit{}.Compose(items).Epsilon)
+	text := fmt.Sprintf("%s begins anew: the old instance ends, and the next one costs %s", name, cost.Of(b.Limit, items))
 	switch {
 	case !same:
 		return text + " of budget " + b.Name

@@ -108,10 +108,7 @@ func (w *Watch) changeFingerprint(s *Stream, p decimal.Decimal) string {
 // First returns what the first instance costs more, because every group is drawn in its first window: a user may be in several.
 // It is nil for an alarm.
 func (w *Watch) First() []budget.Item {
-	if w.Release == nil {
-		return nil
-	}
-	return []budget.Item{{Promise: w.Release.Mechanism.Promise(), Times: w.maxGroups}}
+	return budget.Times(w.Redraw(), w.maxGroups)
 }
 
 // change makes the watches of the releases on change. They come after the alarms.

@@ -3,9 +3,8 @@ package config
 import (
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // Price returns the cost of a window to one user: each release, once for every group that the user may be in.
@@ -17,40 +16,32 @@ func (s *Stream) Price() []budget.Item {
 	return items
 }
 
-// Lost returns the cost of this many windows of the stream to one user. Promises in ρ have an ε only for the budget's
-// δ.
-func (s *Stream) Lost(windows int64) budget.Spending {
-	items := budget.Times(s.Price(), windows)
-	lost := budget.Limit{}.Compose(items)
-	if lost.Unbounded {
-		lost = s.Budget.Compose(items)
+// Cost returns what the loss of one person through the stream depends on. now is the start of a stream with start: now.
+func (s *Stream) Cost(now time.Time) cost.Stream {
+	w := s.Window
+	of := cost.Stream{Topic: s.Input.Topic, Grace: w.Grace, Watches: s.WatchPrice(), Schedule: budget.Schedule{
+		Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Cap: s.Cap(0), Items: s.Price()}}
+	if s.MaxWindows != nil {
+		of.MaxWindows = &s.MaxWindows.By
 	}
-	return lost
+	return of
 }
 
-// Stretch returns the most that a user can lose through events in a stretch of time as long as the budget's period, and
-// how many windows of the streams that stretch overlaps at most. The budget must have a period.
-//
-// A budget counts windows by their ends. All windows that overlap the stretch end within the period plus the longest window, so
-// together those in which the user counts cost at most the limit of two periods. Under max_windows the user may count later in
-// windows in which they would not have counted: see [windows.CapRule.ChangedBy]. Together these cost at most the limit of the
-// periods that cover a block.
-func (b *Budget) Stretch(streams []*Stream) (windows int64, lost budget.Spending) {
-	var items []budget.Item
-	var later int64 // periods
-	for _, s := range streams {
-		n := s.Window.Overlapping(b.Per)
-		windows += n
-		items = append(items, budget.Times(s.Price(), s.Changed(n))...)
-		items = append(items, budget.Times(s.WatchPrice(), 2)...) // two periods cover the ends of these windows
-		if m := s.MaxWindows; m != nil {
-			later = max(later, b.Periods(time.Duration(m.By.Block)*s.Window.Every+s.Window.Size))
+// Payer returns a budget with the streams that it pays for, in their order. now is the start of streams with start: now.
+func (f *File) Payer(b *Budget, now time.Time) cost.Payer {
+	p := cost.Payer{Name: b.Name, Limit: b.Limit}
+	for _, s := range f.StreamsOf(b) {
+		p.Streams = append(p.Streams, s.Cost(now))
+	}
+	return p
+}
+
+// Payers returns all budgets that pay for streams.
+func (f *File) Payers(now time.Time) (all []cost.Payer) {
+	for _, b := range f.Budgets {
+		if p := f.Payer(b, now); len(p.Streams) > 0 {
+			all = append(all, p)
 		}
 	}
-	lost = b.Compose(items)
-	paid := decimal.NewFromInt(2 + later)
-	if most := b.Epsilon.Mul(paid); lost.Unbounded || lost.Epsilon.GreaterThan(most) {
-		lost = budget.Spending{Epsilon: most, Delta: b.Delta.Mul(paid)}
-	}
-	return windows, lost
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/windows"
 )
 
@@ -45,13 +46,17 @@ func TestCapsSayTheMost(t *testing.T) {
 	if said := s.Cap(0).Count; said != 6 || counts(11) != 6 {
 		t.Errorf("%d windows of a period are charged, and somebody counts in %d; want 6", said, counts(11))
 	}
+	stretch := func(s *Stream) (int64, cost.Loss) {
+		n, lost, _ := (&File{Streams: []*Stream{s}}).Payer(s.Budget, time.Now()).InAnyStretch()
+		return n, lost
+	}
 	// A stretch of 11 hours overlaps 13 windows, of which 8 are within the cap. As many as a block has turns, 2, may change after
 	// it. The ends of the 13 are in two periods, each with two instances.
-	if n, lost := s.Budget.Stretch([]*Stream{s}); n != 13 || counts(13) != 7 || lost.Epsilon.String() != "3" {
+	if n, lost := stretch(s); n != 13 || counts(13) != 7 || lost.Epsilon.String() != "3" {
 		t.Errorf("%d windows overlap a stretch, somebody counts in %d of them, and loses at most %s; want 13, 7 and 3", n, counts(13), lost.Epsilon)
 	}
 	little := parse(t, strings.Replace(cappedHours, "epsilon: LIMIT, per: 11h}", "epsilon: 1, per: 11h}\n    on_exhausted: withhold", 1)).Streams[0]
-	if _, lost := little.Budget.Stretch([]*Stream{little}); lost.Epsilon.String() != "3" { // the limit of two periods, and of one that covers a block
+	if _, lost := stretch(little); lost.Epsilon.String() != "3" { // the limit of two periods, and of one that covers a block
 		t.Errorf("under a limit of 1 a stretch costs %s; want 3", lost.Epsilon)
 	}
 }

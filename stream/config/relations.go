@@ -2,13 +2,13 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // continues checks that no budget continues itself.
@@ -84,9 +84,9 @@ func (p *parser) affordable() {
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue
 		}
-		cost := b.Compose(items)
-		costs, want := "costs "+figures(cost.Epsilon, cost.Delta), "a larger budget, or fewer or cheaper releases"
-		if cost.Unbounded || cost.Delta.Cmp(b.Delta) > 0 {
+		lost := cost.Of(b.Limit, items)
+		costs, want := "costs "+lost.String(), "a larger budget, or fewer or cheaper releases"
+		if lost.Unbounded || lost.Delta.Cmp(b.Delta) > 0 {
 			costs, want = "needs a larger delta", "a budget with a delta, for example 0.000001, or mechanisms that need none"
 		}
 		s.values["budget"].refuse("budget %q (%s) cannot pay for even %s, which %s; want %s", b.Name, figures(b.Epsilon, b.Delta), what, costs, want)
@@ -100,128 +100,47 @@ func (p *parser) payable(f *File, now time.Time) {
 		if first < 0 {
 			continue
 		}
-		if runway := f.Runway(b, now); !runway.Pays {
-			p.streams[first].values["budget"].refuse("%s", unpaid(b, f.StreamsOf(b), f.watches(b), runway))
+		pays := f.Payer(b, now)
+		if runway := pays.Runway(); !runway.Pays {
+			p.streams[first].values["budget"].refuse("%s", unpaid(b, f.StreamsOf(b), pays, runway))
 		}
 	}
-}
-
-// Runway reports how long a budget pays for the schedules of its streams if nothing is charged to it but their watches,
-// and these at their most in every period. now is the start of streams with start: now.
-func (f *File) Runway(b *Budget, now time.Time) budget.Runway {
-	return f.account(b).Runway(f.schedules(b, now))
-}
-
-// account holds the budget's watches at their most.
-func (f *File) account(b *Budget) *budget.Account {
-	a := budget.NewAccount(b.Limit)
-	for _, s := range f.StreamsOf(b) {
-		// The items are costs, and names of streams are unique.
-		_ = a.Hold(budget.Held{ID: s.Name, Stream: s.Name, From: math.MinInt64, To: budget.Open, Items: s.WatchPrice()})
-	}
-	return a
-}
-
-// InAnyDay bounds what a budget's windows that end in any 24 hours cost one person, with their watches at their most.
-//
-// The budget counts max_windows in whole periods. Where these do not divide the day, counting by blocks is closer.
-func (f *File) InAnyDay(b *Budget, now time.Time) budget.Spending {
-	const day = 24 * time.Hour
-	most := b.Most(day, f.schedules(b, now), f.watches(b)...)
-	items := budget.Times(f.watches(b), b.Periods(day))
-	for _, s := range f.StreamsOf(b) {
-		items = append(items, budget.Times(s.Price(), s.Counts(day))...)
-	}
-	if blocks := b.Compose(items); !blocks.Unbounded && blocks.Epsilon.LessThan(most.Epsilon) && blocks.Delta.LessThanOrEqual(most.Delta) {
-		return blocks
-	}
-	return most
-}
-
-// watches returns what a period counts for the watches of a budget's streams at most.
-func (f *File) watches(b *Budget) (items []budget.Item) {
-	for _, s := range f.StreamsOf(b) {
-		items = append(items, s.WatchPrice()...)
-	}
-	return items
-}
-
-func (f *File) schedules(b *Budget, now time.Time) (all []budget.Schedule) {
-	for _, s := range f.StreamsOf(b) {
-		w := s.Window
-		all = append(all, budget.Schedule{Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Cap: s.Cap(0), Items: s.Price()})
-	}
-	return all
-}
-
-// Backlog describes the windows of a stream that are due before it first runs, because its start is in the past.
-type Backlog struct {
-	Windows int64
-	// Paid is how many of them the budget pays for if nothing has been charged to it yet. It is nil if there are too
-	// many to count.
-	Paid *int64
-}
-
-// Backlogs returns the backlogs of the streams that a budget pays for, in their order.
-func (f *File) Backlogs(b *Budget, now time.Time) []Backlog {
-	streams, schedules := f.StreamsOf(b), f.schedules(b, now)
-	backlogs := make([]Backlog, len(streams))
-	for i, s := range streams {
-		w, p := s.Window, &schedules[i]
-		last := now.Add(-w.Grace).UnixNano()
-		if w.End != 0 {
-			last = min(last, w.End)
-		}
-		p.End = max(last, 1) // 0 would mean no end
-		if first := p.Start + int64(p.Size); last >= first {
-			backlogs[i].Windows = (last-first)/int64(p.Every) + 1
-		}
-		backlogs[i].Paid = &backlogs[i].Windows
-	}
-	if f.Runway(b, now).Pays {
-		return backlogs
-	}
-	paid, exact := f.account(b).Paid(schedules)
-	for i := range backlogs {
-		if backlogs[i].Paid = &paid[i]; !exact {
-			backlogs[i].Paid = nil
-		}
-	}
-	return backlogs
 }
 
 // unpaid says how long a budget lasts and how much would be enough.
-func unpaid(b *Budget, streams []*Stream, held []budget.Item, runway budget.Runway) string {
+func unpaid(b *Budget, streams []*Stream, pays cost.Payer, runway budget.Runway) string {
 	per := "per " + Period(b.Per)
 	if b.Per == 0 {
 		per = "forever"
 	}
 	budgetOf := fmt.Sprintf("budget %q (%s %s)", b.Name, figures(b.Epsilon, b.Delta), per)
-	pays := fmt.Sprintf("%s pays for only %s of the schedule", budgetOf, plural(int(runway.Windows), "window"))
-	if b.Per == 0 && slices.ContainsFunc(streams, func(s *Stream) bool { return s.Window.End == 0 && len(s.Releases) > 0 }) {
-		return pays + ", which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold"
+	lasts := fmt.Sprintf("%s pays for only %s of the schedule", budgetOf, plural(int(runway.Windows), "window"))
+	needs := pays.Needs()
+	if needs.Unbounded {
+		return lasts + ", which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold"
 	}
 	want, cheaper := "a larger budget", "fewer or cheaper releases"
-	worst := runway.Worst
-	watches := budget.Limit{}.Compose(held)
-	worst.Epsilon = worst.Epsilon.Add(watches.Epsilon)
-	if !worst.Unbounded && worst.Epsilon.Cmp(b.Epsilon) > 0 {
-		want = "an epsilon of at least " + ceil(worst.Epsilon)
-	} else if !b.Delta.IsPositive() || worst.Delta.Cmp(b.Delta) > 0 {
+	if needs.Epsilon.Cmp(b.Epsilon) > 0 {
+		want = "an epsilon of at least " + ceil(needs.Epsilon)
+	} else if needs.Delta.Cmp(b.Delta) > 0 {
 		want = "a larger delta"
+	}
+	if pays.PaysWithDelta() {
+		want += ", a delta of " + cost.Suggested.String()
 	}
 	if besides := Besides(streams...); besides != "" {
 		if besides != onlyOnChange {
 			cheaper += " or watches"
 		}
 		cheaper += ", a smaller at_most"
-		most := fmt.Sprintf("%s, which cost ε %s in a period at most", besides, watches.Epsilon)
-		pays += " beside the " + most
+		watches := pays.Watching()
+		most := fmt.Sprintf("%s, which cost %s in a period at most", besides, watches)
+		lasts += " beside the " + most
 		if watches.Epsilon.GreaterThan(b.Epsilon) {
-			pays = budgetOf + " cannot pay for the " + most
+			lasts = budgetOf + " cannot pay for the " + most
 		}
 	}
-	return fmt.Sprintf("%s; want %s, %s, or on_exhausted: withhold", pays, want, cheaper)
+	return fmt.Sprintf("%s; want %s, %s, or on_exhausted: withhold", lasts, want, cheaper)
 }
 
 const onlyOnChange = "releases on change"

@@ -42,7 +42,7 @@ func TestPayable(t *testing.T) {
 		name, text, budget, want string
 	}{
 		{"7 windows a week of 2 streams at 0.1", two, "epsilon: 1.4, per: 7d", ""},
-		{"a little less", two, "epsilon: 1.39, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 1.39 per 7d) pays for only 13 windows of the schedule; want an epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"a little less", two, "epsilon: 1.39, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 1.39 per 7d) pays for only 13 windows of the schedule; want an epsilon of at least 1.4, a delta of 0.000000001, fewer or cheaper releases, or on_exhausted: withhold`},
 		{"forever, but with an end", ends.Replace(two), "epsilon: 1, per: forever", ""},
 		{"forever, with an end too late", ends.Replace(two), "epsilon: 0.9, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 0.9 forever) pays for only 9 windows of the schedule; want an epsilon of at least 1, fewer or cheaper releases, or on_exhausted: withhold`},
 		{"forever without an end", two, "epsilon: 1, per: forever", `s.yaml:10: streams[s].budget: budget "both" (ε 1 forever) pays for only 10 windows of the schedule, which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold`},

@@ -42,11 +42,15 @@ type Watch struct {
 // ε_test-DP (mechanisms.Watch). They tell which value of which group is drawn anew: a single one, which is ε_draw-DP. So
 // everything that an instance publishes is (ε_test + ε_draw)-DP.
 func (w *Watch) Price() []budget.Item {
-	items := []budget.Item{{Promise: w.Mechanism.Promise(), Times: 1}}
-	if w.Release != nil {
-		items = append(items, budget.Item{Promise: w.Release.Mechanism.Promise(), Times: 1})
+	return append([]budget.Item{{Promise: w.Mechanism.Promise(), Times: 1}}, w.Redraw()...)
+}
+
+// Redraw returns what it costs a user that one value is drawn anew. It is nil for an alarm.
+func (w *Watch) Redraw() []budget.Item {
+	if w.Release == nil {
+		return nil
 	}
-	return items
+	return []budget.Item{{Promise: w.Release.Mechanism.Promise(), Times: 1}}
 }
 
 // WatchPrice returns what a period of the budget counts for the stream's watches at most.

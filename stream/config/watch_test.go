@@ -106,11 +106,11 @@ func TestWrongWatches(t *testing.T) {
 // What one person loses in a day counts the watches at their most: windows for 12.48 and watches for 3.
 func TestADayWithWatches(t *testing.T) {
 	f := parse(t, withWatches(fire))
-	if day := f.InAnyDay(f.Budgets[0], time.Now()); day.Epsilon.String() != "15.48" {
+	if day := f.Payer(f.Budgets[0], time.Now()).InAnyDay(); day.Epsilon.String() != "15.48" {
 		t.Errorf("ε %s in any day, want 15.48", day.Epsilon)
 	}
 	f = parse(t, strings.Replace(withWatches(fire), "epsilon: 30, per: 24h", "epsilon: 30, per: 23h", 1))
-	if day := f.InAnyDay(f.Budgets[0], time.Now()); day.Epsilon.String() != "18.48" { // two periods cover a day
+	if day := f.Payer(f.Budgets[0], time.Now()).InAnyDay(); day.Epsilon.String() != "18.48" { // two periods cover a day
 		t.Errorf("ε %s in any day, want 18.48", day.Epsilon)
 	}
 }

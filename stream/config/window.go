@@ -60,11 +60,3 @@ func (w Window) FirstStart(now time.Time) int64 {
 	}
 	return w.Start
 }
-
-// Overlapping returns the greatest number of windows that can overlap a stretch of time. A stretch of 0 is one moment.
-//
-// A window that starts at k·every overlaps [t, t+stretch) if k lies in an interval of length (stretch + size)/every.
-func (w Window) Overlapping(stretch time.Duration) int64 {
-	sum, every := uint64(stretch)+uint64(w.Size), uint64(w.Every)
-	return int64(sum/every + min(sum%every, 1))
-}

@@ -39,6 +39,8 @@ type Figures struct {
 	// EpsilonDay is what the windows that ended in the last 24 hours were charged to the budget, whatever its period is; nil if no ε
 	// bounds it. Of a stream it is nil, too.
 	EpsilonDay *number `json:"epsilon_last_day,omitempty"`
+	// MixedDay says that these windows are not all alike for each stream: see [budget.Account.Mixed].
+	MixedDay bool `json:"-"`
 	// WindowsLeft is how many windows of the stream the rest of the budget would pay. For a budget it is the least of
 	// its streams' numbers.
 	WindowsLeft int64 `json:"windows_left"`
@@ -126,7 +128,8 @@ func figures(a *budget.Account, name, stream string, at time.Time, runway budget
 	}
 	f.EpsilonSpent, f.DeltaSpent, f.EpsilonTotal = optional(epsilon(spent)), number{spent.Delta}, optional(epsilon(total))
 	if stream == "" {
-		f.EpsilonDay = optional(epsilon(a.SpentIn(now-int64(24*time.Hour), now)))
+		day := now - int64(24*time.Hour)
+		f.EpsilonDay, f.MixedDay = optional(epsilon(a.SpentIn(day, now))), a.Mixed(day, now)
 	}
 	if runway.ExhaustedAt != 0 {
 		exhausted := record.Whole(time.Unix(0, runway.ExhaustedAt))

@@ -3,7 +3,6 @@ package ledger
 import (
 	"time"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -31,8 +30,9 @@ func (b *Books) watchFigures() (all []WatchFigures) {
 		instances := b.watches[name]
 		last := instances[len(instances)-1]
 		moment := func(at int64) record.Second { return record.Whole(time.Unix(0, at)) }
+		limit := b.accounts[name.budget].Limit()
 		f := WatchFigures{Stream: name.stream, Watch: name.watch, Budget: name.budget, Instances: int64(len(instances)), State: "armed",
-			From: moment(last.from), To: moment(last.looked), Epsilon: number{budget.Limit{}.Compose(last.cost).Epsilon}}
+			From: moment(last.from), To: moment(last.looked), Epsilon: number{limit.Compose(last.cost).Epsilon}}
 		switch {
 		case last.over && b.withheld[name]:
 			f.State = "withheld"
@@ -42,7 +42,7 @@ func (b *Books) watchFigures() (all []WatchFigures) {
 			f.State = "ended"
 		}
 		for _, a := range instances {
-			f.EpsilonTotal.Decimal = f.EpsilonTotal.Add(budget.Limit{}.Compose(a.cost).Epsilon)
+			f.EpsilonTotal.Decimal = f.EpsilonTotal.Add(limit.Compose(a.cost).Epsilon)
 		}
 		all = append(all, f)
 	}

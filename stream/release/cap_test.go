@@ -14,6 +14,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"pgregory.net/rapid"
 
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
@@ -209,7 +211,7 @@ func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 					n++
 				}
 			}
-			if lost := c.p.stream.Lost(n).Epsilon; n > 0 && lost.GreaterThan(*e.Standing.BudgetSpent) {
+			if lost := cost.Of(c.p.stream.Budget.Limit, budget.Times(c.p.stream.Price(), n)).Epsilon; n > 0 && lost.GreaterThan(*e.Standing.BudgetSpent) {
 				t.Fatalf("window %v: user %d has lost ε %s in the period, and ε %s is charged", e.WindowStart, u, lost, e.Standing.BudgetSpent)
 			}
 		}

@@ -3,9 +3,9 @@ package release
 import (
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 )
@@ -37,7 +37,8 @@ func WatchSeries(s *config.Stream) (all []ledger.Release) {
 	for _, w := range s.Watches {
 		if w.Release != nil {
 			one := described(s, *w.Release)[0]
-			one.Epsilon = budget.Limit{}.Compose(w.Price()).Epsilon
+			lost := cost.Of(s.Budget.Limit, w.Price())
+			one.Epsilon, one.Delta = lost.Epsilon, lost.Delta
 			all = append(all, one)
 			continue
 		}

@@ -9,9 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
+	"github.com/shopspring/decimal"
 )
 
 // reports makes the report on budgets and keeps it for a moment, because it is expensive and anyone may ask. It is safe
@@ -63,19 +65,8 @@ func (h *handler) report(want brief) ([]byte, error) {
 	kept := &h.reports
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
-	now := h.now()
-	if !now.Before(kept.until) {
-		books, err := h.books()
-		if err != nil {
-			return nil, err
-		}
-		newest, err := h.Store.newestOfStreams()
-		if err != nil {
-			return nil, err
-		}
-		kept.last, kept.texts = ledger.Published(books, newest, now), map[brief][]byte{}
-		took := h.now().Sub(now)
-		kept.until = now.Add(max(time.Second, 10*took))
+	if err := h.refresh(kept); err != nil {
+		return nil, err
 	}
 	if text := kept.texts[want]; text != nil {
 		return text, nil
@@ -88,6 +79,46 @@ func (h *handler) report(want brief) ([]byte, error) {
 		kept.texts[want] = text.Bytes()
 	}
 	return text.Bytes(), nil
+}
+
+// refresh makes the report anew if it is old. The caller holds the lock.
+func (h *handler) refresh(kept *reports) error {
+	now := h.now()
+	if now.Before(kept.until) {
+		return nil
+	}
+	books, err := h.books()
+	if err != nil {
+		return err
+	}
+	newest, err := h.Store.newestOfStreams()
+	if err != nil {
+		return err
+	}
+	kept.last, kept.texts = ledger.Published(books, newest, now), map[brief][]byte{}
+	took := h.now().Sub(now)
+	kept.until = now.Add(max(time.Second, 10*took))
+	return nil
+}
+
+// lastDay returns what the windows that ended in the last 24 hours were charged to a budget; nil if that is not known.
+func (h *handler) lastDay(b *config.Budget) (*decimal.Decimal, error) {
+	kept := &h.reports
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	if err := h.refresh(kept); err != nil {
+		return nil, err
+	}
+	for _, of := range kept.last.Budgets {
+		switch {
+		case of.Budget != b.Name:
+		case of.EpsilonDay != nil:
+			return &of.EpsilonDay.Decimal, nil
+		case of.EpsilonSpent != nil && b.Per == 24*time.Hour: // published with the newest figure
+			return &of.EpsilonSpent.Decimal, nil
+		}
+	}
+	return nil, nil
 }
 
 // mostTexts bounds the memory of kept answers: anyone may ask for any number of returns.

@@ -5,9 +5,13 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
+	"github.com/shopspring/decimal"
 )
 
 // statement says what a stream can reveal about one person. Its JSON names are public.
@@ -19,7 +23,7 @@ type statement struct {
 // loss is the most that one person can lose through some windows.
 type loss struct {
 	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those that one `event` falls into, those of the stream's budget that end in a
-	// `day`, those that the `budget` pays in its period, or those that overlap a `stretch` of time as long as that period.
+	// `day`, those that the `budget` pays in its period, those that overlap a `stretch` of time as long as that period, or those in a day of all budgets that pay for one `input`.
 	// Under max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts instead.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
@@ -27,6 +31,8 @@ type loss struct {
 	Per     *string `json:"per"`
 	Epsilon any     `json:"epsilon"`
 	Delta   any     `json:"delta"`
+	// Sum is the plain sum of ε, where that is more; absent if there is none.
+	Sum any `json:"epsilon_sum,omitempty"`
 	// Right is how many of 100 guesses can be right, at most, about whether a person is in the data.
 	Right    int64  `json:"right_of_100"`
 	Sentence string `json:"sentence"`
@@ -41,7 +47,11 @@ func (h *handler) statements(w http.ResponseWriter, r *http.Request) error {
 	all := []statement{}
 	for _, s := range h.Streams {
 		if len(want.streams) == 0 || slices.Contains(want.streams, s.Name) {
-			all = append(all, h.statement(s))
+			held, err := h.lastDay(s.Budget)
+			if err != nil {
+				return err
+			}
+			all = append(all, h.statement(s, held))
 		}
 	}
 	if len(all) == 0 && len(want.streams) > 0 {
@@ -52,60 +62,95 @@ func (h *handler) statements(w http.ResponseWriter, r *http.Request) error {
 	}{all})
 }
 
-func (h *handler) statement(s *config.Stream) statement {
+// statement says what a stream can reveal. held is what the books say of the last 24 hours, or nil.
+func (h *handler) statement(s *config.Stream, held *decimal.Decimal) statement {
+	b, now := s.Budget, h.now()
+	file := &config.File{Streams: h.Streams}
+	pays, of := file.Payer(b, now), s.Cost(now)
 	all := statement{Stream: s.Name, Losses: []loss{}}
+	all.Losses = append(all.Losses, ofWindows(s, pays, of)...)
+	all.Losses = append(all.Losses, ofWatches(s)...)
+	const anyOf = "that person is in any of them"
+	day := pays.InAnyDay()
+	if held != nil && !day.Unbounded && held.GreaterThan(day.Epsilon) {
+		text := fmt.Sprintf("By the newest definitions one person loses at most %s in any 24 h, counting the windows that end in it. Those that ended in the last 24 h cost at most %%s: former definitions, or users who were counted anew, cost more.", day)
+		all.Losses = append(all.Losses, newLoss("day", 0, "24h", cost.Loss{Spending: budget.Spending{Epsilon: *held, Delta: day.Delta}}, text, anyOf))
+	} else {
+		all.Losses = append(all.Losses, newLoss("day", 0, "24h", day, "In any 24 h one person loses at most %s, counting the windows that end in it.", anyOf))
+	}
+	limit, per := cost.Loss{Spending: budget.Spending{Epsilon: b.Epsilon, Delta: b.Delta}}, budget.FormatPer(b.Per)
+	if b.Per == 0 {
+		all.Losses = append(all.Losses, newLoss("budget", 0, per, limit, "All windows together, for ever, cost one person at most %s.", anyOf))
+	} else {
+		n, stretch, changesLater := pays.InAnyStretch()
+		later := ""
+		if changesLater {
+			later = " with later ones in which that person counts instead"
+		}
+		all.Losses = append(all.Losses,
+			newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", anyOf),
+			newLoss("stretch", n, per, stretch, fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together%s they cost at most %%s.", per, n, later), anyOf))
+	}
+	for _, shared := range cost.InCommon(h.payers(now)) {
+		if shared.Topic == s.Input.Topic {
+			all.Losses = append(all.Losses, newLoss("input", 0, "24h", shared.Day,
+				fmt.Sprintf("Budgets %s pay for the people of topic %s. Through all of them one person loses at most %%s in any 24 h.", strings.Join(shared.Budgets, ", "), shared.Topic), "that person is in any of their windows"))
+		}
+	}
+	return all
+}
+
+// payers returns the budgets of all streams.
+func (h *handler) payers(now time.Time) []cost.Payer {
+	file := &config.File{Streams: h.Streams}
+	for _, s := range h.Streams {
+		if !slices.Contains(file.Budgets, s.Budget) {
+			file.Budgets = append(file.Budgets, s.Budget)
+		}
+	}
+	return file.Payers(now)
+}
+
+// ofWindows says what the figures of one window cost, and those of the windows that one event falls into.
+func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
+	if len(s.Releases) == 0 {
+		return nil
+	}
 	one, several, alone := "One window costs", "they", ""
 	if besides := config.Besides(s); besides != "" { // these tell of every window too, at a cost of their own
 		one, several, alone = "Beside its "+besides+", one window costs", "their figures", ", by these figures alone"
 	}
-	if n := s.Changed(1); len(s.Releases) > 0 && n > 1 {
-		all.Losses = append(all.Losses, newLoss("window", n, "", s.Lost(n),
+	if n := of.Changed(1); n > 1 {
+		all = append(all, newLoss("window", n, "", pays.Lost(of, n),
 			fmt.Sprintf("What one person has in one window changes up to %d, for who does not count in it may count in a later one. Together %s cost that person at most %%s.", n, several), "that person is in it"+alone))
-	} else if len(s.Releases) > 0 {
-		all.Losses = append(all.Losses, newLoss("window", 1, "", s.Lost(1), one+" one person at most %s.", "that person is in it"+alone))
+	} else {
+		all = append(all, newLoss("window", 1, "", pays.Lost(of, 1), one+" one person at most %s.", "that person is in it"+alone))
 	}
-	if n := s.Window.Overlapping(0); n > 1 && len(s.Releases) > 0 {
+	if n := of.Overlapping(0); n > 1 {
 		sentence := fmt.Sprintf("One event falls into up to %d windows. Together %s cost its person at most %%s.", n, several)
-		changed := s.Changed(n)
+		changed := of.Changed(n)
 		if changed > n {
 			sentence = fmt.Sprintf("One event falls into up to %d windows and changes up to %d, for who does not count in them may count in later ones. Together %s cost its person at most %%s.", n, changed, several)
 		}
-		all.Losses = append(all.Losses, newLoss("event", changed, "", s.Lost(changed), sentence, "that person is in any of them"+alone))
+		all = append(all, newLoss("event", changed, "", pays.Lost(of, changed), sentence, "that person is in any of them"+alone))
 	}
+	return all
+}
+
+// ofWatches says what an instance of each watch and release on change costs.
+func ofWatches(s *config.Stream) (all []loss) {
+	limit := s.Budget.Limit
 	for _, w := range s.OnChange() {
-		each, first := budget.Limit{}.Compose(w.Price()), budget.Limit{}.Compose(w.First())
-		all.Losses = append(all.Losses, newLoss("watch", 0, "", budget.Limit{}.Compose(append(w.Price(), w.First()...)),
-			fmt.Sprintf("Release %s costs one person ε %s until it changes, over all windows together, at most %s in a period of the budget. The first time it costs ε %s more: at most %%s.",
-				w.Name, each.Epsilon, times(w.AtMost), first.Epsilon),
+		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Price(), w.First()...)),
+			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a period of the budget. The first time it costs %s more: at most %%s.",
+				w.Name, cost.Of(limit, w.Price()), times(w.AtMost), cost.Of(limit, w.First())),
 			"that person is in any of the windows until it changes"))
 	}
 	for _, w := range s.Alarms() {
-		all.Losses = append(all.Losses, newLoss("watch", 0, "", budget.Limit{}.Compose(w.Price()),
+		all = append(all, newLoss("watch", 0, "", cost.Of(limit, w.Price()),
 			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s in a period of the budget.", w.Name, times(w.AtMost)),
 			"that person is in any of the windows from arming to firing"))
 	}
-	b, per := s.Budget, budget.FormatPer(s.Budget.Per)
-	limit := budget.Spending{Epsilon: b.Epsilon, Delta: b.Delta}
-	inAnyDay := (&config.File{Streams: h.Streams}).InAnyDay(b, h.now())
-	all.Losses = append(all.Losses, newLoss("day", 0, "24h", inAnyDay, "In any 24 h one person loses at most %s, counting the windows that end in it.", "that person is in any of them"))
-	if b.Per == 0 {
-		all.Losses = append(all.Losses, newLoss("budget", 0, per, limit, "All windows together, for ever, cost one person at most %s.", "that person is in any of them"))
-		return all
-	}
-	var streams []*config.Stream
-	for _, o := range h.Streams {
-		if o.Budget == b {
-			streams = append(streams, o)
-		}
-	}
-	n, stretch := b.Stretch(streams)
-	later := ""
-	if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.Changed(1) > 1 }) {
-		later = " with later ones in which that person counts instead"
-	}
-	all.Losses = append(all.Losses,
-		newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", "that person is in any of them"),
-		newLoss("stretch", n, per, stretch, fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together%s they cost at most %%s.", per, n, later), "that person is in any of them"))
 	return all
 }
 
@@ -117,8 +162,8 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// newLoss puts a loss into words. cost is a sentence with a place for ε; guess says what may be guessed.
-func newLoss(scope string, windows int64, per string, lost budget.Spending, cost, guess string) loss {
+// newLoss puts a loss into words. sentence has a place for the ε; guess says what may be guessed.
+func newLoss(scope string, windows int64, per string, lost cost.Loss, sentence, guess string) loss {
 	l := loss{Scope: scope, Epsilon: exactly(lost.Epsilon), Delta: exactly(lost.Delta), Right: int64(math.Ceil(100*lost.Guess() - 1e-9))}
 	if windows > 0 {
 		l.Windows = &windows
@@ -126,16 +171,15 @@ func newLoss(scope string, windows int64, per string, lost budget.Spending, cost
 	if per != "" {
 		l.Per = &per
 	}
-	text := "ε " + lost.Epsilon.String()
-	if !lost.Delta.IsZero() {
-		text += ", δ " + lost.Delta.String()
+	switch {
+	case lost.Unbounded:
+		l.Epsilon = nil
+	case lost.Sum != nil && !lost.Sum.Equal(lost.Epsilon):
+		l.Sum = exactly(*lost.Sum)
 	}
-	if lost.Unbounded {
-		l.Epsilon, text = nil, "no amount that can be stated"
-	}
-	l.Sentence = fmt.Sprintf(cost, text) + fmt.Sprintf(" Of 100 guesses whether %s, at most %d are right.", guess, l.Right)
+	l.Sentence = fmt.Sprintf(sentence, lost) + fmt.Sprintf(" Of 100 guesses whether %s, at most %d are right.", guess, l.Right)
 	if l.Right >= 100 {
-		l.Sentence = fmt.Sprintf(cost, text) + fmt.Sprintf(" That is too much to hide whether %s: somebody who knows all the others can nearly always tell.", guess)
+		l.Sentence = fmt.Sprintf(sentence, lost) + fmt.Sprintf(" That is too much to hide whether %s: somebody who knows all the others can nearly always tell.", guess)
 	}
 	return l
 }

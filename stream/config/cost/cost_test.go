@@ -1,0 +1,191 @@
+package cost
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
+)
+
+func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
+
+func pure(epsilon string, times int64) budget.Item {
+	return budget.Item{Promise: privacy.NewPure(dec(epsilon)), Times: times}
+}
+
+// dashboard has p50, p90, p99 and users in every window.
+func dashboard(every time.Duration) Stream {
+	ranks := func(epsilon string) budget.Item {
+		return budget.Item{Promise: privacy.NewBoundedRange(dec(epsilon)), Times: 1}
+	}
+	return Stream{Topic: "in", Schedule: budget.Schedule{Stream: "s", Size: every, Every: every, Items: []budget.Item{ranks("0.05"), ranks("0.05"), ranks("0.1"), pure("0.02", 1)}}}
+}
+
+// What a δ saves in a day. The losses with a δ are those of exact sums of ρ at the best order, up to 1 % for the tenth of δ
+// that approximate costs have.
+func TestWhatADeltaSaves(t *testing.T) {
+	for _, c := range []struct {
+		every     time.Duration
+		sum       string
+		withDelta float64
+	}{
+		{6 * time.Hour, "0.88", 0.74}, {3 * time.Hour, "1.76", 1.06}, {time.Hour, "5.28", 1.88}, {15 * time.Minute, "21.12", 3.93}, {time.Minute, "316.8", 17.9},
+	} {
+		p := Payer{Limit: budget.Limit{Epsilon: dec(c.sum), Per: 24 * time.Hour}, Streams: []Stream{dashboard(c.every)}}
+		if needs, day := p.Needs(), p.InAnyDay(); needs.String() != "ε "+c.sum || day.String() != "ε "+c.sum {
+			t.Errorf("every %s: needs %s, a day costs %s; want ε %s", c.every, needs, day, c.sum)
+		}
+		less, ok := p.WithDelta()
+		if got := less.Epsilon.InexactFloat64(); !ok || math.Abs(got/c.withDelta-1) > 0.01 || !less.Delta.Equal(Suggested) || less.Sum.String() != c.sum {
+			t.Errorf("every %s: with a δ %s, want about %v", c.every, less, c.withDelta)
+		}
+		p.Limit = budget.Limit{Epsilon: less.Epsilon.Mul(dec("1.001")), Delta: Suggested, Per: 24 * time.Hour} // its order is a little off
+		if day := p.InAnyDay(); !p.Runway().Pays || day.Epsilon.GreaterThan(p.Epsilon) || day.Sum.String() != c.sum {
+			t.Errorf("every %s: with a budget of %s a day costs %s", c.every, p.Epsilon, day)
+		}
+	}
+}
+
+// Where an order of its own bounds a loss better than that of the budget, it is taken: an event in 60 windows of a budget for
+// days of minutes.
+func TestAnEventInManyWindows(t *testing.T) {
+	p := Payer{Limit: budget.Limit{Epsilon: dec("20"), Delta: Suggested, Per: 24 * time.Hour}}
+	s := Stream{Schedule: budget.Schedule{Stream: "s", Size: time.Hour, Every: time.Minute, Items: []budget.Item{
+		{Promise: privacy.NewBoundedRange(dec("0.05")), Times: 1}}}}
+	if n := s.Overlapping(0); n != 60 {
+		t.Fatalf("%d windows overlap a moment; want 60", n)
+	}
+	if lost := p.Lost(s, 60); lost.Epsilon.InexactFloat64() > 1.13 || lost.Sum.String() != "3" {
+		t.Errorf("an event costs %s; want at most ε 1.13, and a sum of 3", lost)
+	}
+	if lost := p.Lost(s, 1); lost.String() != "ε 0.05" {
+		t.Errorf("a window costs %s; want ε 0.05", lost)
+	}
+}
+
+// No claim is below the truth. The worst of what ε-DP and ρ-zCDP admit is drawn by randomised response and a Gaussian. The mass
+// that a claim of ε leaves is Σ (P − e^ε·Q)⁺, which is a sum over the outcomes of all responses of P times the mass that the
+// Gaussian leaves beyond what they have said.
+func TestOfIsNeverBelowTheTruth(t *testing.T) {
+	normal := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	rapid.Check(t, func(t *rapid.T) {
+		limit := budget.Limit{Epsilon: dec(rapid.SampledFrom([]string{"0.5", "2", "8", "30"}).Draw(t, "limit")), Delta: dec(rapid.SampledFrom([]string{"0.01", "0.0001", "0.000000001"}).Draw(t, "delta"))}
+		var items []budget.Item
+		said := map[float64]float64{0: 1} // the mass of P by the ln(P/Q) of the responses
+		for range rapid.IntRange(0, 6).Draw(t, "responses") {
+			text := rapid.SampledFrom([]string{"0.05", "0.3", "1", "2.5"}).Draw(t, "ε")
+			items = append(items, pure(text, 1))
+			e, next := dec(text).InexactFloat64(), map[float64]float64{}
+			for l, p := range said {
+				next[math.Round((l+e)*1e9)/1e9] += p * math.Exp(e) / (1 + math.Exp(e))
+				next[math.Round((l-e)*1e9)/1e9] += p / (1 + math.Exp(e))
+			}
+			said = next
+		}
+		rho := 0.0
+		for range rapid.IntRange(0, 4).Draw(t, "gaussians") {
+			text, n := rapid.SampledFrom([]string{"0.02", "0.3", "1"}).Draw(t, "ε"), rapid.Int64Range(1, 50).Draw(t, "times")
+			items = append(items, budget.Item{Promise: privacy.NewZCDP(dec(text)), Times: n})
+			rho += float64(n) * dec(text).InexactFloat64() * dec(text).InexactFloat64() / 2
+		}
+		lost := Of(limit, items)
+		claim, mass, mu := lost.Epsilon.InexactFloat64(), 0.0, math.Sqrt(2*rho)
+		for l, p := range said {
+			if x := claim - l; mu > 0 {
+				mass += p * (normal(mu/2-x/mu) - math.Exp(x)*normal(-mu/2-x/mu))
+			} else {
+				mass += p * max(0, 1-math.Exp(x+1e-8)) // what was rounded may reach beyond a plain sum
+			}
+		}
+		if lost.Unbounded || mass > lost.Delta.InexactFloat64()*(1+1e-6)+1e-15 {
+			t.Fatalf("%d items: %s is claimed, and beyond that ε there is %v", len(items), lost, mass)
+		}
+		if lost.Sum != nil && lost.Epsilon.GreaterThan(*lost.Sum) {
+			t.Fatalf("%s is more than the sum", lost)
+		}
+	})
+}
+
+// Budgets decide on the windows of random schedules. No day costs more than is said, and some day costs as much, if
+// nothing is withheld from a single stream.
+func TestADayAgainstBruteForce(t *testing.T) {
+	hours := func(least, most int64) *rapid.Generator[time.Duration] {
+		return rapid.Map(rapid.Int64Range(least, most), func(h int64) time.Duration { return time.Duration(h) * time.Hour })
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		const day, last = 24 * time.Hour, 150 * time.Hour
+		p := Payer{Limit: budget.Limit{Epsilon: dec(rapid.SampledFrom([]string{"0.5", "2", "100"}).Draw(t, "limit")), Per: rapid.OneOf(hours(1, 50), rapid.Just(time.Duration(0)), rapid.Just(day)).Draw(t, "per")}}
+		if p.Per == day && rapid.Bool().Draw(t, "with δ") {
+			p.Delta = dec("0.000001")
+		}
+		capped := false
+		for i := range rapid.IntRange(1, 3).Draw(t, "streams") {
+			s := Stream{Schedule: budget.Schedule{Stream: string(rune('a' + i)), Size: hours(1, 6).Draw(t, "size"), Every: hours(1, 6).Draw(t, "every"),
+				Items: []budget.Item{pure(rapid.SampledFrom([]string{"0.1", "0.25"}).Draw(t, "ε"), 1)}}}
+			if rapid.Bool().Draw(t, "capped") {
+				capped, s.Cap = true, budget.Cap{Count: rapid.Int64Range(1, 6).Draw(t, "count"), Per: hours(1, 40).Draw(t, "cap per")}
+			}
+			p.Streams = append(p.Streams, s)
+		}
+		claim := p.InAnyDay()
+		a, withheld := budget.NewAccount(p.Limit), false
+		for end := time.Duration(0); end <= last; end += time.Hour {
+			for _, s := range p.Streams {
+				if begun := end - s.Size; begun < 0 || begun%s.Every != 0 {
+					continue
+				}
+				if c := (budget.Charge{Stream: s.Stream, End: int64(end), Cap: s.Cap, Items: s.Items}); a.Fits(c) {
+					a.Add(c)
+				} else {
+					withheld = true
+				}
+			}
+		}
+		worst := decimal.Zero
+		for end := time.Duration(0); end <= last; end += time.Hour {
+			worst = decimal.Max(worst, a.SpentIn(int64(end-day), int64(end)).Epsilon)
+		}
+		// What is bounded by a cap is bounded once for each period of the limit, and once for the day. The sum over the periods
+		// can be smaller.
+		if (!capped || !withheld) && worst.GreaterThan(claim.Epsilon) {
+			t.Fatalf("a day costs %s; at most %s is said", worst, claim)
+		}
+		if len(p.Streams) == 1 && !withheld && !worst.Equal(claim.Epsilon) {
+			t.Fatalf("the worst day costs %s; %s is said", worst, claim)
+		}
+	})
+}
+
+// Each budget of a topic adds to what its people lose.
+func TestInCommon(t *testing.T) {
+	payer := func(name, topic, epsilon string) Payer {
+		s := dashboard(time.Hour)
+		s.Topic = topic
+		return Payer{Name: name, Limit: budget.Limit{Epsilon: dec(epsilon), Per: 24 * time.Hour}, Streams: []Stream{s}}
+	}
+	all := InCommon([]Payer{payer("a", "in", "2.4"), payer("other", "alone", "1"), payer("b", "in", "4.8")})
+	if len(all) != 1 || all[0].String() != "topic in: budgets a, b pay for the same people: one person loses at most ε 7.2 in any 24 h through all of them" {
+		t.Errorf("%v", all)
+	}
+}
+
+// Words for every kind of loss.
+func TestLossInWords(t *testing.T) {
+	delta := budget.Limit{Epsilon: dec("4"), Delta: Suggested}
+	approximate := budget.Item{Promise: privacy.NewApproximate(dec("0.5"), dec("0.00000000001")), Times: 1}
+	for want, l := range map[string]Loss{
+		"ε 0.2":                          Of(delta, []budget.Item{pure("0.1", 2)}),
+		"no amount that can be stated":   Of(budget.Limit{Epsilon: dec("4")}, []budget.Item{{Promise: privacy.NewZCDP(dec("0.1")), Times: 1}}),
+		"ε 0.5, δ 0.00000000001":         Of(delta, []budget.Item{approximate}),
+		"ε 7.2, δ 0.01 (ε 20 without δ)": {Spending: budget.Spending{Epsilon: dec("7.2"), Delta: dec("0.01")}, Sum: new(dec("20"))},
+	} {
+		if got := l.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

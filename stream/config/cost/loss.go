@@ -1,0 +1,68 @@
+package cost
+
+import (
+	"fmt"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+)
+
+// Loss bounds what some releases cost one person.
+type Loss struct {
+	// Spending is the bound at the δ of the budget that pays. It is Unbounded if there is none.
+	budget.Spending
+	// Sum is the plain sum of ε. Whatever is drawn, nobody loses more, and it needs no δ. It is nil if one of the mechanisms
+	// has no bound without a δ.
+	Sum *decimal.Decimal
+}
+
+// Suggested is the δ that is recommended where a budget has none: far below one over the number of people on earth's largest
+// topics, and large enough that sums of hundreds of windows are short.
+var Suggested = decimal.New(1, -9)
+
+// Counted returns what items cost together as the books of a limit add them up.
+func Counted(limit budget.Limit, items []budget.Item) Loss {
+	return Loss{limit.Compose(items), sum(items)}
+}
+
+// Of returns what items cost together: the least bound at the limit's δ. The books of the limit have one order α for all that
+// they add up. These items are known before anything is drawn, so an order of their own is as valid.
+func Of(limit budget.Limit, items []budget.Item) Loss {
+	counted := Counted(limit, items)
+	own := budget.Limit{Delta: limit.Delta}.Compose(items)
+	if counted.Unbounded || own.Epsilon.LessThan(counted.Epsilon) && own.Delta.LessThanOrEqual(decimal.Max(counted.Delta, limit.Delta)) {
+		counted.Spending = own
+	}
+	return counted
+}
+
+func sum(items []budget.Item) *decimal.Decimal {
+	plain := budget.Limit{}.Compose(items)
+	if plain.Unbounded || plain.Delta.IsPositive() {
+		return nil
+	}
+	return &plain.Epsilon
+}
+
+// plus adds the losses of two sets of releases.
+func (l Loss) plus(m Loss) Loss {
+	both := Loss{Spending: budget.Spending{Epsilon: l.Epsilon.Add(m.Epsilon), Delta: l.Delta.Add(m.Delta), Unbounded: l.Unbounded || m.Unbounded}}
+	if l.Sum != nil && m.Sum != nil {
+		both.Sum = new(l.Sum.Add(*m.Sum))
+	}
+	return both
+}
+
+// String writes the loss as in "ε 0.2", "ε 3.93, δ 0.000000001 (ε 21.12 without δ)" or "no amount that can be stated".
+func (l Loss) String() string {
+	switch {
+	case l.Unbounded:
+		return "no amount that can be stated"
+	case l.Delta.IsZero():
+		return "ε " + l.Epsilon.String()
+	case l.Sum == nil:
+		return fmt.Sprintf("ε %s, δ %s", l.Epsilon, l.Delta)
+	}
+	return fmt.Sprintf("ε %s, δ %s (ε %s without δ)", l.Epsilon, l.Delta, l.Sum)
+}

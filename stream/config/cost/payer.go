@@ -1,0 +1,152 @@
+package cost
+
+import (
+	"math"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+)
+
+// Payer is a budget and the streams that it pays for.
+type Payer struct {
+	Name string
+	budget.Limit
+	Streams []Stream
+	// Before is what its books hold of the last 24 hours, in ε, if former definitions, or users who were counted anew, may have cost
+	// more than these streams do; else 0.
+	Before decimal.Decimal
+}
+
+// Lost returns what this many windows of one of the streams cost a person who counts in all of them.
+func (p Payer) Lost(s Stream, windows int64) Loss { return Of(p.Limit, s.window(windows)) }
+
+// Needs returns what the schedules and the watches cost in any period if nothing is withheld: about the least ε that a budget
+// with this δ must have to pay for everything. It is Unbounded if the budget is for ever and a schedule is endless.
+func (p Payer) Needs() Loss {
+	var items []budget.Item
+	for _, s := range p.Streams {
+		n, bounded := s.Most(p.Per)
+		if !bounded {
+			return Loss{Spending: budget.Spending{Unbounded: true}}
+		}
+		items = append(append(items, s.window(n)...), s.Watches...)
+	}
+	return Loss{budget.Limit{Delta: p.Delta}.Compose(items), sum(items)}
+}
+
+// WithDelta returns what Needs would be if the budget had the δ that is suggested. ok is false if it has one, or if a δ would
+// save less than a tenth.
+func (p Payer) WithDelta() (needs Loss, ok bool) {
+	if p.Delta.IsPositive() {
+		return Loss{}, false
+	}
+	before := p.Needs()
+	p.Delta = Suggested
+	needs = p.Needs()
+	return needs, !before.Unbounded && needs.Epsilon.LessThan(before.Epsilon.Mul(decimal.New(9, -1)))
+}
+
+// PaysWithDelta reports whether the same ε would pay for all windows if the budget had the δ that is suggested, but has none.
+func (p Payer) PaysWithDelta() bool {
+	if p.Delta.IsPositive() {
+		return false
+	}
+	p.Delta = Suggested
+	return p.Runway().Pays
+}
+
+// Watching returns what the watches and the releases on change cost in a period at most.
+func (p Payer) Watching() Loss {
+	var items []budget.Item
+	for _, s := range p.Streams {
+		items = append(items, s.Watches...)
+	}
+	return Of(p.Limit, items)
+}
+
+// InAnyDay bounds what the windows that end in any 24 hours cost one person, with the watches at their most. If that is the
+// period of the budget, it is as its books count.
+func (p Payer) InAnyDay() Loss {
+	const day = 24 * time.Hour
+	periods := p.Periods(day)
+	var items []budget.Item
+	for _, s := range p.Streams {
+		items = append(append(items, s.window(s.Counts(day))...), budget.Times(s.Watches, periods)...)
+	}
+	add := Of
+	if p.Per == day {
+		add = Counted
+	}
+	return p.paid(add(p.Limit, items), periods)
+}
+
+// afterAll is InAnyDay where some of the day's windows may be of before.
+func (p Payer) afterAll() Loss {
+	day := p.InAnyDay()
+	if p.Before.IsZero() {
+		return day
+	}
+	before := Loss{Spending: budget.Spending{Epsilon: p.Before, Delta: p.Delta}}
+	return p.paid(day.plus(before), p.Periods(24*time.Hour))
+}
+
+// InAnyStretch returns the most that a person can lose through events in a stretch of time as long as the budget's period, and
+// how many windows that stretch overlaps at most. later says that it changes later windows as well. The budget must have a period.
+//
+// A budget counts windows by their ends. All windows that overlap the stretch end within the period plus the longest window, so
+// together those in which the person counts cost at most the limit of two periods. Under max_windows the person may count later in
+// windows in which they would not have counted: see [windows.CapRule.ChangedBy]. Together these cost at most the limit of the
+// periods that cover a block.
+func (p Payer) InAnyStretch() (windows int64, lost Loss, later bool) {
+	var items []budget.Item
+	var after int64 // periods
+	for _, s := range p.Streams {
+		n := s.Overlapping(p.Per)
+		windows += n
+		items = append(append(items, s.window(s.Changed(n))...), budget.Times(s.Watches, 2)...) // two periods cover the ends of these windows
+		later = later || s.Changed(1) > 1
+		if m := s.MaxWindows; m != nil {
+			after = max(after, p.Periods(time.Duration(m.Block)*s.Every+s.Size))
+		}
+	}
+	return windows, p.paid(Counted(p.Limit, items), 2+after), later
+}
+
+// paid cuts a loss at what the limit pays in so many periods: it withholds the rest. If its ε is 0, there is no limit yet.
+func (p Payer) paid(lost Loss, periods int64) Loss {
+	if p.Epsilon.IsZero() {
+		return lost
+	}
+	n := decimal.NewFromInt(periods)
+	if most := p.Epsilon.Mul(n); lost.Unbounded || lost.Epsilon.GreaterThan(most) {
+		lost.Spending = budget.Spending{Epsilon: most, Delta: p.Delta.Mul(n)}
+	}
+	if lost.Sum != nil && p.Delta.IsZero() {
+		lost.Sum = new(decimal.Min(*lost.Sum, lost.Epsilon))
+	}
+	return lost
+}
+
+// Runway reports how long the budget pays for the schedules if nothing is charged to it but watches, and these at their most
+// in every period.
+func (p Payer) Runway() budget.Runway { return p.account().Runway(p.schedules()) }
+
+// account holds the watches at their most.
+func (p Payer) account() *budget.Account {
+	a := budget.NewAccount(p.Limit)
+	for _, s := range p.Streams {
+		// The items are costs, and names of streams are unique.
+		_ = a.Hold(budget.Held{ID: s.Stream, Stream: s.Stream, From: math.MinInt64, To: budget.Open, Items: s.Watches})
+	}
+	return a
+}
+
+func (p Payer) schedules() []budget.Schedule {
+	all := make([]budget.Schedule, len(p.Streams))
+	for i, s := range p.Streams {
+		all[i] = s.Schedule
+	}
+	return all
+}
