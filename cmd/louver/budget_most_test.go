@@ -200,12 +200,13 @@ streams:
 `
 	begin := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
-		books, now := ledger.NewBooks(), begin.Add(time.Duration(rapid.IntRange(1, hours).Draw(t, "now"))*time.Hour)
+		books, passed := ledger.NewBooks(), rapid.IntRange(1, hours).Draw(t, "now")
+		now := begin.Add(time.Duration(passed) * time.Hour)
 		var editions []control.Edition
 		var current config.File
 		edits := map[int]bool{0: true}
 		for range rapid.IntRange(0, 4).Draw(t, "edits") {
-			edits[rapid.IntRange(1, hours).Draw(t, "edited at")] = true
+			edits[max(0, passed-rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 30)).Draw(t, "edited before"))] = true
 		}
 		type counted struct {
 			end time.Time
@@ -219,7 +220,7 @@ streams:
 			start := begin.Add(time.Duration(h) * time.Hour)
 			end := start.Add(time.Hour)
 			decided := !end.After(now)
-			if edits[h] && !end.After(now) {
+			if edits[h] && !start.After(now) { // perhaps none of its windows is over
 				limits := rapid.SampledFrom([]string{"", "max_windows: {count: 8, per: 24h}", "max_windows: {count: 4, per: 24h}"}).Draw(t, "cap")
 				f, err := config.Parse("s.yaml", []byte(strings.NewReplacer("CAP", limits, "EPSILON", rapid.SampledFrom([]string{"0.1", "0.5", "1"}).Draw(t, "ε"),
 					"BUDGET", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "budget")).Replace(text)), os.LookupEnv)
@@ -234,7 +235,7 @@ streams:
 					editions = append(editions, control.Edition{Stream: s, Number: uint32(len(editions)), Schedule: windows.Schedule{Start: start.UnixNano(), Size: time.Hour, Every: time.Hour}})
 				}
 			}
-			if rapid.IntRange(0, 19).Draw(t, "recount") == 0 && decided {
+			if rapid.IntRange(0, 39).Draw(t, "recount") == 0 && decided {
 				era++
 			}
 			for _, s := range current.Streams {
