@@ -7,6 +7,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
 )
 
 func TestStatement(t *testing.T) {
@@ -81,4 +85,64 @@ streams:
 			t.Errorf("%s: %q, want %q", scope, said[scope], sentence)
 		}
 	}
+}
+
+// A δ makes many windows cheaper, and the plain sum stands beside it. What the books hold of former definitions is said where it is
+// more, and so is what several budgets cost together.
+func TestStatementOfBooksAndBudgets(t *testing.T) {
+	const text = `version: 1
+streams:
+  - name: cheap
+    input: {topic: in, user: user, value: ms}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 15m, grace: 10s, start: 2026-11-19T00:00:00Z}
+    releases: [{name: users, statistic: count, epsilon: EPSILON, mechanism: geometric}]
+    output: {topic: cheap.private}
+    budget: {epsilon: 40, DELTA per: 24h}
+  - name: dear
+    input: {topic: in, user: user, value: ms}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 10s}
+    releases: [{name: users, statistic: count, epsilon: 0.2}]
+    output: {topic: dear.private}
+    budget: {epsilon: 9, per: 24h}
+    fresh: true
+`
+	of := func(replacements ...string) []*config.Stream {
+		return parsed(t, strings.NewReplacer(append(replacements, "EPSILON", "0.1", "DELTA", "")...).Replace(text))
+	}
+	said := func(w *world, streams []*config.Stream) map[string]loss {
+		var got struct{ Streams []statement }
+		if err := json.Unmarshal([]byte(ask(t, served(w, streams, epoch), "/api/v1/statement?stream=cheap")), &got); err != nil || len(got.Streams) != 1 {
+			t.Fatal(err, got)
+		}
+		all := map[string]loss{}
+		for _, l := range got.Streams[0].Losses {
+			l.Sentence, _, _ = strings.Cut(l.Sentence, " Of 100")
+			l.Sentence, _, _ = strings.Cut(l.Sentence, " That is too")
+			all[l.Scope] = l
+		}
+		return all
+	}
+	plain := said(newWorld(t, 1<<20), of())
+	want(t, "a day", plain["day"].Sentence, "In any 24 h one person loses at most ε 9.6, counting the windows that end in it.")
+	want(t, "an input", plain["input"].Sentence, "Budgets cheap, dear pay for the people of topic in. Through all of them one person loses at most ε 14.4 in any 24 h.")
+	withDelta := said(newWorld(t, 1<<20), of("DELTA", "delta: 0.000000001,", "epsilon: 40", "epsilon: 6.1"))
+	if day := withDelta["day"]; day.Sum != 9.6 || day.Epsilon.(float64) > 6.1 || !strings.HasSuffix(day.Sentence, ", δ 0.000000001 (ε 9.6 without δ), counting the windows that end in it.") {
+		t.Errorf("with a δ: %+v", day)
+	}
+
+	// Until an hour ago the stream published at ε 1.
+	w := newWorld(t, 1<<20)
+	books := ledger.NewBooks()
+	for i := 20; i > 0; i-- {
+		s := of("EPSILON", "1", "epsilon: 40", "epsilon: 100")[0]
+		if i <= 4 {
+			s = of("epsilon: 40", "epsilon: 100")[0]
+		}
+		end := epoch.Add(-time.Duration(i-1) * s.Window.Size)
+		w.watched(books, s, end.Add(-s.Window.Size), end, func(*ledger.Entry) bool { return false })
+	}
+	want(t, "after an edit", said(w, of("epsilon: 40", "epsilon: 100"))["day"].Sentence,
+		"By the newest definitions one person loses at most ε 9.6 in any 24 h, counting the windows that end in it. Those that ended in the last 24 h cost at most ε 16.4: former definitions, or users who were counted anew, cost more.")
 }
