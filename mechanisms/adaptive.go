@@ -127,8 +127,8 @@ func (f *Filter) Predict() {
 func (f *Filter) Measure() *Measure { return cellMeasure(f.bounds, f.mass, finest) }
 
 // Update learns from a published value x that was drawn under Measure. users is the noisy count published for the same
-// window, or nil if there is none.
-func (f *Filter) Update(x int64, users *NoisyCount) {
+// window, or nil if there is none: by whatever law, since the filter learns more or less from x, but nothing from the count.
+func (f *Filter) Update(x int64, users *int64) {
 	f.update(x, f.certainty(users, f.left), f.certainty(users, f.right))
 }
 
@@ -157,9 +157,9 @@ func (e *evidence) of(halves int64) uint64 {
 // certainty returns the weight of one side's evidence. Only half of the known users count: too little certainty costs
 // little, too much costs a lot. A tilted margin has a different rank on each side. In trials on latencies this was
 // neither better nor worse, within chance, than one rank for both.
-func (f *Filter) certainty(users *NoisyCount, e *evidence) uint64 {
+func (f *Filter) certainty(users *int64, e *evidence) uint64 {
 	if users != nil {
-		return e.of(min(max(0, users.Value), 1<<61))
+		return e.of(min(max(0, *users), 1<<61))
 	}
 	halves := 2 * (25 * f.q / (2 * min(f.p, f.q-f.p)))
 	if f.expected > 0 {
@@ -203,7 +203,7 @@ type Smoothed struct {
 
 // Smoothed returns the smoothed value of the release x of the last Update. It is nil if it would not be reliable: in a
 // tail about which the released value says little. users is the noisy count given to Update.
-func (f *Filter) Smoothed(x int64, users *NoisyCount) *Smoothed {
+func (f *Filter) Smoothed(x int64, users *int64) *Smoothed {
 	if 4*min(f.p, f.q-f.p) < f.q && !f.informative(users) {
 		return nil
 	}
@@ -222,12 +222,12 @@ func (f *Filter) Smoothed(x int64, users *NoisyCount) *Smoothed {
 }
 
 // informative reports whether ε·n·min(α, 1−α) is at least 10.
-func (f *Filter) informative(users *NoisyCount) bool {
+func (f *Filter) informative(users *int64) bool {
 	if users == nil {
 		return false
 	}
 	information := new(big.Rat).Mul(f.epsilon, big.NewRat(min(f.p, f.q-f.p), f.q))
-	return information.Mul(information, big.NewRat(max(0, users.Value), 1)).Cmp(big.NewRat(10, 1)) >= 0
+	return information.Mul(information, big.NewRat(max(0, *users), 1)).Cmp(big.NewRat(10, 1)) >= 0
 }
 
 // quantile returns that of the posterior, linear inside a cell.

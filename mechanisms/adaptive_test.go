@@ -96,18 +96,18 @@ func TestFilterCertainty(t *testing.T) {
 		tilt        [2]int64
 		epsilon     string
 		expected    int64
-		users       *NoisyCount
+		users       *int64
 		left, right uint64
 	}{
-		{"0.5", [2]int64{1, 1}, "0.1", 0, &NoisyCount{Value: 50}, 163840, 163840}, // 2^16·0.1·25
-		{"0.5", [2]int64{1, 1}, "0.1", 0, nil, 163840, 163840},                    // 25 users are assumed
+		{"0.5", [2]int64{1, 1}, "0.1", 0, new(int64(50)), 163840, 163840}, // 2^16·0.1·25
+		{"0.5", [2]int64{1, 1}, "0.1", 0, nil, 163840, 163840},            // 25 users are assumed
 		{"0.5", [2]int64{1, 1}, "0.1", 20, nil, 65536, 65536},
-		{"0.5", [2]int64{1, 1}, "0.1", 0, &NoisyCount{Value: -3}, 0, 0},
+		{"0.5", [2]int64{1, 1}, "0.1", 0, new(int64(-3)), 0, 0},
 		{"0.9", [2]int64{1, 1}, "1", 0, nil, 4551111, 4551111}, // 2^16·125/1.8
-		{"0.5", [2]int64{1, 1}, "1000000", 0, &NoisyCount{Value: 1e6}, 1 << 30, 1 << 30},
-		{"0.99", [2]int64{1, 2}, "0.1", 0, &NoisyCount{Value: 200}, 220660, 441320}, // R = 99 + 198: 2^16·0.1·100·{100, 200}/297
-		{"0.99", [2]int64{}, "0.1", 0, &NoisyCount{Value: 200}, 220660, 441320},     // twice that of 2·297
-		{"0.01", [2]int64{}, "0.1", 0, &NoisyCount{Value: 200}, 441320, 220660},
+		{"0.5", [2]int64{1, 1}, "1000000", 0, new(int64(1e6)), 1 << 30, 1 << 30},
+		{"0.99", [2]int64{1, 2}, "0.1", 0, new(int64(200)), 220660, 441320}, // R = 99 + 198: 2^16·0.1·100·{100, 200}/297
+		{"0.99", [2]int64{}, "0.1", 0, new(int64(200)), 220660, 441320},     // twice that of 2·297
+		{"0.01", [2]int64{}, "0.1", 0, new(int64(200)), 441320, 220660},
 	} {
 		f := filter(t, Query{Statistic: Quantile, P: ps(c.p), Tilt: c.tilt, Epsilon: dec(c.epsilon), ExpectedUsers: c.expected, Grid: g})
 		left, right := f.certainty(c.users, f.left), f.certainty(c.users, f.right)
@@ -169,7 +169,7 @@ func TestFilterLearns(t *testing.T) {
 	for i := range windows {
 		s := latencies(g, 50+i%3)
 		truth := float64(s.values[s.at((s.n+1)/2)])
-		users := &NoisyCount{Value: s.n, Epsilon: 1}
+		users := &s.n
 		a, err := m.Draw(s, Public{Measure: f.Measure()}, random)
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestRankErrorOfMeasures(t *testing.T) {
 	s := latencies(g, 1000)
 	f := filter(t, q)
 	for range 30 { // increasingly certain
-		f.Update(150, &NoisyCount{Value: 1e6, Epsilon: 1})
+		f.Update(150, new(int64(1e6)))
 		f.Predict()
 	}
 	fold := 0.75 * 2 / epsilon
@@ -228,14 +228,14 @@ func TestSmoothedOnlyWhereReliable(t *testing.T) {
 	g := smallGrid(t, 60001)
 	for _, c := range []struct {
 		p     string
-		users *NoisyCount
+		users *int64
 		want  string
 	}{
 		{"0.5", nil, "value"},
-		{"0.5", &NoisyCount{Value: 5}, "band"},
+		{"0.5", new(int64(5)), "band"},
 		{"0.9", nil, "nothing"},
-		{"0.9", &NoisyCount{Value: 999}, "nothing"},
-		{"0.9", &NoisyCount{Value: 1000}, "band"},
+		{"0.9", new(int64(999)), "nothing"},
+		{"0.9", new(int64(1000)), "band"},
 	} {
 		f := filter(t, Query{Statistic: Quantile, P: ps(c.p), Epsilon: dec("0.1"), Grid: g})
 		f.Update(100, c.users)
@@ -271,7 +271,7 @@ func TestExpNeg(t *testing.T) {
 
 func BenchmarkFilter(b *testing.B) {
 	f := filter(b, Query{Statistic: Median, Epsilon: dec("0.1"), Grid: smallGrid(b, 60001)})
-	users := &NoisyCount{Value: 1000, Epsilon: 1}
+	users := new(int64(1000))
 	b.ReportAllocs()
 	for x := int64(100); b.Loop(); x = 300 - x {
 		f.Update(x, users)

@@ -67,6 +67,10 @@ func table() []row {
 		{name: "duff", build: newMeanDuff},
 		{name: "laplace", build: newMeanLaplace},
 	})
+	counts := []offer{
+		{name: "geometric", build: newGeometric},
+		{name: gaussianCount, build: newGaussianCount, forRho: true},
+	}
 	variances := []offer{
 		{name: "clipped", build: newClippedVariance},
 		{name: "three_sums", build: newWholeVariance},
@@ -92,8 +96,8 @@ func table() []row {
 			offers: append([]offer{{name: "clipped", build: newClippedTrimmed}}, smoothOffers()...)},
 		{statistic: Variance, family: OfAmounts, takes: []string{"clip"}, truth: trueVariance, unit: squared, offers: variances},
 		{statistic: StdDev, family: OfAmounts, takes: []string{"clip"}, truth: trueVariance, offers: variances},
-		{statistic: Count, family: OfUsers, takes: []string{"above", "below"}, truth: trueCount, offers: []offer{{name: "geometric", build: newGeometric}}},
-		{statistic: Outside, family: OfUsers, truth: trueCount, offers: []offer{{name: "geometric", build: newGeometric}}},
+		{statistic: Count, family: OfUsers, takes: []string{"above", "below"}, truth: trueCount, offers: counts},
+		{statistic: Outside, family: OfUsers, truth: trueCount, offers: counts},
 	}
 }
 

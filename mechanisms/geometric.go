@@ -2,7 +2,6 @@ package mechanisms
 
 import (
 	"io"
-	"math"
 	"math/big"
 
 	"github.com/shopspring/decimal"
@@ -11,30 +10,35 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// geometric counts users and adds discrete Laplace noise, P(z) ∝ e^{−ε|z|}; counts below 0 become 0, and those beyond
-// 2^62 become 2^62.
-//
-// Privacy: ε-DP. One user changes the count by at most 1, and the noise's law by a factor within e^{±ε} for each step.
-// Cutting the sum is post-processing.
-//
-// Source: Ghosh, Roughgarden, Sundararajan (2009); drawn as in Canonne, Kamath, Steinke (2020).
-type geometric struct {
+// counting counts users and adds noise. Counts below 0 become 0, and those beyond 2^62 become 2^62, which is
+// post-processing.
+type counting struct {
 	header
-	num, den uint64 // ε
-	of       func(s *Sample) int64
-	error95  float64
+	of      func(s *Sample) int64
+	noise   noise
+	error95 float64
 }
 
+// newGeometric returns a count with discrete Laplace noise, P(z) ∝ e^{−ε|z|}.
+//
+// Privacy: ε-DP. One user changes the count by at most 1, and the noise's law by a factor within e^{±ε} for each step.
+//
+// Source: Ghosh, Roughgarden, Sundararajan (2009); drawn as in Canonne, Kamath, Steinke (2020).
 func newGeometric(q *Query) (Mechanism, error) {
 	num, den, err := positive(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}
+	return q.counting(header{"geometric", privacy.NewPure(q.Epsilon)}, laplace{num, den, 1})
+}
+
+func (q *Query) counting(h header, z noise) (Mechanism, error) {
 	of, err := newCounting(q)
 	if err != nil {
 		return nil, err
 	}
-	return &geometric{header{"geometric", privacy.NewPure(q.Epsilon)}, num, den, of, float64(CountError95(q.Epsilon.InexactFloat64()))}, nil
+	law := NoisyCount{Epsilon: q.Epsilon.InexactFloat64(), Mechanism: h.name}
+	return &counting{h, of, z, float64(law.Error95())}, nil
 }
 
 // newCounting returns a function that counts the users of a sample whom the query counts.
@@ -81,20 +85,17 @@ func (g *Grid) floor(name string, d decimal.Decimal) (int64, error) {
 }
 
 // Counts reports whether the values are numbers of users.
-func (m *geometric) Counts() bool { return true }
+func (m *counting) Counts() bool { return true }
 
-func (m *geometric) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
+func (m *counting) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	source := exact.NewSource(random)
-	noisy := source.DiscreteLaplace(m.num, m.den, 1)
+	noisy := m.noise.draw(source, 1)
 	noisy.Add(noisy, big.NewInt(m.of(s)))
 	return Draw{Values: single(cut(noisy, 0, 1<<62), noiseBound(m.error95))}, source.Err()
 }
 
 // Errors is that of the noise.
-func (m *geometric) Errors(Public) []Bound { return []Bound{noiseBound(m.error95)} }
-
-// CountError95 is the least t ≥ 0 with P(|Z| > t) = 2a^(t+1)/(1+a) ≤ 5 %, a = e^−ε, for the noise Z of a count.
-func CountError95(epsilon float64) int64 { return int64(math.Ceil(laplaceReach(epsilon, 0.025))) }
+func (m *counting) Errors(Public) []Bound { return []Bound{noiseBound(m.error95)} }
 
 // cut returns x, but at least low and at most high.
 func cut(x *big.Int, low, high int64) int64 {

@@ -15,7 +15,7 @@ func TestCountError(t *testing.T) {
 			want++
 			within += 2 * (1 - a) / (1 + a) * math.Pow(a, float64(want))
 		}
-		if got := CountError95(epsilon); got != want {
+		if got := (NoisyCount{Epsilon: epsilon}).Error95(); got != want {
 			t.Errorf("ε %v: %d, want %d", epsilon, got, want)
 		}
 	}

@@ -229,7 +229,7 @@ func TestQuantilesExtremes(t *testing.T) {
 			}
 			for _, g := range []*Grid{wide, smallGrid(t, 2), smallGrid(t, 60001)} {
 				for _, points := range [][]Point{nil, {{1, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5000}, {g.last + 1, 5000}}, {{1, 20000}}} {
-					for _, users := range []*NoisyCount{nil, {0, 1}, {20000, 1}, {1 << 62, 1}} {
+					for _, users := range []*NoisyCount{nil, {Value: 0, Epsilon: 1}, {Value: 20000, Epsilon: 1}, {Value: 1 << 62, Epsilon: 1}} {
 						m := build(t, Query{Statistic: Quantiles, Mechanism: name, P: ps("0.01", "0.5", "0.9", "0.999"), Epsilon: dec(epsilon), Grid: g})
 						d, err := m.Draw(NewSample(g, points), Public{Users: users}, random)
 						if err != nil || len(d.Values) != 4 || d.Values[0].Number < 0 || d.Values[3].Number > g.last || len(m.Errors(Public{Users: users})) != 4 {

@@ -13,7 +13,7 @@ func TestKindOfEveryPromise(t *testing.T) {
 	ranged := map[string]bool{"margin": true, "duff": true, "exponential": true, "rank": true, "mid_rank": true, "piecewise_laplace": true, "joint": true}
 	others := map[string]privacy.Kind{
 		"smooth_laplace": privacy.Approximate, "smooth_gaussian": privacy.Approximate,
-		"smooth_lln": privacy.ZCDP, "smooth_uln": privacy.ZCDP, "smooth_arsinh": privacy.ZCDP, "clipped_gaussian": privacy.ZCDP,
+		"smooth_lln": privacy.ZCDP, "smooth_uln": privacy.ZCDP, "smooth_arsinh": privacy.ZCDP, "clipped_gaussian": privacy.ZCDP, "gaussian": privacy.ZCDP,
 	}
 	for _, q := range everyQuery(smallGrid(t, 1000)) {
 		want := others[q.Mechanism] // default: pure
@@ -35,6 +35,8 @@ func TestKindOfEveryPromise(t *testing.T) {
 		{"the default of a tail", Query{Statistic: Quantile, P: ps("0.99")}, privacy.Pure},
 		{"a tail with an adaptive prior", Query{Statistic: Quantile, P: ps("0.99"), Prior: "adaptive"}, privacy.BoundedRange},
 		{"a median in a budget with δ", Query{Statistic: Median, ZCDP: true}, privacy.BoundedRange},
+		{"a count", Query{Statistic: Count}, privacy.Pure},
+		{"a count in a budget with δ", Query{Statistic: Count, ZCDP: true}, privacy.ZCDP},
 		{"a median with a paid interval", Query{Statistic: Median, Interval: &level}, privacy.Pure},
 		{"several quantiles one by one", Query{Statistic: Quantiles, P: ps("0.5", "0.9"), Mechanism: "split"}, privacy.Pure},
 	} {

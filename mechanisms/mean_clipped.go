@@ -114,7 +114,7 @@ func (q Query) MeanError95(n int64, count *NoisyCount) float64 {
 	sums, share := z.(*wholeMean).noise, 1.0
 	if count != nil && count.Epsilon >= epsilon {
 		off, _ := sums.reach(width, 0.025).Float64()
-		c, _ := reachOfLaplace(count.Epsilon, 0.025).Float64()
+		c := count.reach(0.025 / 2)
 		if left := float64(n) - c; left > 0 {
 			share = (off/float64(width) + c) / (2 * left)
 		}
@@ -188,7 +188,7 @@ func (m *twoSums) counted(s *Sample, l, h int64, z noise, users *NoisyCount, sou
 	a, b := s.distances(l, h)
 	sum := a.Sub(a, b)
 	sum.Add(sum, z.draw(source, width))
-	return m.quotient(l, h, sum, z.reach(width, 0.025), users.Value, reachOfLaplace(users.Epsilon, 0.025))
+	return m.quotient(l, h, sum, z.reach(width, 0.025), users.Value, whole(users.reach(0.025/2)))
 }
 
 // quotient returns the mean that a noisy sum from the middle and a noisy count give, and its error.

@@ -7,17 +7,18 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/louver/louver/mechanisms/exact"
 )
 
-// drawMean draws a mean; if counted, beside a count at ε = 1.
-func drawMean(t *testing.T, m Mechanism, s *Sample, counted bool, random io.Reader) Draw {
+// drawMean draws a mean; if a mechanism for counts is named, beside a count by it at ε = 1.
+func drawMean(t *testing.T, m Mechanism, s *Sample, counted string, random io.Reader) Draw {
 	t.Helper()
 	public := Public{}
-	if counted {
-		source := exact.NewSource(random)
-		public.Users = &NoisyCount{Value: s.n + source.DiscreteLaplace(1, 1, 1).Int64(), Epsilon: 1}
+	if counted != "" {
+		d, err := build(t, Query{Statistic: Count, Mechanism: counted, Epsilon: dec("1"), Grid: grid(t, "0", "60000", "1")}).Draw(s, public, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		public.Users = &NoisyCount{Value: d.Values[0].Number, Epsilon: 1, Mechanism: counted}
 	}
 	d, err := m.Draw(s, public, random)
 	if err != nil {
@@ -33,9 +34,10 @@ func TestClippedMeanError(t *testing.T) {
 	for _, c := range []struct {
 		mechanism, epsilon string
 		n                  int
-		counted            bool
-	}{{"clipped", "1", 1000, false}, {"clipped", "0.1", 300, false}, {"clipped", "0.1", 20, false}, {"clipped", "1", 1000, true}, {"clipped", "0.1", 500, true},
-		{"two_sums", "1", 100, false}, {"two_sums", "1", 100, true}, {"clipped_gaussian", "1", 1000, false}, {"clipped_gaussian", "0.2", 1000, true}} {
+		counted            string
+	}{{"clipped", "1", 1000, ""}, {"clipped", "0.1", 300, ""}, {"clipped", "0.1", 20, ""}, {"clipped", "1", 1000, "geometric"}, {"clipped", "0.1", 500, "geometric"},
+		{"two_sums", "1", 100, ""}, {"two_sums", "1", 100, "geometric"}, {"clipped_gaussian", "1", 1000, ""}, {"clipped_gaussian", "0.2", 1000, "geometric"},
+		{"clipped", "0.1", 500, "gaussian"}, {"two_sums", "1", 100, "gaussian"}, {"clipped_gaussian", "0.2", 1000, "gaussian"}} {
 		q := Query{Statistic: Mean, Mechanism: c.mechanism, Epsilon: dec(c.epsilon), Grid: g}
 		m, s := build(t, q), latencies(g, c.n)
 		scale := q.Scale(m)
@@ -77,16 +79,19 @@ func TestMeanErrorHoldsForAllData(t *testing.T) {
 	for _, c := range []struct {
 		epsilon string
 		n       int64
-		counted bool
-	}{{"1", 100, false}, {"0.1", 100, false}, {"0.1", 2000, false}, {"1", 100, true}, {"0.5", 1000, true}} {
+		counted string
+	}{{"1", 100, ""}, {"0.1", 100, ""}, {"0.1", 2000, ""}, {"1", 100, "geometric"}, {"0.5", 1000, "geometric"}, {"1", 100, "gaussian"}} {
 		q := Query{Statistic: Mean, Clip: "none", Epsilon: dec(c.epsilon), Grid: g}
 		m := build(t, q)
 		scale, largest := q.Scale(m), 0.0
 		var beside *NoisyCount
-		if c.counted {
-			beside = &NoisyCount{Value: c.n, Epsilon: 1}
+		if c.counted != "" {
+			beside = &NoisyCount{Value: c.n, Epsilon: 1, Mechanism: c.counted}
 		}
 		bound := q.MeanError95(c.n, beside)
+		if wider := q.MeanError95(c.n, &NoisyCount{Value: c.n, Epsilon: 1}); c.counted == "gaussian" && !(bound < wider) {
+			t.Errorf("%+v: the bound is %v, beside a geometric count %v", c, bound, wider)
+		}
 		for _, points := range [][]Point{{{0, c.n}}, {{g.last, c.n}}, {{0, c.n / 2}, {g.last, c.n / 2}}, {{20000, c.n}}} {
 			s := NewSample(g, points)
 			sum, _ := s.distances(0, g.last)

@@ -53,12 +53,6 @@ type Public struct {
 	Measure *Measure
 }
 
-// NoisyCount is a released count and the ε of its discrete Laplace noise.
-type NoisyCount struct {
-	Value   int64
-	Epsilon float64
-}
-
 // Draw is the outcome of one draw. [Query.Scale] says what its whole numbers mean: usually grid indices, and numbers of
 // users if Mechanism.Counts is true.
 type Draw struct {

@@ -125,7 +125,7 @@ func TestGeometric(t *testing.T) {
 				points = append(points, Point{int64(i) - 1, n})
 			}
 			q.Epsilon = dec("1")
-			return build(t, q).(*geometric).of(NewSample(g, points))
+			return build(t, q).(*counting).of(NewSample(g, points))
 		}
 		dptest.Samples(7, 3, func(h []int64) {
 			if got, want := exactCount(h), c.of(h); got != want {

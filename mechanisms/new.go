@@ -11,7 +11,7 @@ func New(q Query) (Mechanism, error) {
 	if q.Grid == nil {
 		return nil, wrong("bounds", "missing", "lower, upper and step")
 	}
-	chosen := r.offers[0]
+	chosen := r.offers[max(0, slices.IndexFunc(r.offers, func(o offer) bool { return q.ZCDP && o.forRho }))]
 	switch at := slices.IndexFunc(r.offers, func(o offer) bool {
 		return q.Mechanism != "" && (o.name == q.Mechanism || o.former == q.Mechanism)
 	}); {

@@ -34,19 +34,16 @@ func (n laplace) draw(source *exact.Source, sensitivity uint64) *big.Int {
 func (n laplace) rate() float64 { return float64(n.num) / float64(n.den) / float64(n.part) }
 
 func (n laplace) reach(sensitivity uint64, eta float64) *big.Int {
-	return reachOfLaplace(n.rate()/float64(sensitivity), eta)
+	return whole(laplaceReach(n.rate()/float64(sensitivity), eta/2))
 }
 
-// LaplaceTail is P(Z > t) = r^{t+1}/(1+r), t ≥ 0 a whole number, for discrete Laplace noise P(Z=z) ∝ r^{|z|}, r = e^{−rate}.
-func LaplaceTail(rate, t float64) float64 { return math.Exp(-rate*(t+1)) / (1 + math.Exp(-rate)) }
+// laplaceTail is P(Z > t) = r^{t+1}/(1+r), t ≥ 0 a whole number, for discrete Laplace noise P(Z=z) ∝ r^{|z|}, r = e^{−rate}.
+func laplaceTail(rate, t float64) float64 { return math.Exp(-rate*(t+1)) / (1 + math.Exp(-rate)) }
 
-// laplaceReach is the t ≥ 0, no whole number, from which [LaplaceTail] is eta at most.
+// laplaceReach is the t ≥ 0, no whole number, from which [laplaceTail] is eta at most.
 func laplaceReach(rate, eta float64) float64 {
 	return max(0, math.Log(eta*(1+math.Exp(-rate)))/-rate-1)
 }
-
-// reachOfLaplace is the least t with P(|Z| > t) ≤ eta.
-func reachOfLaplace(rate, eta float64) *big.Int { return whole(laplaceReach(rate, eta/2)) }
 
 // pairReach is the least K with P(|Z₁|+|Z₂| > K) = 4r^{K+1}((K+1)(1−r) + r)/(1+r)² ≤ 5 %: (1−r)²/(1+r)²·r^s is the
 // probability of each of the 4s pairs with |z₁|+|z₂| = s ≥ 1.

@@ -34,7 +34,7 @@ const (
 func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 	n := float64(q.ExpectedUsers)
 	if users != nil {
-		if n = float64(users.Value); n <= float64(CountError95(users.Epsilon)) {
+		if n = float64(users.Value); n <= float64(users.Error95()) {
 			return Noise
 		}
 	}

@@ -20,9 +20,10 @@ type Query struct {
 	Trim decimal.Decimal
 	// Above and Below restrict [Count] to values strictly above and strictly below them. nil means no restriction.
 	Above, Below *decimal.Decimal
-	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. That of a median or quantile
-	// depends on the other fields: with Tilt or Interval it is margin; with ZCDP or the "adaptive" Prior it is a margin
-	// whose tilt follows the number of users; in a tail with few users it may be above_threshold.
+	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. With ZCDP that of a count is
+	// gaussian. That of a median or quantile depends on the other fields too: with Tilt or Interval it is margin; with ZCDP
+	// or the "adaptive" Prior it is a margin whose tilt follows the number of users; in a tail with few users it may be
+	// above_threshold.
 	Mechanism string
 	// Calibration of a smooth_* mechanism: "" (tight) or "published".
 	Calibration string
@@ -43,7 +44,7 @@ type Query struct {
 	// ExpectedUsers is a public forecast of the users in a window and group, or 0 if unknown.
 	ExpectedUsers int64
 	// ZCDP says that the budget sums up what is charged in ρ (zero-concentrated differential privacy), as one with a δ
-	// does. Bounded-range mechanisms are cheaper there.
+	// does. Bounded-range mechanisms and Gaussian noise are cheaper there.
 	ZCDP bool
 	Grid *Grid
 	// ReplaceOne makes the number of users public: neighbours differ in one user's value. It serves to reproduce
@@ -114,6 +115,7 @@ type offer struct {
 	build  func(q *Query) (Mechanism, error)
 	takes  []string // the names of the parameters that not every mechanism has
 	former string   // an earlier name, which still works
+	forRho bool     // it is the default where the budget sums up ρ
 }
 
 // Clips says that a mechanism looks for an interval to cut values to.

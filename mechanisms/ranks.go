@@ -3,7 +3,6 @@ package mechanisms
 import (
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
@@ -141,12 +140,10 @@ func percentiles(alpha, left, right, fewest float64) (low, high float64) {
 }
 
 // fewest is a number of users that the true one reaches, except with a probability of countRisk.
-func (c *NoisyCount) fewest() float64 {
-	return float64(c.Value) - math.Ceil(laplaceReach(c.Epsilon, countRisk))
-}
+func (c NoisyCount) fewest() float64 { return float64(c.Value) - c.reach(countRisk) }
 
 // off bounds the distance of a noisy count from the true one, except with a probability of countRisk.
-func (c *NoisyCount) off() float64 { return math.Ceil(laplaceReach(c.Epsilon, countRisk/2)) }
+func (c NoisyCount) off() float64 { return c.reach(countRisk / 2) }
 
 // tour walks over the pieces of the grid: piece 2j is the gap before the j-th distinct value and 2j+1 is that value.
 type tour struct {

@@ -133,7 +133,7 @@ func publicOf(s *config.Stream) forecast.Public {
 	public := forecast.Public{Users: s.ExpectedUsers}
 	for _, r := range s.Releases {
 		if r.Query.CountsUsers() {
-			public.CountEpsilon = r.Query.Epsilon.InexactFloat64()
+			public.CountEpsilon, public.CountMechanism = r.Query.Epsilon.InexactFloat64(), r.Mechanism.Name()
 			break
 		}
 	}

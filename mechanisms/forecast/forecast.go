@@ -24,8 +24,10 @@ import (
 type Public struct {
 	// Users is the expected number of users; 0: unknown.
 	Users int64
-	// CountEpsilon is the ε of a count of users that is also released; 0: none.
-	CountEpsilon float64
+	// CountEpsilon is the ε of a count of users that is also released; 0: none. CountMechanism is the count's mechanism; "": its
+	// default.
+	CountEpsilon   float64
+	CountMechanism string
 	// Shape describes how the values are distributed; nil: unknown.
 	Shape *Shape
 }
@@ -93,7 +95,7 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 	var err error
 	switch {
 	case m.Counts():
-		figures[0].CountError = new(mechanisms.CountError95(epsilon))
+		figures[0].CountError = new(int64(bounds[0].Error95))
 	case q.Statistic.Family() == mechanisms.OfLeads:
 		figures[0].Lead = new(mechanisms.Lead95(epsilon, q.Grid.Last()))
 	case q.Statistic == mechanisms.Mean && public.Users > 0 && smooth(m):
@@ -124,7 +126,7 @@ func quality(q mechanisms.Query, m mechanisms.Mechanism, b mechanisms.Bound, i i
 
 func (p Public) count() *mechanisms.NoisyCount {
 	if p.CountEpsilon > 0 && p.Users > 0 {
-		return &mechanisms.NoisyCount{Value: p.Users, Epsilon: p.CountEpsilon}
+		return &mechanisms.NoisyCount{Value: p.Users, Epsilon: p.CountEpsilon, Mechanism: p.CountMechanism}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, eva
 	}
 	var counting mechanisms.Mechanism
 	if public.CountEpsilon > 0 {
-		counting, err = mechanisms.New(mechanisms.Query{Statistic: mechanisms.Count, Epsilon: decimal.NewFromFloat(public.CountEpsilon), Grid: q.Grid})
+		counting, err = mechanisms.New(mechanisms.Query{Statistic: mechanisms.Count, Mechanism: public.CountMechanism, Epsilon: decimal.NewFromFloat(public.CountEpsilon), Grid: q.Grid})
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, eva
 			if err != nil {
 				return nil, err
 			}
-			users = &mechanisms.NoisyCount{Value: draw.Values[0].Number, Epsilon: public.CountEpsilon}
+			users = &mechanisms.NoisyCount{Value: draw.Values[0].Number, Epsilon: public.CountEpsilon, Mechanism: counting.Name()}
 		}
 		if laws, err = appendErrors(laws, q, m, x, users, points, (evaluations+samples-1)/samples); err != nil {
 			return nil, err

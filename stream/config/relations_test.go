@@ -65,6 +65,8 @@ func TestPayableDelta(t *testing.T) {
 	for _, release := range []string{
 		"{name: mid, statistic: trimmed_mean, trim: 0.05, epsilon: 0.1, mechanism: smooth_lln}",
 		"{name: mid, statistic: mean, epsilon: 0.1, delta: 0.0000001, mechanism: smooth_laplace}",
+		"{name: mid, statistic: count, epsilon: 0.1, mechanism: gaussian}",
+		"{name: mid, statistic: outside, epsilon: 0.1, mechanism: gaussian}",
 	} {
 		text := strings.NewReplacer("{name: mid, statistic: median, epsilon: 0.1}", release, "epsilon: 1, per", "epsilon: 20, per").Replace(least)
 		_, err := Parse("s.yaml", []byte(text), noVariables)

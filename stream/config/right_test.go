@@ -278,3 +278,38 @@ streams:
 		}
 	}
 }
+
+// In a budget with a δ counts have Gaussian noise, unless another mechanism is named. The definition says which budget it is: so
+// the mechanism is the same when the definition is read again, and a change of the δ is a change of the definition.
+func TestBudgetsWithDeltaTakeGaussianCounts(t *testing.T) {
+	const releases = `
+      - {name: users, statistic: count, epsilon: 0.02}
+      - {name: slow, statistic: count, above: 1, epsilon: 0.02}
+      - {name: beyond, statistic: outside, epsilon: 0.02}
+      - {name: named, statistic: count, mechanism: geometric, epsilon: 0.02}`
+	own := strings.Replace(least, "releases: [{name: mid, statistic: median, epsilon: 0.1}]", "releases:"+releases, 1)
+	shared := strings.NewReplacer("version: 1", "version: 1\nbudgets: [{name: both, epsilon: 1, per: 7d}]", "budget: {epsilon: 1, per: 7d}", "budget: both").Replace(own)
+	for _, text := range []string{own, shared} {
+		seen := map[Definition]bool{}
+		for delta, want := range map[string]string{"": "geometric geometric geometric geometric", ", delta: 0.000000001": "gaussian gaussian gaussian geometric"} {
+			s := parse(t, strings.Replace(text, "per: 7d", "per: 7d"+delta, 1)).Streams[0]
+			again, err := s.Definition.Stream()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range []*Stream{s, again} {
+				var got []string
+				for _, r := range s.Releases {
+					got = append(got, r.Mechanism.Name())
+				}
+				if got := strings.Join(got, " "); got != want {
+					t.Errorf("budget%s: %s, want %s", delta, got, want)
+				}
+			}
+			seen[s.Definition] = true
+		}
+		if len(seen) != 2 {
+			t.Error("the definition is the same with and without a δ")
+		}
+	}
+}

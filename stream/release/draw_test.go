@@ -3,10 +3,13 @@ package release
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/record"
@@ -34,6 +37,26 @@ func TestDrawJudgesEveryValue(t *testing.T) {
 			}
 			if counts := r.Statistic == "count"; counts != (v.Error95 != nil) || counts && !v.Error95.IsZero() {
 				t.Errorf("group %s, %s: error_95 %v", entry.Groups[g].Name, r.Name, v.Error95)
+			}
+		}
+	}
+}
+
+// What is drawn beside a count knows the law of its noise: the percentiles of a median are those beside a count by the same
+// mechanism. Those beside the other one differ.
+func TestDrawKnowsTheLawOfTheCount(t *testing.T) {
+	for _, name := range []string{"geometric", "gaussian"} {
+		text := twoGroups("lower: 0, upper: 1000, step: 1, prior: tapered", `
+      - {name: p50, statistic: median, epsilon: 1}
+      - {name: users, statistic: count, mechanism: `+name+`, epsilon: 0.02}
+`)
+		text = strings.Replace(text, "epsilon: 2000000", "epsilon: 2000000, delta: 0.000001", 1)
+		entry, median := firstWindow(t, text), programOf(t, text).draws[0].mechanism
+		v, users := entry.Groups[0].Values[0], *entry.Groups[0].Users
+		for _, other := range []string{"geometric", "gaussian"} {
+			b := median.Errors(mechanisms.Public{Users: &mechanisms.NoisyCount{Value: users, Epsilon: 0.02, Mechanism: other}})[0]
+			if same := cmp.Equal(v.PLow, ledger.PercentileLow(b.PLow)) && cmp.Equal(v.PHigh, ledger.PercentileHigh(b.PHigh)); same != (name == other) {
+				t.Errorf("beside a %s count of %d users: from %v to %v; a %s one makes them %v and %v", name, users, v.PLow, v.PHigh, other, b.PLow, b.PHigh)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ type prior struct {
 type published struct {
 	window int64
 	values [][]int64 // by group and series; −1: withheld
-	users  []*mechanisms.NoisyCount
+	users  []*int64
 }
 
 func newPrior(p *program) *prior {
@@ -59,9 +59,9 @@ func (a *prior) published(w ledger.Past) published {
 			}
 		}
 		p.values = append(p.values, values)
-		var count *mechanisms.NoisyCount
+		var count *int64
 		if n, err := strconv.ParseInt(users, 10, 64); err == nil {
-			count = &mechanisms.NoisyCount{Value: n, Epsilon: a.program.countEpsilon()}
+			count = &n
 		}
 		p.users = append(p.users, count)
 	}

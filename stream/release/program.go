@@ -43,16 +43,6 @@ func newProgram(e control.Edition) *program {
 	return p
 }
 
-// countEpsilon is the ε of the released count of users; 0 if none is.
-func (p *program) countEpsilon() float64 {
-	for _, d := range p.draws {
-		if d.counting {
-			return d.query.Epsilon.InexactFloat64()
-		}
-	}
-	return 0
-}
-
 // entry is the ledger entry of a window, before it is settled and drawn.
 func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	s := p.stream
@@ -96,7 +86,7 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 				d.fill(e.Groups[g].Values[d.first:], drawn, public.Users)
 				if d.counting {
 					users := drawn.Values[0].Number
-					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: d.query.Epsilon.InexactFloat64()}
+					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: d.query.Epsilon.InexactFloat64(), Mechanism: d.mechanism.Name()}
 					e.Groups[g].Users = &users
 				}
 			}

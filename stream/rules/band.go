@@ -22,9 +22,9 @@ type band struct {
 // bandOf returns the band of a release's series. The public gauges choose in the same order: the paid interval, the
 // band of smoothed, the published error. ok is false if there is none of them.
 //
-// A count has the noise P(Z = z) = (1−a)/(1+a)·a^|z|, a = e^−ε, and the band v ± t for the published error t. It lies above
-// a truth n if n + Z − t > n, with probability P(Z > t) = a^(t+1)/(1+a). Cutting counts at 0 does not matter here: it moves
-// only values below 0. The same holds for the other side.
+// A count has noise Z of a known law and the band v ± t for the published error t. It lies above a truth n if n + Z − t > n,
+// with probability P(Z > t), which is a^(t+1)/(1+a), a = e^−ε, for geometric. Cutting counts at 0 does not matter here: it
+// moves only values below 0. The same holds for the other side.
 //
 // Each end of a paid interval is beyond the truth with probability at most (1 − level)/2, for any data (see
 // mechanisms).
@@ -38,9 +38,9 @@ func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 	q := r.Query
 	epsilon := q.Epsilon.String()
 	if r.Mechanism.Counts() {
-		e := q.Epsilon.InexactFloat64()
-		t := float64(mechanisms.CountError95(e))
-		return band{mechanisms.LaplaceTail(e, t), exactly, t, "the noise of a count with ε " + epsilon}, true
+		noise := mechanisms.NoisyCount{Epsilon: q.Epsilon.InexactFloat64(), Mechanism: r.Mechanism.Name()}
+		t := noise.Error95()
+		return band{noise.Tail(t), exactly, float64(t), "the noise of a count with ε " + epsilon}, true
 	}
 	if q.Interval != nil {
 		eta := (1 - q.Interval.InexactFloat64()) / 2

@@ -56,6 +56,33 @@ func parsed(t *testing.T) []*config.Stream {
 	return f.Streams
 }
 
+// A Gaussian count of ε 0.02 has the band ± 98: P(Z > 98) = P(N(0, 1) > 1.97) = 0.0244 for 50²; two groups of 4320 windows: 0.12
+// alarms of three in a row begin there, and 206 of one.
+func TestGaussianCountsHaveTheirOwnTail(t *testing.T) {
+	f, err := config.Parse("streams.yaml", []byte(strings.Replace(streams, "epsilon: 200, per: 24h", "epsilon: 200, delta: 0.000000001, per: 24h", 1)), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		threshold Threshold
+		want      string
+	}{
+		{above("web", "users", "500", 0), "noise alone raises this alarm about 0.12 times in 30 days in all 2 groups together"},
+		{noisy(below("users", "500", 1)), "noise alone raises this alarm about 206 times in 30 days"},
+		{noisy(below("users", "99", 1)), "for 1 window."},
+	} {
+		var b strings.Builder
+		if _, err := Write(&b, f.Streams, []Threshold{c.threshold}); err != nil {
+			t.Errorf("%s: %v", c.threshold, err)
+		} else if !strings.Contains(b.String(), c.want) {
+			t.Errorf("%s: %q is not in\n%s", c.threshold, c.want, b.String())
+		}
+	}
+	if _, err := Write(io.Discard, f.Streams, []Threshold{below("users", "98", 1)}); err == nil || !strings.Contains(err.Error(), "this count is off by up to 98 users") {
+		t.Errorf("below 98: %v", err)
+	}
+}
+
 func above(stream, release, value string, windows int) Threshold {
 	return Threshold{Stream: stream, Release: release, Value: decimal.RequireFromString(value), Windows: windows}
 }

@@ -1,0 +1,144 @@
+package mechanisms
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
+)
+
+// gaussianSide returns P(Z > t) for t = 0, 1, 2 …, from a sum of all probabilities, the smallest first.
+func gaussianSide(sigma float64) []float64 {
+	tails := make([]float64, int(12*sigma)+3)
+	weight := func(z int) float64 { return math.Exp(-float64(z) * float64(z) / (2 * sigma * sigma)) }
+	for t := len(tails) - 2; t >= 0; t-- {
+		tails[t] = tails[t+1] + weight(t+1)
+	}
+	all := 1 + 2*tails[0]
+	for t := range tails {
+		tails[t] /= all
+	}
+	return tails
+}
+
+// The published error, and the reach of every other risk, is the least that the probabilities allow. Only where they are not
+// added up may it be one more, and then the tail is a bound within 0.01 % of the sum.
+func TestGaussianCountError(t *testing.T) {
+	for epsilon, want := range map[float64]int64{0.02: 98, 0.1: 20, 0.05: 39, 0.5: 4, 1: 2, 2: 1, 5: 0, 1000: 0, 1e-4: 19600} {
+		if got := (NoisyCount{Epsilon: epsilon, Mechanism: "gaussian"}).Error95(); got != want {
+			t.Errorf("ε %v: ± %d users, want ± %d", epsilon, got, want)
+		}
+	}
+	exact := 0
+	for _, epsilon := range []float64{1e-3, 0.0021, 0.0097, 0.0125, 0.02, 0.0303, 0.03125, 0.0313, 0.04, 0.1, 0.23, 0.5, 0.7, 1, 1.3, 2, 3, 7, 40} {
+		law, tails := NoisyCount{Epsilon: epsilon, Mechanism: "gaussian"}, gaussianSide(1/epsilon)
+		for at, tail := range tails[:int(5/epsilon)+1] {
+			got := law.Tail(int64(at))
+			if 1/epsilon <= summedSigma && math.Abs(got-tail) > 1e-12*tail {
+				t.Errorf("ε %v: P(Z > %d) = %v, want %v", epsilon, at, got, tail)
+			}
+			if past := float64(at)+0.5 >= 1/epsilon; past && got < tail*(1-1e-12) || math.Abs(got-tail) > 1e-3*tail {
+				t.Errorf("ε %v: P(Z > %d) ≤ %v is stated, but it is %v", epsilon, at, got, tail)
+			}
+		}
+		for _, eta := range []float64{0.025, 0.0125, countRisk, countRisk / 2} {
+			want := 0.0
+			for tails[int(want)] > eta {
+				want++
+			}
+			switch got := law.reach(eta); {
+			case got == want:
+				exact++
+			case 1/epsilon <= summedSigma || got != want+1:
+				t.Errorf("ε %v: %v is exceeded with probability %v, not %v", epsilon, got, eta, want)
+			}
+		}
+	}
+	if exact < 70 {
+		t.Errorf("%d of 76 reaches are the least possible", exact)
+	}
+	count := NoisyCount{Value: 1000, Epsilon: 0.02, Mechanism: "gaussian"}
+	if wider := (NoisyCount{Value: 1000, Epsilon: 0.02}); !(count.fewest() > wider.fewest() && count.off() < wider.off()) {
+		t.Errorf("a Gaussian count is at least %v and off by %v, a geometric one %v and %v", count.fewest(), count.off(), wider.fewest(), wider.off())
+	}
+}
+
+// One user more or less: D_α ≤ α·ρ of the published counts of all small samples, at every order, and no less than that by more
+// than a thousandth. A tenth more ε is noticed. Counts that are cut at 0 show no more.
+func TestGaussianCountPrivacy(t *testing.T) {
+	for _, epsilon := range []float64{0.3, 0.5, 1} {
+		m := build(t, Query{Statistic: Count, Mechanism: "gaussian", Epsilon: decimal.NewFromFloat(epsilon), Grid: smallGrid(t, 3)}).(*counting)
+		rho := m.Promise().Rho.InexactFloat64()
+		lost := func(factor float64, lowest int) float64 {
+			return worstDivergence(3, func(h []int64) []float64 {
+				law := gaussianLaw(m.of(sampleOf(smallGrid(t, 3), h)), m.noise.(gaussian).variance(1), factor) // from −60 on
+				for i := range 60 + lowest {
+					law[60+lowest] += law[i]
+					law[i] = 0
+				}
+				return law
+			})
+		}
+		if got := lost(1, -60); got > rho*(1+1e-9) || got < rho*0.999 || math.Abs(rho-epsilon*epsilon/2) > 1e-12 {
+			t.Errorf("ε = %v: ρ = %v is lost of %v", epsilon, got, rho)
+		}
+		if got := lost(1, 0); got > rho*(1+1e-9) {
+			t.Errorf("ε = %v: ρ = %v is lost of %v by counts of at least 0", epsilon, got, rho)
+		}
+		if got := lost(1.1, -60); got <= rho {
+			t.Errorf("ε = %v: a tenth more ε goes unnoticed: ρ = %v", epsilon, got)
+		}
+	}
+}
+
+// Draws follow the law of the stated ε, and neither that of a tenth more or less nor geometric noise. A χ² is above its
+// threshold with probability 10⁻⁷, by chance.
+func TestGaussianCountSampler(t *testing.T) {
+	g := smallGrid(t, 5)
+	random := rand.NewChaCha8([32]byte{61})
+	law := func(n int64, f float64) []float64 {
+		p := make([]float64, 61)
+		for z := int64(-60); z <= 60; z++ {
+			p[min(max(n+z, 0), 60)] += math.Exp(-float64(z*z) * 0.3 * 0.3 * f * f / 2)
+		}
+		return dptest.Normalise(p)
+	}
+	for _, statistic := range []Statistic{Count, Outside} {
+		m := build(t, Query{Statistic: statistic, Mechanism: "gaussian", Epsilon: dec("0.3"), Grid: g})
+		s, n := NewSample(g, []Point{{-1, 4}, {2, 3}, {5, 3}}), int64(10)
+		if statistic == Outside {
+			n = 7
+		}
+		counts := dptest.Counts(60000, 61, func() int {
+			d, err := m.Draw(s, Public{}, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(d.Values[0].Number)
+		})
+		dptest.CheckSampler(t, string(statistic), counts, func(f float64) []float64 { return law(n, f) })
+		for _, other := range [][]float64{law(n, 0.9), law(n, 1.1), law(n+1, 1), geometricLaw(n, 60, 0.3)} {
+			if statistic, threshold := dptest.ChiSquare(counts, other); statistic <= threshold {
+				t.Errorf("%s: another law goes unnoticed: χ² = %.1f ≤ %.1f", m.Name(), statistic, threshold)
+			}
+		}
+	}
+}
+
+// The default follows the budget's sum; a name goes before it.
+func TestDefaultOfCounts(t *testing.T) {
+	for _, statistic := range []Statistic{Count, Outside} {
+		for _, c := range []struct {
+			rho         bool
+			named, want string
+		}{{false, "", "geometric"}, {true, "", "gaussian"}, {true, "geometric", "geometric"}, {false, "gaussian", "gaussian"}} {
+			m := build(t, Query{Statistic: statistic, Mechanism: c.named, ZCDP: c.rho, Epsilon: dec("0.5"), Grid: smallGrid(t, 5)})
+			if m.Name() != c.want {
+				t.Errorf("%s, %+v: %s", statistic, c, m.Name())
+			}
+		}
+	}
+}
