@@ -164,7 +164,7 @@ func often(p float64) string {
 // byNoise returns the chance of a difference of d. It uses the first of these that both records have:
 //
 //   - interval, which was paid for: an interval of that level around the value;
-//   - error_95: the law of a count's noise is known from its ε. That of means and sums is Laplace, or normal for
+//   - error_95: the law of a count's noise is known from its mechanism and its ε. That of means and sums is Laplace, or normal for
 //     clipped_gaussian, and error_95 bounds it. It does not cover what was cut away, which may differ between windows;
 //   - smoothed: the free 90 % band of a quantile, from this and earlier releases.
 //
@@ -195,6 +195,8 @@ func errorOf(r outputs.Record) noise {
 	switch r.Mechanism {
 	case "geometric":
 		return noise{geometric, 1 / numberOf(r.Epsilon).InexactFloat64()}
+	case "gaussian":
+		return noise{gaussian, 1 / numberOf(r.Epsilon).InexactFloat64()}
 	case "clipped_gaussian":
 		return ofReach(normal, atLeast(reach, r), 0.95)
 	}

@@ -11,18 +11,22 @@ type noise struct {
 type law int
 
 const (
-	// geometric: P(Z = z) ∝ e^{−|z|/scale} on whole numbers, the law of counts. The scale is 1/ε.
+	// geometric: P(Z = z) ∝ e^{−|z|/scale} on whole numbers, the law of counts by geometric. The scale is 1/ε.
 	geometric law = iota
 	// laplace: density ∝ e^{−|z|/scale}. It also stands for exponential and geometric tails.
 	laplace
 	// normal: scale is the standard deviation.
 	normal
+	// gaussian: P(Z = z) ∝ e^{−z²/(2·scale²)} on whole numbers, the law of counts by gaussian. The scale is 1/ε.
+	gaussian
 )
 
 // chance is the probability that two values whose truth is the same differ by at least d > 0 through noise alone:
 // P(|X − Y| ≥ d) for independent errors X and Y. ok is false for errors of different kinds.
 //
 // Normal errors: X − Y is normal with variance σ² = a² + b², and the chance is erfc(d/(σ√2)).
+//
+// Gaussian errors of counts: nearly the same with d − ½, as the next whole number inwards is out of it. d is rounded up.
 //
 // Laplace errors of scales a ≠ b: the characteristic function of X − Y is 1/((1+a²t²)(1+b²t²)), in partial fractions
 // (a²/(1+a²t²) − b²/(1+b²t²))/(a² − b²). So its law is that mixture of two Laplace laws, and the chance is
@@ -42,6 +46,8 @@ func chance(x, y noise, d float64) (p float64, ok bool) {
 		return geometricChance(math.Exp(-1/x.scale), math.Exp(-1/y.scale), math.Ceil(d)), true
 	case normal:
 		return math.Erfc(d / math.Hypot(x.scale, y.scale) / math.Sqrt2), true
+	case gaussian:
+		return math.Erfc((math.Ceil(d) - 0.5) / math.Hypot(x.scale, y.scale) / math.Sqrt2), true
 	}
 	a, b := x.scale, y.scale
 	if math.Abs(a-b) < 1e-6*a {
@@ -82,14 +88,14 @@ func ofReach(l law, reach, level float64) noise {
 // far = 22/λ.
 //
 // A geometric error counts as a Laplace error of the same scale: that is a geometric error plus an independent symmetric
-// one, so the chance is rather too high.
+// one, so the chance is rather too high. A Gaussian error of a count counts as a normal one.
 func chanceOfMeans(x, y []noise, d float64) float64 {
 	variance, largest := 0.0, 0.0 // of the normal part at first
 	scales := map[float64]float64{}
 	for _, side := range [][]noise{x, y} {
 		for _, e := range side {
 			s := e.scale / float64(len(side))
-			if e.law == normal {
+			if e.law == normal || e.law == gaussian {
 				variance += s * s
 				continue
 			}

@@ -20,6 +20,9 @@ func TestChanceOfMeans(t *testing.T) {
 			}
 		}
 	}
+	if p, want := chanceOfMeans([]noise{{gaussian, 30}}, []noise{{gaussian, 40}}, 50), math.Erfc(1/math.Sqrt2); math.Abs(p-want) > 1e-6 {
+		t.Errorf("Gaussian counts: %.7f; want %.7f", p, want)
+	}
 	const n = 100000
 	source := rand.New(seeded(7).ChaCha8)
 	x := []noise{{laplace, 4}, {laplace, 9}, {geometric, 5}, {laplace, 4}}
