@@ -13,9 +13,10 @@ import (
 // with the interval's width, so a narrow interval with few users outside is worth a part of ε. There are two steps:
 //
 // Information. I = ε·n says how many users there are for one unit of noise. It comes from a count N0 that was released
-// for the same window with ε₀ ≥ ε/16, less one unit of its noise: I = ε·N0 − ε/ε₀; or from the expected users: I =
-// ε·E/2; or, if neither is known, from a count of its own with ε₀ = ε/16 and discrete Laplace noise. I sets two numbers
-// only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; and s = ⌊I/14⌋, but 5 at least and 54 at most.
+// for the same window with ε₀ ≥ ε/16, less one unit of its noise, 1/ε₀, which is σ if it is Gaussian: I = ε·N0 − ε/ε₀; or
+// from the expected users: I = ε·E/2; or, if neither is known, from a count of its own with ε₀ = ε/16 and discrete Laplace
+// noise. I sets two numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; and s = ⌊I/14⌋, but 5 at
+// least and 54 at most.
 //
 // Interval. Of all intervals [l, h] between the borders of public cells (see [cellBounds]), one is drawn with
 //

@@ -10,6 +10,7 @@ import (
 func TestJudge(t *testing.T) {
 	latencies, balance := grid(t, "0", "60000", "1"), grid(t, "-10", "10", "0.01")
 	above := decimal.NewFromInt(800)
+	gaussians := func(n int64) *NoisyCount { return &NoisyCount{Value: n, Epsilon: 0.1, Mechanism: "gaussian"} }
 	users := func(n int64) *NoisyCount { return &NoisyCount{Value: n, Epsilon: 0.1} } // ± 30 users
 	band := func(low, high float64) Bound { b := unbounded(); b.PLow, b.PHigh = low, high; return b }
 	ranks := func(off float64) Bound { b := unbounded(); b.RankError95 = off; return b }
@@ -41,6 +42,9 @@ func TestJudge(t *testing.T) {
 			band(0.1, 1), 100, users(1000), Noise},
 		{"3 ± 30 users", quantile("0.5"), band(0.4, 0.6), 100, users(3), Noise},
 		{"29 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(NoisyCount{Epsilon: 0.1}.Error95()), Noise},
+		{"19 ± 20 users", quantile("0.5"), band(0.4, 0.6), 100, gaussians(19), Noise},
+		{"20 ± 20 users", quantile("0.5"), band(0.4, 0.6), 100, gaussians(20), Noise},
+		{"21 ± 20 users", quantile("0.5"), band(0.4, 0.6), 100, gaussians(21), Useful},
 		{"30 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(NoisyCount{Epsilon: 0.1}.Error95() + 1), Useful},
 		{"100 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500, Grid: latencies}, ranks(100), 100, nil, Useful},
 		{"150 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500, Grid: latencies}, ranks(150), 100, nil, Rough},

@@ -223,6 +223,16 @@ func TestPercentiles(t *testing.T) {
 	if !(*noisy.Low < *exact.Low && *noisy.High > *exact.High) {
 		t.Errorf("%v–%v with a noisy count, %v–%v with an exact one", *noisy.Low, *noisy.High, *exact.Low, *exact.High)
 	}
+	gaussian := of(t, q, Public{Users: 5000, CountEpsilon: 0.02, CountMechanism: "gaussian"})
+	if !(*gaussian.Low < *exact.Low && *gaussian.Low > *noisy.Low) {
+		t.Errorf("from %v with a Gaussian count, %v with a geometric one, %v with an exact one", *gaussian.Low, *noisy.Low, *exact.Low)
+	}
+	for mechanism, want := range map[string]int64{"": 150, "geometric": 150, "gaussian": 98} {
+		f := of(t, mechanisms.Query{Statistic: mechanisms.Count, Mechanism: mechanism, Epsilon: dec("0.02"), Grid: g}, Public{})
+		if *f.CountError != want {
+			t.Errorf("a count by %q: ± %d users, want ± %d", mechanism, *f.CountError, want)
+		}
+	}
 	q.Statistic, q.Mechanism = mechanisms.Quantiles, ""
 	joint := of(t, q, Public{Users: 5000})
 	if want := 0.9 - *joint.RankError/5000; math.Abs(*joint.Low-want) > 1e-12 || *joint.High != min(1, 1.8-want) {
