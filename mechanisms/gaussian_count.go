@@ -45,7 +45,7 @@ func gaussianTail(sigma, t float64) float64 {
 func gaussianSum(sigma, first float64) (sum float64) {
 	for z := first; ; z++ {
 		f := gaussianWeight(sigma, z)
-		if sum += f; f <= sum*1e-17 {
+		if sum += f; !(f > sum*1e-17) {
 			return sum
 		}
 	}

@@ -272,7 +272,8 @@ func TestCheckTellsOfAKeyWithoutEffect(t *testing.T) {
 func TestCheckWarnsOfNoise(t *testing.T) {
 	const alone = "      - {name: p50, statistic: median, epsilon: 0.05}\n"
 	for _, c := range []struct{ release, edit, want string }{
-		{"{name: x, statistic: count, above: 800, epsilon: 0.0005}", "", "streams[checkout].releases[x]: the noise can reach 5991 users, but only 5000 are expected; want"},
+		{"{name: x, statistic: count, above: 800, epsilon: 0.0003}", "", "streams[checkout].releases[x]: the noise can reach 6533 users, but only 5000 are expected; want"},
+		{"{name: x, statistic: count, above: 800, mechanism: geometric, epsilon: 0.0005}", "", "streams[checkout].releases[x]: the noise can reach 5991 users, but only 5000 are expected; want"},
 		{"{name: x, statistic: mode, epsilon: 0.002}", "", "streams[checkout].releases[x]: the mode is found only if it leads by 6974 users, but only 5000 are expected; want"},
 		{"{name: x, statistic: mode, epsilon: 0.1}", "", ""},
 		{"{name: x, statistic: quantiles, p: [0.5, 0.99], epsilon: 0.1}", "", "streams[checkout].releases[x.p99]: the error can reach "},
@@ -285,9 +286,9 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 		{"{name: x, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: 0.0002}", "",
 			"streams[checkout].releases[x].delta: with δ 0.0002, every window may reveal one of the 5000 expected users; want far less than 1/5000"},
 		{"{name: x, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: 0.00000001}", "", ""},
-		{"{name: x, statistic: mode, epsilon: 0.1}", "min_users: {count: 150, release: users}",
-			"streams[checkout].min_users.count: 150 is within the noise of release users (± 150 users), so even an empty window may pass; want more than 150, or a larger epsilon"},
-		{"{name: x, statistic: mode, epsilon: 0.1}", "min_users: {count: 151, release: users}", ""},
+		{"{name: x, statistic: mode, epsilon: 0.1}", "min_users: {count: 98, release: users}",
+			"streams[checkout].min_users.count: 98 is within the noise of release users (± 98 users), so even an empty window may pass; want more than 98, or a larger epsilon"},
+		{"{name: x, statistic: mode, epsilon: 0.1}", "min_users: {count: 99, release: users}", ""},
 	} {
 		delta := "0.00001"
 		if strings.Contains(c.release, "delta: 0.0002") {
