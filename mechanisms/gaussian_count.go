@@ -38,7 +38,16 @@ func gaussianTail(sigma, t float64) float64 {
 	if sigma > summedSigma {
 		return math.Erfc((t+0.5)/(sigma*math.Sqrt2)) / 2
 	}
-	return gaussianSum(sigma, t+1) / (1 + 2*gaussianSum(sigma, 1))
+	return gaussianSum(sigma, t+1) / gaussianTotal(sigma)
+}
+
+// gaussianTotal is the sum of f over all whole numbers: from σ = 1 on by Poisson's summation formula, whose next term is below
+// 10⁻³³.
+func gaussianTotal(sigma float64) float64 {
+	if sigma < 1 {
+		return 1 + 2*gaussianSum(sigma, 1)
+	}
+	return sigma * math.Sqrt(2*math.Pi) * (1 + 2*math.Exp(-2*math.Pi*math.Pi*sigma*sigma))
 }
 
 // gaussianSum is Σ e^{−z²/(2σ²)} over the whole numbers from a first one, at least 1, upward.
@@ -59,8 +68,8 @@ func gaussianReach(sigma, eta float64) (t float64) {
 	if sigma > summedSigma {
 		return math.Ceil(sigma*math.Sqrt2*math.Erfinv(1-2*eta) - 0.5)
 	}
-	left := gaussianSum(sigma, 1)
-	for most := eta * (1 + 2*left); left > most; {
+	total := gaussianTotal(sigma)
+	for left := (total - 1) / 2; left > eta*total; {
 		t++
 		left -= gaussianWeight(sigma, t)
 	}

@@ -39,7 +39,8 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, eva
 	}
 	var counting mechanisms.Mechanism
 	if public.CountEpsilon > 0 {
-		counting, err = mechanisms.New(mechanisms.Query{Statistic: mechanisms.Count, Mechanism: public.CountMechanism, Epsilon: decimal.NewFromFloat(public.CountEpsilon), Grid: q.Grid})
+		counting, err = mechanisms.New(mechanisms.Query{Statistic: mechanisms.Count, Mechanism: public.CountMechanism,
+			Epsilon: decimal.NewFromFloat(public.CountEpsilon), Grid: q.Grid})
 		if err != nil {
 			return nil, err
 		}

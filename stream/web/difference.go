@@ -26,7 +26,8 @@ const (
 //
 // Normal errors: X − Y is normal with variance σ² = a² + b², and the chance is erfc(d/(σ√2)).
 //
-// Gaussian errors of counts: nearly the same with d − ½, as the next whole number inwards is out of it. d is rounded up.
+// Gaussian errors of counts: nearly erfc((d − ½)/(σ√2)) with d rounded up, because the sum over the whole numbers from d on is
+// nearly the integral from d − ½ on.
 //
 // Laplace errors of scales a ≠ b: the characteristic function of X − Y is 1/((1+a²t²)(1+b²t²)), in partial fractions
 // (a²/(1+a²t²) − b²/(1+b²t²))/(a² − b²). So its law is that mixture of two Laplace laws, and the chance is
