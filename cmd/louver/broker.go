@@ -3,9 +3,14 @@ package main
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/louver/louver/stream/config"
 )
 
 // brokerCommand is the embedded broker alone.
@@ -55,5 +60,19 @@ func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.
 	if err != nil {
 		return nil, fmt.Errorf("the embedded broker cannot listen on %s: %w; want a free host:port of this machine", net.JoinHostPort(host, strconv.Itoa(port)), cause(err))
 	}
+	refuseNames(broker)
 	return broker, nil
+}
+
+// refuseNames makes the embedded broker refuse names of topics that Kafka refuses. It refuses the whole request.
+func refuseNames(broker *kfake.Cluster) {
+	broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics, kmsg.Metadata}, Err: kerr.InvalidTopicException, Count: -1, When: func(q kmsg.Request) bool {
+		switch q := q.(type) {
+		case *kmsg.CreateTopicsRequest:
+			return slices.ContainsFunc(q.Topics, func(t kmsg.CreateTopicsRequestTopic) bool { return !config.IsTopic(t.Topic) })
+		case *kmsg.MetadataRequest:
+			return slices.ContainsFunc(q.Topics, func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && !config.IsTopic(*t.Topic) })
+		}
+		return false
+	}})
 }

@@ -147,10 +147,26 @@ func TestHealthcheck(t *testing.T) {
 	commandLine(t, "", "healthcheck").wants(t, exitInvalid, "louver: healthcheck: Get ")
 }
 
-// TestNamesAndTimesThatCannotBe: an app id that Kafka would refuse, and a time that lies ahead.
+// TestNamesAndTimesThatCannotBe: an app id and topics that Kafka would refuse, and a time that lies ahead.
 func TestNamesAndTimesThatCannotBe(t *testing.T) {
 	for _, command := range []string{"check", "topics"} {
 		commandLine(t, "", command, "../../deploy/streams.yaml", "--app-id", "my app").wants(t, exitInvalid, `louver: app id "my app" (LOUVER_APP_ID); want 1–200 of the characters`)
+	}
+	const bad = "{topic: bad topic}"
+	for key, yaml := range map[string]string{"10: streams[s].output.topic": "    output: " + bad, "11: streams[s].rejects.topic": "    output: {topic: o}\n    rejects: " + bad, "11: streams[s].late.topic": "    output: {topic: o}\n    late: " + bad} {
+		streams := file(t, "streams.yaml", `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 1m}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    budget: {epsilon: 1000, per: 1h}
+`+yaml+"\n")
+		line := streams + ":" + key + `: "bad topic"; want the name of a topic: 1–249 of the characters`
+		commandLine(t, "", "check", streams).wants(t, exitInvalid, line)
+		commandLine(t, "", "run", "--streams", streams).wants(t, exitInvalid, "louver: "+line)
 	}
 	commandLine(t, "", "watch", "--since=-1h").wants(t, exitUsage, "louver: --since: -1h lies in the other direction; want a duration of 0s or more")
 }

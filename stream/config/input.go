@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,17 @@ import (
 
 const aTopic = "the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -"
 
-func topicName() kind[string] { return name("topic", aTopic, `^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`, 249) }
+const (
+	topicForm    = `^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`
+	longestTopic = 249
+)
+
+var topicExp = regexp.MustCompile(topicForm)
+
+func topicName() kind[string] { return name("topic", aTopic, topicForm, longestTopic) }
+
+// IsTopic reports whether Kafka takes a topic of that name. It takes more: names of three dots or more, and nothing else.
+func IsTopic(name string) bool { return len(name) <= longestTopic && topicExp.MatchString(name) }
 
 // columnar limits a key to formats with columns, schematic to those with a schema.
 func columnar() when  { return formatsThat(func(f codec.Format) bool { return f.Columnar }) }
