@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -88,15 +90,7 @@ func (g *guarded) grant() {
 		}
 		g.name, g.right = acl.ResourceName, acl.Operation.String()
 	}
-	res, err := g.broker.Conn.Client.CreateACLs(kafkatest.Context(g.t), &kafka.CreateACLsRequest{ACLs: acls})
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	for _, err := range res.Errors {
-		if err != nil {
-			g.t.Fatal(err)
-		}
-	}
+	createACLs(g.t, g.broker, acls...)
 	kafkatest.Await(g.t, "the broker knows the rights of user "+g.user, func() bool {
 		res, err := g.broker.Conn.Client.DescribeACLs(kafkatest.Context(g.t), &kafka.DescribeACLsRequest{Filter: kafka.ACLFilter{ResourceTypeFilter: kafka.ResourceTypeAny,
 			ResourcePatternTypeFilter: kafka.PatternTypeAny, PrincipalFilter: "User:" + g.user, Operation: kafka.ACLOperationTypeAny, PermissionType: kafka.ACLPermissionTypeAny}})
@@ -109,6 +103,31 @@ func (g *guarded) grant() {
 		}
 		return known == len(acls)
 	})
+}
+
+func createACLs(t *testing.T, b *kafkatest.Broker, acls ...kafka.ACLEntry) {
+	t.Helper()
+	kafkatest.Await(t, "rights are made", func() bool {
+		res, err := b.Conn.Client.CreateACLs(kafkatest.Context(t), &kafka.CreateACLsRequest{ACLs: acls})
+		return err == nil && !slices.ContainsFunc(res.Errors, func(err error) bool { return err != nil })
+	})
+}
+
+// takeAway takes a right on a topic from a user, and returns what gives it back.
+func takeAway(t *testing.T, b *kafkatest.Broker, user string, operation kafka.ACLOperationType, topic string) (giveBack func()) {
+	t.Helper()
+	denied := kafka.ACLEntry{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ResourcePatternType: kafka.PatternTypeLiteral, Principal: "User:" + user,
+		Host: "*", Operation: operation, PermissionType: kafka.ACLPermissionTypeDeny}
+	createACLs(t, b, denied)
+	return func() {
+		t.Helper()
+		kafkatest.Await(t, "the right is given back", func() bool {
+			res, err := b.Conn.Client.DeleteACLs(kafkatest.Context(t), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{
+				ResourceTypeFilter: denied.ResourceType, ResourceNameFilter: denied.ResourceName, ResourcePatternTypeFilter: denied.ResourcePatternType,
+				PrincipalFilter: denied.Principal, HostFilter: denied.Host, Operation: denied.Operation, PermissionType: denied.PermissionType}}})
+			return err == nil && res.Results[0].Error == nil
+		})
+	}
 }
 
 func (g *guarded) run() {
@@ -145,6 +164,16 @@ func (g *guarded) holds(topic string) bool {
 		}
 	}
 	return false
+}
+
+// end is the end of the output's first partition.
+func (g *guarded) end() int64 {
+	g.t.Helper()
+	ends, err := g.broker.Fetch(fetch.Options{}).Ends(kafkatest.Context(g.t), g.output, []int{0})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return ends[0]
 }
 
 // TestEveryRightIsNeeded runs a service with all rights that topics lists, which works, and one without each of them,

@@ -74,35 +74,56 @@ func TestRightOnAnOutputIsLost(t *testing.T) {
 	g := newGuarded(t, b, "reader", -1)
 	g.grant()
 	g.run()
-	end := func() int64 {
-		ends, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), g.output, []int{0})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ends[0]
-	}
 	kafkatest.Await(t, "the first figures", func() bool { return g.holds(g.output) })
-	denied := kafka.ACLEntry{ResourceType: kafka.ResourceTypeTopic, ResourceName: g.output, ResourcePatternType: kafka.PatternTypeLiteral,
-		Principal: "User:reader", Host: "*", Operation: kafka.ACLOperationTypeRead, PermissionType: kafka.ACLPermissionTypeDeny}
-	made, err := b.Conn.Client.CreateACLs(kafkatest.Context(t), &kafka.CreateACLsRequest{ACLs: []kafka.ACLEntry{denied}})
-	if err != nil || made.Errors[0] != nil {
-		t.Fatal(err, made)
-	}
+	giveBack := takeAway(t, b, "reader", kafka.ACLOperationTypeRead, g.output)
 	kafkatest.Await(t, "the service says that it may not read the output", func() bool {
 		log := g.process.log.String()
 		return strings.Contains(log, "cannot read topic "+g.output) && strings.Contains(log, "the right Read on topic "+g.output)
 	})
-	before := end()
-	kafkatest.Await(t, "figures that come without the right", func() bool { return end() > before+2 })
-	taken, err := b.Conn.Client.DeleteACLs(kafkatest.Context(t), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{ResourceTypeFilter: denied.ResourceType,
-		ResourceNameFilter: denied.ResourceName, ResourcePatternTypeFilter: denied.ResourcePatternType, PrincipalFilter: denied.Principal, HostFilter: "*",
-		Operation: denied.Operation, PermissionType: denied.PermissionType}}})
-	if err != nil || taken.Results[0].Error != nil {
-		t.Fatal(err, taken)
-	}
+	before := g.end()
+	kafkatest.Await(t, "figures that come without the right", func() bool { return g.end() > before+2 })
+	giveBack()
 	kafkatest.Await(t, "the service reads the output again", func() bool {
 		return strings.Contains(g.process.log.String(), "topic "+g.output+" can be read again")
 	})
+	g.process.signal(t, syscall.SIGTERM)
+	if code := g.process.exit(t); code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestRightOnAnInputIsLost takes the right to read its input from a service that runs, and gives it back: the log says so once
+// for all partitions, and /readyz while it lasts.
+func TestRightOnAnInputIsLost(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b := kafkatest.Guarded(t, "reader")
+	g := newGuarded(t, b, "reader", -1)
+	grown, err := b.Conn.Client.CreatePartitions(kafkatest.Context(t), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: g.input, Count: 3}}})
+	if err != nil || grown.Errors[g.input] != nil {
+		t.Fatal(err, grown)
+	}
+	g.grant()
+	g.run()
+	_, operators := g.process.addresses(t)
+	kafkatest.Await(t, "the first figures", func() bool { return g.holds(g.output) })
+	began, fact := time.Now(), "rights: Read on topic "+g.input+" is missing\n"
+	said := func() bool { _, body := get(operators, "/readyz?verbose"); return strings.Contains(body, fact) }
+	giveBack := takeAway(t, b, "reader", kafka.ACLOperationTypeRead, g.input)
+	kafkatest.Await(t, "/readyz says that the right is missing", said)
+	problem := "cannot read topic " + g.input
+	kafkatest.Await(t, "the log says so, too", func() bool {
+		log := g.process.log.String()
+		return strings.Contains(log, problem) && strings.Contains(log, "it needs the right Read on topic "+g.input)
+	})
+	giveBack()
+	kafkatest.Await(t, "the service reads the input again", func() bool {
+		return strings.Contains(g.process.log.String(), "topic "+g.input+" can be read again") && !said()
+	})
+	if n, most := strings.Count(g.process.log.String(), problem), 1+int(time.Since(began)/time.Minute); n > most {
+		t.Errorf("%d lines say that the input cannot be read, want at most %d:\n%s", n, most, g.process.log.String())
+	}
+	before := g.end()
+	kafkatest.Await(t, "figures go on", func() bool { return g.end() > before+2 })
 	g.process.signal(t, syscall.SIGTERM)
 	if code := g.process.exit(t); code != exitDone {
 		t.Errorf("exit code %d", code)

@@ -48,6 +48,7 @@ type Monitor struct {
 	lost    *outage                   // nil while a broker answers
 	away    time.Time                 // when the last outage began that is over
 	back    time.Time                 // and when it was over
+	lacking map[string]lack           // by problem
 	clock   func() error              // why the clock is not trusted; nil if it is not watched
 }
 
@@ -96,6 +97,7 @@ func (m *Monitor) Stop() {
 func (m *Monitor) Retrying(problem, solved string) func(error) {
 	hook := m.Episodes.Retrying(problem, solved)
 	return func(err error) {
+		m.lacks(problem, kafkaconn.Missing(err))
 		if err != nil && m.Lost() {
 			m.Episodes.Forget(problem)
 			return

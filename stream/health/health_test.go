@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -157,6 +158,20 @@ func TestReadiness(t *testing.T) {
 			time.Sleep(39 * time.Second)
 		},
 			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok, catching up with 2 windows\n"},
+		{"without rights", func(p *process) {
+			p.run()
+			refused := kafkaconn.Needs(kafka.TopicAuthorizationFailed, "Read", "topic t")
+			p.Retrying("cannot read topic t", "")(refused)
+			p.Retrying("cannot read topic t again", "")(refused)
+			p.Retrying("cannot write to topic u", "")(kafkaconn.Needs(kafka.TopicAuthorizationFailed, "Write", "topic u"))
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrights: Read on topic t is missing\nrights: Write on topic u is missing\nrelease: 1 partition\nstream web: ok\n"},
+		{"when it has its rights again", func(p *process) {
+			p.run()
+			p.Retrying("cannot read topic t", "")(kafkaconn.Needs(kafka.TopicAuthorizationFailed, "Read", "topic t"))
+			p.Retrying("cannot read topic t", "")(nil)
+			p.Retrying("of a worker that ends", "")(kafkaconn.Needs(kafka.TopicAuthorizationFailed, "Write", "topic u"))
+			time.Sleep(time.Minute)
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
 		{"when it stops", func(p *process) { p.run(); p.Stop() },
 			"service: not ready: stopping\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
 	} {

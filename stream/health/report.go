@@ -59,6 +59,9 @@ func (m *Monitor) Report() Report {
 			r.fact("clock: ok")
 		}
 	}
+	for _, right := range m.lacked(now) {
+		r.fact("rights: %s is missing", right)
+	}
 	overdue, behind, again := map[string]string{}, map[string]int64{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(m.stages)) {
 		m.stages[name].report(&r, now, m.waiting == "", overdue)
