@@ -254,3 +254,34 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckerJudgesAppsApart gives a story in which too much is spent, and the same where another app began in between.
+func TestCheckerJudgesAppsApart(t *testing.T) {
+	s := newStory()
+	for i := range s.entries {
+		s.entries[i].Reason, s.entries[i].Groups = "", s.entries[0].Groups
+	}
+	one := s.tell(t)
+	published := one.outputs
+	one.outputs = nil
+	first, second := one, one
+	first.to, first.ledger = storyStart.Add(3*storySize), one.ledger[:3]
+	second.from, second.ledger = first.to, one.ledger[3:]
+	short := first
+	short.ledger = first.ledger[:2]
+	for _, test := range []struct {
+		apps []evidence
+		want verdict
+	}{
+		{[]evidence{one}, verdict{overspent: 2}},
+		{[]evidence{first, second}, verdict{}},
+		{[]evidence{short, second}, verdict{missing: 1, overspent: 6}},
+	} {
+		c := chaos{faults: 7, earlier: test.apps}
+		v, _ := c.judge(one.deeds, published)
+		test.want.faults, test.want.windows = 7, v.windows
+		if v.String() != test.want.String() || v.windows < 4 {
+			t.Errorf("%d apps: found\n%s, want\n%s\n%s", len(test.apps), v, test.want, strings.Join(v.complaints, "\n"))
+		}
+	}
+}

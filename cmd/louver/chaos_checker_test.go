@@ -43,6 +43,9 @@ type definition struct {
 // tookEffect is how long a new definition may take until it is in force, whatever else goes wrong.
 const tookEffect = 3 * time.Minute
 
+// noticed is how long an app may take to notice that an input has grown.
+const noticed = time.Minute
+
 // price is the ε of a window.
 func (v definition) price() decimal.Decimal {
 	return v.epsilon.Mul(decimal.NewFromInt(int64(len(v.releases))))
@@ -131,6 +134,20 @@ func (v verdict) String() string {
 	}
 	return fmt.Sprintf("faults %d, windows %d, missing %d, different %d, double %d, overspent %d, incomplete %d (%s)",
 		v.faults, v.windows, v.missing, v.different, v.double, v.overspent, v.incomplete, explained)
+}
+
+// add adds the verdict on another app of the same run.
+func (v *verdict) add(o verdict) {
+	v.windows += o.windows
+	v.missing += o.missing
+	v.different += o.different
+	v.double += o.double
+	v.overspent += o.overspent
+	v.incomplete += o.incomplete
+	v.unexplained += o.unexplained
+	v.complaints = append(v.complaints, o.complaints...)
+	v.firings += o.firings
+	v.counted += o.counted
 }
 
 func (v *verdict) complain(counter *int, format string, args ...any) {
@@ -270,7 +287,7 @@ func (c *checker) checkSchedule() {
 	for topic, steps := range c.steps {
 		most := 0
 		for _, d := range c.deeds {
-			if d.topic == topic {
+			if d.topic == topic && d.at.Before(c.to.Add(-noticed)) {
 				most = max(most, d.partition+1)
 			}
 		}

@@ -38,6 +38,10 @@ type chaos struct {
 	output    string
 	load      *load
 
+	login   []string   // the flags by which the processes log in
+	earlier []evidence // of apps that a privacy stop has ended
+	gone    []logged   // what outputs held that were deleted
+
 	members []*member
 	all     []*member // those that have ended too
 	repairs []repair
@@ -45,7 +49,7 @@ type chaos struct {
 	faults  int
 
 	watching sync.WaitGroup
-	over     chan struct{} // closed when all processes have ended
+	over     chan struct{} // closed when the app is at its end
 	mu       sync.Mutex
 	harms    []harm
 }
@@ -63,6 +67,12 @@ type repair struct {
 	at time.Time
 	do func()
 }
+
+// chaosSize is the size of the shortest windows.
+const chaosSize = 3 * time.Second
+
+// soon is when the streams of an app begin that is about to begin itself.
+func soon() time.Time { return time.Now().UTC().Truncate(2 * chaosSize).Add(4 * chaosSize) }
 
 // chaosFuture is how far ahead of the clock the streams let an event be.
 const chaosFuture = time.Second
@@ -107,12 +117,14 @@ func TestChaos(t *testing.T) {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	t.Helper()
-	c := &chaos{t: t, broker: kafkatest.Cluster(t, 3), random: rand.New(rand.NewPCG(seed, 0)), began: time.Now(), revision: 1, over: make(chan struct{})}
+	c := &chaos{t: t, broker: kafkatest.Cluster(t, 3, chaosUser), random: rand.New(rand.NewPCG(seed, 0)), began: time.Now(), revision: 1, over: make(chan struct{})}
 	c.names = topics.Names{App: kafkatest.Name(t)}
+	c.logIn()
 	input, other, third := c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil)
-	c.output = c.broker.Topic(t, 2, map[string]string{"retention.ms": "-1"})
-	const size, grace = 3 * time.Second, 2 * time.Second
-	c.from = time.Now().UTC().Truncate(2 * size).Add(4 * size)
+	c.output = kafkatest.Name(t)
+	c.createOutput()
+	const size, grace = chaosSize, 2 * time.Second
+	c.from = soon()
 	plenty := budget.Limit{Epsilon: decimal.New(1, 15), Per: 24 * time.Hour}
 	scarce := budget.Limit{Epsilon: decimal.NewFromInt(2), Per: time.Minute}
 	figures := definition{budget: "plenty", size: size, every: size, grace: grace, groups: []string{"eu", "us"}, releases: []string{"users", "slow", "p50"},
@@ -190,11 +202,12 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 }
 
 // start starts a process.
-func (c *chaos) start() {
-	m := &member{name: fmt.Sprint("process ", len(c.all)+1), ended: make(chan error, 1),
-		process: louver(c.t, c.broker, "run", "--streams", c.file, "--app-id", c.names.App, "--shutdown-timeout", "2m", "--checkpoint-every", "8")}
+func (c *chaos) start(flags ...string) *member {
+	flags = slices.Concat([]string{"run", "--streams", c.file, "--app-id", c.names.App, "--shutdown-timeout", "2m", "--checkpoint-every", "8"}, c.login, flags)
+	m := &member{name: fmt.Sprint("process ", len(c.all)+1), ended: make(chan error, 1), process: louver(c.t, c.broker, flags...)}
 	go func() { m.ended <- m.Wait() }()
 	c.members, c.all = append(c.members, m), append(c.all, m)
+	return m
 }
 
 // anyone is a process that is not stopped, of which there is always one.
@@ -305,6 +318,15 @@ func (c *chaos) look(now time.Time) {
 			c.remove(m)
 			c.start()
 		default:
+		}
+	}
+}
+
+// until lets the service work until cond is true.
+func (c *chaos) until(what string, cond func() bool) {
+	for began := time.Now(); !cond(); c.wait(500 * time.Millisecond) {
+		if time.Since(began) > chaosPatience {
+			c.t.Fatalf("waited %v for this: %s", chaosPatience, what)
 		}
 	}
 }

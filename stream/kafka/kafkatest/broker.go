@@ -13,7 +13,6 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -202,23 +201,8 @@ func (b *Broker) DeleteRecords(t testing.TB, topic string, partition int, before
 		}
 		return
 	}
-	q := kmsg.NewDeleteRecordsRequest()
-	q.TimeoutMillis = int32(patience.Milliseconds())
-	q.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{
-		Partition: int32(partition), Offset: before}}}}
 	try(t, fmt.Sprintf("delete records of %s/%d", topic, partition), func(ctx context.Context) error {
-		node, err := b.leader(ctx, topic, partition)
-		if err != nil {
-			return err
-		}
-		res, err := node.roundTrip(&q, 1)
-		if err != nil {
-			return err
-		}
-		if code := res.(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {
-			return kafka.Error(code)
-		}
-		return nil
+		return topics.DeleteBefore(ctx, b.Conn.Client, topic, partition, before)
 	})
 }
 

@@ -2,7 +2,10 @@ package kafkatest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/segmentio/kafka-go"
@@ -10,8 +13,8 @@ import (
 
 // Cluster is an Apache Kafka of several nodes for this test alone. By default a topic has a replica on each of them,
 // and a record is acknowledged when all but one have it. All connections pass through the test process, which can cut
-// them.
-func Cluster(t testing.TB, nodes int) *Broker {
+// them. With users, the nodes check credentials and rights as those of Guarded do.
+func Cluster(t testing.TB, nodes int, users ...string) *Broker {
 	t.Helper()
 	libs := jars(t)
 	b := &Broker{}
@@ -23,13 +26,42 @@ func Cluster(t testing.TB, nodes int) *Broker {
 		}
 		t.Cleanup(f.close)
 		s := &server{id: i + 1, libs: libs, dir: t.TempDir(), front: f}
+		if len(users) > 0 {
+			s.users = append([]string{admin}, users...)
+		}
 		t.Cleanup(s.kill)
 		b.nodes = append(b.nodes, s)
 		fronts = append(fronts, f.addr())
 	}
 	boot(t, b.nodes)
-	b.connect(t, fronts)
+	b.connectAs(t, fronts, b.nodes[0].admin())
 	return b
+}
+
+// Save copies what the nodes have of a topic on their disks. The function it returns puts that back: the newest records are
+// gone then, as from an older disk. All nodes must be down both times.
+func (b *Broker) Save(t testing.TB, topic string) (restore func()) {
+	t.Helper()
+	copies := map[string]string{}
+	for _, s := range b.own(t) {
+		folders, err := filepath.Glob(filepath.Join(s.data(), topic+"-[0-9]*"))
+		if err != nil || len(folders) == 0 {
+			t.Fatalf("node %d has nothing of topic %s: %v", s.id, topic, err)
+		}
+		for _, folder := range folders {
+			copies[folder] = filepath.Join(t.TempDir(), "copy")
+			if err := os.CopyFS(copies[folder], os.DirFS(folder)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return func() {
+		for folder, from := range copies {
+			if err := errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(from))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // KillLeader ends the node that leads a partition, as kill -9 does. Start starts it again.

@@ -5,11 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +18,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -337,34 +333,4 @@ func (s *server) stop(t testing.TB) {
 	}
 	Receive(t, "the broker stops", s.ended)
 	s.kill()
-}
-
-// roundTrip sends one request that kafka-go does not know, straight to the node.
-func (s *server) roundTrip(q kmsg.Request, version int16) (kmsg.Response, error) {
-	c, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close() //nolint:errcheck // everything was read
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		return nil, err
-	}
-	q.SetVersion(version)
-	if q.IsFlexible() {
-		return nil, errors.New("want a version that is not flexible")
-	}
-	if _, err := c.Write(kmsg.NewRequestFormatter(kmsg.FormatterClientID("louver-test")).AppendRequest(nil, q, 1)); err != nil {
-		return nil, err
-	}
-	var size [4]byte
-	if _, err := io.ReadFull(c, size[:]); err != nil {
-		return nil, err
-	}
-	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	if _, err := io.ReadFull(c, b); err != nil {
-		return nil, err
-	}
-	res := q.ResponseKind()
-	res.SetVersion(version)
-	return res, res.ReadFrom(b[4:]) // behind the correlation id
 }
