@@ -3,8 +3,10 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -32,4 +34,68 @@ func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client, 
 		}
 	}
 	return nil
+}
+
+// Tail is what a partition of a ledger says: the books after all entries, and the newest entries, in order and without their
+// groups.
+type Tail struct {
+	Books   *ledger.Books
+	Entries []ledger.Entry
+}
+
+// Tails reads an app's ledger, which must exist, as a process does that takes it over: each partition from its last checkpoint
+// on. keep is how many entries it returns of each partition, if there are so many. ignored is told of checkpoints that do not
+// fit. Then, and without any, it reads all entries. It is for one goroutine at a time, but reads partitions at once.
+func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app string, keep int, ignored func(error)) ([]Tail, error) {
+	checkpoints := map[int][]byte{}
+	err := Checkpoints(ctx, client, read, app, func(_ ledger.Position, _ string, partition int, text []byte) { checkpoints[partition] = text })
+	if err != nil {
+		return nil, err
+	}
+	tails := make([]Tail, topics.Partitions)
+	run, ctx := errgroup.WithContext(ctx)
+	for partition := range tails {
+		run.Go(func() error {
+			return ledger.Resume(app, partition, checkpoints[partition], func(f *ledger.Fold) error {
+				tails[partition] = Tail{Books: f.Books}
+				return tails[partition].read(ctx, read, app, partition, f, keep)
+			}, ignored)
+		})
+	}
+	return tails, run.Wait()
+}
+
+// read adds the entries of a partition to a fold that has just begun, and keeps the newest.
+func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.Fold, keep int) error {
+	topic := topics.Names{App: app}.Ledger()
+	starts, err := read.Starts(ctx, topic, []int{partition})
+	if err != nil {
+		return err
+	}
+	from := f.From()
+	_, err = read.ReadAll(ctx, topic, partition, max(starts[partition], from-int64(keep)), func(r *fetch.Record) error {
+		if r.Aborted {
+			return nil
+		}
+		e, err := ledger.Decode(r.Value)
+		if err == nil && r.Offset >= from {
+			err = f.Add(e, r.Value, r.Offset)
+		}
+		if err != nil {
+			return fmt.Errorf("%s/%d at offset %d: %w", topic, partition, r.Offset, err)
+		}
+		if e.Groups = nil; keep > 0 {
+			t.Entries = append(t.Entries, e)
+		}
+		if len(t.Entries) > 2*keep {
+			t.Entries = append(t.Entries[:0], t.Entries[len(t.Entries)-keep:]...)
+		}
+		return nil
+	})
+	if truncated := (*fetch.TruncatedError)(nil); err == nil || errors.As(err, &truncated) {
+		if wrong := f.Done(); wrong != nil {
+			return wrong
+		}
+	}
+	return err
 }

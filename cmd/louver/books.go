@@ -46,19 +46,16 @@ func (c *budgetCommand) Run(app *App) error {
 		return err
 	}
 	defer conn.Close()
-	books := ledger.NewBooks()
-	err = entries(app.Context, reader(conn, app.Log), c.AppID, func(m outputs.Message) error {
-		e, err := ledger.Decode(m.Value)
-		if err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", m.Topic, m.Partition, m.Offset, err)
-		}
-		return books.Add(e)
-	})
+	tails, err := agreedOn(conn, app, c.AppID).tails(app, 0)
 	if err != nil {
 		return err
 	}
+	var parts []*ledger.Books
+	for _, t := range tails {
+		parts = append(parts, t.Books)
+	}
 	now := time.Now()
-	r := ledger.NewReport(books, now)
+	r := ledger.NewReport(ledger.Join(parts), now)
 	if c.Stream != "" {
 		if r, err = only(r, c.Stream, c.AppID); err != nil {
 			return err
@@ -210,11 +207,30 @@ func printFindings(w io.Writer, found ledger.Findings) {
 // entries reads the committed records of the app's ledger.
 func entries(ctx context.Context, r *outputs.Reader, app string, f func(outputs.Message) error) error {
 	topic := topics.Names{App: app}.Ledger()
-	switch _, err := topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: topic}}); {
-	case errors.Is(err, topics.ErrMissing):
-		return brokerError(fmt.Errorf("app %s has no ledger: topic %s does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first", app, topic))
-	case err != nil:
-		return classed(err)
+	if err := hasLedger(ctx, r.Conn, app); err != nil {
+		return err
 	}
 	return classed(r.All(ctx, []string{topic}, f))
+}
+
+// hasLedger refuses an app that has none.
+func hasLedger(ctx context.Context, conn *kafkaconn.Conn, app string) error {
+	topic := topics.Names{App: app}.Ledger()
+	switch _, err := topics.Counts(ctx, conn.Client, []topics.Topic{{Name: topic}}); {
+	case errors.Is(err, topics.ErrMissing):
+		return brokerError(fmt.Errorf("app %s has no ledger: topic %s does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first", app, topic))
+	default:
+		return classed(err)
+	}
+}
+
+// tails reads the ledger from its checkpoints on: see [stream.Tails].
+func (a agreement) tails(app *App, keep int) ([]stream.Tail, error) {
+	if err := hasLedger(app.Context, a.conn, a.Names.App); err != nil {
+		return nil, err
+	}
+	tails, err := stream.Tails(app.Context, a.conn.Client, reader(a.conn, app.Log).Fetch, a.Names.App, keep, func(err error) {
+		app.Log.Warn("a checkpoint of the ledger is left out: the ledger is read from its first entry", zap.Error(err))
+	})
+	return tails, classed(err)
 }

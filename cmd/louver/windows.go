@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/control"
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/timeline"
 )
@@ -24,7 +23,8 @@ type windowsCommand struct {
 // Help is the long help.
 func (windowsCommand) Help() string {
 	return `Lists the windows of every stream that are not published yet, and says what each of them waits for. Then it lists the last
-windows that are published. Consecutive windows in the same state share a row.
+windows that are published: those among the last 2,000 entries of each partition of the ledger. Consecutive windows in the same
+state share a row.
 
 A window is open until it is due. Then it waits until every partition of its input has been read up to the window's cut. Once
 all partitions are cut, the window is released. If its budget is exhausted, it is withheld instead.
@@ -82,14 +82,28 @@ func (c *windowsCommand) facts(app *App, agreed agreement, state *control.State)
 	if err != nil {
 		return nil, err
 	}
-	return facts, agreed.all(app, agreed.Names.Ledger(), func(m outputs.Message) error {
-		e, err := ledger.Decode(m.Value)
-		if err == nil {
+	if there, err := agreed.has(app.Context, agreed.Names.Ledger()); err != nil || !there { // nothing is decided yet
+		return facts, classed(err)
+	}
+	tails, err := agreed.tails(app, listed)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tails {
+		for _, e := range t.Entries {
 			facts.Learn(e)
 		}
-		return err
-	})
+		for _, e := range editions {
+			if last, ok := t.Books.Last(e.Stream.Name, e.Number); ok {
+				facts.Decided(e, last)
+			}
+		}
+	}
+	return facts, nil
 }
+
+// listed is how many of the newest entries of each partition of the ledger are listed.
+const listed = 2000
 
 // all calls f for every committed record of a topic. A missing topic has none.
 func (a agreement) all(app *App, topic string, f func(outputs.Message) error) error {

@@ -27,7 +27,7 @@ type Books struct {
 	watches map[watchName][]*armed
 	// going lists those that are not over, by budget. See Open.
 	going map[string][]Open
-	// withheld are the watches of which the last entry could arm no instance. Only reports need it: a checkpoint leaves it out.
+	// withheld are the watches of which the last entry could arm no instance. Only reports need it.
 	withheld map[watchName]bool
 }
 

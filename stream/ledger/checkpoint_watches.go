@@ -13,6 +13,7 @@ type storedWatch struct {
 	Stream    string        `json:"stream"`
 	Watch     string        `json:"watch"`
 	Instances []storedArmed `json:"instances"`
+	Withheld  bool          `json:"withheld,omitempty"`
 }
 
 // storedArmed is an instance. Times are Unix seconds.
@@ -33,7 +34,7 @@ func (b *Books) storedWatches(budget string) (all []storedWatch) {
 		if name.budget != budget {
 			continue
 		}
-		w := storedWatch{Stream: name.stream, Watch: name.watch}
+		w := storedWatch{Stream: name.stream, Watch: name.watch, Withheld: b.withheld[name]}
 		for _, a := range b.watches[name] {
 			w.Instances = append(w.Instances, storedArmed{a.definition, a.cost, a.from / int64(time.Second), a.looked / int64(time.Second), a.over, a.sealed, a.fired, a.begins, a.values})
 		}
@@ -45,6 +46,7 @@ func (b *Books) storedWatches(budget string) (all []storedWatch) {
 func (b *Books) restoreWatches(budget string, all []storedWatch) error {
 	for _, w := range all {
 		name := watchName{budget, w.Stream, w.Watch}
+		b.withheld[name] = w.Withheld
 		if b.watches[name] != nil {
 			return fmt.Errorf("watch %s of stream %s is listed twice", w.Watch, w.Stream)
 		}

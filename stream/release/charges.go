@@ -145,23 +145,15 @@ func (cs *charges) readPartition(ctx context.Context, p *partition, client *fetc
 	}
 	p.size, p.pieces = int64(len(text.Text)), text.Pieces
 	where := zap.String("ledger", fmt.Sprintf("%s/%d", cs.Names.Ledger(), p.number))
-	var left *ledger.Fold
-	if found {
-		var aborted []drawn
-		if p.fold, err = ledger.Restore(text.Text, cs.Names.App, p.number); err == nil {
-			left, p.told = p.fold, p.fold.Entries()
-			aborted, err = cs.readFold(ctx, p, client)
-		}
-		if !errors.Is(err, ledger.ErrCheckpoint) {
-			return aborted, err
-		}
+	var aborted []drawn
+	read := func(f *ledger.Fold) (err error) {
+		p.fold, p.told, p.grown = f, f.Entries(), 0
+		aborted, err = cs.readFold(ctx, p, client)
+		return err
+	}
+	err = ledger.Resume(cs.Names.App, p.number, text.Text, read, func(err error) {
 		cs.Log.Warn("a checkpoint of the ledger is left out: the ledger is read from its first entry", where, zap.Error(err))
-	}
-	p.fold, p.told, p.grown = ledger.NewFold(cs.Names.App, p.number), 0, 0
-	if left != nil {
-		p.fold.Instead(left)
-	}
-	aborted, err := cs.readFold(ctx, p, client)
+	})
 	if n := p.fold.Entries(); err == nil && !found && n > cs.CheckpointEvery {
 		cs.Log.Info("the ledger has no checkpoint yet: it was read from its first entry", where, zap.Int64("entries", n))
 	}

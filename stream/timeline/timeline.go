@@ -78,6 +78,7 @@ type Facts struct {
 
 	inputs  map[Partition]progress.Input
 	decided map[edition][]Run
+	last    map[edition]int64 // the end of the last decided window, where it is told
 }
 
 type edition struct {
@@ -141,6 +142,14 @@ func (f *Facts) Learn(e ledger.Entry) {
 	f.decided[of] = runs[max(0, len(runs)-kept):]
 }
 
+// Decided tells of the last window of an edition that the ledger holds. Its entry may be too old to be learned.
+func (f *Facts) Decided(e control.Edition, last time.Time) {
+	if f.last == nil {
+		f.last = map[edition]int64{}
+	}
+	f.last[edition{e.Stream.Name, e.Number}] = last.UnixNano()
+}
+
 func lost(e ledger.Entry) string {
 	if len(e.IncompleteIn) == 0 {
 		return "a part of its input was lost"
@@ -181,8 +190,12 @@ func (f *Facts) Runs(now time.Time) []Run {
 
 // after returns the end of an edition's last decided window.
 func (f *Facts) after(e control.Edition) int64 {
-	if runs := f.decided[edition{e.Stream.Name, e.Number}]; len(runs) > 0 {
+	of := edition{e.Stream.Name, e.Number}
+	if runs := f.decided[of]; len(runs) > 0 {
 		return runs[len(runs)-1].Last.UnixNano()
+	}
+	if last, ok := f.last[of]; ok {
+		return last
 	}
 	return e.Schedule.First().End - int64(e.Schedule.Every)
 }
