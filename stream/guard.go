@@ -35,8 +35,9 @@ type guarded struct {
 //   - The ledger: what was charged is not known any more. It returns a [ledger.ErrUnreadable], a privacy stop.
 //   - The control topic: the key that tells users apart is lost, and how many partitions the next windows take. It returns
 //     a [control.ErrForgotten], a privacy stop.
-//   - Partials, progress and state: it makes them anew, if the service may. Windows whose parts are lost are incomplete. How far
-//     workers had come follows from the ledger and the outputs. Who has counted follows from the parts, if these are there.
+//   - Partials, progress and state: it makes them anew, if the service may. Windows whose parts are lost are incomplete, also
+//     those whose parts may be lost, for all that a worker without progress can tell. How far workers had come follows from
+//     the ledger and the outputs. Who has counted follows from the parts, if these are there.
 func (s *Service) guard(ctx context.Context, names topics.Names, plan []topics.Topic) error {
 	own := make([]*guarded, len(plan))
 	for i, t := range plan {

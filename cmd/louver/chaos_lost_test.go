@@ -29,10 +29,12 @@ func (c *chaos) losePartials() bool {
 	return true
 }
 
-// loseProgress deletes how far the workers have come. They find it out, so no window is incomplete for that.
+// loseProgress deletes how far the workers have come. Whoever takes over a partition then cannot tell parts that were deleted
+// because their windows are decided from lost ones, so windows that had begun may be incomplete.
 func (c *chaos) loseProgress() bool {
+	at := time.Now()
 	c.broker.DeleteTopic(c.t, c.names.Progress())
-	c.await(time.Now())
+	c.heal("the progress is made anew", at, c.streams)
 	return true
 }
 
