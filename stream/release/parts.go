@@ -8,6 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/windows"
 )
 
@@ -17,8 +19,29 @@ type parts struct {
 	gather   *windows.Gathering
 	reader   *fetch.Reader
 	deleter  *deleter
-	lost     int64 // records deleted before they were read, if none has been read since …
-	lostFrom int64 // … and where they began
+	lost     int64  // records deleted before they were read, if none has been read since …
+	lostFrom int64  // … and where they began
+	id       string // of the topic; "" if the broker gives none
+	// former is the id of the topic before, if it was made anew. As long as a window needs the whole new one, a session that begins
+	// then has to know of that, too.
+	former string
+}
+
+// identify asks for the topic's id.
+func (ps *parts) identify(ctx context.Context) (err error) {
+	ps.id, err = kafkaconn.Persist(ctx, ps.Reading(ps.at.Topic), func(ctx context.Context) (string, error) {
+		return topics.ID(ctx, ps.Conn.Client, ps.at.Topic)
+	})
+	return err
+}
+
+// anew begins to read a topic that was made anew, whatever its length. All that the one before held is lost.
+func (ps *parts) anew(former string) {
+	ps.Log.Warn("the topic of parts was made anew, or the brokers lost records: windows that had begun will be marked incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number))
+	ps.gather.Lose(0, time.Now())
+	ps.reader = ps.Fetch.Partition(ps.at.Topic, ps.at.Number, 0)
+	ps.deleter.anew()
+	ps.former = former
 }
 
 // needs returns the offset from which the parts of undecided windows have to be read.
@@ -35,11 +58,8 @@ func (ps *parts) read(ctx context.Context) error {
 	from := ps.reader.Position()
 	page, err := ps.reader.Poll(ctx)
 	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
-		ps.Log.Warn("the topic of parts ends before the position already read: it was recreated, or the brokers lost records", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number))
-		ps.gather.Lose(0, time.Now())
-		ps.reader = ps.Fetch.Partition(ps.at.Topic, ps.at.Number, 0)
-		ps.deleter.anew()
-		return nil
+		ps.anew(ps.id)
+		return ps.identify(ctx)
 	}
 	if ps.skip(from, err) {
 		return nil

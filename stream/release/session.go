@@ -82,7 +82,7 @@ func (w *worker) session(ctx context.Context) error {
 		s.Lag(s.Names.Group(stage.Release), s.at, s.parts.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)
-			needs := progressRecord{s.needs(), s.caps.saved()}
+			needs := s.record()
 			s.kept.Put(needs)
 			if err := s.parts.deleter.before(ctx, s.producer, needs); err != nil {
 				return err
@@ -107,8 +107,17 @@ func (s *session) open(ctx context.Context) error {
 		return err
 	}
 	s.caps.begin(snapshots, before.Saved, deleted.Saved)
+	if err := s.parts.identify(ctx); err != nil {
+		return err
+	}
+	if !deleted.of(s.parts.id) {
+		deleted.Offset = -1
+	}
 	s.parts.deleter.agreed = deleted.Offset
-	s.parts.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, max(before.Offset, deleted.Offset))
+	s.parts.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, max(0, before.Offset, deleted.Offset))
+	if !before.of(s.parts.id) {
+		s.parts.anew(before.TopicID)
+	}
 	s.keepAt = time.Now().Add(keepEvery)
 	s.progressed()
 	s.Health.Opened(s.at)
@@ -119,6 +128,15 @@ func (s *session) open(ctx context.Context) error {
 // this one, and as much about who still counts in them.
 func (s *session) needs() int64 {
 	return min(s.parts.needs(), s.caps.needs())
+}
+
+// record is what the next session has to know.
+func (s *session) record() progressRecord {
+	r := progressRecord{Offset: s.needs(), TopicID: s.parts.id, Saved: s.caps.saved()}
+	if r.Offset == 0 && s.parts.former != "" {
+		r.TopicID = s.parts.former
+	}
+	return r
 }
 
 // keep writes the progress. It also commits the offset for the group, but only so that other tools see the lag.

@@ -42,9 +42,14 @@ const keepEvery = 5 * time.Second
 // above, given what is saved.
 type progressRecord struct {
 	Offset int64 `json:"offset"`
+	// TopicID is the id of the topic that the offset is of; "" if the broker gives none. Records of earlier versions have none.
+	TopicID string `json:"topic_id,omitempty"`
 	// Saved is for each cap the end of the window up to which nothing is needed, because a snapshot says who has counted, or
 	// because the cap began there. In Unix nanoseconds, by [snapshotKey].
 	Saved map[string]int64 `json:"saved,omitempty"`
 }
+
+// of reports whether the record may be of the topic with an id.
+func (r progressRecord) of(id string) bool { return r.TopicID == "" || id == "" || r.TopicID == id }
 
 func (w *worker) progressKey() string { return fmt.Sprintf("release/%d", w.at.Number) }

@@ -1,0 +1,60 @@
+package stream_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/windows"
+)
+
+// TestPartialsMadeAnewUnseen deletes parts while nobody decides windows. When somebody does, the new topic is longer than what
+// was read of the old one. The window is incomplete all the same.
+func TestPartialsMadeAnewUnseen(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		ctx := kafkatest.Context(t)
+		end := time.Now().UTC().Truncate(10 * time.Second).Add(30 * time.Second)
+		start := end.Add(-time.Hour)
+		w := newWorld(t, b, 1, fmt.Sprintf(`
+version: 1
+streams:
+  - name: live
+    input: {topic: INPUT, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, every: 10s, grace: 1s, start: %s, end: %s}
+    releases: [{name: users, statistic: count, epsilon: 1000000}]
+    output: {topic: OUTPUT}
+    budget: {epsilon: 1000000000, per: 24h}
+`, start.Format(time.RFC3339), end.Format(time.RFC3339)))
+		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start}, event{User: "b", Value: 1, Time: start})...)
+		partials, place := topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions)
+		s := w.start(only(stream.Ingest), func(s *stream.Service) { s.BagBytes = 1 })
+		kafkatest.Await(t, "parts of the window", func() bool { return w.records(partials) >= 3 }) // a mark, a part and its mark
+		s.end(t)
+		id, err := topics.ID(ctx, b.Conn.Client, partials)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: topics.Names{App: w.app}.Progress()}
+		if err := log.Put(ctx, fmt.Sprintf("release/%d", place), map[string]any{"offset": 1, "topic_id": id}); err != nil {
+			t.Fatal(err)
+		}
+		b.DeleteTopic(t, partials)
+		w.start(only(stream.Publish)) // makes the topic anew
+		kafkatest.Await(t, "the topic is made anew", func() bool { now, err := topics.ID(ctx, b.Conn.Client, partials); return err == nil && now != id })
+		foreign := string((&windows.Mark{Origin: windows.Origin{Stream: "other"}}).Message())
+		b.Produce(t, partials, place, kafkatest.Values(foreign, foreign, foreign)...)
+		w.start()
+		for name, r := range w.await(1) {
+			if !r.Incomplete {
+				t.Errorf("%s is %s and not incomplete, although its parts are gone", name, shown(r))
+			}
+		}
+	})
+}
