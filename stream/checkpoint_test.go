@@ -98,6 +98,29 @@ func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
 		if n := paid(w.audit()); n != paidHours {
 			t.Errorf("%d windows were paid, want %d", n, paidHours)
 		}
+		// What is reported from the checkpoint is what is reported from the first entry, where the checkpoint is damaged.
+		report := func(wrong int) (ledger.Report, ledger.Entry) {
+			ignored := 0
+			tails, err := stream.Tails(kafkatest.Context(t), b.Conn.Client, b.Fetch(fetch.Options{}), w.app, 50, func(error) { ignored++ })
+			if err != nil || ignored != wrong {
+				t.Fatalf("%v, and %d checkpoints are left out; want %d", err, ignored, wrong)
+			}
+			var parts []*ledger.Books
+			for _, tail := range tails {
+				parts = append(parts, tail.Books)
+			}
+			newest := tails[at].Entries
+			if n := len(newest); n < 50 || n > 150 {
+				t.Errorf("%d entries are kept; want the newest 50, and few others", n)
+			}
+			return ledger.NewReport(ledger.Join(parts), midnight.Add(hours*time.Hour)), newest[len(newest)-1]
+		}
+		short, last := report(0)
+		w.plant(at, string(text.Text[:len(text.Text)/2]))
+		whole, same := report(1)
+		if a, b := fmt.Sprint(short), fmt.Sprint(whole); a != b || !strings.Contains(a, "users") || !last.WindowEnd.Equal(same.WindowEnd) {
+			t.Errorf("from the checkpoint:\n%s\nfrom the first entry:\n%s", a, b)
+		}
 	})
 }
 
