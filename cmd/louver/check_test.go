@@ -46,7 +46,7 @@ func TestCheckText(t *testing.T) {
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users                 │ useful",
 		"  5000 users expected in a window and group\n",
 		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule needs ε 13.44\n" +
-			"  with delta: 0.000000001 in the budget, the schedule would need ε 2.692734\n" +
+			"  with delta: 0.000000001 in the budget, the schedule would need ε 2.700069\n" +
 			"  one person loses at most ε 13.44 in any 24 h, counting the windows that end in it\n" +
 			"  what one user does in any 24h falls into up to 97 windows, costing at most ε 13.58\n  lasts for ever\n",
 		"checkout.events", "louver.ledger", "│ transactional-id │ louver.…         │ Write ",
@@ -232,7 +232,7 @@ func TestCheckWatches(t *testing.T) {
 		"  watch slow fires if more than 1 % of the users have a value above 2000\n    costs one user ε 1 until it fires, at most 3 times in a period of the budget\n",
 		"  with a margin of ", "a false alarm in 30d with at most 5 %\n",
 		"    of 5000 expected users at most 4950 can be too many; it misses even that with less than 0.1 %\n",
-		"the schedule needs ε 17.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 6.551038\n  one person loses at most ε 17.44 in any 24 h",
+		"the schedule needs ε 17.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 6.557342\n  one person loses at most ε 17.44 in any 24 h",
 		"falls into up to 97 windows, costing at most ε 21.58, with the watches of two periods\n",
 	} {
 		if got.code != exitDone || !strings.Contains(got.out, want) {

@@ -74,6 +74,7 @@ type examinedRelease struct {
 	// Charge is ε times the number of groups that a user may be in.
 	Charge figure          `json:"epsilon_per_window"`
 	Values []examinedValue `json:"values"`
+	charge string          // in words: a mechanism with a ρ has no ε of its own
 }
 
 type examinedBudget struct {

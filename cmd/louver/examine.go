@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
@@ -66,6 +67,9 @@ func examineRelease(s *config.Stream, r config.Release) (examinedRelease, error)
 	promise := r.Mechanism.Promise()
 	x := examinedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: figure{promise.Epsilon},
 		Delta: figure{promise.Delta}, Charge: figure{promise.Epsilon.Mul(decimalOf(int64(s.MaxGroups)))}}
+	if x.charge = x.Charge.String(); promise.Kind == privacy.ZCDP {
+		x.charge = "ρ " + promise.Rho.Mul(decimalOf(int64(s.MaxGroups))).String()
+	}
 	figures, err := forecast.Of(r.Query, r.Mechanism, publicOf(s))
 	if err != nil {
 		return x, fmt.Errorf("release %s: %w", r.Name, err)
@@ -110,7 +114,7 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 	x.Pays, x.Windows = runway.Pays, runway.Windows
 	x.needs = pays.Needs()
 	x.Wanted, x.WantedSum = known(x.needs), sumOf(x.needs)
-	if less, ok := pays.WithDelta(); ok {
+	if less, ok := pays.Saved(file.PayerWithDelta(b, now)); ok {
 		x.WithDelta = &examinedDelta{figure{less.Epsilon}, figure{less.Delta}}
 	}
 	switch {

@@ -121,7 +121,7 @@ func (s examinedStream) printReleases(w *bytes.Buffer, width int) error {
 	for _, r := range s.Releases {
 		common := []string{r.Statistic, mechanismText(r.Mechanism, r.Values[0].Figure), figures(r.Epsilon, r.Delta)}
 		if s.MaxGroups > 1 {
-			common = append(common, r.Charge.String())
+			common = append(common, r.charge)
 		}
 		for i, v := range r.Values {
 			if i > 0 {

@@ -133,6 +133,7 @@ func (p *plannedStream) loses(s *config.Stream) {
 	p.Day = new(newPlannedLoss(lost, most))
 	if pays.Delta.IsZero() {
 		pays.Limit = budget.Limit{Delta: cost.Suggested, Per: pays.Per} // whatever its ε will be
+		pays.Streams = []cost.Stream{s.CostWithDelta(time.Now())}
 		if less := pays.InAnyDay(); less.Epsilon.LessThan(lost.Epsilon) {
 			p.Advanced = new(newPlannedLoss(less, most))
 		}

@@ -149,7 +149,7 @@ func TestPlanText(t *testing.T) {
 		"│ users   │ geometric │ 0.02 │ ± 150 users ",
 		"p50: an error of 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n",
 		"One window costs a user ε 0.14, in 2 groups. Somebody who gave it a 50:50 chance that the user took part can become at most 53.5 % sure.\n",
-		"A user in every window of a day (96 windows, one every 15m) loses at most ε 13.44: at most 99.9999 % sure. With delta: 0.000000001 in the budget it is ε 2.69: at most 93.7 % sure, except with a probability of about δ.\n",
+		"A user in every window of a day (96 windows, one every 15m) loses at most ε 13.44: at most 99.9999 % sure. With delta: 0.000000001 in the budget it is ε 2.7: at most 93.7 % sure, except with a probability of about δ.\n",
 	} {
 		if !strings.Contains(got.out, want) || got.code != exitDone {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)

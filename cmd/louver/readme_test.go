@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +136,34 @@ func TestReadmeBlocks(t *testing.T) {
 		got := commandLine(t, "", "check", file(t, "s.yaml", strings.NewReplacer(output, c.more, budget, c.budget).Replace(whole)))
 		if (got.code == exitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" && got.err != "" {
 			t.Errorf("%s: %d, %s", c.name, got.code, got.err)
+		}
+	}
+}
+
+// The README's table of what a δ saves is what check says of its streams file, rounded up.
+func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(text), "```yaml\nversion: 1\n")
+	example, _, _ = strings.Cut(example, "```")
+	for _, c := range []struct{ every, windows string }{{"1h", "24"}, {"15m", "96"}, {"1m", "1,440"}} {
+		got := commandLine(t, "", "check", "--json", file(t, "s.yaml", "version: 1\n"+strings.NewReplacer("size: 15m, every: 15m", "size: "+c.every, "epsilon: 17,", "epsilon: 300,").Replace(example)))
+		var found struct {
+			Budgets []struct {
+				Wanted float64 `json:"epsilon_wanted"`
+				With   struct {
+					Wanted decimal.Decimal `json:"epsilon_wanted"`
+				} `json:"with_delta"`
+			}
+		}
+		if err := json.Unmarshal([]byte(got.out), &found); err != nil || len(found.Budgets) != 1 {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		b := found.Budgets[0]
+		if row := fmt.Sprintf("| `%s`, %s of them | ε %v | ε %s |", c.every, c.windows, b.Wanted, b.With.Wanted.RoundUp(2)); !strings.Contains(string(text), row) {
+			t.Errorf("the README does not have the row %s", row)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config/cost"
 )
 
@@ -12,6 +13,19 @@ func (s *Stream) Price() []budget.Item {
 	items := make([]budget.Item, len(s.Releases))
 	for i, r := range s.Releases {
 		items[i] = budget.Item{Promise: r.Mechanism.Promise(), Times: int64(s.MaxGroups)}
+	}
+	return items
+}
+
+// priceWithDelta is Price as it would be if the budget had a δ: some statistics then have another mechanism by default.
+func (s *Stream) priceWithDelta() []budget.Item {
+	items := s.Price()
+	for i, r := range s.Releases {
+		q := r.Query
+		q.ZCDP = true
+		if m, err := mechanisms.New(q); err == nil {
+			items[i].Promise = m.Promise()
+		}
 	}
 	return items
 }
@@ -25,6 +39,26 @@ func (s *Stream) Cost(now time.Time) cost.Stream {
 		of.MaxWindows = &s.MaxWindows.By
 	}
 	return of
+}
+
+// CostWithDelta is Cost as it would be if the budget had a δ.
+func (s *Stream) CostWithDelta(now time.Time) cost.Stream {
+	of := s.Cost(now)
+	of.Items = s.priceWithDelta()
+	return of
+}
+
+// PayerWithDelta is Payer as it would be with the δ that is suggested, if the budget has none.
+func (f *File) PayerWithDelta(b *Budget, now time.Time) cost.Payer {
+	p := f.Payer(b, now)
+	if p.Delta.IsPositive() {
+		return p
+	}
+	p.Delta = cost.Suggested
+	for i, s := range f.StreamsOf(b) {
+		p.Streams[i] = s.CostWithDelta(now)
+	}
+	return p
 }
 
 // Payer returns a budget with the streams that it pays for, in their order. now is the start of streams with start: now.

@@ -100,15 +100,15 @@ func (p *parser) payable(f *File, now time.Time) {
 		if first < 0 {
 			continue
 		}
-		pays := f.Payer(b, now)
-		if runway := pays.Runway(); !runway.Pays {
-			p.streams[first].values["budget"].refuse("%s", unpaid(b, f.StreamsOf(b), pays, runway))
+		if runway := f.Payer(b, now).Runway(); !runway.Pays {
+			p.streams[first].values["budget"].refuse("%s", unpaid(f, b, now, runway))
 		}
 	}
 }
 
 // unpaid says how long a budget lasts and how much would be enough.
-func unpaid(b *Budget, streams []*Stream, pays cost.Payer, runway budget.Runway) string {
+func unpaid(f *File, b *Budget, now time.Time, runway budget.Runway) string {
+	streams, pays := f.StreamsOf(b), f.Payer(b, now)
 	per := "per " + Period(b.Per)
 	if b.Per == 0 {
 		per = "forever"
@@ -125,7 +125,7 @@ func unpaid(b *Budget, streams []*Stream, pays cost.Payer, runway budget.Runway)
 	} else if needs.Delta.Cmp(b.Delta) > 0 {
 		want = "a larger delta"
 	}
-	if pays.PaysWithDelta() {
+	if !b.Delta.IsPositive() && f.PayerWithDelta(b, now).Runway().Pays {
 		want += ", a delta of " + cost.Suggested.String()
 	}
 	if besides := Besides(streams...); besides != "" {

@@ -40,7 +40,9 @@ func TestWhatADeltaSaves(t *testing.T) {
 		if needs, day := p.Needs(), p.InAnyDay(); needs.String() != "ε "+c.sum || day.String() != "ε "+c.sum {
 			t.Errorf("every %s: needs %s, a day costs %s; want ε %s", c.every, needs, day, c.sum)
 		}
-		less, ok := p.WithDelta()
+		with := p
+		with.Delta = Suggested
+		less, ok := p.Saved(with)
 		if got := less.Epsilon.InexactFloat64(); !ok || math.Abs(got/c.withDelta-1) > 0.01 || !less.Delta.Equal(Suggested) || less.Sum.String() != c.sum {
 			t.Errorf("every %s: with a δ %s, want about %v", c.every, less, c.withDelta)
 		}

@@ -36,25 +36,11 @@ func (p Payer) Needs() Loss {
 	return Loss{budget.Limit{Delta: p.Delta}.Compose(items), sum(items)}
 }
 
-// WithDelta returns what Needs would be if the budget had the δ that is suggested. ok is false if it has one, or if a δ would
-// save less than a tenth.
-func (p Payer) WithDelta() (needs Loss, ok bool) {
-	if p.Delta.IsPositive() {
-		return Loss{}, false
-	}
-	before := p.Needs()
-	p.Delta = Suggested
-	needs = p.Needs()
-	return needs, !before.Unbounded && needs.Epsilon.LessThan(before.Epsilon.Mul(decimal.New(9, -1)))
-}
-
-// PaysWithDelta reports whether the same ε would pay for all windows if the budget had the δ that is suggested, but has none.
-func (p Payer) PaysWithDelta() bool {
-	if p.Delta.IsPositive() {
-		return false
-	}
-	p.Delta = Suggested
-	return p.Runway().Pays
+// Saved returns what Needs would be if the budget were one with a δ. ok is false if it has a δ already, or if that would save
+// less than a tenth.
+func (p Payer) Saved(with Payer) (needs Loss, ok bool) {
+	before, needs := p.Needs(), with.Needs()
+	return needs, !p.Delta.IsPositive() && !before.Unbounded && needs.Epsilon.LessThan(before.Epsilon.Mul(decimal.New(9, -1)))
 }
 
 // Watching returns what the watches and the releases on change cost in a period at most.
