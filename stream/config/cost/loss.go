@@ -27,11 +27,12 @@ func Counted(limit budget.Limit, items []budget.Item) Loss {
 }
 
 // Of returns what items cost together: the least bound at the limit's δ. The books of the limit have one order α for all that
-// they add up. These items are known before anything is drawn, so an order of their own is as valid.
+// they add up. These items are known before anything is drawn, so an order of their own is as valid. It is taken if it saves more
+// than a hundredth: its δ may be larger.
 func Of(limit budget.Limit, items []budget.Item) Loss {
 	counted := Counted(limit, items)
 	own := budget.Limit{Delta: limit.Delta}.Compose(items)
-	if counted.Unbounded || own.Epsilon.LessThan(counted.Epsilon) && own.Delta.LessThanOrEqual(decimal.Max(counted.Delta, limit.Delta)) {
+	if counted.Unbounded || own.Epsilon.LessThan(counted.Epsilon.Mul(decimal.New(99, -2))) && own.Delta.LessThanOrEqual(decimal.Max(counted.Delta, limit.Delta)) {
 		counted.Spending = own
 	}
 	return counted

@@ -146,7 +146,7 @@ function strip({ returns, exhausted_at: at, exhausted_since: since }) {
 /** What one person can lose by a stream, and the public choices behind it. */
 function losses({ stream, losses: all }, known, shared) {
   const of = (scope) => all.find((loss) => loss.scope === scope);
-  const amount = ({ epsilon, delta }) => epsilon === null ? "no bounded ε" : `ε ${epsilon}${delta ? `, δ ${delta}` : ""}`;
+  const amount = ({ epsilon, delta, epsilon_sum: sum }) => epsilon === null ? "no bounded ε" : `ε ${epsilon}${delta ? `, δ ${delta}` : ""}${sum ? ` (ε ${sum} without δ)` : ""}`;
   const [window, watch, day] = [of("window"), of("watch"), of("day")];
   const cap = known?.max_windows;
   // Under a cap, who does not count in a window counts in a later one instead: its ε is that of both.
