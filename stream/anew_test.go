@@ -58,3 +58,50 @@ streams:
 		}
 	})
 }
+
+// TestALossIsOfItsMoment: a loss of parts that was noticed once is written down with its moment. Later sessions mark no window
+// for it that nobody could have sent anything for before.
+func TestALossIsOfItsMoment(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		ctx := kafkatest.Context(t)
+		end := time.Now().UTC().Truncate(10 * time.Second).Add(20 * time.Second)
+		start := end.Add(-10 * time.Second)
+		w := newWorld(t, b, 1, fmt.Sprintf(`
+version: 1
+streams:
+  - name: live
+    input: {topic: INPUT, user: user, value: value, time: time, max_future: 10s}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 10s, grace: 1s, start: %s, end: %s}
+    releases: [{name: users, statistic: count, epsilon: 1000000}]
+    output: {topic: OUTPUT}
+    budget: {epsilon: 1000000000, per: 24h}
+`, start.Format(time.RFC3339), end.Add(10*time.Second).Format(time.RFC3339)))
+		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start}, event{User: "b", Value: 1, Time: end})...)
+		partials, place := topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions)
+		s := w.start(only(stream.Ingest), func(s *stream.Service) { s.BagBytes = 1 })
+		kafkatest.Await(t, "parts of the windows", func() bool { return w.records(partials) >= 3 })
+		s.end(t)
+		id, err := topics.ID(ctx, b.Conn.Client, partials)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: topics.Names{App: w.app}.Progress()}
+		key := fmt.Sprintf("release/%d", place)
+		type known struct {
+			Offset int64      `json:"offset"`
+			ID     string     `json:"topic_id"`
+			LostAt *time.Time `json:"lost_at"`
+		}
+		if err := log.Put(ctx, key, known{ID: id, LostAt: new(start.Add(-11 * time.Second))}); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		for name, r := range w.await(2) {
+			if r.Incomplete {
+				t.Errorf("%s is %s and incomplete, although all of it came after the loss", name, shown(r))
+			}
+		}
+	})
+}

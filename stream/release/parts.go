@@ -22,9 +22,9 @@ type parts struct {
 	lost     int64  // records deleted before they were read, if none has been read since …
 	lostFrom int64  // … and where they began
 	id       string // of the topic; "" if the broker gives none
-	// former is the id of the topic before, if it was made anew. As long as a window needs the whole new one, a session that begins
+	// lostAt is when it was noticed that the topic was made anew. As long as a window needs the whole new one, a session that begins
 	// then has to know of that, too.
-	former string
+	lostAt time.Time
 }
 
 // identify asks for the topic's id.
@@ -36,12 +36,17 @@ func (ps *parts) identify(ctx context.Context) (err error) {
 }
 
 // anew begins to read a topic that was made anew, whatever its length. All that the one before held is lost.
-func (ps *parts) anew(former string) {
+func (ps *parts) anew() {
 	ps.Log.Warn("the topic of parts was made anew, or the brokers lost records: windows that had begun will be marked incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number))
-	ps.gather.Lose(0, time.Now())
+	ps.lose(time.Now())
 	ps.reader = ps.Fetch.Partition(ps.at.Topic, ps.at.Number, 0)
 	ps.deleter.anew()
-	ps.former = former
+}
+
+// lose marks what was written before a moment as lost, since the topic was made anew.
+func (ps *parts) lose(at time.Time) {
+	ps.lostAt = at
+	ps.gather.Lose(0, at)
 }
 
 // needs returns the offset from which the parts of undecided windows have to be read.
@@ -58,7 +63,7 @@ func (ps *parts) read(ctx context.Context) error {
 	from := ps.reader.Position()
 	page, err := ps.reader.Poll(ctx)
 	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
-		ps.anew(ps.id)
+		ps.anew()
 		return ps.identify(ctx)
 	}
 	if ps.skip(from, err) {

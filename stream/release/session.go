@@ -115,10 +115,13 @@ func (s *session) open(ctx context.Context) error {
 	}
 	s.parts.deleter.agreed = deleted.Offset
 	s.parts.reader = s.Fetch.Partition(s.at.Topic, s.at.Number, max(0, before.Offset, deleted.Offset))
-	if !before.of(s.parts.id) {
-		s.parts.anew(before.TopicID)
-	}
 	s.keepAt = time.Now().Add(keepEvery)
+	if !before.of(s.parts.id) {
+		s.parts.anew()
+		s.keepAt = time.Now() // the next session would take the moment of its own for that of the loss
+	} else if before.LostAt != nil {
+		s.parts.lose(*before.LostAt)
+	}
 	s.progressed()
 	s.Health.Opened(s.at)
 	return nil
@@ -133,8 +136,8 @@ func (s *session) needs() int64 {
 // record is what the next session has to know.
 func (s *session) record() progressRecord {
 	r := progressRecord{Offset: s.needs(), TopicID: s.parts.id, Saved: s.caps.saved()}
-	if r.Offset == 0 && s.parts.former != "" {
-		r.TopicID = s.parts.former
+	if r.Offset == 0 && !s.parts.lostAt.IsZero() {
+		r.LostAt = &s.parts.lostAt
 	}
 	return r
 }
