@@ -95,7 +95,8 @@ type Audit struct {
 	early    map[digest]sighting // outputs that were read before their entry
 	windows  []window
 	deferred map[string][]booking // entries of budgets that continue another, which may be read later
-	proofs   map[int]*proof       // by partition, whose checkpoint is still to be compared
+	defined  map[definition]*defined
+	proofs   map[int]*proof // by partition, whose checkpoint is still to be compared
 	findings Findings
 
 	// Learner recomputes the measures of adaptive draws. If it is nil, they are not compared. Set it before the first
@@ -131,7 +132,7 @@ type booking struct {
 
 // NewAudit begins an audit.
 func NewAudit() *Audit {
-	return &Audit{books: NewBooks(), expected: map[digest]*promise{}, early: map[digest]sighting{}, deferred: map[string][]booking{}, proofs: map[int]*proof{}, learning: map[int]*learning{}}
+	return &Audit{books: NewBooks(), expected: map[digest]*promise{}, early: map[digest]sighting{}, deferred: map[string][]booking{}, defined: map[definition]*defined{}, proofs: map[int]*proof{}, learning: map[int]*learning{}}
 }
 
 func (a *Audit) fault(kind string, at Position, format string, args ...any) {
@@ -258,6 +259,7 @@ func (a *Audit) book(b booking) {
 		a.fault(WronglyWithheld, b.at, "%s: budget %q could pay for it within epsilon %s per %s", e.name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
 	}
 	a.compareWatches(b, again.Watches)
+	a.carry(b)
 	standing, err := a.books.Standing(e)
 	if err == nil {
 		a.compareStanding(b, standing)
@@ -289,6 +291,7 @@ func (a *Audit) compareStanding(b booking, want Standing) {
 // Findings ends the audit.
 func (a *Audit) Findings() Findings {
 	a.bookDeferred()
+	a.compareCarried()
 	a.unproven()
 	var unknown []Position
 	for _, s := range a.early {
