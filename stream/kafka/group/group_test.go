@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -332,5 +333,30 @@ func TestMembershipIsConfirmed(t *testing.T) {
 		if err := g.Confirm(kafkatest.Context(t)); !errors.Is(err, group.ErrEnded) {
 			t.Errorf("one that has left: %v, want ErrEnded", err)
 		}
+	})
+}
+
+// A topic that was away for a moment is assigned anew, also with as many partitions as before: members that joined meanwhile have
+// none of them.
+func TestATopicThatWasAwayIsAssignedAnew(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 2, nil)
+		missing := make(chan struct{}, 1)
+		m := configured(t, group.Config{Conn: b.Conn, GroupID: topic, Topics: []string{topic}, OnError: func(err error) {
+			if err != nil && strings.Contains(err.Error(), "none of its topics exists") {
+				select {
+				case missing <- struct{}{}:
+				default:
+				}
+			}
+		}})
+		want := map[string][]int{topic: {0, 1}}
+		g := await(t, m, want)
+		b.DeleteTopic(t, topic)
+		kafkatest.Receive(t, "the member misses the topic", missing)
+		b.CreateTopic(t, topic, 2, nil)
+		kafkatest.Receive(t, "the generation is over", g.Done())
+		await(t, m, want)
 	})
 }

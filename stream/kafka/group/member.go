@@ -241,13 +241,16 @@ func (m *Member) counts(ctx context.Context) (map[string]int, error) {
 		}
 	}
 	if len(counts) == 0 {
-		return nil, fmt.Errorf("consumer group %s: none of its topics %v exists", m.config.GroupID, m.config.Topics)
+		return nil, fmt.Errorf("consumer group %s: %w: %v", m.config.GroupID, errNoTopic, m.config.Topics)
 	}
 	return counts, nil
 }
 
+var errNoTopic = errors.New("none of its topics exists")
+
 // watch returns when topics have appeared, disappeared or changed their number of partitions, or ctx ends. It ignores
-// failed requests.
+// failed requests. If no topic exists, it returns once one does: partitions that were assigned in between are none, however many
+// there are then.
 func (m *Member) watch(ctx context.Context, known map[string]int) {
 	ticker := time.NewTicker(m.config.WatchInterval)
 	defer ticker.Stop()
@@ -262,6 +265,9 @@ func (m *Member) watch(ctx context.Context, known map[string]int) {
 			return
 		}
 		if err != nil {
+			if errors.Is(err, errNoTopic) {
+				known = nil
+			}
 			m.report(err)
 			continue
 		}
