@@ -59,7 +59,7 @@ func (c *chaos) finish(deeds []deed) {
 	}
 	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a cap counted %d times; %d apps; %d processes; %s",
 		events, certain, aborted, v.firings, v.counted, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
-	audit := louver(c.t, c.broker, slices.Concat([]string{"audit", "--app-id", c.names.App}, c.login)...)
+	audit := louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
 	err := audit.Wait()
 	lines := slices.Collect(strings.Lines(audit.log.String()))
 	if len(c.earlier) > 1 { // their figures are in the output, too

@@ -214,9 +214,11 @@ func (l *live) finish() {
 			l.t.Errorf("%s counts %s users, %d were sent in time and %d perhaps", id, r.Value, certain, late)
 		}
 	}
-	audit := louver(l.t, l.broker, "audit", "--app-id", l.app)
-	if err := audit.Wait(); err != nil {
-		l.t.Errorf("audit: %v\n%s", err, audit.log.String())
+	for _, args := range [][]string{{"audit"}, {"audit", "--full"}} {
+		audit := louver(l.t, l.broker, append(args, "--app-id", l.app)...)
+		if err := audit.Wait(); err != nil {
+			l.t.Errorf("%q: %v\n%s", args, err, audit.log.String())
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -64,6 +65,8 @@ type Findings struct {
 	Entries int64 `json:"entries"`
 	Outputs int64 `json:"outputs"`
 	Matched int64 `json:"matched"`
+	// Earlier counts the outputs of windows that the checkpoints cover. They are not compared if the audit begins there.
+	Earlier int64 `json:"earlier,omitempty"`
 	// Checkpoints counts the checkpoints that follow from their entries.
 	Checkpoints int64 `json:"checkpoints"`
 	// Priors counts the windows whose measures follow from the entries before them.
@@ -96,7 +99,8 @@ type Audit struct {
 	windows  []window
 	deferred map[string][]booking // entries of budgets that continue another, which may be read later
 	defined  map[definition]*defined
-	proofs   map[int]*proof // by partition, whose checkpoint is still to be compared
+	since    map[string]Entry // of each stream, the last one that checkpoints cover, if the audit begins there
+	proofs   map[int]*proof   // by partition, whose checkpoint is still to be compared
 	findings Findings
 
 	// Learner recomputes the measures of adaptive draws. If it is nil, they are not compared. Set it before the first
@@ -132,7 +136,7 @@ type booking struct {
 
 // NewAudit begins an audit.
 func NewAudit() *Audit {
-	return &Audit{books: NewBooks(), expected: map[digest]*promise{}, early: map[digest]sighting{}, deferred: map[string][]booking{}, defined: map[definition]*defined{}, proofs: map[int]*proof{}, learning: map[int]*learning{}}
+	return &Audit{books: NewBooks(), expected: map[digest]*promise{}, early: map[digest]sighting{}, deferred: map[string][]booking{}, defined: map[definition]*defined{}, since: map[string]Entry{}, proofs: map[int]*proof{}, learning: map[int]*learning{}}
 }
 
 func (a *Audit) fault(kind string, at Position, format string, args ...any) {
@@ -195,11 +199,17 @@ func (a *Audit) expect(e Entry, records []record.Record) {
 func (a *Audit) Output(at Position, key, value []byte) {
 	a.findings.Outputs++
 	var o struct {
-		Schema string `json:"schema"`
-		ID     string `json:"id"`
+		Schema string    `json:"schema"`
+		ID     string    `json:"id"`
+		Stream string    `json:"stream"`
+		End    time.Time `json:"window_end"`
 	}
 	if err := json.Unmarshal(value, &o); err != nil || o.Schema != record.Schema || o.ID == "" {
 		a.fault(OutputUnreadable, at, "want JSON of schema %s with an id", record.Schema)
+		return
+	}
+	if a.earlier(o.Stream, o.End) {
+		a.findings.Earlier++
 		return
 	}
 	id, s := identify(at.Topic, o.ID), sighting{contentOf(key, value), at}

@@ -27,8 +27,11 @@ func (a *Audit) carry(b booking) {
 	of := definition{e.Stream, e.Epoch}
 	d := a.defined[of]
 	if d == nil {
-		a.defined[of] = &defined{b, b, epsilon(a.books.account(e).StreamTotal(e.Stream))}
-		return
+		d = &defined{b, b, epsilon(a.books.account(e).StreamTotal(e.Stream))}
+		if before, ok := a.since[e.Stream]; ok && before.Epoch == e.Epoch {
+			d.first.entry = before
+		}
+		a.defined[of] = d
 	}
 	if have, want := carriedText(e.Before), carriedText(d.first.entry.Before); have != want {
 		a.fault(WrongSum, b.at, "%s: by its former definitions the stream had spent %s, but the first entry of this one says %s", e.name(), have, want)
@@ -45,9 +48,16 @@ func (a *Audit) compareCarried() {
 	})
 	for i, of := range all {
 		d := a.defined[of]
+		before, begun := a.since[of.stream]
+		if begun && before.Epoch >= of.epoch {
+			continue // its first entry is older
+		}
 		var want *decimal.Decimal
-		if i > 0 && all[i-1].stream == of.stream {
+		switch {
+		case i > 0 && all[i-1].stream == of.stream:
 			want = d.first.entry.carried(a.defined[all[i-1]].last.entry, d.own)
+		case begun:
+			want = d.first.entry.carried(before, d.own)
 		}
 		if have, want := carriedText(d.first.entry.Before), carriedText(want); have != want {
 			a.fault(WrongSum, d.first.at, "%s: by its former definitions the stream had spent %s, but their entries add up to %s", d.first.entry.name(), have, want)

@@ -363,8 +363,10 @@ func TestAuditOfCarriedSums(t *testing.T) {
 	if total := NewReport(b, epoch.Add(time.Hour)).Streams[0].EpsilonTotal; total.String() != "6" {
 		t.Errorf("the report says %s; want 6", total)
 	}
-	if found := l.audit(t, false); !found.OK {
-		t.Errorf("%+v", found.Faults)
+	for covered := range len(l.entries) {
+		if found := l.auditFrom(t, covered); !found.OK {
+			t.Errorf("after a checkpoint of %d entries: %+v", covered, found.Faults)
+		}
 	}
 	for name, change := range map[string]func(n int, e *Entry){
 		"nothing is carried": func(_ int, e *Entry) { e.Before = nil },

@@ -119,13 +119,18 @@ func (r *Reader) begin(ctx context.Context, topic string, partition int, from ti
 // All calls f for every record that the named topics hold now, in order within each partition. f is never called
 // concurrently.
 func (r *Reader) All(ctx context.Context, names []string, f func(Message) error) error {
+	return r.AllFrom(ctx, names, nil, f)
+}
+
+// AllFrom is All, but leaves out records before the offset of their partition in from, the same for all topics.
+func (r *Reader) AllFrom(ctx context.Context, names []string, from map[int]int64, f func(Message) error) error {
 	var one sync.Mutex
 	return r.partitions(ctx, names, func(ctx context.Context, topic string, partition int, _ bool) error {
 		starts, err := r.Fetch.Starts(ctx, topic, []int{partition})
 		if err != nil {
 			return err
 		}
-		_, err = r.Fetch.ReadAll(ctx, topic, partition, starts[partition], func(m *fetch.Record) error {
+		_, err = r.Fetch.ReadAll(ctx, topic, partition, max(starts[partition], from[partition]), func(m *fetch.Record) error {
 			message, err := r.message(ctx, topic, partition, m)
 			if err != nil {
 				return err
