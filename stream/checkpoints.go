@@ -44,8 +44,8 @@ type Tail struct {
 }
 
 // Tails reads an app's ledger, which must exist, as a process does that takes it over: each partition from its last checkpoint
-// on. keep is how many entries it returns of each partition, if there are so many. ignored is told of checkpoints that do not
-// fit. Then, and without any, it reads all entries. It is for one goroutine at a time, but reads partitions at once.
+// on. keep is how many entries it returns of each partition, if there are so many, or up to twice as many. ignored is told of
+// checkpoints that do not fit, perhaps by several goroutines at once. Then, and without any, it reads all entries.
 func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app string, keep int, ignored func(error)) ([]Tail, error) {
 	checkpoints := map[int][]byte{}
 	err := Checkpoints(ctx, client, read, app, func(_ ledger.Position, _ string, partition int, text []byte) { checkpoints[partition] = text })

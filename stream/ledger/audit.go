@@ -98,9 +98,8 @@ type Audit struct {
 	early    map[digest]sighting // outputs that were read before their entry
 	windows  []window
 	deferred map[string][]booking // entries of budgets that continue another, which may be read later
-	defined  map[definition]*defined
-	since    map[string]Entry // of each stream, the last one that checkpoints cover, if the audit begins there
-	proofs   map[int]*proof   // by partition, whose checkpoint is still to be compared
+	since    map[string]time.Time // of each stream, the end of the last window that checkpoints cover, if the audit begins there
+	proofs   map[int]*proof       // by partition, whose checkpoint is still to be compared
 	findings Findings
 
 	// Learner recomputes the measures of adaptive draws. If it is nil, they are not compared. Set it before the first
@@ -136,7 +135,7 @@ type booking struct {
 
 // NewAudit begins an audit.
 func NewAudit() *Audit {
-	return &Audit{books: NewBooks(), expected: map[digest]*promise{}, early: map[digest]sighting{}, deferred: map[string][]booking{}, defined: map[definition]*defined{}, since: map[string]Entry{}, proofs: map[int]*proof{}, learning: map[int]*learning{}}
+	return &Audit{books: NewBooks(), expected: map[digest]*promise{}, early: map[digest]sighting{}, deferred: map[string][]booking{}, since: map[string]time.Time{}, proofs: map[int]*proof{}, learning: map[int]*learning{}}
 }
 
 func (a *Audit) fault(kind string, at Position, format string, args ...any) {
@@ -269,7 +268,6 @@ func (a *Audit) book(b booking) {
 		a.fault(WronglyWithheld, b.at, "%s: budget %q could pay for it within epsilon %s per %s", e.name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
 	}
 	a.compareWatches(b, again.Watches)
-	a.carry(b)
 	standing, err := a.books.Standing(e)
 	if err == nil {
 		a.compareStanding(b, standing)
@@ -301,7 +299,6 @@ func (a *Audit) compareStanding(b booking, want Standing) {
 // Findings ends the audit.
 func (a *Audit) Findings() Findings {
 	a.bookDeferred()
-	a.compareCarried()
 	a.unproven()
 	var unknown []Position
 	for _, s := range a.early {

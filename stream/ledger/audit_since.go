@@ -18,14 +18,14 @@ func (a *Audit) Begin(folds []*Fold) {
 	}
 	a.books = Join(parts)
 	for name, s := range a.books.streams {
-		a.since[name] = s.latest
+		a.since[name] = s.latest.WindowEnd
 	}
 }
 
 // earlier reports whether the window of an output is one that the checkpoints cover.
 func (a *Audit) earlier(stream string, end time.Time) bool {
 	last, ok := a.since[stream]
-	return ok && !end.After(last.WindowEnd)
+	return ok && !end.After(last)
 }
 
 // Resumed reads a checkpoint and compares its last entry, which is the first one that read gives, with the one in the ledger. It

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
@@ -331,65 +330,5 @@ func BenchmarkAudit(b *testing.B) {
 	}
 	if f := a.Findings(); !f.OK {
 		b.Fatal(f)
-	}
-}
-
-// A stream that moves to a budget that does not take over the charges of the former one, and back, and is edited once more,
-// carries what it has spent. An audit finds each sum that is not carried right.
-func TestAuditOfCarriedSums(t *testing.T) {
-	run := func(change func(n int, e *Entry)) (*Books, *logs) {
-		l, b := &logs{}, NewBooks()
-		var last Entry
-		for n := range 12 {
-			epoch := n / 3
-			e := plan{stream: "s", budget: []string{"a", "b", "a", "a"}[epoch], epsilon: "0.5", limit: limit("9", 0)}.entry(n)
-			e.Epoch, e.Before = uint32(epoch), last.Before
-			if n > 0 && last.Epoch != e.Epoch {
-				e.Before = b.Carried(e, last)
-			}
-			change(n, &e)
-			last = settle(t, b, e)
-			l.entries = append(l.entries, last)
-			l.outputs = append(l.outputs, records(t, last)...)
-		}
-		return b, l
-	}
-	b, l := run(func(int, *Entry) {})
-	for n, e := range l.entries {
-		if want := dec("0.5").Mul(decimal.NewFromInt(int64(n + 1))); !e.Standing.StreamSpent.Equal(want) {
-			t.Errorf("after %d windows at 0.5, %s were spent", n+1, e.Standing.StreamSpent)
-		}
-	}
-	if total := NewReport(b, epoch.Add(time.Hour)).Streams[0].EpsilonTotal; total.String() != "6" {
-		t.Errorf("the report says %s; want 6", total)
-	}
-	for covered := range len(l.entries) {
-		if found := l.auditFrom(t, covered); !found.OK {
-			t.Errorf("after a checkpoint of %d entries: %+v", covered, found.Faults)
-		}
-	}
-	for name, change := range map[string]func(n int, e *Entry){
-		"nothing is carried": func(_ int, e *Entry) { e.Before = nil },
-		"more is carried": func(n int, e *Entry) {
-			if n >= 3 {
-				e.Before = some("2")
-			}
-		},
-		"it changes on the way": func(n int, e *Entry) {
-			if n == 4 {
-				e.Before = some("1")
-			}
-		},
-		"before there was any": func(n int, e *Entry) {
-			if n < 3 {
-				e.Before = some("1")
-			}
-		},
-	} {
-		_, l := run(change)
-		found := l.audit(t, false)
-		if found.OK || !slices.ContainsFunc(found.Faults, func(f Fault) bool { return f.Kind == WrongSum && strings.Contains(f.What, "former definitions") }) {
-			t.Errorf("%s: %+v", name, found.Faults)
-		}
 	}
 }

@@ -35,9 +35,6 @@ type Entry struct {
 	// Continues names the budgets whose charges this one took over, and those that they took over in turn, nearest
 	// first. Books must have seen their entries before they decide a window of this budget.
 	Continues []string
-	// Before is the ε that the stream had cost by its former definitions, as far as neither this budget nor one that it continues
-	// paid it; nil for nothing. See [Books.Carried].
-	Before *decimal.Decimal
 	// Price is the cost of the window to one user if it is paid.
 	Price []budget.Item
 	// Cap limits the windows in which one user counts. Its era is the start of the first window that it covers, in Unix

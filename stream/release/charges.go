@@ -8,7 +8,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/txn"
@@ -24,12 +23,10 @@ type charges struct {
 	// will add no more charges.
 	continued []*continued
 	settled   map[string]bool
-	// formers are partitions that tell what former definitions of streams had spent, by number.
-	formers map[int]*partition
 }
 
 func newCharges(w *worker) *charges {
-	return &charges{worker: w, own: &partition{number: w.at.Number}, settled: map[string]bool{}, formers: map[int]*partition{}}
+	return &charges{worker: w, own: &partition{number: w.at.Number}, settled: map[string]bool{}}
 }
 
 // drawn is an entry from an aborted transaction that is still in the ledger's log.
@@ -111,51 +108,6 @@ func (cs *charges) inherited(ctx context.Context, budget string) (bool, error) {
 	}
 	cs.settled[budget] = true
 	return true, nil
-}
-
-// former returns the last entry of the definitions that a program follows, or nil if it needs none: there are none, or the
-// program has begun. done is false as long as the former definition has windows to decide, which are due earlier.
-func (cs *charges) former(ctx context.Context, p *program) (last *ledger.Entry, done bool, err error) {
-	if latest, ok := cs.own.fold.Books.Latest(p.stream.Name); ok && latest.Epoch == p.epoch {
-		return nil, true, nil
-	}
-	var before *control.Edition
-	for i, e := range cs.Editions {
-		begun := e.Schedule.End == 0 || e.Schedule.First().End <= e.Schedule.End
-		if e.Stream.Name == p.stream.Name && e.Number < p.epoch && begun && (before == nil || e.Number > before.Number) {
-			before = &cs.Editions[i]
-		}
-	}
-	if before == nil {
-		return nil, true, nil
-	}
-	part, err := cs.told(ctx, before.Stream.Budget.Name)
-	if err != nil {
-		return nil, false, err
-	}
-	end, ok := part.fold.Books.Last(before.Stream.Name, before.Number)
-	latest, _ := part.fold.Books.Latest(before.Stream.Name)
-	if !ok || end.UnixNano() < before.Schedule.End || latest.Epoch != before.Number {
-		return nil, false, nil
-	}
-	return &latest, true, nil
-}
-
-// told returns the partition with the charges of any budget, read to its end.
-func (cs *charges) told(ctx context.Context, budget string) (p *partition, err error) {
-	at := cs.Place(budget)
-	if at == cs.at.Number {
-		return cs.own, nil
-	}
-	if p = cs.formers[at]; p != nil {
-		_, err = cs.readOn(ctx, p, cs.Fetch)
-		return p, err
-	}
-	p = &partition{number: at}
-	if _, err = cs.readPartition(ctx, p, cs.Fetch); err == nil {
-		cs.formers[at] = p
-	}
-	return p, err
 }
 
 // partitionOf returns the partition with the charges of a budget here, or of one that was taken over.

@@ -81,19 +81,12 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 		if !state.Ready {
 			break
 		}
-		former, done, err := d.charges.former(ctx, p)
-		if !done || err != nil {
-			if err != nil {
-				return false, err
-			}
-			break
-		}
 		if len(entries) == 0 {
 			if err := d.charges.mark(&tx); err != nil {
 				return false, err
 			}
 		}
-		entry, err := d.entry(ctx, i, window, state, former)
+		entry, err := d.entry(ctx, i, window, state)
 		if err != nil {
 			return false, err
 		}
@@ -144,19 +137,13 @@ func (d *decisions) next(budget string) (program int, window windows.Window) {
 	return program, window
 }
 
-// entry settles a window with its budget and draws it. former is the last entry of the definitions before, if the window is the
-// first of its own.
-func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State, former *ledger.Entry) (ledger.Entry, error) {
+// entry settles a window with its budget and draws it.
+func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State) (ledger.Entry, error) {
 	d.caps.caught(program)
 	p, learned := d.programs[program], d.priors[program]
 	e := p.entry(d.Names.App, window)
 	if line := d.Lineage(p.stream.Budget.Name); len(line) > 1 {
 		e.Continues = line[1:]
-	}
-	if books := d.charges.own.fold.Books; former != nil {
-		e.Before = books.Carried(e, *former)
-	} else if latest, ok := books.Latest(e.Stream); ok && latest.Epoch == e.Epoch {
-		e.Before = latest.Before
 	}
 	if t := d.caps.turns[program]; t != nil {
 		e.Cap = t.of

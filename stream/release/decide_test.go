@@ -22,8 +22,7 @@ import (
 type decider struct {
 	*decisions
 	t      testing.TB
-	offset int64         // of the next message of parts, and of the next record of the input
-	former *ledger.Entry // of the definition before the program's, for the first window
+	offset int64 // of the next message of parts, and of the next record of the input
 }
 
 // contribution is one record of a user.
@@ -96,8 +95,7 @@ func (d *decider) decide(w windows.Window) ledger.Entry {
 	if !state.Ready {
 		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
 	}
-	e, err := d.entry(d.t.Context(), 0, w, state, d.former)
-	d.former = nil
+	e, err := d.entry(d.t.Context(), 0, w, state)
 	if err != nil {
 		d.t.Fatal(err)
 	}
