@@ -34,7 +34,7 @@ streams:
 	run := louver(t, b, "run", "--streams", path, "--app-id", app)
 	kafkatest.Await(t, "all windows are published", func() bool {
 		ends, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), output, []int{0})
-		return err == nil && ends[0] >= count
+		return err == nil && ends[0] >= count && len(b.Consume(t, output, 0)) == count // the end counts markers of transactions, too
 	})
 	run.kill(t)
 	audit := func(args ...string) (found ledger.Findings) {
