@@ -67,31 +67,61 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 
 // read adds the entries of a partition to a fold that has just begun, and keeps the newest.
 func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.Fold, keep int) error {
-	topic := topics.Names{App: app}.Ledger()
+	topic, from := topics.Names{App: app}.Ledger(), f.From()
 	starts, err := read.Starts(ctx, topic, []int{partition})
 	if err != nil {
 		return err
 	}
-	from := f.From()
-	_, err = read.ReadAll(ctx, topic, partition, max(starts[partition], from-int64(keep)), func(r *fetch.Record) error {
-		if r.Aborted {
-			return nil
-		}
-		e, err := ledger.Decode(r.Value)
-		if err == nil && r.Offset >= from {
-			err = f.Add(e, r.Value, r.Offset)
-		}
-		if err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", topic, partition, r.Offset, err)
-		}
+	if start := starts[partition]; start > 0 {
+		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, &fetch.LostError{Topic: topic, Partition: partition, Start: start})
+	}
+	entries := func(from int64, each func(e ledger.Entry, r *fetch.Record) error) error {
+		_, err := read.ReadAll(ctx, topic, partition, from, func(r *fetch.Record) error {
+			if r.Aborted {
+				return nil
+			}
+			e, err := ledger.Decode(r.Value)
+			if err == nil {
+				err = each(e, r)
+			}
+			if err != nil && !errors.Is(err, errBefore) {
+				err = fmt.Errorf("%s/%d at offset %d: %w", topic, partition, r.Offset, err)
+			}
+			return err
+		})
+		return err
+	}
+	add := func(e ledger.Entry) {
 		if e.Groups = nil; keep > 0 {
 			t.Entries = append(t.Entries, e)
 		}
 		if len(t.Entries) > 2*keep {
 			t.Entries = append(t.Entries[:0], t.Entries[len(t.Entries)-keep:]...)
 		}
-		return nil
-	})
+	}
+	// How many offsets the entries before the fold take is not known: transactions have some of their own.
+	for back := min(int64(2*keep), from); err == nil && len(t.Entries) < keep && back > 0; back *= 4 {
+		t.Entries, back = nil, min(back, from)
+		err = entries(from-back, func(e ledger.Entry, r *fetch.Record) error {
+			if r.Offset >= from {
+				return errBefore
+			}
+			add(e)
+			return nil
+		})
+		if errors.Is(err, errBefore) {
+			err = nil
+		}
+		if back == from {
+			break
+		}
+	}
+	if err == nil {
+		err = entries(from, func(e ledger.Entry, r *fetch.Record) error {
+			add(e)
+			return f.Add(e, r.Value, r.Offset)
+		})
+	}
 	if truncated := (*fetch.TruncatedError)(nil); err == nil || errors.As(err, &truncated) {
 		if wrong := f.Done(); wrong != nil {
 			return wrong
@@ -99,3 +129,6 @@ func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partiti
 	}
 	return err
 }
+
+// errBefore ends the reading of entries before a fold.
+var errBefore = errors.New("all entries before the fold are read")

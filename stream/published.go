@@ -3,73 +3,112 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/stage"
 )
 
-// published names an output that holds figures of the app, or is "" if none does. It is asked when the app has no records
-// of its own: then either it is new, or all that it knew of its charges is gone. If the app is to begin again all the same,
-// published logs which outputs have figures, and returns "".
-func (s *Service) published(ctx context.Context, env stage.Env) (string, error) {
+// whole makes sure that the ledger still has its charges. A ledger without records is that of a new app, or its records
+// are gone: then outputs have figures of the app. It returns a [ledger.ErrUnreadable] if so, unless the app is to begin again.
+// Figures from before it began again do not count. If the progress topic has records, the stages see in these what the ledger
+// has lost.
+func (s *Service) whole(ctx context.Context, env stage.Env, log control.Kafka) error {
+	charged := func() (bool, error) {
+		used, err := env.Fetch.Used(ctx, env.Names.Ledger(), topics.Partitions)
+		if err == nil && !used {
+			used, err = env.Fetch.Used(ctx, env.Names.Progress(), topics.Partitions)
+		}
+		return used, err
+	}
+	if charged, err := charged(); err != nil || charged {
+		return err
+	}
+	state, err := control.Read(ctx, log)
+	if err != nil {
+		return err
+	}
+	found, err := s.published(ctx, env, state.Forgotten)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if charged, err := charged(); err != nil || charged { // another process has begun in the meantime
+		return err
+	}
+	names := slices.Sorted(maps.Keys(found))
+	if !s.BeginAgain {
+		return fmt.Errorf("%w: topics %s and %s are empty, but topic %s has figures of the app, so what was charged is unknown; begin again with another app id, or with louver run --begin-again, which forgets those charges", ledger.ErrUnreadable, env.Names.Ledger(), env.Names.Progress(), names[0])
+	}
+	s.Log.Warn("the app begins again: what its figures in these topics cost is forgotten, and the budgets begin at zero", zap.Strings("topics", names))
+	return control.BeginAgain(ctx, log, found)
+}
+
+// published returns the outputs that hold figures of the app, with the ends of their partitions. It looks beyond the ends that
+// it is given.
+func (s *Service) published(ctx context.Context, env stage.Env, forgotten map[string][]int64) (map[string][]int64, error) {
 	// An open transaction of others must hold up nothing, and a figure whose transaction was aborted was drawn, too.
 	client := s.client(env, fetch.Options{ReadUncommitted: true})
-	var outputs, found []string
+	found := map[string][]int64{}
 	for _, of := range s.Streams {
-		outputs = append(outputs, of.Output)
-	}
-	slices.Sort(outputs)
-	for _, output := range slices.Compact(outputs) {
-		partitions, err := topics.PartitionsOf(ctx, s.Conn.Client, output, 0, env.Reading(output))
+		if _, known := found[of.Output]; known {
+			continue
+		}
+		partitions, err := topics.PartitionsOf(ctx, s.Conn.Client, of.Output, 0, env.Reading(of.Output))
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		for partition := range partitions {
-			figures, err := hasFigures(ctx, client, output, partition, s.App)
+		ends, any := make([]int64, partitions), false
+		for p := range ends {
+			var from int64
+			if before := forgotten[of.Output]; p < len(before) {
+				from = before[p]
+			}
+			figures, end, err := hasFigures(ctx, client, of.Output, p, from, s.App)
 			if err != nil {
-				return "", err
+				return nil, err
 			}
-			if figures {
-				found = append(found, output)
-				break
-			}
+			ends[p], any = end, any || figures
+		}
+		if any {
+			found[of.Output] = ends
 		}
 	}
-	switch {
-	case len(found) == 0:
-		return "", nil
-	case s.BeginAgain:
-		s.Log.Warn("the app begins again: what its figures in these topics cost is forgotten, and the budgets begin at zero", zap.Strings("topics", found))
-		return "", nil
-	}
-	return found[0], nil
+	return found, nil
 }
 
 // firstLook is how many offsets hasFigures looks at first.
 const firstLook = 1000
 
-// hasFigures reports whether a partition of an output holds a figure of an app, in JSON or Avro. It begins with the newest
-// records. Others may write to the topic too, and offsets of transactions are no records, so it goes on to the first one. A
-// batch that is damaged is left out.
-func hasFigures(ctx context.Context, client *fetch.Client, topic string, partition int, app string) (bool, error) {
+// hasFigures reports whether a partition of an output holds a figure of an app, in JSON or Avro, at an offset or later, and
+// gives the partition's end. If it ends before the offset, it was made anew, and all of it is looked at. The search begins
+// with the newest records. Others may write to the topic too, and offsets of transactions are no records, so it goes on to
+// the first one. A batch that is damaged is left out.
+func hasFigures(ctx context.Context, client *fetch.Client, topic string, partition int, least int64, app string) (bool, int64, error) {
 	starts, err := client.Starts(ctx, topic, []int{partition})
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	ends, err := client.Ends(ctx, topic, []int{partition})
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	found := errors.New("found")
-	to := ends[partition]
-	for look := int64(firstLook); to > starts[partition]; look *= 8 {
-		from := max(starts[partition], to-look)
+	start, end := starts[partition], ends[partition]
+	if least <= end {
+		start = max(start, least)
+	}
+	to := end
+	for look := int64(firstLook); to > start; look *= 8 {
+		from := max(start, to-look)
 		for reader := client.Partition(topic, partition, from); reader.Position() < to; {
 			page, err := reader.Poll(ctx)
 			if err == nil {
@@ -81,15 +120,15 @@ func hasFigures(ctx context.Context, client *fetch.Client, topic string, partiti
 				})
 			}
 			if errors.Is(err, found) {
-				return true, nil
+				return true, end, nil
 			}
 			if _, damaged := reader.Skip(err); err != nil && !damaged {
-				return false, err
+				return false, 0, err
 			}
 		}
 		to = from
 	}
-	return false, nil
+	return false, end, nil
 }
 
 // ofApp reports whether the headers say that a record is a figure of an app.

@@ -58,7 +58,7 @@ type Service struct {
 	// CreateTopics lets the service create what is missing, with this replication (−1: the broker's default).
 	CreateTopics bool
 	Replication  int
-	// BeginAgain lets an app begin that has published and has lost all its own topics: what it charged is forgotten.
+	// BeginAgain lets an app begin that has published and has lost its ledger: what it charged is forgotten.
 	BeginAgain bool
 	// BagBytes is how much memory open windows may take. Half is for bags; larger ones are written as parts. A quarter
 	// is for the parts of undecided windows; parts beyond that are read again. A quarter is for the users of windows
@@ -121,6 +121,9 @@ func (s *Service) meet(ctx context.Context) (*met, error) {
 	env := s.env()
 	s.Health.Waiting("reading the control topic")
 	log := s.controlLog(env)
+	if err := s.whole(ctx, env, log); err != nil {
+		return nil, err
+	}
 	state, editions, err := s.agree(ctx, env, log)
 	if err != nil {
 		return nil, err
@@ -174,7 +177,7 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 func (s *Service) controlLog(env stage.Env) control.Kafka {
 	return control.Kafka{Fetch: env.Fetch, Names: env.Names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
 		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(env.Names.Control())))
-	}, Figures: func(ctx context.Context) (string, error) { return s.published(ctx, env) }}
+	}}
 }
 
 // agree proposes this process's definitions, and returns those that hold.

@@ -21,7 +21,7 @@ type runCommand struct {
 	MetricsSettings
 	ServiceSettings
 	Stages     []string `default:"ingest,release,publish" placeholder:"STAGE" help:"Stages that this process takes part in."`
-	BeginAgain bool     `help:"Begin although all topics of the app are gone and its outputs have figures. What these cost is forgotten, and the budgets begin at zero."`
+	BeginAgain bool     `help:"Begin although the ledger and the progress of the app are gone and its outputs have figures. What these cost is forgotten, and the budgets begin at zero."`
 }
 
 // Run implements the command.

@@ -17,9 +17,6 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/kafka/fetch"
-	"github.com/louver/louver/stream/kafka/kafkaconn"
-	"github.com/louver/louver/stream/kafka/topics"
-	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // Version of the internal topics' format that this code reads and writes.
@@ -38,6 +35,9 @@ type State struct {
 	HashKey [16]byte
 	// WatchKey seals the secrets of watches in the ledger, random per app. It is nil until a stream has a watch.
 	WatchKey []byte
+	// Forgotten are outputs with the ends of their partitions when the app began again; see [BeginAgain]. It is nil if it never
+	// did.
+	Forgotten map[string][]int64
 
 	// Older says that the files belong to an earlier epoch, so the process ignores them.
 	Older bool
@@ -58,36 +58,11 @@ const (
 	keyHash   = "user-hash-key"
 	keyWatch  = "watch-key"
 	keyStart  = "start/"
+	keyAgain  = "begun-again"
 )
 
 // watchKeySize is that of AES-256.
 const watchKeySize = 32
-
-// Records reads the control topic.
-type Records interface {
-	// Read calls f for every committed record of the control topic.
-	Read(ctx context.Context, f func(key, value []byte) error) error
-}
-
-// Log reads and writes the control topic.
-type Log interface {
-	Records
-	// Turn takes the writers' turn and ends all others.
-	Turn(ctx context.Context) (Turn, error)
-	// Used names another topic of the app that has had records, or is "" if none has. Nothing is written to any of them
-	// before the control topic has its first records.
-	Used(ctx context.Context) (topic string, err error)
-	// Published names an output that holds figures of the app, or is "" if none does or that is not to be asked.
-	Published(ctx context.Context) (topic string, err error)
-}
-
-// Turn can write until another writer takes the turn.
-type Turn interface {
-	Write(ctx context.Context, records []Record) error
-}
-
-// Record is one record of the control topic.
-type Record struct{ Key, Value []byte }
 
 // Load reads the state and adds what is wanted and missing. It fails with [ErrRefused] if a stream's budget would
 // forget what the users of its input topic have lost and the stream says neither `fresh` nor `continues`.
@@ -99,68 +74,43 @@ func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, er
 	if err != nil {
 		return nil, err
 	}
-	if missing, err := s.complete(ctx, w, payments, time.Now(), rand.Reader); err != nil || len(missing) == 0 {
+	missing, err := s.complete(ctx, w, payments, time.Now(), rand.Reader)
+	if err != nil || len(missing) == 0 {
 		return s, err
 	}
-	for wait := kafkaconn.NewBackOff(); ; {
-		turn, err := log.Turn(ctx)
-		if err != nil {
-			return nil, err
+	err = inTurn(ctx, log, func() (missing []Record, err error) {
+		if s, err = Read(ctx, log); err == nil {
+			missing, err = s.complete(ctx, w, payments, time.Now(), rand.Reader)
 		}
-		if s, err = Read(ctx, log); err != nil {
-			return nil, err
-		}
-		missing, err := s.complete(ctx, w, payments, time.Now(), rand.Reader)
-		if err != nil || len(missing) == 0 {
-			return s, err
-		}
-		err = turn.Write(ctx, missing)
-		if err == nil {
-			return s, nil
-		}
-		if !errors.Is(err, txn.ErrFenced) && !errors.Is(err, txn.ErrUnknownOutcome) {
-			return nil, fmt.Errorf("write the control topic: %w", err)
-		}
-		if err := pause(ctx, wait.NextBackOff()); err != nil {
-			return nil, err
-		}
-	}
+		return missing, err
+	})
+	return s, err
 }
 
-// first returns the state of an app that has not begun. It returns an [ErrForgotten] if the app has begun, so that the
-// control topic has lost its records: then other topics of the app have records or, if all of them are gone, its outputs
-// have figures. The records may also have come just now, from another process.
+// first returns the state of an app that has not begun. It returns an [ErrForgotten] if other topics of the app have
+// records, so that the control topic has lost its own. They may also have come just now, from another process.
 func first(ctx context.Context, log Log) (*State, error) {
 	used, err := log.Used(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("see whether the app is new: %w", err)
 	}
-	var published string
-	if used == "" {
-		if published, err = log.Published(ctx); err != nil {
-			return nil, fmt.Errorf("see whether the app has published: %w", err)
-		}
-	}
 	s, err := Read(ctx, log)
 	switch {
 	case err != nil || s.version != 0:
-	case published != "":
-		err = fmt.Errorf("%w: the app's own topics are empty, but topic %s has figures of it, so what was charged is unknown; begin again with another app id, or with louver run --begin-again, which forgets those charges", ErrForgotten, published)
 	case used != "":
 		err = fmt.Errorf("%w: the control topic is empty, but topic %s has records; the control topic must never be deleted or made anew; begin again with another app id", ErrForgotten, used)
 	}
 	return s, err
 }
 
-// pause makes a writer wait after another one ended its turn. The waits are random and grow, so that slow writers do
-// not end each other's turns for ever.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// BeginAgain records that what the app charged is forgotten, on the word of whoever runs it: that of all figures before these
+// ends of the outputs' partitions.
+func BeginAgain(ctx context.Context, log Log, outputs map[string][]int64) error {
+	value, err := json.Marshal(outputs)
+	if err != nil {
+		return err
 	}
+	return inTurn(ctx, log, func() ([]Record, error) { return []Record{{[]byte(keyAgain), value}}, nil })
 }
 
 // Read reads the state and changes nothing.
@@ -222,6 +172,8 @@ func (s *State) apply(key, value []byte) error {
 		if len(s.WatchKey) != watchKeySize {
 			return fmt.Errorf("record %q has %d bytes; want %d", k, len(s.WatchKey), watchKeySize)
 		}
+	case k == keyAgain:
+		return into(&s.Forgotten)
 	case strings.HasPrefix(k, keyEpoch):
 		return s.applyEpoch(into)
 	case strings.HasPrefix(k, keyStart):
@@ -278,66 +230,4 @@ func (s *State) complete(ctx context.Context, w Wanted, payments Payments, now t
 	s.epochs = append(s.epochs, next)
 	record, err := next.record()
 	return append(missing, record), err
-}
-
-// Kafka is the [Log] in the app's control topic.
-type Kafka struct {
-	Fetch *fetch.Client
-	Open  func(ctx context.Context, id string) (*txn.Producer, error)
-	Names topics.Names
-	// Figures, if not nil, names an output that holds figures of the app, or is "" if none does.
-	Figures func(ctx context.Context) (topic string, err error)
-}
-
-// Read implements [Log].
-func (k Kafka) Read(ctx context.Context, f func(key, value []byte) error) error {
-	_, err := k.Fetch.ReadAll(ctx, k.Names.Control(), 0, 0, func(r *fetch.Record) error { return f(r.Key, r.Value) })
-	return err
-}
-
-// Turn implements [Log].
-func (k Kafka) Turn(ctx context.Context) (Turn, error) {
-	p, err := k.Open(ctx, k.Names.ControlID())
-	return kafkaTurn{p, k.Names.Control()}, err
-}
-
-// Used implements [Log].
-func (k Kafka) Used(ctx context.Context) (string, error) {
-	all := make([]int, topics.Partitions)
-	for i := range all {
-		all[i] = i
-	}
-	for _, topic := range []string{k.Names.Ledger(), k.Names.Partials()} {
-		ends, err := k.Fetch.Ends(ctx, topic, all)
-		if err != nil {
-			return "", err
-		}
-		for _, end := range ends {
-			if end > 0 {
-				return topic, nil
-			}
-		}
-	}
-	return "", nil
-}
-
-// Published implements [Log].
-func (k Kafka) Published(ctx context.Context) (string, error) {
-	if k.Figures == nil {
-		return "", nil
-	}
-	return k.Figures(ctx)
-}
-
-type kafkaTurn struct {
-	producer *txn.Producer
-	topic    string
-}
-
-func (t kafkaTurn) Write(ctx context.Context, records []Record) error {
-	var tx txn.Transaction
-	for _, r := range records {
-		tx.Records = append(tx.Records, txn.Record{Topic: t.topic, Key: r.Key, Value: r.Value, Time: time.Now().UnixMilli()})
-	}
-	return t.producer.Commit(ctx, tx)
 }

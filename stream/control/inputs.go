@@ -3,15 +3,11 @@ package control
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/louver/louver/stream/kafka/kafkaconn"
-	"github.com/louver/louver/stream/kafka/txn"
 )
 
 // keyInput begins the keys of the records about the partitions of input topics.
@@ -106,40 +102,30 @@ func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) er
 	if i.Partitions(topic, math.MaxInt64) == n {
 		return nil // another worker was first
 	}
-	for wait := kafkaconn.NewBackOff(); ; {
-		turn, err := i.log.Turn(ctx)
-		if err != nil {
-			return err
-		}
+	var steps []Step
+	err := inTurn(ctx, i.log, func() ([]Record, error) {
 		if err := i.Learn(ctx); err != nil {
-			return err
+			return nil, err
 		}
-		steps := slices.Clone(i.Steps(topic))
+		steps = slices.Clone(i.Steps(topic))
+		begin := due
 		switch last := len(steps) - 1; {
 		case last < 0:
-			due = Always
+			begin = Always
 		case steps[last].Partitions == n:
-			return nil
+			return nil, nil
 		default:
-			due = max(due, steps[last].Due)
+			begin = max(due, steps[last].Due)
 		}
-		steps = append(steps, Step{n, due})
+		steps = append(steps, Step{n, begin})
 		value, err := json.Marshal(steps)
-		if err != nil {
-			return err
-		}
-		err = turn.Write(ctx, []Record{{[]byte(keyInput + topic), value}})
-		if err == nil {
-			i.mu.Lock()
-			defer i.mu.Unlock()
-			i.steps[topic] = steps
-			return nil
-		}
-		if !errors.Is(err, txn.ErrFenced) && !errors.Is(err, txn.ErrUnknownOutcome) {
-			return fmt.Errorf("write the control topic: %w", err)
-		}
-		if err := pause(ctx, wait.NextBackOff()); err != nil {
-			return err
-		}
+		return []Record{{[]byte(keyInput + topic), value}}, err
+	})
+	if err != nil {
+		return err
 	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.steps[topic] = steps
+	return nil
 }

@@ -34,8 +34,7 @@ func (l *slowLog) Read(_ context.Context, f func(key, value []byte) error) error
 	return nil
 }
 
-func (l *slowLog) Used(context.Context) (string, error)      { return "", nil }
-func (l *slowLog) Published(context.Context) (string, error) { return "", nil }
+func (l *slowLog) Used(context.Context) (string, error) { return "", nil }
 
 func (l *slowLog) Turn(ctx context.Context) (Turn, error) {
 	if err := ctx.Err(); err != nil {

@@ -17,6 +17,24 @@ func (c *Client) Ends(ctx context.Context, topic string, partitions []int) (map[
 	return c.offsets(ctx, topic, partitions, kafka.LastOffset)
 }
 
+// Used reports whether any of a topic's first n partitions has ever had records, as far as its brokers know.
+func (c *Client) Used(ctx context.Context, topic string, n int) (bool, error) {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	ends, err := c.Ends(ctx, topic, all)
+	if err != nil {
+		return false, err
+	}
+	for _, end := range ends {
+		if end > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Starts returns the lowest offset that each partition still holds, or its end if it is empty. Temporary failures are
 // retried until ctx ends.
 func (c *Client) Starts(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
