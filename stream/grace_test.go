@@ -8,16 +8,20 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// TestGraceIsLowered lowers a stream's grace under the same budget: its new windows are due before the last ones of the
-// former definition. Both are released.
+// TestGraceIsLowered lowers a stream's grace, under the same budget and under others: its new windows are due before the last
+// ones of the former definition. All are released.
 func TestGraceIsLowered(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Fake(t)
-	file := func(grace string, revision int) string {
-		return fmt.Sprintf(`
+	for name, budgets := range map[string][]string{"same": {"one", "one", "one"}, "fresh": {former, latter, former}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			graces := []string{"8s", "4s", "0s"}
+			file := func(edit int) string {
+				return fmt.Sprintf(`
 version: 1
 revision: %d
-budgets: [{name: one, epsilon: 100000, per: 1h}]
+budgets: [{name: %s, epsilon: 100000, per: 1h}]
 streams:
   - name: s
     input: {topic: INPUT, user: user, value: value, time: time}
@@ -25,17 +29,23 @@ streams:
     window: {size: 2s, grace: %s, start: now}
     releases: [{name: users, statistic: count, epsilon: 1}]
     output: {topic: OUTPUT}
-    budget: one
-`, revision, grace)
+    budget: %[2]s
+    fresh: true
+`, edit+1, budgets[edit], graces[edit])
+			}
+			w := newWorld(t, b, 1, file(0))
+			input, output := w.input, w.streams[0].Output
+			last := w.start()
+			kafkatest.Await(t, "figures of the first definition", func() bool { return len(w.published()) >= 2 })
+			for edit := 1; edit < len(graces); edit++ {
+				w.configure(strings.NewReplacer("INPUT", input, "OUTPUT", output).Replace(file(edit)))
+				next := w.start()
+				last.end(t)
+				last = next
+				n := len(w.published())
+				kafkatest.Await(t, "figures of both definitions", func() bool { return len(w.published()) >= n+9 })
+			}
+			last.end(t)
+		})
 	}
-	w := newWorld(t, b, 1, file("8s", 1))
-	input, output := w.input, w.streams[0].Output
-	first := w.start()
-	kafkatest.Await(t, "figures of the first definition", func() bool { return len(w.published()) >= 2 })
-	w.configure(strings.NewReplacer("INPUT", input, "OUTPUT", output).Replace(file("0s", 2)))
-	second := w.start()
-	first.end(t)
-	n := len(w.published())
-	kafkatest.Await(t, "figures of both definitions", func() bool { return len(w.published()) >= n+9 })
-	second.end(t)
 }

@@ -187,7 +187,7 @@ func (b *Books) Standing(e Entry) (Standing, error) {
 func (b *Books) standing(e Entry, plus ...budget.Charge) Standing {
 	a, end := b.account(e), e.WindowEnd.UnixNano()
 	return Standing{
-		StreamSpent: epsilon(a.StreamTotal(e.Stream, plus...)),
+		StreamSpent: e.withBefore(epsilon(a.StreamTotal(e.Stream, plus...))),
 		BudgetSpent: epsilon(a.Spent(end, plus...)),
 		WindowsLeft: a.WindowsLeftUnder(e.Stream, e.Cap, e.Price, end, plus...),
 	}

@@ -39,6 +39,7 @@ type stored struct {
 	Until       *record.Second `json:"until,omitempty"`
 	Limit       storedLimit    `json:"limit"`
 	Continues   names          `json:"continues,omitempty"`
+	Before      Before         `json:"before,omitempty"`
 	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have cost.
 	Status string        `json:"status"`
 	Reason string        `json:"reason,omitempty"`
@@ -117,7 +118,7 @@ func (e Entry) stored() (stored, error) {
 	s := stored{
 		Version: version, Format: format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output, OutputAs: e.OutputFormat, Epoch: e.Epoch,
 		WindowStart: record.Whole(e.WindowStart), WindowEnd: record.Whole(e.WindowEnd), DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt),
-		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: record.OK, Reason: e.Reason,
+		Every: budget.FormatPer(e.Every), Continues: e.Continues, Before: e.Before, Status: record.OK, Reason: e.Reason,
 		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
 		Charge:     storedCharge{charge.Epsilon, charge.Delta, price},
 		Cap:        storeCap(e.Cap),
@@ -180,7 +181,7 @@ func (s stored) entry() (Entry, error) {
 		App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, OutputFormat: s.OutputAs, Epoch: s.Epoch,
 		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
-		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
+		Continues: s.Continues, Before: s.Before, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
 		Watches: s.Watches, Ended: s.Ended,
 	}
 	if s.Until != nil {

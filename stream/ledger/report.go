@@ -75,6 +75,7 @@ func NewReport(b *Books, at time.Time) Report {
 		latest, _ := b.Latest(name)
 		a := b.accounts[latest.Budget]
 		f := figures(a, latest.Budget, name, at, runways[latest.Budget])
+		f.EpsilonTotal = optional(latest.withBefore(epsilon(a.StreamTotal(name))))
 		f.WindowsLeft = a.WindowsLeftUnder(name, latest.Cap, latest.Price, at.UnixNano())
 		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() && f.WindowsLeft == 0 {
 			f.ExhaustedSince = new(record.Whole(unpaid))

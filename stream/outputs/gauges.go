@@ -59,7 +59,7 @@ var (
 	quality  = prometheus.NewDesc("louver_release_quality", "1 for the quality of the newest value, from public figures alone. All are 0 while the value is withheld or stale, or if no public figure bounds its error.", append(series[:3:3], "quality"), nil)
 	ended    = prometheus.NewDesc("louver_release_window_end_timestamp_seconds", "End of the newest window, in seconds since 1970.", series, nil)
 	info     = prometheus.NewDesc("louver_release_info", "Always 1. The labels describe the series.", []string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
-	spent    = prometheus.NewDesc("louver_epsilon_spent", "ε that one user of the stream can have lost so far, through its present budget and those that it continues.", []string{"stream"}, nil)
+	spent    = prometheus.NewDesc("louver_epsilon_spent", "ε that one user of the stream can have lost so far, whichever budgets paid.", []string{"stream"}, nil)
 	bSpent   = prometheus.NewDesc("louver_budget_epsilon_spent", "ε that counts against the budget in the newest window's period.", []string{"budget"}, nil)
 	bLimit   = prometheus.NewDesc("louver_budget_epsilon_limit", "ε that the budget allows in a period.", []string{"budget"}, nil)
 	bLeft    = prometheus.NewDesc("louver_budget_windows_left", "How many more windows the budget could pay for now: the least of its streams that have a number. 9007199254740992 (2⁵³) if there is no end for any, as under max_windows or if all figures are published on change.", []string{"budget"}, nil)

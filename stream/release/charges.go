@@ -23,10 +23,12 @@ type charges struct {
 	// will add no more charges.
 	continued []*continued
 	settled   map[string]bool
+	// formers are partitions that tell what other budgets had paid for streams before, by number.
+	formers map[int]*partition
 }
 
 func newCharges(w *worker) *charges {
-	return &charges{worker: w, own: &partition{number: w.at.Number}, settled: map[string]bool{}}
+	return &charges{worker: w, own: &partition{number: w.at.Number}, settled: map[string]bool{}, formers: map[int]*partition{}}
 }
 
 // drawn is an entry from an aborted transaction that is still in the ledger's log.

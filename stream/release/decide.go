@@ -81,12 +81,19 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 		if !state.Ready {
 			break
 		}
+		before, ok, err := d.charges.before(ctx, p, window)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			break
+		}
 		if len(entries) == 0 {
 			if err := d.charges.mark(&tx); err != nil {
 				return false, err
 			}
 		}
-		entry, err := d.entry(ctx, i, window, state)
+		entry, err := d.entry(ctx, i, window, state, before)
 		if err != nil {
 			return false, err
 		}
@@ -137,14 +144,15 @@ func (d *decisions) next(budget string) (program int, window windows.Window) {
 	return program, window
 }
 
-// entry settles a window with its budget and draws it.
-func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State) (ledger.Entry, error) {
+// entry settles a window with its budget and draws it. before is what other budgets had paid for the stream.
+func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State, before ledger.Before) (ledger.Entry, error) {
 	d.caps.caught(program)
 	p, learned := d.programs[program], d.priors[program]
 	e := p.entry(d.Names.App, window)
 	if line := d.Lineage(p.stream.Budget.Name); len(line) > 1 {
 		e.Continues = line[1:]
 	}
+	e.Before = before
 	if t := d.caps.turns[program]; t != nil {
 		e.Cap = t.of
 	}

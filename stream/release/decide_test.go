@@ -23,6 +23,7 @@ type decider struct {
 	*decisions
 	t      testing.TB
 	offset int64 // of the next message of parts, and of the next record of the input
+	before ledger.Before
 }
 
 // contribution is one record of a user.
@@ -95,7 +96,7 @@ func (d *decider) decide(w windows.Window) ledger.Entry {
 	if !state.Ready {
 		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
 	}
-	e, err := d.entry(d.t.Context(), 0, w, state)
+	e, err := d.entry(d.t.Context(), 0, w, state, d.before)
 	if err != nil {
 		d.t.Fatal(err)
 	}
