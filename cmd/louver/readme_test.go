@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +18,10 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// The README's table of statistics and mechanisms says what the catalogue says. go generate ./cmd/louver writes it anew.
+// The table of statistics and mechanisms says what the catalogue says. go generate ./cmd/louver writes it anew.
 func TestReadmeListsTheCatalogue(t *testing.T) {
 	const heading = "## Statistics and mechanisms\n\n"
-	path := filepath.Join("..", "..", "README.md")
+	path := filepath.Join("..", "..", "deploy", "STATISTICS.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -103,19 +104,16 @@ func promiseMark(t *testing.T, s mechanisms.Statistic, name string) string {
 	return map[privacy.Kind]string{privacy.ZCDP: " (zCDP)", privacy.Approximate: " (ε, δ)"}[m.Promise().Kind]
 }
 
-// The README's streams file is sound, also with each of the blocks that it shows later, and its budget has to be as large as the
-// README says.
+// The README's streams file is sound, also with each of the blocks that PRIVACY.md shows, and its budget has to be as large as
+// they say.
 func TestReadmeBlocks(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readme(t) + privacyText(t)
 	block := func(begins string) string {
 		t.Helper()
-		_, rest, found := strings.Cut(string(text), "```yaml\n"+begins)
+		_, rest, found := strings.Cut(text, "```yaml\n"+begins)
 		inside, _, ends := strings.Cut(rest, "```")
 		if !found || !ends {
-			t.Fatalf("the README has no block that begins with %q", begins)
+			t.Fatalf("there is no block that begins with %q", begins)
 		}
 		return begins + inside
 	}
@@ -123,8 +121,8 @@ func TestReadmeBlocks(t *testing.T) {
 	whole, watches, calm := block("version: 1\n"), block("    watches:\n"), block("    releases:\n")
 	_, calm, _ = strings.Cut(calm, "\n")
 	const capped = "max_windows: {count: 8, per: 24h}"
-	if !strings.Contains(string(text), "`"+capped+"`") || !strings.Contains(whole, budget) {
-		t.Fatal("the README shows another max_windows, or another budget")
+	if !strings.Contains(text, "`"+capped+"`") || !strings.Contains(whole, budget) {
+		t.Fatal("PRIVACY.md shows another max_windows, or another budget")
 	}
 	for _, c := range []struct{ name, more, budget, want string }{
 		{"the file", output, budget, ""},
@@ -140,13 +138,9 @@ func TestReadmeBlocks(t *testing.T) {
 	}
 }
 
-// The README's table of what a δ saves is what check says of its streams file, rounded up.
+// The table of what a δ saves is what check says of the README's streams file, rounded up.
 func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, example, _ := strings.Cut(string(text), "```yaml\nversion: 1\n")
+	_, example, _ := strings.Cut(readme(t), "```yaml\nversion: 1\n")
 	example, _, _ = strings.Cut(example, "```")
 	for _, c := range []struct{ every, windows string }{{"1h", "24"}, {"15m", "96"}, {"1m", "1,440"}} {
 		got := commandLine(t, "", "check", "--json", file(t, "s.yaml", "version: 1\n"+strings.NewReplacer("size: 15m, every: 15m", "size: "+c.every, "epsilon: 17,", "epsilon: 300,").Replace(example)))
@@ -162,8 +156,70 @@ func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
 			t.Fatalf("%v: %+v", err, got)
 		}
 		b := found.Budgets[0]
-		if row := fmt.Sprintf("| `%s`, %s of them | ε %v | ε %s |", c.every, c.windows, b.Wanted, b.With.Wanted.RoundUp(2)); !strings.Contains(string(text), row) {
-			t.Errorf("the README does not have the row %s", row)
+		if row := fmt.Sprintf("| `%s`, %s of them | ε %v | ε %s |", c.every, c.windows, b.Wanted, b.With.Wanted.RoundUp(2)); !strings.Contains(privacyText(t), row) {
+			t.Errorf("PRIVACY.md does not have the row %s", row)
 		}
+	}
+}
+
+func readme(t *testing.T) string { return document(t, "README.md") }
+
+func privacyText(t *testing.T) string { return document(t, filepath.Join("deploy", "PRIVACY.md")) }
+
+// document is a file of the tree.
+func document(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Links of the documents lead to files that are there, and to headings that these have.
+func TestLinksOfDocuments(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
+	heading := regexp.MustCompile("(?m)^#+ (.*)$")
+	unlike := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	paths, err := filepath.Glob(filepath.Join("..", "..", "deploy", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, path := range append(paths, filepath.Join("..", "..", "README.md")) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			to := path
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(path), m[1])
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: %s leads nowhere: %v", path, m[0], err)
+				continue
+			}
+			if m[2] == "" {
+				continue
+			}
+			target, err := os.ReadFile(to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			there := slices.ContainsFunc(heading.FindAllStringSubmatch(string(target), -1), func(h []string) bool {
+				return strings.ReplaceAll(unlike.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-") == m[2]
+			})
+			if !there {
+				t.Errorf("%s: %s: there is no such heading", path, m[0])
+			}
+		}
+	}
+	if links < 30 {
+		t.Errorf("only %d links were found", links)
 	}
 }

@@ -26,7 +26,7 @@ var releaseForm = append(form{
 		value: into(statistic(), func(r *releaseNode, v string) { r.Query.Statistic = mechanisms.Statistic(v) })},
 	{name: "epsilon", required: true, example: "0.05", meaning: "what one draw costs a user, in ε. A window costs this once for each of the `max_groups`. There is no default",
 		value: into(number(mechanisms.Span{Over: "0"}), func(r *releaseNode, v decimal.Decimal) { r.Query.Epsilon = v })},
-	{name: "mechanism", absent: "the statistic's own", example: "margin", meaning: "how the figure is drawn. The README's table says which mechanisms each statistic has. A count is drawn by `gaussian` where the budget has a δ, and by `geometric` otherwise. `gaussian` is more exact. But no ε bounds its privacy loss for certain: that of the budget holds except with a probability of δ. A budget without δ refuses it",
+	{name: "mechanism", absent: "the statistic's own", example: "margin", meaning: "how the figure is drawn. `deploy/STATISTICS.md` says which mechanisms each statistic has. A count is drawn by `gaussian` where the budget has a δ, and by `geometric` otherwise. `gaussian` is more exact. But no ε bounds its privacy loss for certain: that of the budget holds except with a probability of δ. A budget without δ refuses it",
 		value: into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
 }, append(parameters(), changeForm...)...)
 
