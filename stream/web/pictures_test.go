@@ -69,6 +69,24 @@ func overview(n int) func(t *testing.T) http.Handler {
 	}
 }
 
+// crowd serves six services in seven regions, five of which have few users: their figures are noise in some of the services.
+func crowd(t *testing.T) http.Handler {
+	a := newAct(t, 6, "{epsilon: 400, per: 24h}", recent(120))
+	a.streams = parsed(t, regions(6, "{epsilon: 400, per: 24h}"))
+	a.change = func(window int, e *ledger.Entry) {
+		for g := range e.Groups {
+			if few := g >= 2; few && (e.Stream == "search-latency" || e.Stream == "login-time" || e.Stream == "upload-size") {
+				for i := range 2 {
+					e.Groups[g].Values[i].Quality = "noise"
+					e.Groups[g].Values[i].Value = new(decimal.NewFromInt(int64((window*7919 + g*104729) % 60000)))
+				}
+			}
+		}
+	}
+	a.play(0, 120)
+	return New(Config{Store: a.store, Streams: a.streams})
+}
+
 // troubles serves a service with a gap, a window that lost input, an incident and groups with few users.
 func troubles(t *testing.T) http.Handler {
 	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
@@ -206,6 +224,7 @@ var pictures = []picture{
 	{name: "budget", serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3 && document.querySelector("summary")`, do: func(b *tab) {
 		b.run(chromedp.Click("summary"))
 	}},
+	{name: "overview-6x7", serve: crowd, view: "#/", ready: card},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
 	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/", ready: `document.querySelector(".empty h2")`},
 	{name: "waiting", serve: func(t *testing.T) http.Handler {

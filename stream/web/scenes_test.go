@@ -52,6 +52,11 @@ func services(n int, budget string) string {
 	return b.String()
 }
 
+// regions is a streams file of n services in seven regions with long names.
+func regions(n int, budget string) string {
+	return strings.ReplaceAll(services(n, budget), "[eu, us, ap]", "[eu-central-frankfurt, us-east-virginia, ap-southeast-singapore, sa-east-saopaulo, af-south, me-central, ca-west]")
+}
+
 // act makes the figures of services.
 type act struct {
 	*world

@@ -119,7 +119,7 @@ export function band(figure) {
     return { low, high: value + error, what: "noise, 95 %" };
   }
   if (smoothed && smoothed.low !== null && smoothed.high !== null) {
-    return { low: smoothed.low, high: smoothed.high, what: "estimate from this and earlier windows, 90 %" };
+    return { low: Math.min(value, smoothed.low), high: Math.max(value, smoothed.high), what: "with what earlier windows say, 90 %" };
   }
   return null;
 }

@@ -1,6 +1,6 @@
 // Numbers, times and words as people read them.
 
-import { isHeld, isWatch } from "./figures.js";
+import { band, isHeld, isWatch } from "./figures.js";
 
 /**
  * The place of the last digit that an error of that size allows: 1 for tens, 0 for units, −1 for tenths. One digit of the
@@ -49,7 +49,7 @@ export function roundedUp(error) {
 export function figureText(figure) {
   if (figure.status !== "ok") return { value: figure.reason === "not_armed" ? "–" : "withheld", unit: "", error: reasonText(figure.reason), exact: "" };
   if (isWatch(figure.statistic)) return { value: figure.value === 1 ? "fires" : "silent", unit: "", error: figure.since ? sinceText(figure) : "", exact: "" };
-  const { value, error_95: error, interval, p_low: low, p_high: high, smoothed } = figure;
+  const { value, error_95: error, interval, p_low: low, p_high: high } = figure;
   const exact = `exactly ${value} ${figure.unit}`;
   const unit = figure.unit;
   if (isHeld(figure)) return { value: rounded(value), unit, error: figure.changed ? "drawn anew" : sinceText(figure), exact };
@@ -58,9 +58,20 @@ export function figureText(figure) {
     return { value: rounded(value, half), unit, error: `${rounded(interval.low, half)}–${rounded(interval.high, half)}`, exact };
   }
   if (error !== null) return { value: rounded(value, error), unit, error: `± ${roundedUp(error)}`, exact };
-  const half = smoothed && smoothed.low !== null && smoothed.high !== null ? (smoothed.high - smoothed.low) / 2 : 0;
-  const between = low !== null && high !== null ? `p${place(low)}–p${place(high)}` : "no bound";
-  return { value: rounded(value, half), unit, error: between, exact };
+  const around = band(figure);
+  if (around) {
+    const half = (around.high - around.low) / 2;
+    return { value: rounded(value, half), unit, error: `${rounded(around.low, half)}–${rounded(around.high, half)}`, exact };
+  }
+  return { value: rounded(value), unit, error: low !== null && high !== null ? percentiles(figure) : "no bound", exact };
+}
+
+/** Between which percentiles a quantile lies. */
+const percentiles = ({ p_low: low, p_high: high }) => `${ordinal(place(low))}–${ordinal(place(high))} percentile`;
+
+function ordinal(n) {
+  const ends = { 1: "st", 2: "nd", 3: "rd" };
+  return `${n}${Number.isInteger(n) && (n % 100 < 11 || n % 100 > 13) && ends[n % 10] || "th"}`;
 }
 
 const sinceText = ({ since }) => `since ${clock(Date.parse(since) / 1000)}`;
@@ -78,8 +89,11 @@ export function errorText(figure) {
   if (isHeld(figure)) return figure.changed ? "drawn anew in this window" : `held ${sinceText(figure)}, until it changes`;
   if (interval) return `between ${rounded(interval.low)} and ${rounded(interval.high)} ${figure.unit} (${+(100 * interval.level).toFixed(1)} %)`;
   if (error !== null) return `± ${roundedUp(error)} ${figure.unit}`;
-  if (low !== null && high !== null) return `between percentiles ${place(low)} and ${place(high)}`;
-  return "nothing public bounds the error";
+  const ranks = low !== null && high !== null ? `somewhere between the ${ordinal(place(low))} and the ${ordinal(place(high))} percentile` : "";
+  const around = band(figure);
+  if (!around) return ranks || "nothing public bounds the error";
+  const half = (around.high - around.low) / 2;
+  return [`between ${rounded(around.low, half)} and ${rounded(around.high, half)} ${figure.unit} (${around.what})`, ranks].filter(Boolean).join("; ");
 }
 
 /** Why a figure is withheld. */
@@ -94,7 +108,9 @@ export const qualityText = (quality) => ({ useful: "useful", rough: "rough", noi
 const date = (options) => new Intl.DateTimeFormat("en-GB", options);
 const seconds = date({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const minutes = date({ hour: "2-digit", minute: "2-digit" });
-const days = date({ day: "numeric", month: "short" });
+const daysOfYear = date({ day: "numeric", month: "short" }), daysOfAll = date({ day: "numeric", month: "short", year: "numeric" });
+/** A day, with the year if it is not this one. */
+const days = { format: (when) => (when.getFullYear() === new Date().getFullYear() ? daysOfYear : daysOfAll).format(when) };
 const zones = date({ timeZoneName: "short" });
 
 /** A time of day, with the day if it is not today's. `at` is in seconds since 1970. */
@@ -130,14 +146,17 @@ export function zone() {
   return name.replace("GMT", "UTC");
 }
 
-/** How long something takes or is ago: "12 s", "5 min", "3 h", "2 d". */
+/** How long something takes or is ago: "12 s", "5 min", "3 h", "2 d", "11 y". */
 export function span(duration) {
   const s = Math.max(0, Math.round(duration));
   if (s < 120) return `${s} s`;
   if (s < 7200) return `${Math.round(s / 60)} min`;
   if (s < 172800) return `${Math.round(s / 3600)} h`;
-  return `${Math.round(s / 86400)} d`;
+  if (s < 2 * year) return `${Math.round(s / 86400)} d`;
+  return `${Math.round(s / year)} y`;
 }
+
+const year = 365.25 * 86400;
 
 /** How long something lasts that has a round length: "10 s", "1 min", "15 min", "1 h", "1 d". */
 export function length(duration) {

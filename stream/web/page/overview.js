@@ -2,7 +2,7 @@
 
 import { now } from "./api.js";
 import { h, say } from "./dom.js";
-import { clock, errorText, figureText, groupText, length, qualityText, several, span, utc } from "./format.js";
+import { clock, errorText, figureText, groupText, length, qualityText, rounded, several, span, utc } from "./format.js";
 import { fires, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { Plot } from "./plot.js";
@@ -10,8 +10,20 @@ import { beginning } from "./range.js";
 import { everyOf, mainRelease, needs } from "./streams.js";
 import { detailAddress } from "./router.js";
 
-/** With more plots than many they are small, with no more than few they are large. */
+/** With more plots than many the cards are narrow, with no more than few they are roomy. */
 const many = 24, few = 6;
+
+/** How high plots are at least and at most, in pixels: they fill the room that the window has. */
+const low = { dense: 40, roomy: 96, "": 64 }, high = { dense: 260, roomy: 420, "": 260 };
+
+/** How wide a stream is at least where several stand side by side, in pixels. */
+const wide = 560;
+
+/** On a phone the plots keep the height that the style sheet gives them. */
+const phone = window.matchMedia("(max-width: 560px)");
+
+/** So many figures in a row have to be noise before a group is folded away, so that it does not come and go. */
+const steady = 3;
 
 export class Overview {
   #app;
@@ -24,6 +36,7 @@ export class Overview {
     this.#app = app;
     this.#main = main;
     main.replaceChildren(h("h1", { class: "unseen" }, "Overview"), this.#empty, this.#list);
+    window.addEventListener("resize", this.#resized);
   }
 
   /** Shows the streams as they are known now. */
@@ -43,13 +56,40 @@ export class Overview {
       row.stream = stream;
       row.needs = needs(stream, this.#app.figures);
     }
-    const cards = shown.reduce((n, stream) => n + stream.groups.length, 0);
-    this.#list.className = `streams ${cards > many ? "dense" : cards <= few ? "roomy" : ""}`;
     const order = [...this.#rows.values()].sort((a, b) => a.needs.rank - b.needs.rank || a.stream.stream.localeCompare(b.stream.stream));
     order.forEach((row, i) => {
       if (this.#list.children[i] !== row.element) this.#list.insertBefore(row.element, this.#list.children[i] ?? null);
       row.update();
     });
+    const cards = order.reduce((n, row) => n + row.cards, 0);
+    this.#size = cards > many ? "dense" : cards <= few ? "roomy" : "";
+    this.#list.className = `streams ${this.#size}`;
+    this.#fit();
+  }
+
+  #resized = () => this.#fit();
+  #size = "";
+  #fitted = "";
+
+  /** Makes the plots as high as the window has room for. */
+  #fit() {
+    const cards = [...this.#list.querySelectorAll(".card:not([hidden])")];
+    const key = [this.#size, window.innerWidth, window.innerHeight, cards.length, this.#rows.size, this.#list.offsetTop, phone.matches].join();
+    if (cards.length === 0 || key === this.#fitted) return;
+    this.#fitted = key;
+    this.#list.style.removeProperty("--plot");
+    const room = Math.max(1, Math.min(this.#rows.size, Math.floor(this.#list.clientWidth / wide)));
+    this.#list.style.setProperty("--across", String(Math.ceil(this.#rows.size / Math.ceil(this.#rows.size / room)))); // lines of equal length
+    if (phone.matches) return;
+    const lines = new Map(); // how many lines of cards lie below each other, by the top of their stream
+    for (const row of this.#rows.values()) {
+      const top = row.element.offsetTop;
+      lines.set(top, Math.max(lines.get(top) ?? 0, new Set([...row.element.querySelectorAll(".card:not([hidden])")].map((card) => card.offsetTop)).size));
+    }
+    const all = [...lines.values()].reduce((a, b) => a + b, 0);
+    const free = window.innerHeight - this.#list.getBoundingClientRect().bottom - window.scrollY - 16;
+    const height = cards[0].querySelector(".plot").clientHeight + free / all;
+    this.#list.style.setProperty("--plot", `${Math.floor(Math.min(high[this.#size], Math.max(low[this.#size], height)))}px`);
   }
 
   /** Ages go on. */
@@ -62,6 +102,7 @@ export class Overview {
   }
 
   remove() {
+    window.removeEventListener("resize", this.#resized);
     for (const row of this.#rows.values()) row.remove();
   }
 
@@ -69,7 +110,7 @@ export class Overview {
   key(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: "down", ArrowUp: "up" }[event.key];
     if (!step) return false;
-    const cards = [...this.#main.querySelectorAll("a.card")];
+    const cards = [...this.#main.querySelectorAll("a.card:not([hidden])")];
     if (cards.length === 0) return false;
     const at = cards.indexOf(document.activeElement);
     let to = at + step;
@@ -113,8 +154,11 @@ class Row {
   #need = h("span", { class: "pill" });
   #choice = h("div", { class: "choice", role: "group" });
   #grid = h("div", { class: "cards" });
+  #fold = h("p", { class: "fold", hidden: true });
   #release = null;
-  element = h("section", { class: "stream" }, h("div", { class: "head" }, h("h2", {}, this.#name), this.#need, this.#text, this.#choice), this.#grid);
+  element = h("section", { class: "stream" }, h("div", { class: "head" }, h("h2", {}, this.#name), this.#need, this.#text, this.#choice), this.#grid, this.#fold);
+  /** How many groups have a card. */
+  cards = 0;
 
   constructor(app) {
     this.#app = app;
@@ -183,6 +227,26 @@ class Row {
       }
       this.#cards.get(group).show(this.stream, group, this.#release, lines[i], start, end, axis, this.#app);
     });
+    this.#foldNoise(lines);
+  }
+
+  /** Groups whose figures are only noise fold into a line, if there are several. */
+  #foldNoise(lines) {
+    const { stream, groups } = this.stream;
+    let folded = groups.filter((group, i) => {
+      const newest = lines[i].figures.slice(-steady);
+      return newest.length > 0 && newest.every((figure) => figure.status === "ok" && figure.quality === "noise") && !this.#cards.get(group).alarmed;
+    });
+    if (folded.length < 2) folded = [];
+    for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group) || !groups.includes(group);
+    this.cards = groups.length - folded.length;
+    const key = [this.#release, ...folded].join("/");
+    if (this.#fold.dataset.key === key) return;
+    this.#fold.dataset.key = key;
+    this.#fold.hidden = folded.length === 0;
+    this.#grid.hidden = this.cards === 0;
+    this.#fold.replaceChildren(`${folded.length} of ${groups.length} groups: too noisy to read: `,
+      ...folded.flatMap((group, i) => [i > 0 ? ", " : "", h("a", { href: detailAddress(stream, group, this.#release) }, group)]));
   }
 }
 
@@ -194,12 +258,17 @@ class Card {
   #unit = h("span", { class: "unit" });
   #error = h("span", { class: "error" });
   #quality = h("span", { class: "quality" });
+  #begin = h("span", { class: "age begin" });
   #age = h("span", { class: "age" });
   #alarm = h("span", { class: "alarm", hidden: true });
   #figure = null;
-  #place = h("div", { class: "plot", "aria-hidden": "true" });
+  #most = h("span", { class: "scale most" });
+  #least = h("span", { class: "scale least" });
+  #place = h("div", { class: "plot", "aria-hidden": "true" }, this.#most, this.#least);
   element = h("a", { class: "card" }, h("span", { class: "line" }, this.#group, this.#release, this.#quality), h("span", { class: "figure" }, this.#value, this.#unit, this.#error),
-    this.#place, h("span", { class: "line foot" }, this.#age, this.#alarm));
+    this.#place, h("span", { class: "line foot" }, this.#begin, this.#age), this.#alarm);
+  /** Whether a watch fires for this group. */
+  alarmed = false;
   plot = new Plot(this.#place, { small: true });
 
   show(stream, group, release, line, start, end, axis, app) {
@@ -210,7 +279,13 @@ class Card {
     say(this.#release, release);
     const alarms = stream.releases.filter((r) => isWatch(r.statistic)).map((r) => app.figures.newest(stream.stream, group, r.release)).filter((f) => f && fires(f));
     say(this.#alarm, alarms.map((f) => `alarm: ${f.release} ${figureText(f).error}`).join(", "));
-    this.#alarm.hidden = alarms.length === 0;
+    this.alarmed = alarms.length > 0;
+    this.#alarm.hidden = !this.alarmed;
+    const drawn = line.figures.some((f) => f.status === "ok" && f.quality !== "noise");
+    const room = (axis[1] - axis[0]) / 20;
+    say(this.#most, drawn ? rounded(axis[1], room) : "");
+    say(this.#least, drawn ? rounded(axis[0], room) : "");
+    say(this.#begin, figure ? clock(start) : "", figure ? utc(start) : "");
     this.plot.show([line], start, end, axis, app.truth.extras());
     if (!figure) {
       say(this.#value, "–");
@@ -221,10 +296,16 @@ class Card {
     const text = figureText(figure);
     const kind = figure.status !== "ok" ? "withheld" : figure.quality ?? "unknown";
     this.element.className = `card ${kind}`;
-    say(this.#value, text.value, text.exact);
-    say(this.#unit, text.unit);
-    say(this.#error, text.error, errorText(figure));
-    say(this.#quality, [figure.incomplete ? "incomplete" : "", figure.status === "ok" ? qualityText(figure.quality) : ""].filter(Boolean).join(", "));
+    if (kind === "noise") {
+      say(this.#value, "too noisy to read", text.exact);
+      say(this.#unit, "");
+      say(this.#error, `${text.value} ${text.unit}`, errorText(figure));
+    } else {
+      say(this.#value, text.value, text.exact);
+      say(this.#unit, text.unit);
+      say(this.#error, text.error && /^\d.*–/.test(text.error) ? `(${text.error})` : text.error, errorText(figure));
+    }
+    say(this.#quality, [figure.incomplete ? "incomplete" : "", figure.status === "ok" && kind !== "noise" ? qualityText(figure.quality) : ""].filter(Boolean).join(", "));
     this.tick();
   }
 

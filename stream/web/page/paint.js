@@ -10,12 +10,12 @@ export const color = (name) => style.getPropertyValue(`--${name}`).trim();
 
 const pixels = () => window.uPlot.pxRatio;
 
-/** Runs of neighbouring stretches, joined: [[from, to, figures], …]. */
-export function joined(stretches) {
+/** Runs of neighbouring stretches that are alike, joined: [[from, to, figures], …]. */
+export function joined(stretches, alike = () => true) {
   const runs = [];
   for (const [start, end, figure] of stretches) {
     const last = runs.at(-1);
-    if (last && start <= last[1]) {
+    if (last && start <= last[1] && alike(figure, last[2][0])) {
       last[1] = Math.max(last[1], end);
       last[2].push(figure);
     } else runs.push([start, end, [figure]]);
@@ -71,11 +71,11 @@ export function below(u, plot) {
       fog(ctx, column(start, end), color(`line-${line.color}`), around.length && y(Math.max(...around.map((b) => b.high))), around.length && y(Math.min(...around.map((b) => b.low))));
     }
   }
-  const ordered = (stretches) => joined(stretches.sort((a, b) => a[0] - b[0]));
+  const ordered = (stretches, alike) => joined(stretches.sort((a, b) => a[0] - b[0]), alike);
   for (const [start, end] of ordered(incomplete)) hatch(ctx, column(start, end), color("warn"));
   const gaps = new Map(); // how many lines have none, by the end of the window
   for (const [, end] of withheld) gaps.set(end, (gaps.get(end) ?? 0) + 1);
-  for (const [start, end, figures] of ordered(withheld)) {
+  for (const [start, end, figures] of ordered(withheld, (a, b) => a.reason === b.reason || a.end === b.end)) {
     missing(ctx, column(start, end), reasonText(figures[0].reason), figures.every((figure) => gaps.get(figure.end) === plot.lines.length));
   }
   ctx.restore();

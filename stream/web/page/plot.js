@@ -8,18 +8,19 @@ import { strips } from "./strips.js";
 
 /**
  * The pieces of a line, in pixels: each value goes up to the next time, because a figure belongs to all of its window, and
- * where there is none, there is no line. Values of windows that are narrower than the line fall together: their piece
+ * where there is none, there is no line. A piece that follows one of the other column, solid or dashed, joins it. Values of windows that are narrower than the line fall together: their piece
  * reaches from the least of them to the greatest.
  * @returns {{left: number, right: number, top: number, bottom: number, before: Object|null}[]}
  */
-function pieces(u, series, width) {
-  const [xs, ys] = [u.data[0], u.data[series]];
+function pieces(u, series, other, width) {
+  const [xs, ys, others] = [u.data[0], u.data[series], u.data[other] ?? []];
   const { x, y } = places(u);
   const found = [];
   let before = null;
   for (let i = 0; i + 1 < xs.length; i++) {
     if (ys[i] === null) {
-      before = null;
+      const value = others[i] ?? null;
+      before = value === null ? null : { top: y(value), bottom: y(value), other: true };
       continue;
     }
     const left = x(xs[i]);
@@ -37,10 +38,10 @@ function pieces(u, series, width) {
 const nothing = { stroke: null, fill: null, clip: null, band: null, gaps: null, flags: 0 };
 
 /** A solid line, as rectangles of whole pixels: a browser fills them several times faster than it strokes as many corners. */
-function solid(u, series) {
+function solid(u, series, other = series + 1) {
   const fill = new Path2D(), width = Math.max(1, Math.round(u.series[series].width * window.uPlot.pxRatio));
   const round = (at) => Math.round(at - width / 2);
-  for (const { left, right, top, bottom, before } of pieces(u, series, width)) {
+  for (const { left, right, top, bottom, before } of pieces(u, series, other, width)) {
     fill.rect(Math.round(left), round(top), Math.round(right) - Math.round(left), round(bottom) - round(top) + width);
     if (!before) continue;
     const from = round(Math.min(before.bottom, bottom)), to = round(Math.max(before.top, top));
@@ -51,7 +52,8 @@ function solid(u, series) {
 
 function dashed(u, series) {
   const stroke = new Path2D(), width = u.series[series].width * window.uPlot.pxRatio;
-  for (const { left, right, top, bottom, before } of pieces(u, series, width)) {
+  for (const { left, right, top, bottom, before } of pieces(u, series, series - 1, width)) {
+    if (before?.other) stroke.moveTo(left, before.bottom);
     if (before) stroke.lineTo(left, top);
     else stroke.moveTo(left, top);
     if (bottom > top) stroke.lineTo(left, bottom);
@@ -175,8 +177,8 @@ export class Plot {
     for (const line of this.lines) {
       const common = { width: smoothed || height < 60 ? 1 : 2, points: { show: false }, spanGaps: true };
       const paint = () => color(`line-${line.color}`);
-      series.push({ ...common, fill: paint, paths: solid }, { ...common, stroke: paint, paths: dashed, dash: [5, 4] });
-      if (smoothed) series.push({ ...common, fill: paint, paths: solid, width: 4, alpha: 0.75 });
+      series.push({ ...common, fill: paint, paths: (u, at) => solid(u, at) }, { ...common, stroke: paint, paths: dashed, dash: [5, 4] });
+      if (smoothed) series.push({ ...common, fill: paint, paths: (u, at) => solid(u, at, -1), width: 4, alpha: 0.75 });
     }
     this.#u = new window.uPlot({
       width, height, series,

@@ -35,8 +35,8 @@ export function query({ from, to }) {
   return { from: start && utc(start), to: end && utc(end) };
 }
 
-/** Where a plot of the newest windows begins: one of a young stream is not mostly empty. */
-export const beginning = (most, oldest, end, every) => end - Math.min(most, Math.max(most / 4, (end - oldest) / every)) * every;
+/** Where a plot of the newest windows begins: with the first window of a young stream. */
+export const beginning = (most, oldest, end, every) => end - Math.min(most, Math.max(1, (end - oldest) / every)) * every;
 
 /**
  * From when to when is shown.
