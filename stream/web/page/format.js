@@ -81,6 +81,9 @@ const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
 /** What is known of a figure's error, for a narrow table. */
 export const errorShort = (figure) => figure.status === "ok" ? figureText(figure).error : reasonText(figure.reason);
 
+/** What is known of a figure's error: in its unit where anything public gives that, else as a sentence. */
+export const boundText = (figure) => figure.status === "ok" && band(figure) && !isHeld(figure) ? `${figureText(figure).error} ${figure.unit}` : errorText(figure);
+
 /** What is known of a figure's error, as a sentence. */
 export function errorText(figure) {
   if (figure.status !== "ok") return reasonText(figure.reason);

@@ -290,7 +290,7 @@ class Card {
     if (!figure) {
       say(this.#value, "–");
       say(this.#error, "nothing released yet");
-      this.element.className = "card";
+      this.element.className = "card nothing";
       return;
     }
     const text = figureText(figure);

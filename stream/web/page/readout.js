@@ -2,7 +2,7 @@
 
 import { h, say } from "./dom.js";
 import { fires, isHeld, isWatch } from "./figures.js";
-import { errorShort, errorText, figureText, incompleteText, qualityText, rounded, utc, windowText } from "./format.js";
+import { boundText, errorShort, errorText, figureText, incompleteText, qualityText, rounded, utc, windowText } from "./format.js";
 
 /** Watches and figures on change cost their ε once, until they fire or are drawn anew. */
 const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure));
@@ -12,7 +12,7 @@ export class Readout {
   #body = h("tbody", {});
   #truth = h("th", { scope: "col" }, "truth");
   element = h("div", { class: "readout", role: "region", tabindex: 0, "aria-label": "Window" }, h("table", {}, this.#when,
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "figure"), h("th", { scope: "col" }, "value"), h("th", { scope: "col" }, h("span", {}, "error"), h("span", { class: "wide" }, ", 95 %")), h("th", { scope: "col" }, "quality"),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "figure"), h("th", { scope: "col" }, "value"), h("th", { scope: "col" }, "error"), h("th", { scope: "col" }, "quality"),
       h("th", { scope: "col" }, "ε"), this.#truth)),
     this.#body));
 
@@ -38,7 +38,7 @@ export class Readout {
       const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth.of(figure);
       return h("tr", { class: fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld" }, name, h("td", { class: "number", title: text.exact }, `${text.value} ${text.unit}`),
-        h("td", { title: errorText(figure) }, h("span", { class: "wide" }, errorText(figure)), h("span", { class: "narrow" }, errorShort(figure))), h("td", {}, quality), h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${figure.epsilon}${once(figure) ? " once" : ""}`), truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
+        h("td", { title: errorText(figure) }, h("span", { class: "wide" }, boundText(figure)), h("span", { class: "narrow" }, errorShort(figure))), h("td", {}, quality), h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${figure.epsilon}${once(figure) ? " once" : ""}`), truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
     }));
   }
 }
