@@ -80,29 +80,3 @@ func (b *Books) charged(stream string, c budget.Cap) bool {
 	}
 	return false
 }
-
-// compareCap checks that the windows of an epoch have one cap, and that its era is the first window's or, where counting began
-// anew, begins with the window. Else charges of users who were chosen apart would not add up.
-func (a *Audit) compareCap(b booking) {
-	e := b.entry
-	_, decided := a.books.Last(e.Stream, e.Epoch)
-	before := a.books.Cap(e.Stream, e.Epoch)
-	if !decided {
-		before = e.Cap
-	}
-	anew := before
-	if anew.Era = e.WindowStart.Unix(); !decided {
-		anew.Era = a.books.Era(e.Stream, e.WindowStart.UnixNano(), func(era int64) budget.Cap { return budget.Cap{Count: e.Cap.Count, Per: e.Cap.Per, Era: era} })
-	}
-	if e.Cap == (budget.Cap{}) && before == e.Cap || decided && e.Cap == before || before != (budget.Cap{}) && e.Cap == anew {
-		return
-	}
-	a.fault(WrongCap, b.at, "%s: its cap is %s, that of the windows before is %s", e.name(), capText(e.Cap), capText(before))
-}
-
-func capText(c budget.Cap) string {
-	if c == (budget.Cap{}) {
-		return "none"
-	}
-	return fmt.Sprintf("%d windows per %s from %s on", c.Count, budget.FormatPer(c.Per), time.Unix(c.Era, 0).UTC().Format(time.RFC3339))
-}

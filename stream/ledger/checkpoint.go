@@ -169,7 +169,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := storedStream{Stream: name, Latest: latest, Recent: f.recent[name].stored()}
+		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
 		for _, epoch := range slices.Sorted(maps.Keys(book.ends)) {
 			s.Epochs = append(s.Epochs, storedEpoch{epoch, runsOf(book.ends[epoch]), storeCap(book.caps[epoch])})
 		}
@@ -178,7 +178,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 			s.Unpaid = &unpaid
 		}
 		if len(s.Recent) > 0 {
-			s.Every = budget.FormatPer(f.recent[name].every)
+			s.Every = budget.FormatPer(f.lately.streams[name].every)
 		}
 		c.Streams = append(c.Streams, s)
 	}
@@ -225,7 +225,7 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 		return nil, fmt.Errorf("it tells of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q", c.Partition, c.App, c.Entries, c.Offset, partition, app)
 	}
 	f := NewFold(app, partition)
-	f.entries, f.offset, f.chain, f.before, f.newest = c.Entries, c.Offset, c.Chain, c.Before, c.Newest.UTC()
+	f.entries, f.lately.entries, f.offset, f.chain, f.before, f.newest = c.Entries, c.Entries, c.Offset, c.Chain, c.Before, c.Newest.UTC()
 	f.awaits, f.unproven = true, true
 	// An entry decides one window and charges at most that.
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)
@@ -321,6 +321,6 @@ func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {
 			r.windows = append(r.windows, Past{end * int64(time.Second), of, group.Figures[i]})
 		}
 	}
-	f.recent[s.Stream] = r
+	f.lately.streams[s.Stream] = r
 	return nil
 }

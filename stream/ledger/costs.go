@@ -41,7 +41,7 @@ func impliedRho(p privacy.Promise) decimal.Decimal {
 // watchVersion is the version that the entry's watches need, or 0 if there are none.
 func (e Entry) watchVersion() int {
 	switch {
-	case e.onChange():
+	case e.OnChange():
 		return changed
 	case len(e.Watches)+len(e.Ended) > 0:
 		return watched
@@ -49,8 +49,8 @@ func (e Entry) watchVersion() int {
 	return 0
 }
 
-// onChange reports whether the entry has a release that is published on change.
-func (e Entry) onChange() bool {
+// OnChange reports whether the entry has a figure that is published on change.
+func (e Entry) OnChange() bool {
 	return slices.ContainsFunc(e.Watches, func(w Watch) bool { return w.Release != nil })
 }
 

@@ -107,7 +107,7 @@ func (e Entry) Encode() ([]byte, error) {
 func (e Entry) stored() (stored, error) {
 	price, err := budget.Canonical(e.Price)
 	if err != nil {
-		return stored{}, fmt.Errorf("%s: %w", e.name(), err)
+		return stored{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}
 	price, version := storedCosts(price, e.watchVersion())
 	charge, err := e.Charge()
@@ -169,7 +169,7 @@ func decode(value []byte) (Entry, error) {
 	}
 	if !charge.Epsilon.Equal(s.Charge.Epsilon) || !charge.Delta.Equal(s.Charge.Delta) {
 		return Entry{}, fmt.Errorf("%s: charges epsilon %s and delta %s, its items %s and %s",
-			e.name(), s.Charge.Epsilon, s.Charge.Delta, charge.Epsilon, charge.Delta)
+			e.Name(), s.Charge.Epsilon, s.Charge.Delta, charge.Epsilon, charge.Delta)
 	}
 	return e, nil
 }
@@ -188,13 +188,13 @@ func (s stored) entry() (Entry, error) {
 	}
 	var err error
 	if e.Every, err = time.ParseDuration(s.Every); err != nil {
-		return Entry{}, fmt.Errorf("%s: every: %w", e.name(), err)
+		return Entry{}, fmt.Errorf("%s: every: %w", e.Name(), err)
 	}
 	if e.Limit.Per, err = budget.ParsePer(s.Limit.Per); err != nil {
-		return Entry{}, fmt.Errorf("%s: limit: %w", e.name(), err)
+		return Entry{}, fmt.Errorf("%s: limit: %w", e.Name(), err)
 	}
 	if e.Cap, err = s.Cap.read(); err != nil {
-		return Entry{}, fmt.Errorf("%s: %w", e.name(), err)
+		return Entry{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}
 	switch {
 	case s.Status == record.OK && s.Reason == "" && len(s.Price) == 0:
@@ -202,7 +202,7 @@ func (s stored) entry() (Entry, error) {
 	case s.Status == record.Withheld && s.Reason == record.BudgetExhausted && len(s.Charge.Items) == 0:
 		e.Price = readCosts(s.Price, s.Version)
 	default:
-		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price", e.name(), s.Status, s.Reason)
+		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price", e.Name(), s.Status, s.Reason)
 	}
 	return e, nil
 }
@@ -214,13 +214,13 @@ func versionText(v int) string {
 	return fmt.Sprint(v)
 }
 
-// name identifies the entry in errors.
-func (e Entry) name() string {
+// Name identifies the entry in messages: its stream and the start of its window.
+func (e Entry) Name() string {
 	return fmt.Sprintf("stream %q, window of %s", e.Stream, record.Whole(e.WindowStart))
 }
 
 func (e Entry) fail(format string, args ...any) error {
-	return fmt.Errorf(e.name()+": "+format, args...)
+	return fmt.Errorf(e.Name()+": "+format, args...)
 }
 
 // checkWindow checks what an entry is without its groups and watches, as books keep the last one of each stream.
@@ -258,7 +258,7 @@ func (e Entry) check() error {
 		return err
 	}
 	fail := e.fail
-	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.onChange() || len(e.Groups) == 0 {
+	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.OnChange() || len(e.Groups) == 0 {
 		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change", len(e.Price), len(e.Releases), len(e.Groups))
 	}
 	if err := e.checkWatches(); err != nil {

@@ -136,6 +136,22 @@ type Standing struct {
 	WindowsLeft int64 `json:"budget_windows_left"`
 }
 
+// Sums returns both sums of ε as text for people.
+func (s Standing) Sums() (stream, budget string) { return text(s.StreamSpent), text(s.BudgetSpent) }
+
+// equal reports whether two standings are the same.
+func (s Standing) equal(t Standing) bool {
+	return text(s.StreamSpent) == text(t.StreamSpent) && text(s.BudgetSpent) == text(t.BudgetSpent) && s.WindowsLeft == t.WindowsLeft
+}
+
+// text writes a sum for people.
+func text(d *decimal.Decimal) string {
+	if d == nil {
+		return "no bound"
+	}
+	return d.String()
+}
+
 // Prior is the public past that the adaptive base measure was computed from.
 type Prior struct {
 	// Upto is how many of the stream's last entries before this one were learnt from.

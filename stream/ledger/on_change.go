@@ -90,32 +90,9 @@ func (b *Books) keepValues(name watchName, w Watch) {
 	b.instance(name, w.Instance).values = w.Values
 }
 
-// equal compares what is written.
-func (d Drawn) equal(o Drawn) bool {
+// Equal compares what is written.
+func (d Drawn) Equal(o Drawn) bool {
 	x, err := json.Marshal(d)
 	y, err2 := json.Marshal(o)
 	return err == nil && err2 == nil && bytes.Equal(x, y)
-}
-
-// named returns the groups without what was drawn. It is nil if no release is published on change.
-func (e Entry) named() (all []Group) {
-	for _, g := range e.Groups {
-		if e.onChange() {
-			all = append(all, Group{Name: g.Name})
-		}
-	}
-	return all
-}
-
-// compareValues compares the values that an entry repeats with those before it.
-func (w Watch) compareValues(e Entry, before []Drawn) error {
-	if !w.Looks() {
-		return nil
-	}
-	for g, v := range w.Values {
-		if name := e.Groups[g].Name; !w.Draws(name) && (g >= len(before) || !v.equal(before[g])) {
-			return fmt.Errorf("group %q has another value than before, and none was drawn", name)
-		}
-	}
-	return nil
 }

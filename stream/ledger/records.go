@@ -45,7 +45,7 @@ func (e Entry) Records() ([]record.Record, error) {
 func (e Entry) record(f record.Figure) (record.Record, error) {
 	r, err := record.New(f, record.Destination{App: e.App, Topic: e.Output, Format: e.OutputFormat})
 	if err != nil {
-		return record.Record{}, fmt.Errorf("%s: %w", e.name(), err)
+		return record.Record{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}
 	return r, nil
 }

@@ -153,7 +153,7 @@ func (b *Books) addWatches(e Entry) error {
 		}
 		if w.Arms {
 			if n := int64(len(b.watches[name])); w.Instance != n+1 {
-				return fmt.Errorf("%s: instance %s is armed; want number %d", e.name(), name.instance(w.Instance), n+1)
+				return fmt.Errorf("%s: instance %s is armed; want number %d", e.Name(), name.instance(w.Instance), n+1)
 			}
 			a := &armed{definition: w.Definition, cost: w.price(), from: end, looked: end, sealed: w.Sealed, begins: w.Begins}
 			if err := b.arm(name, a); err != nil {
@@ -162,7 +162,7 @@ func (b *Books) addWatches(e Entry) error {
 		}
 		a := b.instance(name, w.Instance)
 		if a == nil || a.over || a.definition != w.Definition || a.begins != w.Begins || a.looked > end {
-			return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.name(), name.instance(w.Instance))
+			return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.Name(), name.instance(w.Instance))
 		}
 		a.looked, a.fired = end, w.Fired
 		if w.Release != nil {
