@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -39,4 +40,25 @@ func TestJoinedBooksReportAsOne(t *testing.T) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// A stream that moves while its budget pays nothing has been withheld since the first of these windows, under whichever budget.
+func TestJoinedBooksSaySinceWhen(t *testing.T) {
+	for _, reversed := range []bool{false, true} {
+		parts := []*ledger.Books{ledger.NewBooks(), ledger.NewBooks()}
+		for n := range 4 {
+			p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.6", Limit: ledgertest.Limit("1", 0)}
+			if n > 1 {
+				p.Budget, p.Limit = "c", ledgertest.Limit("0.5", 0)
+			}
+			ledgertest.Settle(t, parts[n/2], p.Entry(n))
+		}
+		if reversed {
+			parts[0], parts[1] = parts[1], parts[0]
+		}
+		since := ledger.NewReport(ledger.Join(parts), ledgertest.Epoch.Add(time.Hour)).Streams[0].ExhaustedSince
+		if want := ledgertest.Epoch.Add(2 * time.Minute); since == nil || !since.Equal(want) {
+			t.Errorf("reversed %v: since %v, want %s", reversed, since, want)
+		}
+	}
 }
