@@ -49,11 +49,6 @@ func (e Entry) watchVersion() int {
 	return 0
 }
 
-// OnChange reports whether the entry has a figure that is published on change.
-func (e Entry) OnChange() bool {
-	return slices.ContainsFunc(e.Watches, func(w Watch) bool { return w.Release != nil })
-}
-
 // storedCosts returns the costs as they are written, and in which version: at least that which the entry's watches need.
 func storedCosts(items []budget.Item, least int) (written []budget.Item, version int) {
 	if least != 0 {

@@ -83,6 +83,37 @@ type storedLimit struct {
 	Per     string          `json:"per"`
 }
 
+// storedCap is the cap of an entry or of some charges. A reader that does not know it adds up all prices, not only the
+// largest ones: it says that people have lost more than they have, never less. So it needs no new version.
+type storedCap struct {
+	Count int64  `json:"count"`
+	Per   string `json:"per"`
+	Era   int64  `json:"era"`
+}
+
+// storeCap returns nil for no cap.
+func storeCap(c budget.Cap) *storedCap {
+	if c == (budget.Cap{}) {
+		return nil
+	}
+	return &storedCap{c.Count, budget.FormatPer(c.Per), c.Era}
+}
+
+func (s *storedCap) read() (budget.Cap, error) {
+	if s == nil {
+		return budget.Cap{}, nil
+	}
+	per, err := budget.ParsePer(s.Per)
+	c := budget.Cap{Count: s.Count, Per: per, Era: s.Era}
+	if err == nil {
+		err = c.Check()
+	}
+	if err != nil {
+		return budget.Cap{}, fmt.Errorf("cap: %w", err)
+	}
+	return c, nil
+}
+
 type storedCharge struct {
 	Epsilon decimal.Decimal `json:"epsilon"`
 	Delta   decimal.Decimal `json:"delta"`
@@ -212,70 +243,4 @@ func versionText(v int) string {
 		return "missing"
 	}
 	return fmt.Sprint(v)
-}
-
-// Name identifies the entry in messages: its stream and the start of its window.
-func (e Entry) Name() string {
-	return fmt.Sprintf("stream %q, window of %s", e.Stream, record.Whole(e.WindowStart))
-}
-
-func (e Entry) fail(format string, args ...any) error {
-	return fmt.Errorf(e.Name()+": "+format, args...)
-}
-
-// checkWindow checks what an entry is without its groups and watches, as books keep the last one of each stream.
-func (e Entry) checkWindow() error {
-	fail := e.fail
-	switch {
-	case e.Stream == "" || e.Budget == "" || e.Output == "":
-		return fail("budget %q and output topic %q; want a stream, a budget and a topic", e.Budget, e.Output)
-	case e.OutputFormat != "" && e.OutputFormat != record.FormatAvro:
-		return fail("output records as %q; want avro, or nothing for JSON: it was written by a later release of louver", e.OutputFormat)
-	case e.WindowStart.Nanosecond() != 0 || e.WindowEnd.Nanosecond() != 0:
-		return fail("the window has fractions of a second; want whole seconds")
-	case e.WindowEnd.Year() > 2200 || e.WindowStart.Year() < 1900:
-		return fail("window end %s; want one between 1900 and 2200", record.Whole(e.WindowEnd))
-	case !e.WindowEnd.After(e.WindowStart):
-		return fail("window end %s; want one after the start", record.Whole(e.WindowEnd))
-	case e.Every <= 0:
-		return fail("every %s; want a positive duration", e.Every)
-	case e.Reason != "" && e.Reason != record.BudgetExhausted:
-		return fail("reason %q; want none or %q", e.Reason, record.BudgetExhausted)
-	}
-	if err := errors.Join(e.Limit.Check(), e.checkCap()); err != nil {
-		return fail("%w", err)
-	}
-	for _, r := range e.Releases {
-		if r.Name == "" || r.Epsilon.Sign() <= 0 {
-			return fail("release %q has epsilon %s; want a name and more than 0", r.Name, r.Epsilon)
-		}
-	}
-	return nil
-}
-
-func (e Entry) check() error {
-	if err := e.checkWindow(); err != nil {
-		return err
-	}
-	fail := e.fail
-	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.OnChange() || len(e.Groups) == 0 {
-		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change", len(e.Price), len(e.Releases), len(e.Groups))
-	}
-	if err := e.checkWatches(); err != nil {
-		return fail("%w", err)
-	}
-	for _, g := range e.Groups {
-		if want := len(e.Releases); e.Reason == "" && len(g.Values) != want || e.Reason != "" && len(g.Values) != 0 {
-			return fail("group %q has %d values of %d releases in a window with reason %q", g.Name, len(g.Values), want, e.Reason)
-		}
-		if g.Reason != "" && (g.Reason != record.TooFewUsers || e.Reason != "") {
-			return fail("group %q has the reason %q in a window with reason %q", g.Name, g.Reason, e.Reason)
-		}
-		for i, v := range g.Values {
-			if v.Value == nil && g.Reason == "" {
-				return fail("group %q has no value of %q, and no reason", g.Name, e.Releases[i].Name)
-			}
-		}
-	}
-	return nil
 }

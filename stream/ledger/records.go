@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/shopspring/decimal"
 
@@ -136,11 +135,6 @@ func (e Entry) watchFigure(g Group, i int) record.Figure {
 		f.Epsilon, f.Delta = "0", "0"
 	}
 	return f
-}
-
-// group returns the place of a group.
-func (e Entry) group(name string) int {
-	return slices.IndexFunc(e.Groups, func(g Group) bool { return g.Name == name })
 }
 
 // onChangeFigure returns the figure of the i-th watch in a group: the value that was last drawn for the group.

@@ -8,6 +8,30 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
+// PaidAgain returns the end of the first window after a withheld one that its budget can pay, if nothing else is
+// charged meanwhile. It returns false if there is none before the stream's end.
+func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
+	e.Reason = "" // so that Charge returns the price
+	charge, err := e.Charge()
+	if err != nil || e.Every <= 0 {
+		return time.Time{}, false
+	}
+	withheld := charge.End
+	a := b.account(e)
+	for _, back := range a.Returns(withheld, "") {
+		steps := (back.At - withheld + int64(e.Every) - 1) / int64(e.Every)
+		charge.End = withheld + steps*int64(e.Every)
+		end := time.Unix(0, charge.End).UTC()
+		if !e.Until.IsZero() && end.After(e.Until) {
+			break
+		}
+		if a.Fits(charge) {
+			return end, true
+		}
+	}
+	return time.Time{}, false
+}
+
 // Pause says why no instance of a watch may be armed, and until when.
 type Pause struct {
 	// AtMost says that the period counts as many instances as the watch may have. Else the budget cannot pay for another.
@@ -23,14 +47,14 @@ func (b *Books) Paused(e Entry, w Watch) (Pause, bool) {
 		return Pause{}, false
 	}
 	name := watchName{e.Budget, e.Stream, w.Name}
-	// As in settleWatches: the first values cost more.
-	w.Begins = w.Release != nil && b.values(name, w.Definition) == nil
+	// As when it was settled: the first values cost more.
+	w.Begins = w.Release != nil && b.watches.values(name, w.Definition) == nil
 	a, now := b.account(e), e.WindowEnd.UnixNano()
-	p := Pause{AtMost: b.counted(name, e.Limit, now) >= w.AtMost}
+	p := Pause{AtMost: b.watches.counted(name, e.Limit, now) >= w.AtMost}
 	for _, at := range b.leaves(name, a, now) {
 		steps := (at - now + int64(e.Every) - 1) / int64(e.Every)
 		end := now + steps*int64(e.Every)
-		if b.counted(name, e.Limit, end) < w.AtMost && a.FitsHeld(budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: w.price()}) {
+		if b.watches.counted(name, e.Limit, end) < w.AtMost && a.FitsHeld(budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: w.price()}) {
 			p.Until = new(time.Unix(0, end).UTC())
 			break
 		}
@@ -44,7 +68,7 @@ func (b *Books) leaves(name watchName, a *budget.Account, now int64) (all []int6
 	if per == 0 {
 		return nil
 	}
-	for _, x := range b.watches[name] {
+	for _, x := range b.watches.of[name] {
 		if at := x.looked + per; x.over && at > now {
 			all = append(all, at)
 		}
