@@ -14,14 +14,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// The versions of checkpoints. Raise them when the same entries lead to other bytes, because `louver audit` compares
-// them. Version 2 has watches, version 3 also releases on change. A checkpoint without any is written in
-// an earlier version, which an earlier release can read.
-const (
-	oldestCheckpoint = 1
-	watchCheckpoint  = 2
-	newestCheckpoint = 3
-)
+// checkpointVersion is that of checkpoints. Raise it when the same entries lead to other bytes, because `louver audit`
+// compares them.
+const checkpointVersion = 1
 
 // checkpoint is a [Fold] as it is stored. Times are in whole seconds.
 type checkpoint struct {
@@ -34,7 +29,6 @@ type checkpoint struct {
 	Offset  int64          `json:"offset"`
 	Chain   digest         `json:"chain"`
 	Before  digest         `json:"before"`
-	Newest  record.Second  `json:"newest"`
 	Budgets []storedBudget `json:"budgets"`
 	Streams []storedStream `json:"streams"`
 }
@@ -146,8 +140,8 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 	if f.offset < 0 {
 		return nil, nil
 	}
-	c := checkpoint{Version: oldestCheckpoint, App: f.app, Partition: f.partition, Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
-		Newest: record.Whole(f.newest), Budgets: []storedBudget{}, Streams: []storedStream{}}
+	c := checkpoint{Version: checkpointVersion, App: f.app, Partition: f.partition, Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
+		Budgets: []storedBudget{}, Streams: []storedStream{}}
 	for _, name := range f.Books.Budgets() {
 		a := f.Books.accounts[name]
 		limit := a.Limit()
@@ -155,12 +149,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		for _, charges := range a.Charges() {
 			b.Charges = append(b.Charges, storedCharges{charges.Stream, storeCap(charges.Cap), charges.Items, runsOf(charges.Ends)})
 		}
-		if b.Watches = f.Books.storedWatches(name); len(b.Watches) > 0 {
-			c.Version = max(c.Version, watchCheckpoint)
-		}
-		if f.Books.onChange(name) {
-			c.Version = newestCheckpoint
-		}
+		b.Watches = f.Books.storedWatches(name)
 		c.Budgets = append(c.Budgets, b)
 	}
 	for _, name := range f.Books.Streams() {
@@ -215,8 +204,8 @@ func Restore(text []byte, app string, partition int) (*Fold, error) {
 func restore(text []byte, app string, partition int) (*Fold, error) {
 	var c checkpoint
 	err := json.Unmarshal(text, &c)
-	if (err == nil || c.Version != 0) && (c.Version < oldestCheckpoint || c.Version > newestCheckpoint) {
-		return nil, fmt.Errorf("format version %s; want %d to %d", versionText(c.Version), oldestCheckpoint, newestCheckpoint)
+	if (err == nil || c.Version != 0) && c.Version != checkpointVersion {
+		return nil, fmt.Errorf("format version %s; want %d", versionText(c.Version), checkpointVersion)
 	}
 	if err != nil {
 		return nil, err
@@ -225,7 +214,7 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 		return nil, fmt.Errorf("it tells of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q", c.Partition, c.App, c.Entries, c.Offset, partition, app)
 	}
 	f := NewFold(app, partition)
-	f.entries, f.lately.entries, f.offset, f.chain, f.before, f.newest = c.Entries, c.Entries, c.Offset, c.Chain, c.Before, c.Newest.UTC()
+	f.entries, f.lately.entries, f.offset, f.chain, f.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
 	f.awaits, f.unproven = true, true
 	// An entry decides one window and charges at most that.
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)

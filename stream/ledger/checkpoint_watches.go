@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/louver/louver/budget"
@@ -62,14 +61,4 @@ func (b *Books) restoreWatches(budget string, all []storedWatch) error {
 		}
 	}
 	return nil
-}
-
-// onChange reports whether a budget has instances of releases on change.
-func (b *Books) onChange(budget string) bool {
-	for name, all := range b.watches.of {
-		if name.budget == budget && slices.ContainsFunc(all, func(a *instance) bool { return a.begins || len(a.values) > 0 }) {
-			return true
-		}
-	}
-	return false
 }

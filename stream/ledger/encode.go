@@ -16,6 +16,10 @@ import (
 // released, so it leads to a privacy stop.
 var ErrUnreadable = errors.New("ledger entry unreadable")
 
+// version is that of entries. Raise it with a change that a reader of this version would misread, such as a charge that it
+// would miss. A new optional field needs no new version.
+const version = 1
+
 // format is that of the output records that an entry gives. It is written down so that another format, one day, leaves the
 // bytes of earlier records as they are.
 const format = 1
@@ -23,7 +27,7 @@ const format = 1
 // stored is the form of an entry in the ledger. Decimals are text, times RFC 3339 in whole seconds.
 type stored struct {
 	Version     int            `json:"v"`
-	Format      int            `json:"format,omitempty"`
+	Format      int            `json:"format"`
 	App         string         `json:"app"`
 	Stream      string         `json:"stream"`
 	Budget      string         `json:"budget"`
@@ -38,43 +42,21 @@ type stored struct {
 	Every       string         `json:"every"`
 	Until       *record.Second `json:"until,omitempty"`
 	Limit       storedLimit    `json:"limit"`
-	Continues   names          `json:"continues,omitempty"`
+	Continues   []string       `json:"continues,omitempty"`
 	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have cost.
-	Status string        `json:"status"`
-	Reason string        `json:"reason,omitempty"`
-	Charge storedCharge  `json:"charge"`
-	Price  []budget.Item `json:"price,omitempty"`
-	Cap    *storedCap    `json:"cap,omitempty"`
-	// Incomplete is optional: an older reader ignores only this mark.
-	Incomplete   bool      `json:"incomplete,omitempty"`
-	IncompleteIn []int     `json:"incomplete_in,omitempty"`
-	Releases     []Release `json:"releases"`
-	Groups       []Group   `json:"groups"`
-	Standing     Standing  `json:"books"`
-	Prior        *Prior    `json:"prior,omitempty"`
-	// Watches and Ended are in version 3 and later only.
-	Watches []Watch    `json:"watches,omitempty"`
-	Ended   []Instance `json:"ended,omitempty"`
-}
-
-// names are written as a single string if there is only one: earlier versions write and read nothing else.
-type names []string
-
-// MarshalJSON implements [json.Marshaler].
-func (n names) MarshalJSON() ([]byte, error) {
-	if len(n) == 1 {
-		return json.Marshal(n[0])
-	}
-	return json.Marshal([]string(n))
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (n *names) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '[' {
-		return json.Unmarshal(b, (*[]string)(n))
-	}
-	*n = make(names, 1)
-	return json.Unmarshal(b, &(*n)[0])
+	Status       string        `json:"status"`
+	Reason       string        `json:"reason,omitempty"`
+	Charge       storedCharge  `json:"charge"`
+	Price        []budget.Item `json:"price,omitempty"`
+	Cap          *storedCap    `json:"cap,omitempty"`
+	Incomplete   bool          `json:"incomplete,omitempty"`
+	IncompleteIn []int         `json:"incomplete_in,omitempty"`
+	Releases     []Release     `json:"releases"`
+	Groups       []Group       `json:"groups"`
+	Standing     Standing      `json:"books"`
+	Prior        *Prior        `json:"prior,omitempty"`
+	Watches      []Watch       `json:"watches,omitempty"`
+	Ended        []Instance    `json:"ended,omitempty"`
 }
 
 type storedLimit struct {
@@ -83,8 +65,7 @@ type storedLimit struct {
 	Per     string          `json:"per"`
 }
 
-// storedCap is the cap of an entry or of some charges. A reader that does not know it adds up all prices, not only the
-// largest ones: it says that people have lost more than they have, never less. So it needs no new version.
+// storedCap is the cap of an entry or of some charges.
 type storedCap struct {
 	Count int64  `json:"count"`
 	Per   string `json:"per"`
@@ -140,7 +121,6 @@ func (e Entry) stored() (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}
-	price, version := storedCosts(price, e.watchVersion())
 	charge, err := e.Charge()
 	if err != nil {
 		return stored{}, err
@@ -178,8 +158,8 @@ func decode(value []byte) (Entry, error) {
 	var s stored
 	// The version is read even if another release wrote fields of other types.
 	err := json.Unmarshal(value, &s)
-	if (err == nil || s.Version != 0) && (s.Version < oldest || s.Version > newest) {
-		return Entry{}, fmt.Errorf("format version %s; want %d to %d: it was written by another release of louver", versionText(s.Version), oldest, newest)
+	if (err == nil || s.Version != 0) && s.Version != version {
+		return Entry{}, fmt.Errorf("format version %s; want %d: it was written by another release of louver", versionText(s.Version), version)
 	}
 	if err != nil {
 		return Entry{}, err
@@ -229,9 +209,9 @@ func (s stored) entry() (Entry, error) {
 	}
 	switch {
 	case s.Status == record.OK && s.Reason == "" && len(s.Price) == 0:
-		e.Price = readCosts(s.Charge.Items, s.Version)
+		e.Price = s.Charge.Items
 	case s.Status == record.Withheld && s.Reason == record.BudgetExhausted && len(s.Charge.Items) == 0:
-		e.Price = readCosts(s.Price, s.Version)
+		e.Price = s.Price
 	default:
 		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price", e.Name(), s.Status, s.Reason)
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/ledger"
@@ -68,30 +67,6 @@ func TestEntriesWithImpossibleCapsAreUnreadable(t *testing.T) {
 		if _, err := ledger.Decode([]byte(strings.Replace(good, old, replaced, 1))); !errors.Is(err, ledger.ErrUnreadable) {
 			t.Errorf("%s: error %v", replaced, err)
 		}
-	}
-}
-
-// What an entry charges without its cap is more, so that a reader that does not know caps overstates.
-func TestWithoutItsCapAnEntryChargesMore(t *testing.T) {
-	with, without := ledger.NewBooks(), ledger.NewBooks()
-	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.4", Limit: ledgertest.Limit("100", 0), Cap: budget.Cap{Count: 2, Per: time.Hour}}
-	for n := range 10 {
-		e := ledgertest.Settle(t, with, p.Entry(n))
-		value := ledgertest.Encode(t, e)
-		e.Cap = budget.Cap{}
-		plain := ledgertest.Encode(t, e)
-		if !strings.HasPrefix(string(value), `{"v":1,`) || len(plain) >= len(value) {
-			t.Fatalf("%s: want an entry of version 1 with a cap", value)
-		}
-		if err := without.Add(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	total := func(b *ledger.Books) decimal.Decimal {
-		return ledger.NewReport(b, ledgertest.Epoch).Budgets[0].EpsilonTotal.Decimal
-	}
-	if a, b := total(with), total(without); !a.Equal(ledgertest.Dec("0.8")) || !b.Equal(ledgertest.Dec("4")) {
-		t.Errorf("ε %s with the cap, %s without; want 0.8 and 4", a, b)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 )
 
 // ErrCheckpoint marks a checkpoint that cannot be used, or that does not fit the ledger. The ledger is then read from its
@@ -22,7 +21,6 @@ type Fold struct {
 	app       string
 	partition int
 	lately    *Lately
-	newest    time.Time // the latest end of a window; earlier versions read it from checkpoints
 	entries   int64
 	offset    int64  // of the last entry; −1 if none or unknown
 	chain     digest // the digest of all entries, as a chain …
@@ -76,9 +74,6 @@ func (f *Fold) Add(e Entry, value []byte, offset int64) error {
 	}
 	if err := f.Books.Add(e); err != nil {
 		return err
-	}
-	if e.WindowEnd.After(f.newest) {
-		f.newest = e.WindowEnd
 	}
 	f.lately.Add(e)
 	f.entries++

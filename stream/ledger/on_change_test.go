@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -123,20 +122,6 @@ func TestValuesOnlyChangeWhereOneFires(t *testing.T) {
 	})
 	if !redrawn || !resumed {
 		t.Errorf("some value is drawn anew: %v, by a later instance: %v; want both in some case", redrawn, resumed)
-	}
-}
-
-// TestEarlierReleasesRefuseOnChange: a reader that takes a release on change for an alarm would miss what its first values
-// cost, so the version stops it.
-func TestEarlierReleasesRefuseOnChange(t *testing.T) {
-	e := ledgertest.Changing(t, 1)[0]
-	if value := ledgertest.Encode(t, e); !bytes.HasPrefix(value, []byte(`{"v":4,`)) {
-		t.Errorf("the entry is %s, want version 4", value)
-	}
-	p := &ledgertest.Partition{}
-	p.Add(t, e)
-	if text := ledgertest.Checkpoint(t, p.Fold(t, 1)); !bytes.HasPrefix(text, []byte(`{"v":3,`)) {
-		t.Errorf("the checkpoint is %s, want version 3", text)
 	}
 }
 

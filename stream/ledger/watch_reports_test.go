@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
 	"time"
@@ -60,22 +59,5 @@ func TestReportOfWatches(t *testing.T) {
 		if spent := r.Budgets[0].EpsilonSpent.String(); spent != want.spent { // the windows and an instance
 			t.Errorf("the budget has spent %s, want %s", spent, want.spent)
 		}
-	}
-}
-
-// TestEarlierReleasesRefuseWatches: a reader that knows no watches would miss their charges, so the version stops it.
-func TestEarlierReleasesRefuseWatches(t *testing.T) {
-	e := ledgertest.Watched(t, 1)[0]
-	if value := ledgertest.Encode(t, e); !bytes.HasPrefix(value, []byte(`{"v":3,`)) {
-		t.Errorf("the entry is %s, want version 3", value)
-	}
-	e.Watches = nil
-	if value := ledgertest.Encode(t, e); !bytes.HasPrefix(value, []byte(`{"v":1,`)) {
-		t.Errorf("the entry is %s, want version 1 without watches", value)
-	}
-	p := &ledgertest.Partition{}
-	p.Add(t, ledgertest.Watched(t, 1)[0])
-	if text := ledgertest.Checkpoint(t, p.Fold(t, 1)); !bytes.HasPrefix(text, []byte(`{"v":2,`)) {
-		t.Errorf("the checkpoint is %s, want version 2", text)
 	}
 }
