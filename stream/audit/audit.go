@@ -25,12 +25,15 @@ type Audit struct {
 // New begins an audit.
 func New() *Audit {
 	found := &Findings{}
-	return &Audit{found: found, outputs: newOutputs(found), decisions: newDecisions(found), checkpoints: newCheckpoints(found), priors: newPriors(found)}
+	return &Audit{
+		found: found, outputs: newOutputs(found), decisions: newDecisions(found),
+		checkpoints: newCheckpoints(found), priors: newPriors(found),
+	}
 }
 
 // Begin has the audit begin after the last entries that checkpoints cover: it takes their books as they are, and
-// [Audit.Findings] say nothing of what they cover. Call it before anything else, with folds from [Covered]. Entries that
-// follow in their partitions come next. Other partitions are read from their first entry.
+// [Audit.Findings] say nothing of what they cover. Call it before anything else, with folds from [Covered]. Entries
+// that follow in their partitions come next. Other partitions are read from their first entry.
 //
 // Checkpoints are not proven then, nor what adaptive draws learnt.
 func (a *Audit) Begin(folds []*ledger.Fold) {

@@ -8,9 +8,9 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// rightCap reports whether the entry has the cap of its epoch's windows before, which it returns, and in their era or in one
-// that begins with its window because counting began anew. The first window of an epoch has an era of its own. Else charges
-// of users who were chosen apart would not add up.
+// rightCap reports whether the entry has the cap of its epoch's windows before, which it returns, and in their era or
+// in one that begins with its window because counting began anew. The first window of an epoch has an era of its own.
+// Else charges of users who were chosen apart would not add up.
 func rightCap(books *ledger.Books, e ledger.Entry) (before budget.Cap, right bool) {
 	_, decided := books.Last(e.Stream, e.Epoch)
 	before = books.Cap(e.Stream, e.Epoch)
@@ -31,5 +31,6 @@ func capText(c budget.Cap) string {
 	if c == (budget.Cap{}) {
 		return "none"
 	}
-	return fmt.Sprintf("%d windows per %s from %s on", c.Count, budget.FormatPer(c.Per), time.Unix(c.Era, 0).UTC().Format(time.RFC3339))
+	era := time.Unix(c.Era, 0).UTC().Format(time.RFC3339)
+	return fmt.Sprintf("%d windows per %s from %s on", c.Count, budget.FormatPer(c.Per), era)
 }

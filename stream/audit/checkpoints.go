@@ -57,7 +57,8 @@ func (c *checkpoints) prove(at Position, e ledger.Entry, value []byte) {
 	case bytes.Equal(again, p.text):
 		c.found.Checkpoints++
 	default:
-		c.found.fault(CheckpointDiffers, p.at, "the checkpoint after %d entries of partition %d is not what these give: %s", p.told.Entries(), at.Partition, p.told.Unlike(p.fold))
+		c.found.fault(CheckpointDiffers, p.at, "the checkpoint after %d entries of partition %d is not what these give: %s",
+			p.told.Entries(), at.Partition, p.told.Unlike(p.fold))
 	}
 }
 
@@ -65,15 +66,19 @@ func (c *checkpoints) prove(at Position, e ledger.Entry, value []byte) {
 func (c *checkpoints) finish() {
 	for _, partition := range slices.Sorted(maps.Keys(c.proofs)) {
 		p := c.proofs[partition]
-		c.found.fault(CheckpointDiffers, p.at, "the checkpoint tells of %d entries in partition %d, which has %d: entries of the ledger are gone", p.told.Entries(), partition, p.fold.Entries())
+		c.found.fault(CheckpointDiffers, p.at,
+			"the checkpoint tells of %d entries in partition %d, which has %d: entries of the ledger are gone",
+			p.told.Entries(), partition, p.fold.Entries())
 	}
 	clear(c.proofs)
 }
 
-// Covered reads a checkpoint and compares its last entry, which is the first one that read gives, with the one in the ledger. It
-// returns the fold of what the checkpoint covers, for [Audit.Begin]. It returns why if they do not fit: then the partition
-// has to be read from its first entry. That is a [ledger.ErrCheckpoint], or an error of read.
-func Covered(text []byte, app string, partition int, read func(from int64, f func(value []byte, offset int64) error) error) (*ledger.Fold, error) {
+// Covered reads a checkpoint and compares its last entry, which is the first one that read gives, with the one in the
+// ledger. It returns the fold of what the checkpoint covers, for [Audit.Begin]. It returns why if they do not fit: then
+// the partition has to be read from its first entry. That is a [ledger.ErrCheckpoint], or an error of read.
+func Covered(
+	text []byte, app string, partition int, read func(from int64, f func(value []byte, offset int64) error) error,
+) (*ledger.Fold, error) {
 	f, err := ledger.Restore(text, app, partition)
 	if err != nil {
 		return nil, err

@@ -49,8 +49,8 @@ func TestAuditProvesCheckpoints(t *testing.T) {
 	}
 }
 
-// TestAuditOfWatchfulStreams: where alarms and figures on change fire, change, end and exhaust their budget, an audit finds nothing
-// wrong, with a checkpoint anywhere and all outputs, and counts each instance once.
+// TestAuditOfWatchfulStreams: where alarms and figures on change fire, change, end and exhaust their budget, an audit
+// finds nothing wrong, with a checkpoint anywhere and all outputs, and counts each instance once.
 func TestAuditOfWatchfulStreams(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ledgertest.Watchful(t, rapid.IntRange(1, 40).Draw(t, "entries"))

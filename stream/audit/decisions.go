@@ -9,9 +9,10 @@ import (
 
 // decisions compares what each entry decided, and the sums in it, with what follows from the entries before it.
 type decisions struct {
-	found    *Findings
-	books    *ledger.Books
-	deferred map[string][]booking // by budget: entries of budgets that continue another one, whose entries may be read later
+	found *Findings
+	books *ledger.Books
+	// deferred lists, by budget, the entries of budgets that continue another one, whose entries may be read later.
+	deferred map[string][]booking
 }
 
 type booking struct {
@@ -33,8 +34,8 @@ func (d *decisions) add(at Position, e ledger.Entry) {
 	d.book(booking{e, at})
 }
 
-// names returns the groups without what was drawn. It is nil unless some figure is published on change: nothing else needs
-// them here.
+// names returns the groups without what was drawn. It is nil unless some figure is published on change: nothing else
+// needs them here.
 func names(e ledger.Entry) (all []ledger.Group) {
 	if !e.OnChange() {
 		return nil
@@ -52,7 +53,8 @@ func (d *decisions) book(b booking) {
 		d.found.fault(ChargedTwice, b.at, "%s: already has an entry", e.Name())
 	}
 	if before, right := rightCap(d.books, e); !right {
-		d.found.fault(WrongCap, b.at, "%s: its cap is %s, that of the windows before is %s", e.Name(), capText(e.Cap), capText(before))
+		d.found.fault(WrongCap, b.at, "%s: its cap is %s, that of the windows before is %s",
+			e.Name(), capText(e.Cap), capText(before))
 	}
 	again := e
 	again.Watches = slices.Clone(e.Watches)
@@ -62,9 +64,11 @@ func (d *decisions) book(b booking) {
 	}
 	switch {
 	case e.Reason == "" && again.Reason != "":
-		d.found.fault(OverLimit, b.at, "%s: budget %q cannot pay for it within epsilon %s per %s", e.Name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
+		d.found.fault(OverLimit, b.at, "%s: budget %q cannot pay for it within epsilon %s per %s",
+			e.Name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
 	case e.Reason != "" && again.Reason == "":
-		d.found.fault(WronglyWithheld, b.at, "%s: budget %q could pay for it within epsilon %s per %s", e.Name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
+		d.found.fault(WronglyWithheld, b.at, "%s: budget %q could pay for it within epsilon %s per %s",
+			e.Name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
 	}
 	d.compareWatches(b, again.Watches)
 	standing, err := d.books.Standing(e)
@@ -90,7 +94,8 @@ func (d *decisions) compareStanding(b booking, want ledger.Standing) {
 		}
 	}
 	if got.WindowsLeft != want.WindowsLeft {
-		d.found.fault(WrongSum, b.at, "%s: budget_windows_left is %d, but the entries give %d", b.entry.Name(), got.WindowsLeft, want.WindowsLeft)
+		d.found.fault(WrongSum, b.at, "%s: budget_windows_left is %d, but the entries give %d",
+			b.entry.Name(), got.WindowsLeft, want.WindowsLeft)
 	}
 }
 
@@ -133,7 +138,9 @@ func (d *decisions) readyBudget() string {
 	slices.Sort(names)
 	for _, name := range names {
 		waits := func(b booking) bool {
-			return slices.ContainsFunc(b.entry.Continues, func(old string) bool { return old != name && len(d.deferred[old]) > 0 })
+			return slices.ContainsFunc(b.entry.Continues, func(old string) bool {
+				return old != name && len(d.deferred[old]) > 0
+			})
 		}
 		if !slices.ContainsFunc(d.deferred[name], waits) {
 			return name

@@ -17,7 +17,8 @@ type outputs struct {
 	expected map[digest]*promise
 	early    map[digest]sighting // outputs that were read before their entry
 	windows  []window
-	since    map[string]time.Time // of each stream, the end of the last window that checkpoints cover, if the audit begins there
+	// since is the end of the last window of each stream that checkpoints cover, if the audit begins there.
+	since map[string]time.Time
 }
 
 type digest [16]byte
@@ -41,7 +42,9 @@ type window struct {
 }
 
 func newOutputs(found *Findings) *outputs {
-	return &outputs{found: found, expected: map[digest]*promise{}, early: map[digest]sighting{}, since: map[string]time.Time{}}
+	return &outputs{
+		found: found, expected: map[digest]*promise{}, early: map[digest]sighting{}, since: map[string]time.Time{},
+	}
 }
 
 // expect takes the records of an entry.

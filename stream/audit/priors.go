@@ -52,7 +52,8 @@ func (p *priors) compare(from Learner, at Position, e ledger.Entry, past []ledge
 		p.found.fault(PriorDiffers, at, "%s: what its draws learnt cannot be computed anew: %v", e.Name(), err)
 	case want == nil:
 	case *want != *e.Prior:
-		p.found.fault(PriorDiffers, at, "%s: its draws learnt from %d entries, with the hash %s; the entries before it give %d and %s",
+		p.found.fault(PriorDiffers, at,
+			"%s: its draws learnt from %d entries, with the hash %s; the entries before it give %d and %s",
 			e.Name(), e.Prior.Upto, e.Prior.Hash, want.Upto, want.Hash)
 	default:
 		p.found.Priors++

@@ -46,8 +46,8 @@ func (l *logs) auditFrom(t interface {
 	return a.Findings()
 }
 
-// An audit that begins at checkpoints says ok of a healthy run, wherever they are, and compares exactly the outputs behind them.
-// It finds a fault behind them and says nothing of one that they cover.
+// An audit that begins at checkpoints says ok of a healthy run, wherever they are, and compares exactly the outputs
+// behind them. It finds a fault behind them and says nothing of one that they cover.
 func TestAuditBeginsAtCheckpoints(t *testing.T) {
 	whole := healthy(t)
 	rapid.Check(t, func(t *rapid.T) {

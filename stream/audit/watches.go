@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/louver/louver/stream/ledger"
 )
@@ -10,9 +11,11 @@ import (
 // instance is charged once and fires once, the books see to: they refuse an entry that contradicts them.
 func unlikeWatch(w, want ledger.Watch) string {
 	// While it holds, the watch repeats in which group it has fired, and when.
-	repeats := w.Looks() || equalText(w.Fired, want.Fired) && (w.Since == nil) == (want.Since == nil) && (w.Since == nil || w.Since.Equal(*want.Since))
-	if w.Instance != want.Instance || w.Arms != want.Arms || w.Reason != want.Reason || w.Begins != want.Begins || !repeats {
-		return fmt.Sprintf("instance %d (%s); the entries before it give %d (%s)", w.Instance, doing(w), want.Instance, doing(want))
+	repeats := w.Looks() || equalText(w.Fired, want.Fired) && equalTime(w.Since, want.Since)
+	if w.Instance != want.Instance || w.Arms != want.Arms || w.Reason != want.Reason || w.Begins != want.Begins ||
+		!repeats {
+		return fmt.Sprintf("instance %d (%s); the entries before it give %d (%s)",
+			w.Instance, doing(w), want.Instance, doing(want))
 	}
 	return ""
 }
@@ -31,6 +34,8 @@ func unlikeValues(e ledger.Entry, w ledger.Watch, before []ledger.Drawn) string 
 }
 
 func equalText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func equalTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
 // doing says what a watch does in a window.
 func doing(w ledger.Watch) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// TestAnAuditSeesANeedlessInstance: the law of a watch holds for one secret from arming to firing. An entry that arms another
-// instance although one is armed is a fault, even if it is charged.
+// TestAnAuditSeesANeedlessInstance: the law of a watch holds for one secret from arming to firing. An entry that arms
+// another instance although one is armed is a fault, even if it is charged.
 func TestAnAuditSeesANeedlessInstance(t *testing.T) {
 	all := ledgertest.Watched(t, 2)
 	all[1].Watches[0].Arms, all[1].Watches[0].Instance, all[1].Watches[0].Sealed = true, 2, []byte("s/slow/2")
@@ -57,8 +57,8 @@ func TestAuditOfWatches(t *testing.T) {
 	}
 }
 
-// TestAuditOfOnChange plants what only an audit can find: a value that changes without a draw, first values that nobody paid,
-// and a second payment.
+// TestAuditOfOnChange plants what only an audit can find: a value that changes without a draw, first values that nobody
+// paid, and a second payment.
 func TestAuditOfOnChange(t *testing.T) {
 	for name, change := range map[string]func(all []ledger.Entry){
 		"nothing": nil,

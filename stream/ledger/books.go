@@ -42,8 +42,10 @@ func newStreamBook() *streamBook {
 
 // NewBooks opens empty books.
 func NewBooks() *Books {
-	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
-		elsewhere: map[string]*budget.Account{}, watches: newInstances()}
+	return &Books{
+		streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
+		elsewhere: map[string]*budget.Account{}, watches: newInstances(),
+	}
 }
 
 // Elsewhere tells that the account of a budget is kept in other books. Budgets here that continue it use that account.
@@ -223,6 +225,6 @@ func (b *Books) Latest(stream string) (Entry, bool) {
 	return s.latest, true
 }
 
-// Open lists the instances of a budget that have not ended, by stream, watch and number. The caller must not change the list,
-// and it is valid until an entry is added.
+// Open lists the instances of a budget that have not ended, by stream, watch and number. The caller must not change the
+// list, and it is valid until an entry is added.
 func (b *Books) Open(budget string) []Open { return b.watches.going[budget] }

@@ -17,14 +17,16 @@ func (e Entry) check() error {
 	}
 	fail := e.fail
 	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.OnChange() || len(e.Groups) == 0 {
-		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change", len(e.Price), len(e.Releases), len(e.Groups))
+		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change",
+			len(e.Price), len(e.Releases), len(e.Groups))
 	}
 	if err := e.checkWatches(); err != nil {
 		return fail("%w", err)
 	}
 	for _, g := range e.Groups {
 		if want := len(e.Releases); e.Reason == "" && len(g.Values) != want || e.Reason != "" && len(g.Values) != 0 {
-			return fail("group %q has %d values of %d releases in a window with reason %q", g.Name, len(g.Values), want, e.Reason)
+			return fail("group %q has %d values of %d releases in a window with reason %q",
+				g.Name, len(g.Values), want, e.Reason)
 		}
 		if g.Reason != "" && (g.Reason != record.TooFewUsers || e.Reason != "") {
 			return fail("group %q has the reason %q in a window with reason %q", g.Name, g.Reason, e.Reason)
@@ -45,7 +47,8 @@ func (e Entry) checkWindow() error {
 	case e.Stream == "" || e.Budget == "" || e.Output == "":
 		return fail("budget %q and output topic %q; want a stream, a budget and a topic", e.Budget, e.Output)
 	case e.OutputFormat != "" && e.OutputFormat != record.FormatAvro:
-		return fail("output records as %q; want avro, or nothing for JSON: it was written by a later release of louver", e.OutputFormat)
+		return fail("output records as %q; want avro, or nothing for JSON: it was written by a later release of louver",
+			e.OutputFormat)
 	case e.WindowStart.Nanosecond() != 0 || e.WindowEnd.Nanosecond() != 0:
 		return fail("the window has fractions of a second; want whole seconds")
 	case e.WindowEnd.Year() > 2200 || e.WindowStart.Year() < 1900:
@@ -78,7 +81,8 @@ func (e Entry) checkCap() error {
 		return err
 	}
 	if e.Cap.Era > e.WindowStart.Unix() {
-		return fmt.Errorf("cap of an era that begins at %s, after the window", time.Unix(e.Cap.Era, 0).UTC().Format(time.RFC3339))
+		return fmt.Errorf("cap of an era that begins at %s, after the window",
+			time.Unix(e.Cap.Era, 0).UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -108,13 +112,15 @@ const mostHold = 1e9
 func (w Watch) check(e Entry) error {
 	switch {
 	case w.Name == "" || w.Definition == "" || len(w.Cost) == 0 || w.AtMost < 1 || w.Hold < 0 || w.Hold > mostHold:
-		return fmt.Errorf("definition %q, %d costs, at most %d instances and a hold of %d s; want a name, a definition, a cost and at least one instance", w.Definition, len(w.Cost), w.AtMost, w.Hold)
+		return fmt.Errorf("definition %q, %d costs, at most %d instances and a hold of %d s; "+
+			"want a name, a definition, a cost and at least one instance", w.Definition, len(w.Cost), w.AtMost, w.Hold)
 	case w.Reason != "" && w.Reason != record.NotArmed && w.Reason != record.BudgetExhausted:
 		return fmt.Errorf("reason %q; want none, %q or %q", w.Reason, record.NotArmed, record.BudgetExhausted)
 	case w.Arms != (len(w.Sealed) > 0):
 		return errors.New("an instance is armed without a secret, or has one without being armed")
 	case w.Looks() && w.Instance < 1 || !w.Looks() && w.Arms:
-		return fmt.Errorf("instance %d with reason %q; want an instance that looks, or none that is armed", w.Instance, w.Reason)
+		return fmt.Errorf("instance %d with reason %q; want an instance that looks, or none that is armed",
+			w.Instance, w.Reason)
 	case (w.Fired == nil) != (w.Since == nil) || w.Reason == record.BudgetExhausted && w.Fired != nil:
 		return fmt.Errorf("it has fired or not, with reason %q", w.Reason)
 	case w.Fired != nil && !slices.ContainsFunc(e.Groups, func(g Group) bool { return g.Name == *w.Fired }):
@@ -142,14 +148,16 @@ func (w Watch) checkValues(e Entry) error {
 	}
 	switch {
 	case w.Release.Name != w.Name || w.Release.Epsilon.Sign() <= 0 || len(w.First) == 0:
-		return fmt.Errorf("it describes release %q with epsilon %s; want its own, with the cost of its first values", w.Release.Name, w.Release.Epsilon)
+		return fmt.Errorf("it describes release %q with epsilon %s; want its own, with the cost of its first values",
+			w.Release.Name, w.Release.Epsilon)
 	case len(w.Values) != want:
 		return fmt.Errorf("%d values; want %d", len(w.Values), want)
 	case w.Begins && w.Arms && w.Fired != nil:
 		return errors.New("it fires in the window in which its values are drawn first")
 	}
 	for g, v := range w.Values {
-		if name := e.Groups[g].Name; v.Figure.Value == nil || v.Since.After(e.WindowEnd) || w.Draws(name) && !v.Since.Equal(e.WindowEnd) {
+		name := e.Groups[g].Name
+		if v.Figure.Value == nil || v.Since.After(e.WindowEnd) || w.Draws(name) && !v.Since.Equal(e.WindowEnd) {
 			return fmt.Errorf("group %q has no value, or one of %s", name, v.Since)
 		}
 	}

@@ -140,16 +140,21 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 	if f.offset < 0 {
 		return nil, nil
 	}
-	c := checkpoint{Version: checkpointVersion, App: f.app, Partition: f.partition, Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
-		Budgets: []storedBudget{}, Streams: []storedStream{}}
+	c := checkpoint{
+		Version: checkpointVersion, App: f.app, Partition: f.partition,
+		Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
+		Budgets: []storedBudget{}, Streams: []storedStream{},
+	}
 	for _, name := range f.Books.Budgets() {
 		a := f.Books.accounts[name]
 		limit := a.Limit()
-		b := storedBudget{Budget: name, Limit: storedLimit{limit.Epsilon, limit.Delta, budget.FormatPer(limit.Per)}, Continues: f.Books.continues[name]}
-		for _, charges := range a.Charges() {
-			b.Charges = append(b.Charges, storedCharges{charges.Stream, storeCap(charges.Cap), charges.Items, runsOf(charges.Ends)})
+		b := storedBudget{
+			Budget: name, Limit: storedLimit{limit.Epsilon, limit.Delta, budget.FormatPer(limit.Per)},
+			Continues: f.Books.continues[name], Watches: f.Books.storedWatches(name),
 		}
-		b.Watches = f.Books.storedWatches(name)
+		for _, c := range a.Charges() {
+			b.Charges = append(b.Charges, storedCharges{c.Stream, storeCap(c.Cap), c.Items, runsOf(c.Ends)})
+		}
 		c.Budgets = append(c.Budgets, b)
 	}
 	for _, name := range f.Books.Streams() {
@@ -211,7 +216,9 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 		return nil, err
 	}
 	if c.App != app || c.Partition != partition || c.Entries < 1 || c.Offset < c.Entries-1 {
-		return nil, fmt.Errorf("it tells of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q", c.Partition, c.App, c.Entries, c.Offset, partition, app)
+		return nil, fmt.Errorf(
+			"it tells of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q",
+			c.Partition, c.App, c.Entries, c.Offset, partition, app)
 	}
 	f := NewFold(app, partition)
 	f.entries, f.lately.entries, f.offset, f.chain, f.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before

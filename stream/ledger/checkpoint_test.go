@@ -19,8 +19,8 @@ import (
 	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// TestCheckpointIsTheFold cuts a ledger anywhere: what goes on from a checkpoint is the same, to the byte, as what was read
-// from the first entry, decides alike and reports alike.
+// TestCheckpointIsTheFold cuts a ledger anywhere: what goes on from a checkpoint is the same, to the byte, as what was
+// read from the first entry, decides alike and reports alike.
 func TestCheckpointIsTheFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ledgertest.History(t, rapid.IntRange(1, 40).Draw(t, "entries"))
@@ -59,8 +59,8 @@ func TestCheckpointIsTheFold(t *testing.T) {
 	})
 }
 
-// TestWrongCheckpoints plants checkpoints that are wrong. None of them may make a fold forget a charge: each is refused, or
-// found out by the entries behind it.
+// TestWrongCheckpoints plants checkpoints that are wrong. None of them may make a fold forget a charge: each is
+// refused, or found out by the entries behind it.
 func TestWrongCheckpoints(t *testing.T) {
 	p := ledgertest.Steady(t, 30)
 	good := string(ledgertest.Checkpoint(t, p.Fold(t, 20)))
@@ -116,8 +116,8 @@ func TestWrongCheckpoints(t *testing.T) {
 	}
 }
 
-// TestWrongCheckpointOfAQuietBudget plants too small a sum for a budget whose entry is not the last one. The budget's next
-// entry gives it away.
+// TestWrongCheckpointOfAQuietBudget plants too small a sum for a budget whose entry is not the last one. The budget's
+// next entry gives it away.
 func TestWrongCheckpointOfAQuietBudget(t *testing.T) {
 	p := ledgertest.Steady(t, 30, func(i int, e *ledger.Entry) {
 		if i < 10 || i == 25 {
@@ -139,8 +139,8 @@ func TestWrongCheckpointOfAQuietBudget(t *testing.T) {
 	}
 }
 
-// TestLedgerWithoutACheckpointsEntriesIsAPrivacyStop reads ledgers from the first entry because their checkpoint does not
-// fit. If the entries that it tells of are all there, nothing is forgotten. If not, nobody knows what they charged.
+// TestLedgerWithoutACheckpointsEntriesIsAPrivacyStop reads ledgers from the first entry because their checkpoint does
+// not fit. If the entries that it tells of are all there, nothing is forgotten. If not, nobody knows what they charged.
 func TestLedgerWithoutACheckpointsEntriesIsAPrivacyStop(t *testing.T) {
 	p := ledgertest.Steady(t, 30)
 	told, err := ledger.Restore(ledgertest.Checkpoint(t, p.Fold(t, 20)), "louver", 3)

@@ -35,7 +35,10 @@ func (b *Books) storedWatches(budget string) (all []storedWatch) {
 		}
 		w := storedWatch{Stream: name.stream, Watch: name.watch, Withheld: b.watches.withheld[name]}
 		for _, a := range b.watches.of[name] {
-			w.Instances = append(w.Instances, storedInstance{a.definition, a.cost, a.from / int64(time.Second), a.looked / int64(time.Second), a.over, a.sealed, a.fired, a.begins, a.values})
+			w.Instances = append(w.Instances, storedInstance{
+				Definition: a.definition, Cost: a.cost, From: a.from / int64(time.Second), Looked: a.looked / int64(time.Second),
+				Over: a.over, Sealed: a.sealed, Fired: a.fired, Begins: a.begins, Values: a.values,
+			})
 		}
 		all = append(all, w)
 	}
@@ -51,7 +54,9 @@ func (b *Books) restoreWatches(budget string, all []storedWatch) error {
 			return fmt.Errorf("watch %s of stream %s is listed twice", w.Watch, w.Stream)
 		}
 		for i, s := range w.Instances {
-			a := &instance{definition: s.Definition, cost: s.Cost, from: s.From * int64(time.Second), looked: s.Looked * int64(time.Second), over: s.Over, sealed: s.Sealed, fired: s.Fired, begins: s.Begins, values: s.Values}
+			a := &instance{definition: s.Definition, cost: s.Cost,
+				from: s.From * int64(time.Second), looked: s.Looked * int64(time.Second),
+				over: s.Over, sealed: s.Sealed, fired: s.Fired, begins: s.Begins, values: s.Values}
 			if len(a.cost) == 0 || a.looked < a.from {
 				return fmt.Errorf("instance %s costs nothing, or ends before it begins", name.instance(int64(i+1)))
 			}

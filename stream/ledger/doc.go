@@ -1,12 +1,13 @@
-// Package ledger holds the books of a running Louver, apart from Kafka. Read it from the bottom: each file knows those
-// before it and none of those behind it.
+// Package ledger holds the books of a running Louver, apart from Kafka. Read it from the bottom: apart from two pairs,
+// each file knows only files before it.
 //
-//   - entry.go: the [Entry], one record of the ledger topic. It says what one window of one stream was charged and what was
-//     drawn. watch.go: what alarms and figures on change did in the window. rounding.go: how drawn figures are rounded.
-//   - check.go: which entries nobody writes. encode.go: an entry as the value of its record. records.go: the records of
-//     the output topic that it expands to.
-//   - instances.go: the instances of watches, each a held charge. books.go: the [Books], which decide which window is next and
-//     whether it can be paid. eras.go, pause.go and seen.go: what else they are asked.
+//   - entry.go: the [Entry], one record of the ledger topic, which says what one window of one stream was charged and
+//     what was drawn. watch.go: what alarms and figures on change did in the window. rounding.go: how drawn figures are
+//     rounded.
+//   - check.go: which entries nobody writes. encode.go: an entry as the value of its record. records.go: the records
+//     of the output topic that it expands to.
+//   - instances.go: the instances of watches, each a held charge. books.go: the [Books], which decide which window is
+//     next and whether it can be paid. eras.go, pause.go and seen.go: what else they are asked.
 //   - past.go and lately.go: what streams published lately, as far as later draws may learn from it.
 //   - fold.go: the [Fold] of a partition's entries to all this. checkpoint.go and checkpoint_watches.go: the fold as it
 //     is written down. resume.go: how a reader goes on from there. join.go: the books of all partitions together.

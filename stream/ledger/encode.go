@@ -16,12 +16,12 @@ import (
 // released, so it leads to a privacy stop.
 var ErrUnreadable = errors.New("ledger entry unreadable")
 
-// version is that of entries. Raise it with a change that a reader of this version would misread, such as a charge that it
-// would miss. A new optional field needs no new version.
+// version is that of entries. Raise it with a change that a reader of this version would misread, such as a charge that
+// it would miss. A new optional field needs no new version.
 const version = 1
 
-// format is that of the output records that an entry gives. It is written down so that another format, one day, leaves the
-// bytes of earlier records as they are.
+// format is that of the output records that an entry gives. It is written down so that another format, one day, leaves
+// the bytes of earlier records as they are.
 const format = 1
 
 // stored is the form of an entry in the ledger. Decimals are text, times RFC 3339 in whole seconds.
@@ -43,7 +43,8 @@ type stored struct {
 	Until       *record.Second `json:"until,omitempty"`
 	Limit       storedLimit    `json:"limit"`
 	Continues   []string       `json:"continues,omitempty"`
-	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have cost.
+	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have
+	// cost.
 	Status       string        `json:"status"`
 	Reason       string        `json:"reason,omitempty"`
 	Charge       storedCharge  `json:"charge"`
@@ -126,13 +127,16 @@ func (e Entry) stored() (stored, error) {
 		return stored{}, err
 	}
 	s := stored{
-		Version: version, Format: format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output, OutputAs: e.OutputFormat, Epoch: e.Epoch,
-		WindowStart: record.Whole(e.WindowStart), WindowEnd: record.Whole(e.WindowEnd), DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt),
+		Version: version, Format: format, App: e.App, Stream: e.Stream, Budget: e.Budget,
+		Input: e.Input, Output: e.Output, OutputAs: e.OutputFormat, Epoch: e.Epoch,
+		WindowStart: record.Whole(e.WindowStart), WindowEnd: record.Whole(e.WindowEnd),
+		DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt),
 		Every: budget.FormatPer(e.Every), Continues: e.Continues, Status: record.OK, Reason: e.Reason,
 		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
 		Charge:     storedCharge{charge.Epsilon, charge.Delta, price},
 		Cap:        storeCap(e.Cap),
-		Incomplete: e.Incomplete, IncompleteIn: e.IncompleteIn, Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
+		Incomplete: e.Incomplete, IncompleteIn: e.IncompleteIn,
+		Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
 		Watches: e.Watches, Ended: e.Ended,
 	}
 	if !e.Until.IsZero() {
@@ -159,13 +163,15 @@ func decode(value []byte) (Entry, error) {
 	// The version is read even if another release wrote fields of other types.
 	err := json.Unmarshal(value, &s)
 	if (err == nil || s.Version != 0) && s.Version != version {
-		return Entry{}, fmt.Errorf("format version %s; want %d: it was written by another release of louver", versionText(s.Version), version)
+		return Entry{}, fmt.Errorf("format version %s; want %d: it was written by another release of louver",
+			versionText(s.Version), version)
 	}
 	if err != nil {
 		return Entry{}, err
 	}
 	if s.Format != format {
-		return Entry{}, fmt.Errorf("output records of format %d; want %d: it was written by another release of louver", s.Format, format)
+		return Entry{}, fmt.Errorf("output records of format %d; want %d: it was written by another release of louver",
+			s.Format, format)
 	}
 	e, err := s.entry()
 	if err != nil {
@@ -188,10 +194,12 @@ func decode(value []byte) (Entry, error) {
 // entry converts the stored form, without checks.
 func (s stored) entry() (Entry, error) {
 	e := Entry{
-		App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, OutputFormat: s.OutputAs, Epoch: s.Epoch,
+		App: s.App, Stream: s.Stream, Budget: s.Budget,
+		Input: s.Input, Output: s.Output, OutputFormat: s.OutputAs, Epoch: s.Epoch,
 		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
-		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
+		Continues: s.Continues, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn,
+		Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
 		Watches: s.Watches, Ended: s.Ended,
 	}
 	if s.Until != nil {
@@ -213,7 +221,8 @@ func (s stored) entry() (Entry, error) {
 	case s.Status == record.Withheld && s.Reason == record.BudgetExhausted && len(s.Charge.Items) == 0:
 		e.Price = s.Price
 	default:
-		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price", e.Name(), s.Status, s.Reason)
+		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price",
+			e.Name(), s.Status, s.Reason)
 	}
 	return e, nil
 }

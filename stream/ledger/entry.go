@@ -142,7 +142,8 @@ func (s Standing) Sums() (stream, budget string) { return text(s.StreamSpent), t
 
 // equal reports whether two standings are the same.
 func (s Standing) equal(t Standing) bool {
-	return text(s.StreamSpent) == text(t.StreamSpent) && text(s.BudgetSpent) == text(t.BudgetSpent) && s.WindowsLeft == t.WindowsLeft
+	return text(s.StreamSpent) == text(t.StreamSpent) && text(s.BudgetSpent) == text(t.BudgetSpent) &&
+		s.WindowsLeft == t.WindowsLeft
 }
 
 // text writes a sum for people.

@@ -15,9 +15,9 @@ func (b *Books) Cap(stream string, epoch uint32) budget.Cap {
 	return s.caps[epoch]
 }
 
-// Era returns the era of a definition of a stream whose first window begins at a moment: that moment, in Unix seconds. It is the
-// last free second before if windows were charged under the same cap and era: those of a definition that was replaced, because
-// a clock was wrong, after it had begun. The two choose users apart, so what they cost must add up.
+// Era returns the era of a definition of a stream whose first window begins at a moment: that moment, in Unix seconds.
+// It is the last free second before if windows were charged under the same cap and era: those of a definition that was
+// replaced, because a clock was wrong, after it had begun. The two choose users apart, so what they cost must add up.
 func (b *Books) Era(stream string, begins int64, of func(era int64) budget.Cap) int64 {
 	era := begins / int64(time.Second)
 	for b.charged(stream, of(era)) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// ErrCheckpoint marks a checkpoint that cannot be used, or that does not fit the ledger. The ledger is then read from its
-// first entry.
+// ErrCheckpoint marks a checkpoint that cannot be used, or that does not fit the ledger. The ledger is then read from
+// its first entry.
 var ErrCheckpoint = errors.New("the checkpoint does not fit")
 
 // Fold is the state after the entries of one partition of the ledger: the books, and what streams have published
@@ -125,7 +125,8 @@ func (f *Fold) Done() error {
 	case f.awaits:
 		return f.misfit("the partition ends before offset %d, where the checkpoint's last entry was", f.offset)
 	case f.witness != nil && !f.seen:
-		return fmt.Errorf("%w: a checkpoint tells of %d entries in partition %d that are not all there; the partition has %d now: what the others charged is not known; the ledger must never be deleted or made anew",
+		return fmt.Errorf("%w: a checkpoint tells of %d entries in partition %d that are not all there; "+
+			"the partition has %d now: what the others charged is not known; the ledger must never be deleted or made anew",
 			ErrUnreadable, f.witness.entries, f.partition, f.entries)
 	}
 	f.unproven, f.witness = false, nil

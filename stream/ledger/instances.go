@@ -10,9 +10,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// instances holds every instance of every watch in some [Books]. Each is a held charge of its budget: from the end of the first
-// window that it looked at to the end of the last one. The accounts are the books': whoever adds to these instances passes
-// the account of the budget.
+// instances holds every instance of every watch in some [Books]. Each is a held charge of its budget: from the end of
+// the first window that it looked at to the end of the last one. The accounts are the books': whoever adds to these
+// instances passes the account of the budget.
 type instances struct {
 	// of lists those of each watch, in the order of their numbers.
 	of map[watchName][]*instance
@@ -100,8 +100,8 @@ func (in instances) counted(name watchName, limit budget.Limit, end int64) (n in
 	return n
 }
 
-// values returns what was last drawn under a definition of a watch; nil if nothing was. They are public, so it makes no difference
-// what became of the instances that drew them.
+// values returns what was last drawn under a definition of a watch; nil if nothing was. They are public, so it makes no
+// difference what became of the instances that drew them.
 func (in instances) values(name watchName, definition string) []Drawn {
 	for _, a := range slices.Backward(in.of[name]) {
 		if a.definition == definition && len(a.values) > 0 {
@@ -121,8 +121,8 @@ func (in instances) keepValues(name watchName, w Watch) {
 	in.get(name, w.Instance).values = w.Values
 }
 
-// settle decides which instances look at an entry's window, and which are armed for it beside the window's own charge. It goes
-// by the books before the entry: an instance that the entry ends still counts.
+// settle decides which instances look at an entry's window, and which are armed for it beside the window's own charge.
+// It goes by the books before the entry: an instance that the entry ends still counts.
 //
 // An instance looks at windows in the order of their ends. So the stretch of its charge holds the ends of all of them.
 func (in instances) settle(e *Entry, account *budget.Account, window budget.Charge) {
@@ -146,7 +146,8 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 			case !a.over && a.looked <= end:
 				w.Instance, w.Begins, w.Values = int64(last+1), a.begins, slices.Clone(in.values(name, w.Definition))
 				continue
-			case !a.over || w.Release != nil && a.looked > end: // the window belongs to an older definition of the stream, and comes late
+			case !a.over || w.Release != nil && a.looked > end:
+				// The window belongs to an older definition of the stream, and comes late.
 				w.Instance, w.Reason = int64(last+1), record.NotArmed
 				continue
 			case w.Release == nil && a.fired != nil && from < a.looked+w.Hold*int64(time.Second):

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Join returns the books of all partitions together, for a report. It takes the parts over, so they must not be used any more.
-// The charges of a budget are all in one partition. A stream that has changed its budget may be in several.
+// Join returns the books of all partitions together, for a report. It takes the parts over, so they must not be used
+// any more. The charges of a budget are all in one partition. A stream that has changed its budget may be in several.
 func Join(parts []*Books) *Books {
 	all := NewBooks()
 	streams := map[string][]*streamBook{}

@@ -11,8 +11,8 @@ import (
 	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// The books of several partitions report together as those of one ledger do: a budget is in one partition, also if others
-// continue it, and a stream moves with its budget.
+// The books of several partitions report together as those of one ledger do: a budget is in one partition, also if
+// others continue it, and a stream moves with its budget.
 func TestJoinedBooksReportAsOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ledgertest.History(t, rapid.IntRange(1, 40).Draw(t, "entries"))
@@ -42,7 +42,8 @@ func TestJoinedBooksReportAsOne(t *testing.T) {
 	})
 }
 
-// A stream that moves while its budget pays nothing has been withheld since the first of these windows, under whichever budget.
+// A stream that moves while its budget pays nothing has been withheld since the first of these windows, under whichever
+// budget.
 func TestJoinedBooksSaySinceWhen(t *testing.T) {
 	for _, reversed := range []bool{false, true} {
 		parts := []*ledger.Books{ledger.NewBooks(), ledger.NewBooks()}

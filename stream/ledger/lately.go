@@ -10,12 +10,12 @@ import (
 const priorWindows = 512
 
 // LearnsFrom is the first window that a stream's draws learn from when they come to a window. Windows are counted since
-// 1970. What they learn begins anew with every 512th window, and then goes back as far again: so it takes a bounded time
-// to learn, and is the same for a worker that has run for a year and for one that has just read the ledger.
+// 1970. What they learn begins anew with every 512th window, and then goes back as far again: so it takes a bounded
+// time to learn, and is the same for a worker that has run for a year and for one that has just read the ledger.
 func LearnsFrom(window int64) int64 { return window - window%priorWindows - priorWindows }
 
-// Lately is what streams have published lately: everything that their next draws may learn from. It is a fold of the entries
-// of a partition, in the order of the ledger. It is not safe for concurrent use.
+// Lately is what streams have published lately: everything that their next draws may learn from. It is a fold of the
+// entries of a partition, in the order of the ledger. It is not safe for concurrent use.
 type Lately struct {
 	streams map[string]*recent
 	entries int64
@@ -77,8 +77,8 @@ func (r *recent) from(end int64) int64 { return LearnsFrom(end/int64(r.every)) *
 // forgetEvery is the number of entries between two searches for streams that have ended.
 const forgetEvery = 1000
 
-// forgetAfter is how long after its last entry a stream counts as ended. That is judged by when entries were made, since
-// windows of streams that catch up may lie far behind those of others.
+// forgetAfter is how long after its last entry a stream counts as ended. That is judged by when entries were made,
+// since windows of streams that catch up may lie far behind those of others.
 const forgetAfter = 30 * 24 * time.Hour
 
 // forget drops what long-ended streams published: nothing learns from it any more.

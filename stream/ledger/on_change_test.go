@@ -14,7 +14,8 @@ import (
 	"github.com/louver/louver/stream/record/recordtest"
 )
 
-// TestOnChangeRecords follows the figures: all groups are drawn, one of them twice anew, and then two instances are the most.
+// TestOnChangeRecords follows the figures: all groups are drawn, one of them twice anew, and then two instances are the
+// most.
 func TestOnChangeRecords(t *testing.T) {
 	s := recordtest.Compile(t)
 	var got []string
@@ -41,8 +42,8 @@ func TestOnChangeRecords(t *testing.T) {
 	}
 }
 
-// TestOnChangeGoesOn: once the period has passed, the next instance goes on from the last values. They are public, so it draws
-// nothing anew. A new definition begins anew.
+// TestOnChangeGoesOn: once the period has passed, the next instance goes on from the last values. They are public, so
+// it draws nothing anew. A new definition begins anew.
 func TestOnChangeGoesOn(t *testing.T) {
 	b := ledger.NewBooks()
 	for _, e := range ledgertest.Changing(t, 6) {
@@ -77,8 +78,8 @@ func TestOnChangeGoesOn(t *testing.T) {
 	}
 }
 
-// TestValuesOnlyChangeWhereOneFires looks at the entries alone: a value is another one only where its group was drawn, an
-// instance draws one group after it was armed, and only the first of a definition draws all.
+// TestValuesOnlyChangeWhereOneFires looks at the entries alone: a value is another one only where its group was drawn,
+// an instance draws one group after it was armed, and only the first of a definition draws all.
 func TestValuesOnlyChangeWhereOneFires(t *testing.T) {
 	redrawn, resumed := false, false
 	rapid.Check(t, func(t *rapid.T) {

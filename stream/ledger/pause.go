@@ -36,12 +36,13 @@ func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
 type Pause struct {
 	// AtMost says that the period counts as many instances as the watch may have. Else the budget cannot pay for another.
 	AtMost bool
-	// Until is the end of the first window for which one can be armed again, if there is such a window and nothing else is charged
-	// meanwhile. It is nil if that cannot be said, because an instance of another definition still looks.
+	// Until is the end of the first window for which one can be armed again, if there is such a window and nothing else
+	// is charged meanwhile. It is nil if that cannot be said, because an instance of another definition still looks.
 	Until *time.Time
 }
 
-// Paused returns the pause of a watch that a settled entry withholds, or false if it does not. The entry is not added yet.
+// Paused returns the pause of a watch that a settled entry withholds, or false if it does not. The entry is not added
+// yet.
 func (b *Books) Paused(e Entry, w Watch) (Pause, bool) {
 	if w.Reason != record.BudgetExhausted || e.Every <= 0 {
 		return Pause{}, false
@@ -54,7 +55,8 @@ func (b *Books) Paused(e Entry, w Watch) (Pause, bool) {
 	for _, at := range b.leaves(name, a, now) {
 		steps := (at - now + int64(e.Every) - 1) / int64(e.Every)
 		end := now + steps*int64(e.Every)
-		if b.watches.counted(name, e.Limit, end) < w.AtMost && a.FitsHeld(budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: w.price()}) {
+		another := budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: w.price()}
+		if b.watches.counted(name, e.Limit, end) < w.AtMost && a.FitsHeld(another) {
 			p.Until = new(time.Unix(0, end).UTC())
 			break
 		}

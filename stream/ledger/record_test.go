@@ -161,8 +161,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// A mean says what its values were cut to. Records of other values have no such field, so that none of what was published
-// before changes.
+// A mean says what its values were cut to. Records of other values have no such field, so that none of what was
+// published before changes.
 func TestRecordsSayWhatWasCut(t *testing.T) {
 	e := exampleEntry()
 	e.Releases[0] = ledger.Release{Name: "typical", Statistic: "mean", Mechanism: "clipped", Unit: "ms", Epsilon: ledgertest.Dec("0.1")}

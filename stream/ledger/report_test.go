@@ -146,8 +146,8 @@ func TestReportOfNothing(t *testing.T) {
 	}
 }
 
-// A stream of figures on change has no price of a window, so there is no end of its windows. Of a budget that it shares, the
-// other stream says how many are left, also where only published records are known.
+// A stream of figures on change has no price of a window, so there is no end of its windows. Of a budget that it
+// shares, the other stream says how many are left, also where only published records are known.
 func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 	b := ledger.NewBooks()
 	priced := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.3", Limit: ledgertest.Limit("2", time.Hour)}
@@ -185,8 +185,8 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 	}
 }
 
-// Readers of output topics forget old windows. Where they still know those of the period, they know what counts in it, but not
-// what was ever charged: that is unknown then, and not what the known windows cost.
+// Readers of output topics forget old windows. Where they still know those of the period, they know what counts in it,
+// but not what was ever charged: that is unknown then, and not what the known windows cost.
 func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.2", Limit: ledgertest.Limit("1", 3*time.Minute)}
 	whole, known := ledger.NewBooks(), ledger.NewBooks()

@@ -12,15 +12,16 @@ type Seen struct {
 	Cost   []budget.Item
 	// From and To are the ends of the first and the last window that it looked at, in Unix nanoseconds.
 	From, To int64
-	// Over says that it looks at no more windows, Fired that it has fired. Withheld says that since then none may be armed.
+	// Over says that it looks at no more windows, Fired that it has fired. Withheld says that since then none may be
+	// armed.
 	Over, Fired, Withheld bool
 }
 
 // mostSeen bounds the gaps that a record can make.
 const mostSeen = 1 << 20
 
-// AddSeen adds the instances of a watch, by number, for readers of output topics who do not see the ledger. Instances that
-// are not seen any more leave gaps, which cost nothing.
+// AddSeen adds the instances of a watch, by number, for readers of output topics who do not see the ledger. Instances
+// that are not seen any more leave gaps, which cost nothing.
 func (b *Books) AddSeen(budget, stream, watch string, all []Seen) error {
 	name := watchName{budget, stream, watch}
 	for _, s := range all {

@@ -13,11 +13,10 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Watch is what an alarm or a figure on change did in a window. A figure on change is a watch with values: in every window
-// it repeats the value that was last drawn for each group, until its instance fires in one group, whose value is drawn anew.
-// See config.Watch.Price for what this costs.
-// [Books.Settle] decides whether one of its instances looks at the window, and
-// whether this is a new one. The caller then arms it or has it look, and fills in Sealed and Fired.
+// Watch is what an alarm or a figure on change did in a window. A figure on change is a watch with values: in every
+// window it repeats the value that was last drawn for each group, until its instance fires in one group, whose value is
+// drawn anew. See config.Watch.Price for what this costs. [Books.Settle] decides whether one of its instances looks at
+// the window, and whether this is a new one. The caller then arms it or has it look, and fills in Sealed and Fired.
 type Watch struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the same.
@@ -30,8 +29,8 @@ type Watch struct {
 	// before it is armed again.
 	AtMost int64 `json:"at_most"`
 	Hold   int64 `json:"hold"`
-	// Release describes the figure that is drawn anew where the watch fires, and First is what its first instance costs beside
-	// Cost. Both are nil for an alarm.
+	// Release describes the figure that is drawn anew where the watch fires, and First is what its first instance costs
+	// beside Cost. Both are nil for an alarm.
 	Release *Release      `json:"release,omitempty"`
 	First   []budget.Item `json:"first,omitempty"`
 	// Last says that the stream's definition ends with this window, and so does the instance.
@@ -89,8 +88,8 @@ func (w *Watch) Fire(e Entry, group string) {
 	w.Fired, w.Since = &group, new(record.Whole(e.WindowEnd).Time)
 }
 
-// Draws says whether the value of a group is drawn in the entry's window: all of them where the instance begins the values, and
-// that of the group in which it fires.
+// Draws says whether the value of a group is drawn in the entry's window: all of them where the instance begins the
+// values, and that of the group in which it fires.
 func (w Watch) Draws(group string) bool {
 	return w.Release != nil && w.Looks() && (w.Arms && w.Begins || w.Fired != nil && *w.Fired == group)
 }

@@ -39,8 +39,8 @@ func TestWatchRecords(t *testing.T) {
 	}
 }
 
-// TestReportOfWatches: each instance is counted, and what it holds counts in the budget. It fires in the third window. In the
-// sixth its hold is over, and at_most allows no other.
+// TestReportOfWatches: each instance is counted, and what it holds counts in the budget. It fires in the third window.
+// In the sixth its hold is over, and at_most allows no other.
 func TestReportOfWatches(t *testing.T) {
 	for windows, want := range map[int]struct{ state, spent string }{5: {"fired", "1.25"}, 6: {"withheld", "1.3"}} {
 		b := ledger.NewBooks()

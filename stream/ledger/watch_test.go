@@ -65,8 +65,8 @@ func livesOf(t *rapid.T, entries []ledger.Entry) map[ledger.Instance]*life {
 	return all
 }
 
-// TestWatchesNeverCostMoreThanTheLimit adds up, from the entries alone, what a person loses in every period: each window
-// that was paid, and each instance that looked at a window of the period.
+// TestWatchesNeverCostMoreThanTheLimit adds up, from the entries alone, what a person loses in every period: each
+// window that was paid, and each instance that looked at a window of the period.
 func TestWatchesNeverCostMoreThanTheLimit(t *testing.T) {
 	fired, exhausted := false, false
 	rapid.Check(t, func(t *rapid.T) {
@@ -110,7 +110,8 @@ func TestWatchesNeverCostMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// TestCheckpointsHoldWatches cuts the ledger anywhere. What goes on from a checkpoint is the same as from the first entry.
+// TestCheckpointsHoldWatches cuts the ledger anywhere. What goes on from a checkpoint is the same as from the first
+// entry.
 func TestCheckpointsHoldWatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ledgertest.Watchful(t, rapid.IntRange(1, 40).Draw(t, "entries"))
@@ -133,8 +134,8 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 	})
 }
 
-// TestInstancesOfFormerDefinitionsCount: at_most counts an instance as long as it is armed, however long ago it has looked, because
-// it is charged as long.
+// TestInstancesOfFormerDefinitionsCount: at_most counts an instance as long as it is armed, however long ago it has
+// looked, because it is charged as long.
 func TestInstancesOfFormerDefinitionsCount(t *testing.T) {
 	b := ledger.NewBooks()
 	of := func(n int, definition string) ledger.Entry {
@@ -156,8 +157,8 @@ func TestInstancesOfFormerDefinitionsCount(t *testing.T) {
 	}
 }
 
-// TestLateWindowsAreNotLookedAt: a window of an older definition may be decided after one that ends later. An instance that has
-// looked at the later one does not look back: its charge begins with its first window.
+// TestLateWindowsAreNotLookedAt: a window of an older definition may be decided after one that ends later. An instance
+// that has looked at the later one does not look back: its charge begins with its first window.
 func TestLateWindowsAreNotLookedAt(t *testing.T) {
 	for _, w := range []ledger.Watch{ledgertest.Alarm("slow", "d", "1", 3, 0), ledgertest.OnChange("d", "0.3", "0.2", 3)} {
 		b := ledger.NewBooks()
@@ -180,7 +181,8 @@ func TestLateWindowsAreNotLookedAt(t *testing.T) {
 	}
 }
 
-// TestEntriesThatContradictWatches: what two entries say of an instance cannot both be charged, so it stops the service.
+// TestEntriesThatContradictWatches: what two entries say of an instance cannot both be charged, so it stops the
+// service.
 func TestEntriesThatContradictWatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(all []ledger.Entry)
@@ -217,7 +219,8 @@ func TestEntriesThatContradictWatches(t *testing.T) {
 	}
 }
 
-// TestAtMostBeginsAnewUnderAnotherBudget, but the limit of a budget that continues another one counts the instances of both.
+// TestAtMostBeginsAnewUnderAnotherBudget, but the limit of a budget that continues another one counts the instances of
+// both.
 func TestAtMostBeginsAnewUnderAnotherBudget(t *testing.T) {
 	b := ledger.NewBooks()
 	var got []string

@@ -81,7 +81,8 @@ func History(t *rapid.T, n int) *Partition {
 		{Stream: "s", Budget: "b", Epsilon: "0.3", Limit: Limit("1", 4*time.Minute)},
 		{Stream: "u", Budget: "b", Epsilon: "0.25", Limit: Limit("1", 4*time.Minute)},
 		{Stream: "v", Budget: "c", Epsilon: "0.1", Limit: Limit("2", 0), Continues: "b"},
-		{Stream: "capped", Budget: "c", Epsilon: "0.1", Limit: Limit("2", 0), Continues: "b", Cap: budget.Cap{Count: 2, Per: time.Hour}},
+		{Stream: "capped", Budget: "c", Epsilon: "0.1", Limit: Limit("2", 0), Continues: "b",
+			Cap: budget.Cap{Count: 2, Per: time.Hour}},
 		{Stream: "gone", Budget: "elsewhere", Epsilon: "0.1", Limit: Limit("2", 0), Continues: "nowhere"},
 	}
 	next := map[string]int{}

@@ -1,5 +1,5 @@
-// Package ledgertest helps tests that make ledger entries: streams by plan, with and without watches, and the partitions of
-// a ledger that their entries fill.
+// Package ledgertest helps tests that make ledger entries: streams by plan, with and without watches, and the
+// partitions of a ledger that their entries fill.
 package ledgertest
 
 import (
@@ -52,9 +52,11 @@ func (p Plan) Entry(n int) ledger.Entry {
 		App: "louver", Stream: p.Stream, Budget: p.Budget, Input: p.Stream + ".in", Output: p.Stream + ".out",
 		WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end.Add(time.Second), ReleasedAt: end.Add(2 * time.Second),
 		Every: time.Minute, Limit: p.Limit, Continues: strings.Fields(p.Continues), Cap: p.Cap,
-		Price:    []budget.Item{{Promise: privacy.NewBoundedRange(Dec(p.Epsilon)), Times: 1}},
-		Releases: []ledger.Release{{Name: "p50", Statistic: "median", P: Some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: Dec(p.Epsilon)}},
-		Groups:   []ledger.Group{{}},
+		Price: []budget.Item{{Promise: privacy.NewBoundedRange(Dec(p.Epsilon)), Times: 1}},
+		Releases: []ledger.Release{{
+			Name: "p50", Statistic: "median", P: Some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: Dec(p.Epsilon),
+		}},
+		Groups: []ledger.Group{{}},
 	}
 }
 

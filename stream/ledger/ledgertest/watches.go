@@ -13,8 +13,10 @@ import (
 
 // Alarm is an alarm as a definition has it.
 func Alarm(name, definition, epsilon string, atMost int64, hold time.Duration) ledger.Watch {
-	return ledger.Watch{Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(epsilon)), Times: 1}},
-		Excess95: Some("26.5"), AtMost: atMost, Hold: int64(hold / time.Second)}
+	return ledger.Watch{
+		Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(epsilon)), Times: 1}},
+		Excess95: Some("26.5"), AtMost: atMost, Hold: int64(hold / time.Second),
+	}
 }
 
 // OnChange is the figure on change "calm" as a definition has it. A user may be in two groups.
@@ -23,9 +25,13 @@ func OnChange(definition, test, draw string, atMost int64) ledger.Watch {
 	drawn := budget.Item{Promise: privacy.NewPure(Dec(draw)), Times: 1}
 	first := drawn
 	first.Times = 2
-	return ledger.Watch{Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(test)), Times: 1}, drawn}, First: []budget.Item{first},
-		Excess95: Some("26.5"), AtMost: atMost,
-		Release: &ledger.Release{Name: name, Statistic: "median", P: Some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: Dec(draw)}}
+	return ledger.Watch{
+		Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(test)), Times: 1}, drawn},
+		First: []budget.Item{first}, Excess95: Some("26.5"), AtMost: atMost,
+		Release: &ledger.Release{
+			Name: name, Statistic: "median", P: Some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: Dec(draw),
+		},
+	}
 }
 
 // Look fills in what a session would: secrets, and who fires.
@@ -58,8 +64,8 @@ func Decide(t T, b *ledger.Books, e *ledger.Entry, fires func(w ledger.Watch) bo
 	}
 }
 
-// Watched is a ledger of n windows of a stream with one alarm, in three groups. It fires in the third window, in the second
-// group.
+// Watched is a ledger of n windows of a stream with one alarm, in three groups. It fires in the third window, in the
+// second group.
 func Watched(t T, n int) []ledger.Entry {
 	t.Helper()
 	b := ledger.NewBooks()
@@ -77,8 +83,8 @@ func Watched(t T, n int) []ledger.Entry {
 	return all
 }
 
-// Changing is a ledger of n windows of a stream that has nothing but one figure on change, in three groups. Its instances
-// fire in the third and in the fifth window, in the second group.
+// Changing is a ledger of n windows of a stream that has nothing but one figure on change, in three groups. Its
+// instances fire in the third and in the fifth window, in the second group.
 func Changing(t T, n int) []ledger.Entry {
 	t.Helper()
 	b := ledger.NewBooks()
@@ -94,7 +100,8 @@ func Changing(t T, n int) []ledger.Entry {
 	return all
 }
 
-// Watchful returns n entries of three streams with alarms and figures on change that fire, change, end and exhaust their budget.
+// Watchful returns n entries of three streams with alarms and figures on change that fire, change, end and exhaust
+// their budget.
 func Watchful(t *rapid.T, n int) *Partition {
 	p, live := &Partition{}, ledger.NewBooks()
 	per := rapid.SampledFrom([]time.Duration{0, 7 * time.Minute, 20 * time.Minute}).Draw(t, "per")
