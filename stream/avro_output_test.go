@@ -21,8 +21,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/kafka/kafkatest"
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/registry"
@@ -170,23 +170,23 @@ func TestAuditSeesAnotherValueInAvro(t *testing.T) {
 	w.await(7 * 14)
 	s.end(t)
 	entries := w.audit()
-	faults := func(change func(record map[string]any)) []ledger.Fault {
-		audit := ledger.NewAudit()
+	faults := func(change func(record map[string]any)) []audit.Fault {
+		a := audit.New()
 		for _, e := range entries {
 			value, err := e.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			audit.Entry(ledger.Position{}, e.Key(), value)
+			a.Entry(audit.Position{}, e.Key(), value)
 		}
 		err := w.reader().All(t.Context(), w.outputs(), func(m outputs.Message) error {
-			audit.Output(ledger.Position{Topic: m.Topic}, m.Key, changed(t, m.Value, change))
+			a.Output(audit.Position{Topic: m.Topic}, m.Key, changed(t, m.Value, change))
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return audit.Findings().Faults
+		return a.Findings().Faults
 	}
 	if found := faults(func(map[string]any) {}); len(found) != 0 {
 		t.Errorf("unchanged: %v", found)
@@ -196,7 +196,7 @@ func TestAuditSeesAnotherValueInAvro(t *testing.T) {
 		"missing": func(r map[string]any) { delete(r, "unit") },
 		"added":   func(r map[string]any) { r["users_exactly"] = 7 },
 	} {
-		if found := faults(change); len(found) == 0 || found[0].Kind != ledger.OutputDiffers {
+		if found := faults(change); len(found) == 0 || found[0].Kind != audit.OutputDiffers {
 			t.Errorf("%s: %v", name, found)
 		}
 	}

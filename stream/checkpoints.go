@@ -14,26 +14,27 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// Checkpoints calls f with the last checkpoint of each partition of an app's ledger and its offset. An app without a
-// progress topic has no checkpoints.
-func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client, app string, f func(at ledger.Position, app string, partition int, text []byte)) error {
+// Checkpoints returns the last checkpoint of each partition of an app's ledger that has one, and where it is in the progress
+// topic. An app without a progress topic has no checkpoints.
+func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client, app string) (map[int]progress.Text, error) {
 	log := &progress.Log{Client: client, Fetch: read, Topic: topics.Names{App: app}.Progress()}
 	switch _, err := topics.Counts(ctx, client, []topics.Topic{{Name: log.Topic}}); {
 	case errors.Is(err, topics.ErrMissing):
-		return nil
+		return nil, nil
 	case err != nil:
-		return err
+		return nil, err
 	}
+	all := map[int]progress.Text{}
 	for partition := range topics.Partitions {
 		text, found, err := log.ReadText(ctx, progress.CheckpointKey(partition))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if found {
-			f(ledger.Position{Topic: log.Topic, Partition: text.Partition, Offset: text.Offset}, app, partition, text.Text)
+			all[partition] = text
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // Tail is what a partition of a ledger says: the books after all entries, and the newest entries, in order and without their
@@ -47,8 +48,7 @@ type Tail struct {
 // on. keep is how many entries it returns of each partition, if there are so many, or up to twice as many. ignored is told of
 // checkpoints that do not fit, perhaps by several goroutines at once. Then, and without any, it reads all entries.
 func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app string, keep int, ignored func(error)) ([]Tail, error) {
-	checkpoints := map[int][]byte{}
-	err := Checkpoints(ctx, client, read, app, func(_ ledger.Position, _ string, partition int, text []byte) { checkpoints[partition] = text })
+	checkpoints, err := Checkpoints(ctx, client, read, app)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 	run, ctx := errgroup.WithContext(ctx)
 	for partition := range tails {
 		run.Go(func() error {
-			return ledger.Resume(app, partition, checkpoints[partition], func(f *ledger.Fold) error {
+			return ledger.Resume(app, partition, checkpoints[partition].Text, func(f *ledger.Fold) error {
 				tails[partition] = Tail{Books: f.Books}
 				return tails[partition].read(ctx, read, app, partition, f, keep)
 			}, ignored)

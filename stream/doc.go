@@ -60,10 +60,8 @@
 // worker saves the fold after every thousand entries ([ledger.Fold.Checkpoint]): to the progress topic, in the
 // transaction of the next entries. The next worker begins there. A checkpoint only saves time. The ledger stays the
 // truth, whole and for ever. If a checkpoint contradicts the entries, it is ignored and all entries are read. If
-// entries that it covers are gone, the stage stops, because charges may be lost. Processes of a version without
-// checkpoints can run alongside others: they read all entries, and theirs come after the last checkpoint. `louver
-// audit` recomputes the last checkpoint of each partition from the first entry. Earlier checkpoints are gone, because
-// the topic is compacted.
+// entries that it covers are gone, the stage stops, because charges may be lost. `louver audit` recomputes the last
+// checkpoint of each partition from the first entry. Earlier checkpoints are gone, because the topic is compacted.
 //
 // A watch is charged when it is armed, and not for each window. Its charge is held: every period counts it in which the
 // instance looked at a window ([budget.Held]). Which instances look, and which are armed, follows from the entries
@@ -166,7 +164,7 @@
 // [config] reads the streams file. [kafkaconn] connects and retries, [group] is membership in a consumer group, [txn]
 // writes, and [topics] knows every topic and right that is needed. [episode] keeps the log short while a fault lasts.
 // Package registry reads schemas for codec, and takes those of outputs in Avro. Package record is what an output record
-// says, package outputs reads what was published, and audit is in package [ledger]. Packages replay, simulate and shape serve
+// says, package outputs reads what was published, and audit compares it with the ledger. Packages replay, simulate and shape serve
 // the demo and the command line, kafkatest the tests. Outside stream, package windows knows nothing of Kafka, budget
 // nothing of mechanisms, and mechanisms nothing of either.
 package stream

@@ -183,8 +183,8 @@ func (s *Service) controlLog(env stage.Env) control.Kafka {
 // agree proposes this process's definitions, and returns those that hold.
 func (s *Service) agree(ctx context.Context, env stage.Env, log control.Kafka) (*control.State, []control.Edition, error) {
 	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, By: s.proposer()}
-	state, err := control.Load(ctx, log, wanted, func(ctx context.Context, budget string) ([]control.Payment, error) {
-		return Payments(ctx, env.Fetch, env.Names, budget)
+	state, err := control.Load(ctx, log, wanted, func(ctx context.Context, budget string) (bool, error) {
+		return Charged(ctx, env.Fetch, env.Names, budget)
 	})
 	if err != nil {
 		return nil, nil, err

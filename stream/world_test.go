@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/health"
@@ -257,13 +258,17 @@ func (w *world) await(n int) map[string]outputs.Record {
 // audit compares the ledger with the outputs, as `louver audit` does, and gives the ledger's entries.
 func (w *world) audit() []ledger.Entry {
 	w.t.Helper()
-	audit := ledger.NewAudit()
+	a := audit.New()
 	reader := w.reader()
 	ctx := kafkatest.Context(w.t)
-	if err := stream.Checkpoints(ctx, w.broker.Conn.Client, reader.Fetch, w.app, audit.Checkpoint); err != nil {
+	checkpoints, err := stream.Checkpoints(ctx, w.broker.Conn.Client, reader.Fetch, w.app)
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	err := reader.All(ctx, w.outputs(), func(m outputs.Message) error {
+	for partition, text := range checkpoints {
+		a.Checkpoint(audit.Position{Topic: topics.Names{App: w.app}.Progress(), Partition: text.Partition, Offset: text.Offset}, w.app, partition, text.Text)
+	}
+	err = reader.All(ctx, w.outputs(), func(m outputs.Message) error {
 		value := m.Value
 		if m.Avro {
 			var err error
@@ -271,7 +276,7 @@ func (w *world) audit() []ledger.Entry {
 				return err
 			}
 		}
-		audit.Output(ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, value)
+		a.Output(audit.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, value)
 		return nil
 	})
 	if err != nil {
@@ -279,7 +284,7 @@ func (w *world) audit() []ledger.Entry {
 	}
 	var entries []ledger.Entry
 	err = reader.All(ctx, []string{topics.Names{App: w.app}.Ledger()}, func(m outputs.Message) error {
-		audit.Entry(ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, m.Value)
+		a.Entry(audit.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, m.Value)
 		e, err := ledger.Decode(m.Value)
 		entries = append(entries, e)
 		return err
@@ -287,7 +292,7 @@ func (w *world) audit() []ledger.Entry {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if found := audit.Findings(); !found.OK {
+	if found := a.Findings(); !found.OK {
 		w.t.Errorf("audit: %v", found.Faults)
 	}
 	return entries

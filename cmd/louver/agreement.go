@@ -57,11 +57,11 @@ func (a agreement) has(ctx context.Context, topic string) (bool, error) {
 // foresee says what a file would change. It reads the ledger only if the file moves streams to other budgets.
 func (a agreement) foresee(ctx context.Context, file *config.File) (control.Preview, error) {
 	wanted := control.Wanted{Streams: file.Streams, Revision: file.Revision, Removed: file.Removed}
-	p, err := control.Foresee(ctx, a, wanted, func(ctx context.Context, budget string) ([]control.Payment, error) {
+	p, err := control.Foresee(ctx, a, wanted, func(ctx context.Context, budget string) (bool, error) {
 		if there, err := a.has(ctx, a.Names.Ledger()); err != nil || !there {
-			return nil, err
+			return false, err
 		}
-		return stream.Payments(ctx, a.Fetch, a.Names, budget)
+		return stream.Charged(ctx, a.Fetch, a.Names, budget)
 	}, time.Now())
 	return p, classed(err)
 }

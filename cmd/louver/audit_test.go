@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
-	"github.com/louver/louver/stream/ledger"
 )
 
 // TestAuditBeginsAtTheCheckpoint releases more windows than there are between two checkpoints. An audit then compares only the newest
@@ -37,7 +37,7 @@ streams:
 		return err == nil && ends[0] >= count && len(b.Consume(t, output, 0)) == count // the end counts markers of transactions, too
 	})
 	run.kill(t)
-	audit := func(args ...string) (found ledger.Findings) {
+	audit := func(args ...string) (found audit.Findings) {
 		got := commandLine(t, "", append(args, "--json", "--app-id", app, "--kafka-brokers", brokers)...)
 		if err := json.Unmarshal([]byte(got.out), &found); err != nil || got.code != exitDone || !found.OK {
 			t.Fatalf("%q: %v, %+v", args, err, got)

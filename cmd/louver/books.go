@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -122,8 +124,8 @@ func (c *auditCommand) Run(app *App) error {
 	defer conn.Close()
 	r := reader(conn, app.Log)
 	r.Schemas = schemas
-	audit := ledger.NewAudit()
-	from, published, err := c.begin(app, r, audit)
+	a := audit.New()
+	from, published, err := c.begin(app, r, a)
 	if err != nil {
 		return err
 	}
@@ -138,23 +140,23 @@ func (c *auditCommand) Run(app *App) error {
 		return err
 	}
 	if len(from) == 0 {
-		if audit.Learner, err = c.measures(conn, app); err != nil {
+		if a.Learner, err = c.measures(conn, app); err != nil {
 			return err
 		}
 	}
 	for topic := range published {
-		if err := auditOutput(app, r, agreedOn(conn, app, c.AppID), audit, topic); err != nil {
+		if err := auditOutput(app, r, agreedOn(conn, app, c.AppID), a, topic); err != nil {
 			return err
 		}
 	}
 	err = entries(app.Context, r, c.AppID, from, func(m outputs.Message) error {
-		audit.Entry(position(m), m.Key, m.Value)
+		a.Entry(position(m), m.Key, m.Value)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	found := audit.Findings()
+	found := a.Findings()
 	if c.JSON {
 		if err := writeJSON(app.Out, found); err != nil {
 			return err
@@ -171,20 +173,26 @@ func (c *auditCommand) Run(app *App) error {
 // begin has the audit begin at the checkpoints that fit. It returns where it goes on in their partitions, and the output topics of
 // what they cover. Checkpoints that do not fit are compared, as all are with --full: their partitions are read from the
 // first entry. Checkpoints are read before entries, so that these include those that a checkpoint covers.
-func (c *auditCommand) begin(app *App, r *outputs.Reader, audit *ledger.Audit) (from map[int]int64, published map[string]bool, err error) {
+func (c *auditCommand) begin(app *App, r *outputs.Reader, a *audit.Audit) (from map[int]int64, published map[string]bool, err error) {
 	if err := hasLedger(app.Context, r.Conn, c.AppID); err != nil {
 		return nil, nil, err
 	}
 	from, published = map[int]int64{}, map[string]bool{}
+	checkpoints, err := stream.Checkpoints(app.Context, r.Conn.Client, r.Fetch, c.AppID)
+	if err != nil {
+		return nil, nil, classed(err)
+	}
 	var folds []*ledger.Fold
-	var failed error
-	err = stream.Checkpoints(app.Context, r.Conn.Client, r.Fetch, c.AppID, func(at ledger.Position, id string, partition int, text []byte) {
-		if c.Full || failed != nil {
-			audit.Checkpoint(at, id, partition, text)
-			return
+	names := topics.Names{App: c.AppID}
+	for _, partition := range slices.Sorted(maps.Keys(checkpoints)) {
+		text := checkpoints[partition]
+		at := audit.Position{Topic: names.Progress(), Partition: text.Partition, Offset: text.Offset}
+		if c.Full {
+			a.Checkpoint(at, c.AppID, partition, text.Text)
+			continue
 		}
-		f, err := ledger.Resumed(text, id, partition, func(from int64, f func(value []byte, offset int64) error) error {
-			_, err := r.Fetch.ReadAll(app.Context, topics.Names{App: id}.Ledger(), partition, from, func(m *fetch.Record) error { return f(m.Value, m.Offset) })
+		f, err := audit.Covered(text.Text, c.AppID, partition, func(from int64, f func(value []byte, offset int64) error) error {
+			_, err := r.Fetch.ReadAll(app.Context, names.Ledger(), partition, from, func(m *fetch.Record) error { return f(m.Value, m.Offset) })
 			return err
 		})
 		truncated := (*fetch.TruncatedError)(nil)
@@ -196,19 +204,19 @@ func (c *auditCommand) begin(app *App, r *outputs.Reader, audit *ledger.Audit) (
 				published[latest.Output] = true
 			}
 		case errors.Is(err, ledger.ErrCheckpoint), errors.As(err, &truncated):
-			audit.Checkpoint(at, id, partition, text)
+			a.Checkpoint(at, c.AppID, partition, text.Text)
 		default:
-			failed = err
+			return nil, nil, classed(err)
 		}
-	})
-	if err = errors.Join(err, failed); err == nil && len(folds) > 0 {
-		audit.Begin(folds)
 	}
-	return from, published, classed(err)
+	if len(folds) > 0 {
+		a.Begin(folds)
+	}
+	return from, published, nil
 }
 
 // auditOutput compares an output topic.
-func auditOutput(app *App, r *outputs.Reader, agreed agreement, audit *ledger.Audit, topic string) error {
+func auditOutput(app *App, r *outputs.Reader, agreed agreement, a *audit.Audit, topic string) error {
 	switch there, err := agreed.has(app.Context, topic); { // a reader would wait for it for ever
 	case err != nil:
 		return classed(err)
@@ -222,18 +230,18 @@ func auditOutput(app *App, r *outputs.Reader, agreed agreement, audit *ledger.Au
 				value = kept
 			}
 		}
-		audit.Output(position(m), m.Key, value)
+		a.Output(position(m), m.Key, value)
 		return nil
 	}))
 }
 
 // position is where a message is.
-func position(m outputs.Message) ledger.Position {
-	return ledger.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}
+func position(m outputs.Message) audit.Position {
+	return audit.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}
 }
 
 // measures returns the learner for the definitions of all streams, or nil if the app has none.
-func (c *auditCommand) measures(conn *kafkaconn.Conn, app *App) (ledger.Learner, error) {
+func (c *auditCommand) measures(conn *kafkaconn.Conn, app *App) (audit.Learner, error) {
 	editions, err := agreedOn(conn, app, c.AppID).editions(app.Context)
 	if err != nil || len(editions) == 0 {
 		return nil, classed(err)
@@ -241,7 +249,7 @@ func (c *auditCommand) measures(conn *kafkaconn.Conn, app *App) (ledger.Learner,
 	return release.NewMeasures(editions), nil
 }
 
-func printFindings(w io.Writer, found ledger.Findings) {
+func printFindings(w io.Writer, found audit.Findings) {
 	for _, f := range found.Faults {
 		_, _ = fmt.Fprintln(w, f)
 	}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 )
 
@@ -59,11 +59,11 @@ func (c *chaos) finish(deeds []deed) {
 	}
 	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a cap counted %d times; %d apps; %d processes; %s",
 		events, certain, aborted, v.firings, v.counted, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
-	audit := louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
-	err := audit.Wait()
-	lines := slices.Collect(strings.Lines(audit.log.String()))
+	run := louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
+	err := run.Wait()
+	lines := slices.Collect(strings.Lines(run.log.String()))
 	if len(c.earlier) > 1 { // their figures are in the output, too
-		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, ": "+ledger.OutputUnknown+": ") })
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, ": "+audit.OutputUnknown+": ") })
 	}
 	if err != nil && (len(c.earlier) == 1 || strings.Contains(strings.Join(lines, ""), "@")) {
 		c.t.Errorf("audit: %v", err)

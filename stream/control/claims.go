@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/louver/louver/stream/config"
 )
@@ -14,8 +13,7 @@ import (
 // Keys of the control topic's records about budgets.
 const (
 	keyClaim     = "payer/"     // + stream/topic: a claim
-	keyContinues = "continues/" // + budget/former: the former budget. Earlier versions wrote continues/budget
-	keyFormer    = "claim/"     // + topic/budget: written by earlier versions only
+	keyContinues = "continues/" // + budget/former: the former budget
 )
 
 // reader is a stream on one input topic.
@@ -29,15 +27,8 @@ type claim struct {
 	Continues string `json:"continues,omitempty"`
 }
 
-// Payment says that a stream's windows were charged to a budget while the stream read an input topic.
-type Payment struct {
-	Stream, Topic string
-	// Last is the end of the latest of these windows.
-	Last time.Time
-}
-
-// Payments lists the payments of a budget, each stream and topic once.
-type Payments func(ctx context.Context, budget string) ([]Payment, error)
+// Charged reports whether any window was ever charged to a budget, according to the ledger.
+type Charged func(ctx context.Context, budget string) (bool, error)
 
 // applyClaim applies a record about budgets and ignores all others.
 func (s *State) applyClaim(key string, into func(any) error) error {
@@ -58,9 +49,6 @@ func (s *State) applyClaim(key string, into func(any) error) error {
 		if !slices.Contains(s.took[budget], old) {
 			s.took[budget] = append(s.took[budget], old)
 		}
-	case strings.HasPrefix(key, keyFormer):
-		topic, budget, _ := strings.Cut(key[len(keyFormer):], "/")
-		s.former[topic] = append(s.former[topic], budget)
 	}
 	return nil
 }
@@ -82,17 +70,14 @@ func (s *State) Lineage(budget string) []string {
 // changes its budget, or uses a second budget for the same input topic, needs `continues` or `fresh`.
 type judgement struct {
 	*State
-	streams  []*config.Stream
-	payments Payments
-	put      func(key string, v any) error
+	streams []*config.Stream
+	charged Charged
+	put     func(key string, v any) error
 }
 
 // judge records which budgets pay for the streams, unless one of them is refused.
-func (s *State) judge(ctx context.Context, streams []*config.Stream, payments Payments, put func(key string, v any) error) error {
-	j := &judgement{s, streams, payments, put}
-	if err := j.adopt(ctx); err != nil {
-		return err
-	}
+func (s *State) judge(ctx context.Context, streams []*config.Stream, charged Charged, put func(key string, v any) error) error {
+	j := &judgement{s, streams, charged, put}
 	for _, stream := range streams {
 		if err := j.continues(ctx, stream); err != nil {
 			return err
@@ -119,44 +104,6 @@ func (j *judgement) over() error {
 		for _, old := range j.Lineage(heir.Budget.Name)[1:] {
 			if s := j.payingFrom(old); s != nil {
 				return refuse(s, "budget %q is closed, because budget %q of stream %s has taken over its spending; use that budget, or a new one", old, heir.Budget.Name, heir.Name)
-			}
-		}
-	}
-	return nil
-}
-
-// adopt turns an earlier version's records of a topic into claims. They do not name the streams, so the ledger tells
-// which budget each of them was charged to last.
-func (j *judgement) adopt(ctx context.Context) error {
-	for topic, budgets := range j.former {
-		if len(j.payersOf(topic)) > 0 {
-			continue
-		}
-		last := map[reader]time.Time{}
-		for _, budget := range budgets {
-			payments, err := j.payments(ctx, budget)
-			if err != nil {
-				return err
-			}
-			for _, p := range payments {
-				r := reader{p.Stream, p.Topic}
-				if p.Topic == topic && last[r].Before(p.Last) {
-					last[r] = p.Last
-					j.claims[r] = claim{Budget: budget}
-				}
-			}
-			for _, s := range j.streams { // without charges it stays admitted
-				r := reader{s.Name, s.Input.Topic}
-				if _, known := j.claims[r]; !known && len(payments) == 0 && s.Input.Topic == topic && s.Budget.Name == budget {
-					j.claims[r] = claim{Budget: budget}
-				}
-			}
-		}
-		for r, c := range j.claims {
-			if r.topic == topic {
-				if err := j.put(keyClaim+r.stream+"/"+r.topic, c); err != nil {
-					return err
-				}
 			}
 		}
 	}
@@ -233,11 +180,11 @@ func (j *judgement) spare(ctx context.Context, s *config.Stream, old string) err
 		return refuse(s, "budget %q would charge the users of input topic %s, whom budget %q of stream %s already charges; write `budget: %s` to share that budget, or `fresh: true` if users may lose the sum of both",
 			s.Budget.Name, s.Input.Topic, old, other.Name, old)
 	}
-	payments, err := j.payments(ctx, old)
+	charged, err := j.charged(ctx, old)
 	if err != nil {
 		return err
 	}
-	if len(payments) > 0 || slices.Contains(j.Lineage(old), s.Budget.Name) {
+	if charged || slices.Contains(j.Lineage(old), s.Budget.Name) {
 		return refuse(s, "budget %q paid for input topic %s before, but the file now names %q; write `continues: %s` to count what it has spent, or `fresh: true` to ignore that",
 			old, s.Input.Topic, s.Budget.Name, old)
 	}
@@ -295,8 +242,7 @@ func (j *judgement) heardOf(ctx context.Context, budget string) (bool, error) {
 	if len(j.took[budget]) > 0 {
 		return true, nil
 	}
-	payments, err := j.payments(ctx, budget)
-	return len(payments) > 0, err
+	return j.charged(ctx, budget)
 }
 
 // refuse makes the error about a stream's budget.

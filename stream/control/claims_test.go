@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/louver/louver/stream/config"
 )
@@ -15,16 +15,8 @@ import (
 // books are which streams were charged to each budget, as "budget: stream topic".
 type books []string
 
-func (b books) payments(_ context.Context, budget string) (all []Payment, err error) {
-	for i, line := range b {
-		var p Payment
-		name, of, _ := strings.Cut(line, ": ")
-		if p.Stream, p.Topic, _ = strings.Cut(of, " "); name == budget {
-			p.Last = time.Unix(int64(i), 0)
-			all = append(all, p)
-		}
-	}
-	return all, nil
+func (b books) charged(_ context.Context, budget string) (bool, error) {
+	return slices.ContainsFunc(b, func(line string) bool { return strings.HasPrefix(line, budget+": ") }), nil
 }
 
 // meant is a file that is meant to replace all before it, whatever streams they had.
@@ -157,7 +149,7 @@ func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
 			var spent books
 			for i, s := range steps {
 				spent = append(spent, s.charged...)
-				state, err := Load(context.Background(), log, meant(i, paid(t, s.file...)), spent.payments)
+				state, err := Load(context.Background(), log, meant(i, paid(t, s.file...)), spent.charged)
 				switch {
 				case s.refused != "":
 					if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), s.refused) || strings.Contains(err.Error(), "\n") {
@@ -182,7 +174,7 @@ func TestSameFileIsNotJudgedAgain(t *testing.T) {
 	for revision, file := range []string{"s in a", "s in b; continues: a"} {
 		before := 0
 		for i := range 3 {
-			if _, err := Load(context.Background(), log, meant(revision, paid(t, file)), spent.payments); err != nil {
+			if _, err := Load(context.Background(), log, meant(revision, paid(t, file)), spent.charged); err != nil {
 				t.Fatal(err)
 			}
 			if i > 0 && len(log.records) != before {
@@ -190,53 +182,5 @@ func TestSameFileIsNotJudgedAgain(t *testing.T) {
 			}
 			before = len(log.records)
 		}
-	}
-}
-
-// TestEarlierClaims reads what earlier versions wrote, which was claim/topic/budget and continues/budget.
-func TestEarlierClaims(t *testing.T) {
-	earlier := func(records ...string) *memory {
-		log := &memory{}
-		for _, r := range append([]string{`format 1`, `user-hash-key "AAAAAAAAAAAAAAAAAAAAAA=="`, `start/s "2026-01-01T00:00:00Z"`}, records...) {
-			key, value, _ := strings.Cut(r, " ")
-			log.records = append(log.records, Record{[]byte(key), []byte(value)})
-		}
-		return log
-	}
-	moved := []string{"claim/in/a true", "claim/in/b true", `continues/b "a"`}
-	for name, c := range map[string]struct {
-		records []string
-		spent   books
-		file    []string
-		refused string
-		line    string
-	}{
-		"unchanged":                     {[]string{"claim/in/a true"}, books{"a: s in"}, []string{"s in a"}, "", "a"},
-		"unchanged, with two budgets":   {[]string{"claim/in/a true", "claim/in/b true"}, books{"a: s in", "b: other in"}, []string{"s in a", "other in b"}, "", "a"},
-		"unchanged, and one is unspent": {[]string{"claim/in/a true", "claim/in/b true"}, books{"a: s in"}, []string{"s in a", "other in b"}, "", "a"},
-		"continued":                     {moved, books{"a: s in", "b: s in"}, []string{"s in b"}, "", "b a"},
-		"continued, and the word stays": {moved, books{"a: s in", "b: s in"}, []string{"s in b; continues: a"}, "", "b a"},
-		"changed now":                   {[]string{"claim/in/a true"}, books{"a: s in"}, []string{"s in b"}, "`continues: a`", ""},
-		"there and back":                {moved, books{"a: s in", "b: s in"}, []string{"s in a"}, "budget \"b\" paid for input topic in before", ""},
-		"two, then the other's":         {[]string{"claim/in/a true", "claim/in/b true"}, books{"a: s in", "b: other in"}, []string{"s in b", "other in b"}, "`continues: a`", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			log := earlier(c.records...)
-			for range 2 {
-				state, err := Load(context.Background(), log, meant(0, paid(t, c.file...)), c.spent.payments)
-				if c.refused != "" {
-					if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.refused) {
-						t.Fatalf("%v, want what says %s", err, c.refused)
-					}
-					continue
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				if line := lineage(state, c.file[0]); line != c.line {
-					t.Errorf("the lineage is %s, want %s", line, c.line)
-				}
-			}
-		})
 	}
 }

@@ -45,11 +45,9 @@ type State struct {
 	Notes []string
 
 	version int
-	epochs  []*epoch         // in the order of their numbers
-	starts  map[string]int64 // of streams, in Unix nanoseconds, as an earlier version wrote them
+	epochs  []*epoch // in the order of their numbers
 	claims  map[reader]claim
 	took    map[string][]string // the budgets whose spending a budget has taken over
-	former  map[string][]string // the budgets that a topic was read for, as earlier versions recorded it
 }
 
 // Keys of the control topic's records.
@@ -57,7 +55,6 @@ const (
 	keyFormat = "format"
 	keyHash   = "user-hash-key"
 	keyWatch  = "watch-key"
-	keyStart  = "start/"
 	keyAgain  = "begun-again"
 )
 
@@ -66,7 +63,7 @@ const watchKeySize = 32
 
 // Load reads the state and adds what is wanted and missing. It fails with [ErrRefused] if a stream's budget would
 // forget what the users of its input topic have lost and the stream says neither `fresh` nor `continues`.
-func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, error) {
+func Load(ctx context.Context, log Log, w Wanted, charged Charged) (*State, error) {
 	s, err := Read(ctx, log)
 	if err == nil && s.version == 0 {
 		s, err = first(ctx, log)
@@ -74,13 +71,13 @@ func Load(ctx context.Context, log Log, w Wanted, payments Payments) (*State, er
 	if err != nil {
 		return nil, err
 	}
-	missing, err := s.complete(ctx, w, payments, time.Now(), rand.Reader)
+	missing, err := s.complete(ctx, w, charged, time.Now(), rand.Reader)
 	if err != nil || len(missing) == 0 {
 		return s, err
 	}
 	err = inTurn(ctx, log, func() (missing []Record, err error) {
 		if s, err = Read(ctx, log); err == nil {
-			missing, err = s.complete(ctx, w, payments, time.Now(), rand.Reader)
+			missing, err = s.complete(ctx, w, charged, time.Now(), rand.Reader)
 		}
 		return missing, err
 	})
@@ -115,7 +112,7 @@ func BeginAgain(ctx context.Context, log Log, outputs map[string][]int64) error 
 
 // Read reads the state and changes nothing.
 func Read(ctx context.Context, log Records) (*State, error) {
-	s := &State{starts: map[string]int64{}, claims: map[reader]claim{}, took: map[string][]string{}, former: map[string][]string{}}
+	s := &State{claims: map[reader]claim{}, took: map[string][]string{}}
 	err := log.Read(ctx, func(key, value []byte) error {
 		err := s.apply(key, value)
 		if err != nil && !errors.Is(err, ErrRefused) {
@@ -176,12 +173,6 @@ func (s *State) apply(key, value []byte) error {
 		return into(&s.Forgotten)
 	case strings.HasPrefix(k, keyEpoch):
 		return s.applyEpoch(into)
-	case strings.HasPrefix(k, keyStart):
-		var t time.Time
-		if err := into(&t); err != nil {
-			return err
-		}
-		s.starts[k[len(keyStart):]] = t.UnixNano()
 	default:
 		return s.applyClaim(k, into)
 	}
@@ -189,7 +180,7 @@ func (s *State) apply(key, value []byte) error {
 }
 
 // complete adds what is wanted and missing to the state, and returns it as records.
-func (s *State) complete(ctx context.Context, w Wanted, payments Payments, now time.Time, random io.Reader) ([]Record, error) {
+func (s *State) complete(ctx context.Context, w Wanted, charged Charged, now time.Time, random io.Reader) ([]Record, error) {
 	var missing []Record
 	put := func(key string, v any) error {
 		value, err := json.Marshal(v)
@@ -220,7 +211,7 @@ func (s *State) complete(ctx context.Context, w Wanted, payments Payments, now t
 			return nil, err
 		}
 	}
-	if err := s.judge(ctx, w.Streams, payments, put); err != nil {
+	if err := s.judge(ctx, w.Streams, charged, put); err != nil {
 		return nil, err
 	}
 	next, err := s.propose(w, now)

@@ -91,7 +91,7 @@ func streams(t *testing.T, names ...string) []*config.Stream {
 	return file.Streams
 }
 
-func never(context.Context, string) ([]Payment, error) { return nil, nil }
+func never(context.Context, string) (bool, error) { return false, nil }
 
 // agree loads the state from many processes at once: all must have the same key and starts.
 func agree(t *testing.T, log Log) *State {

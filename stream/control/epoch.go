@@ -55,7 +55,7 @@ type epoch struct {
 	Number   int                  `json:"number"`
 	Revision int                  `json:"revision"`
 	At       time.Time            `json:"at"`
-	By       *Proposer            `json:"by,omitempty"` // nil: an earlier version did not write it
+	By       Proposer             `json:"by"`
 	Streams  map[string][]edition `json:"streams"`
 }
 
@@ -134,7 +134,7 @@ func (s *State) applyEpoch(into func(any) error) error {
 
 // propose makes an epoch in which the streams are as wanted, or nil if they are already.
 func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
-	next := &epoch{Number: 1, Revision: w.Revision, At: now.UTC().Truncate(time.Second), By: &w.By, Streams: map[string][]edition{}}
+	next := &epoch{Number: 1, Revision: w.Revision, At: now.UTC().Truncate(time.Second), By: w.By, Streams: map[string][]edition{}}
 	changed := true
 	if old := s.newest(); old != nil {
 		changed = old.Revision != w.Revision
@@ -146,7 +146,7 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 	for _, stream := range w.Streams {
 		editions := next.Streams[stream.Name]
 		if len(editions) == 0 {
-			next.Streams[stream.Name] = []edition{{Start: s.start(stream, now) / int64(time.Second), Definition: stream.Definition}}
+			next.Streams[stream.Name] = []edition{{Start: stream.Window.FirstStart(now) / int64(time.Second), Definition: stream.Definition}}
 			changed = true
 			continue
 		}
@@ -193,14 +193,6 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 		return nil, nil
 	}
 	return next, nil
-}
-
-// start returns the start of the first window of a stream that is new to the app.
-func (s *State) start(stream *config.Stream, now time.Time) int64 {
-	if start, known := s.starts[stream.Name]; known { // by an earlier version
-		return start
-	}
-	return stream.Window.FirstStart(now)
 }
 
 // ended reports whether a stream's windows are over and the new definition adds none.

@@ -17,7 +17,7 @@ type History struct {
 	Revision int `json:"revision"`
 	// At is when the epoch was agreed on; nil if there is none.
 	At *time.Time `json:"at"`
-	// By is the process that proposed it; nil if an earlier version did not record it.
+	// By is the process that proposed it; nil if there is no epoch.
 	By          *Proposer `json:"by"`
 	Definitions []Dated   `json:"definitions"`
 }
@@ -49,7 +49,7 @@ func (s *State) History() (History, error) {
 	if e == nil {
 		return h, nil
 	}
-	h.Epoch, h.Revision, h.At, h.By = e.Number, e.Revision, &e.At, e.By
+	h.Epoch, h.Revision, h.At, h.By = e.Number, e.Revision, &e.At, &e.By
 	for _, name := range slices.Sorted(maps.Keys(e.Streams)) {
 		for i, ed := range e.Streams[name] {
 			d, err := ed.dated()
@@ -91,7 +91,7 @@ type Preview struct {
 
 // Foresee previews the effect of the files w at a moment. It writes nothing. It fails with [ErrRefused] if [Load]
 // would.
-func Foresee(ctx context.Context, log Records, w Wanted, payments Payments, now time.Time) (Preview, error) {
+func Foresee(ctx context.Context, log Records, w Wanted, charged Charged, now time.Time) (Preview, error) {
 	var p Preview
 	s, err := Read(ctx, log)
 	if err != nil {
@@ -100,7 +100,7 @@ func Foresee(ctx context.Context, log Records, w Wanted, payments Payments, now 
 	if p.Before, err = s.History(); err != nil {
 		return p, err
 	}
-	if _, err := s.complete(ctx, w, payments, now, rand.Reader); err != nil {
+	if _, err := s.complete(ctx, w, charged, now, rand.Reader); err != nil {
 		return p, err
 	}
 	p.After, err = s.History()

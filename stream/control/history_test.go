@@ -78,27 +78,22 @@ func TestPreviewIsWhatHappens(t *testing.T) {
 	}
 }
 
-// TestWhoProposed: the process that proposed an epoch is written down. One that an earlier version wrote has none.
+// TestWhoProposed: the process that proposed an epoch is written down.
 func TestWhoProposed(t *testing.T) {
 	log := &memory{}
 	w := wanted(t)
 	w.By = Proposer{Host: "a", ClientID: "louver", Version: "v1"}
-	if _, err := Load(t.Context(), log, w, never); err != nil {
-		t.Fatal(err)
-	}
-	w.By.Host = "b" // who agrees has proposed nothing
-	for _, want := range []*Proposer{{Host: "a", ClientID: "louver", Version: "v1"}, nil} {
+	want := w.By
+	for range 2 {
 		state, err := Load(t.Context(), log, w, never)
 		if err != nil {
 			t.Fatal(err)
 		}
 		h, err := state.History()
-		if diff := cmp.Diff(want, h.By); err != nil || diff != "" {
+		if diff := cmp.Diff(&want, h.By); err != nil || diff != "" {
 			t.Errorf("%v: %s", err, diff)
 		}
-		for i, r := range log.records {
-			log.records[i].Value = bytes.Replace(r.Value, []byte(`"by":{"host":"a","client_id":"louver","version":"v1"},`), nil, 1)
-		}
+		w.By.Host = "b" // who agrees has proposed nothing
 	}
 }
 

@@ -56,7 +56,7 @@ func (p *partition) renewed(ctx context.Context, age time.Duration) (bool, error
 	if err != nil || id == "" || id == p.id || id == p.former {
 		return false, err
 	}
-	if p.id == "" { // an earlier version did not record it
+	if p.id == "" { // none was known until now
 		p.id = id
 		return false, nil
 	}

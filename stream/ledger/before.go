@@ -10,18 +10,6 @@ import (
 // Before is what other budgets had paid for a stream before its present one did, by name. nil is an ε without bound.
 type Before map[string]*decimal.Decimal
 
-// Paid returns what a budget has paid for a stream, and what others had before it.
-func (b *Books) Paid(name, stream string) Before {
-	paid := Before{}
-	if latest, ok := b.Latest(stream); ok && latest.Budget == name {
-		maps.Copy(paid, latest.Before)
-	}
-	if a := b.accounts[name]; a != nil {
-		paid[name] = epsilon(a.StreamTotal(stream))
-	}
-	return paid
-}
-
 // Without leaves out budgets. It returns nil if none is left.
 func (b Before) Without(names []string) Before {
 	left := maps.Clone(b)
@@ -32,8 +20,8 @@ func (b Before) Without(names []string) Before {
 	return left
 }
 
-// withBefore adds what other budgets had paid for the stream to what the entry's one has; nil is an ε without bound. A budget
-// that it has taken over since is not counted twice.
+// withBefore adds what other budgets had paid for the stream to what the entry's one has; nil is an ε without bound. A
+// budget that it has taken over since is not counted twice.
 func (e Entry) withBefore(own *decimal.Decimal) *decimal.Decimal {
 	for _, spent := range e.Before.Without(append(slices.Clone(e.Continues), e.Budget)) {
 		if own == nil || spent == nil {

@@ -1,4 +1,4 @@
-package ledger
+package ledger_test
 
 import (
 	"fmt"
@@ -7,34 +7,38 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// TestBefore: what other budgets had paid for a stream is added to its sums, in entries and reports, until its budget takes them
-// over. An ε without bound stays one.
+// TestBefore: what other budgets had paid for a stream is added to its sums, in entries and reports, until its budget
+// takes them over. An ε without bound stays one.
 func TestBefore(t *testing.T) {
 	some := func(n int64) *decimal.Decimal { return new(decimal.NewFromInt(n)) }
 	for name, c := range map[string]struct {
-		before    Before
+		before    ledger.Before
 		continues []string
 		want      string
 	}{
 		"nobody":                 {nil, nil, "2"},
-		"two others":             {Before{"a": some(3), "c": some(4)}, nil, "9"},
-		"one is taken over":      {Before{"a": some(3), "c": some(4)}, []string{"c"}, "5"},
-		"its own, from earlier":  {Before{"b": some(3)}, nil, "2"},
-		"one has no bound":       {Before{"a": some(3), "c": nil}, nil, "<nil>"},
-		"that one is taken over": {Before{"a": some(3), "c": nil}, []string{"c"}, "5"},
+		"two others":             {ledger.Before{"a": some(3), "c": some(4)}, nil, "9"},
+		"one is taken over":      {ledger.Before{"a": some(3), "c": some(4)}, []string{"c"}, "5"},
+		"its own, from earlier":  {ledger.Before{"b": some(3)}, nil, "2"},
+		"one has no bound":       {ledger.Before{"a": some(3), "c": nil}, nil, "<nil>"},
+		"that one is taken over": {ledger.Before{"a": some(3), "c": nil}, []string{"c"}, "5"},
 	} {
-		b, p := NewBooks(), plan{stream: "s", budget: "b", epsilon: "1", limit: limit("9", time.Hour)}
+		b := ledger.NewBooks()
+		p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "1", Limit: ledgertest.Limit("9", time.Hour)}
 		for i := range 2 {
-			e := p.entry(i)
+			e := p.Entry(i)
 			e.Before, e.Continues = c.before, c.continues
-			e = settle(t, b, e)
+			e = ledgertest.Settle(t, b, e)
 			value, err := e.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			read, err := Decode(value)
+			read, err := ledger.Decode(value)
 			if diff := cmp.Diff(e.Before, read.Before, sameDecimals); err != nil || diff != "" {
 				t.Errorf("%s: written and read: %v, %s", name, err, diff)
 			}
@@ -44,7 +48,7 @@ func TestBefore(t *testing.T) {
 			t.Errorf("%s: the entry says %s, want %s", name, got, c.want)
 		}
 		report := "<nil>"
-		if total := NewReport(b, epoch.Add(2*time.Hour)).Streams[0].EpsilonTotal; total != nil {
+		if total := ledger.NewReport(b, ledgertest.Epoch.Add(2*time.Hour)).Streams[0].EpsilonTotal; total != nil {
 			report = total.String()
 		}
 		if report != c.want {

@@ -23,12 +23,8 @@ type Books struct {
 	// of those that are kept in other books.
 	continues map[string][]string
 	elsewhere map[string]*budget.Account
-	// watches holds the instances of each watch, in the order of their numbers.
-	watches map[watchName][]*armed
-	// going lists those that are not over, by budget. See Open.
-	going map[string][]Open
-	// withheld are the watches of which the last entry could arm no instance. Only reports need it.
-	withheld map[watchName]bool
+	// watches holds the instances of watches, each of which is a held charge of an account.
+	watches instances
 }
 
 type streamBook struct {
@@ -46,8 +42,10 @@ func newStreamBook() *streamBook {
 
 // NewBooks opens empty books.
 func NewBooks() *Books {
-	return &Books{streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
-		elsewhere: map[string]*budget.Account{}, watches: map[watchName][]*armed{}, going: map[string][]Open{}, withheld: map[watchName]bool{}}
+	return &Books{
+		streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
+		elsewhere: map[string]*budget.Account{}, watches: newInstances(),
+	}
 }
 
 // Elsewhere tells that the account of a budget is kept in other books. Budgets here that continue it use that account.
@@ -68,7 +66,7 @@ func (b *Books) Add(e Entry) error {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	b.account(e).Add(charge)
-	if err := b.addWatches(e); err != nil {
+	if err := b.watches.add(e, b.accounts[e.Budget]); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	s := b.streams[e.Stream]
@@ -141,33 +139,9 @@ func (b *Books) Settle(e *Entry) error {
 	if len(e.Price) > 0 && !a.Fits(charge) {
 		e.Reason, charge.Items = record.BudgetExhausted, nil
 	}
-	b.settleWatches(e, charge)
+	b.watches.settle(e, a, charge)
 	e.Standing, err = b.Standing(*e)
 	return err
-}
-
-// PaidAgain returns the end of the first window after a withheld one that its budget can pay, if nothing else is
-// charged meanwhile. It returns false if there is none before the stream's end.
-func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
-	e.Reason = "" // so that Charge returns the price
-	charge, err := e.Charge()
-	if err != nil || e.Every <= 0 {
-		return time.Time{}, false
-	}
-	withheld := charge.End
-	a := b.account(e)
-	for _, back := range a.Returns(withheld, "") {
-		steps := (back.At - withheld + int64(e.Every) - 1) / int64(e.Every)
-		charge.End = withheld + steps*int64(e.Every)
-		end := time.Unix(0, charge.End).UTC()
-		if !e.Until.IsZero() && end.After(e.Until) {
-			break
-		}
-		if a.Fits(charge) {
-			return end, true
-		}
-	}
-	return time.Time{}, false
 }
 
 // Standing returns the state of the books after an entry that is not added yet.
@@ -249,4 +223,20 @@ func (b *Books) Latest(stream string) (Entry, bool) {
 		return Entry{}, false
 	}
 	return s.latest, true
+}
+
+// Open lists the instances of a budget that have not ended, by stream, watch and number. The caller must not change the
+// list, and it is valid until an entry is added.
+func (b *Books) Open(budget string) []Open { return b.watches.going[budget] }
+
+// Paid returns what a budget has paid for a stream, and what others had before it.
+func (b *Books) Paid(name, stream string) Before {
+	paid := Before{}
+	if latest, ok := b.Latest(stream); ok && latest.Budget == name {
+		maps.Copy(paid, latest.Before)
+	}
+	if a := b.accounts[name]; a != nil {
+		paid[name] = epsilon(a.StreamTotal(stream))
+	}
+	return paid
 }

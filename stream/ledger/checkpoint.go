@@ -14,14 +14,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// The versions of checkpoints. Raise them when the same entries lead to other bytes, because `louver audit` compares
-// them. Version 2 has watches, version 3 also releases on change. A checkpoint without any is written in
-// an earlier version, which an earlier release can read.
-const (
-	oldestCheckpoint = 1
-	watchCheckpoint  = 2
-	newestCheckpoint = 3
-)
+// checkpointVersion is that of checkpoints. Raise it when the same entries lead to other bytes, because `louver audit`
+// compares them.
+const checkpointVersion = 1
 
 // checkpoint is a [Fold] as it is stored. Times are in whole seconds.
 type checkpoint struct {
@@ -34,7 +29,6 @@ type checkpoint struct {
 	Offset  int64          `json:"offset"`
 	Chain   digest         `json:"chain"`
 	Before  digest         `json:"before"`
-	Newest  record.Second  `json:"newest"`
 	Budgets []storedBudget `json:"budgets"`
 	Streams []storedStream `json:"streams"`
 }
@@ -146,20 +140,20 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 	if f.offset < 0 {
 		return nil, nil
 	}
-	c := checkpoint{Version: oldestCheckpoint, App: f.app, Partition: f.partition, Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
-		Newest: record.Whole(f.newest), Budgets: []storedBudget{}, Streams: []storedStream{}}
+	c := checkpoint{
+		Version: checkpointVersion, App: f.app, Partition: f.partition,
+		Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
+		Budgets: []storedBudget{}, Streams: []storedStream{},
+	}
 	for _, name := range f.Books.Budgets() {
 		a := f.Books.accounts[name]
 		limit := a.Limit()
-		b := storedBudget{Budget: name, Limit: storedLimit{limit.Epsilon, limit.Delta, budget.FormatPer(limit.Per)}, Continues: f.Books.continues[name]}
-		for _, charges := range a.Charges() {
-			b.Charges = append(b.Charges, storedCharges{charges.Stream, storeCap(charges.Cap), charges.Items, runsOf(charges.Ends)})
+		b := storedBudget{
+			Budget: name, Limit: storedLimit{limit.Epsilon, limit.Delta, budget.FormatPer(limit.Per)},
+			Continues: f.Books.continues[name], Watches: f.Books.storedWatches(name),
 		}
-		if b.Watches = f.Books.storedWatches(name); len(b.Watches) > 0 {
-			c.Version = max(c.Version, watchCheckpoint)
-		}
-		if f.Books.onChange(name) {
-			c.Version = newestCheckpoint
+		for _, c := range a.Charges() {
+			b.Charges = append(b.Charges, storedCharges{c.Stream, storeCap(c.Cap), c.Items, runsOf(c.Ends)})
 		}
 		c.Budgets = append(c.Budgets, b)
 	}
@@ -169,7 +163,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := storedStream{Stream: name, Latest: latest, Recent: f.recent[name].stored()}
+		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
 		for _, epoch := range slices.Sorted(maps.Keys(book.ends)) {
 			s.Epochs = append(s.Epochs, storedEpoch{epoch, runsOf(book.ends[epoch]), storeCap(book.caps[epoch])})
 		}
@@ -178,7 +172,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 			s.Unpaid = &unpaid
 		}
 		if len(s.Recent) > 0 {
-			s.Every = budget.FormatPer(f.recent[name].every)
+			s.Every = budget.FormatPer(f.lately.streams[name].every)
 		}
 		c.Streams = append(c.Streams, s)
 	}
@@ -215,17 +209,19 @@ func Restore(text []byte, app string, partition int) (*Fold, error) {
 func restore(text []byte, app string, partition int) (*Fold, error) {
 	var c checkpoint
 	err := json.Unmarshal(text, &c)
-	if (err == nil || c.Version != 0) && (c.Version < oldestCheckpoint || c.Version > newestCheckpoint) {
-		return nil, fmt.Errorf("format version %s; want %d to %d", versionText(c.Version), oldestCheckpoint, newestCheckpoint)
+	if (err == nil || c.Version != 0) && c.Version != checkpointVersion {
+		return nil, fmt.Errorf("format version %s; want %d", versionText(c.Version), checkpointVersion)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if c.App != app || c.Partition != partition || c.Entries < 1 || c.Offset < c.Entries-1 {
-		return nil, fmt.Errorf("it tells of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q", c.Partition, c.App, c.Entries, c.Offset, partition, app)
+		return nil, fmt.Errorf(
+			"it tells of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q",
+			c.Partition, c.App, c.Entries, c.Offset, partition, app)
 	}
 	f := NewFold(app, partition)
-	f.entries, f.offset, f.chain, f.before, f.newest = c.Entries, c.Offset, c.Chain, c.Before, c.Newest.UTC()
+	f.entries, f.lately.entries, f.offset, f.chain, f.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
 	f.awaits, f.unproven = true, true
 	// An entry decides one window and charges at most that.
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)
@@ -321,6 +317,6 @@ func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {
 			r.windows = append(r.windows, Past{end * int64(time.Second), of, group.Figures[i]})
 		}
 	}
-	f.recent[s.Stream] = r
+	f.lately.streams[s.Stream] = r
 	return nil
 }

@@ -1,4 +1,4 @@
-package ledger
+package ledger_test
 
 import (
 	"bytes"
@@ -7,15 +7,18 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
 // FuzzRestore: whatever a checkpoint says, it is refused or makes books that can be reported on, settle windows and are
 // written down again as what comes back from there.
 func FuzzRestore(f *testing.F) {
-	for _, draw := range []func(*rapid.T, int) *partition{history, watchful} {
+	for _, draw := range []func(*rapid.T, int) *ledgertest.Partition{ledgertest.History, ledgertest.Watchful} {
 		text := rapid.Custom(func(t *rapid.T) []byte {
 			p := draw(t, 12)
-			return write(t, p.fold(t, len(p.entries)))
+			return ledgertest.Checkpoint(t, p.Fold(t, len(p.Entries)))
 		})
 		for seed := range 4 {
 			f.Add(text.Example(seed))
@@ -26,14 +29,14 @@ func FuzzRestore(f *testing.F) {
 		if err := json.Unmarshal(text, &claims); err == nil && claims.Entries > 1e6 {
 			return // it may unpack to as many windows
 		}
-		fold, err := Restore(text, "louver", 3)
+		fold, err := ledger.Restore(text, "louver", 3)
 		if err != nil {
-			if !errors.Is(err, ErrCheckpoint) {
+			if !errors.Is(err, ledger.ErrCheckpoint) {
 				t.Fatalf("error %v is no ErrCheckpoint", err)
 			}
 			return
 		}
-		NewReport(fold.Books, epoch)
+		ledger.NewReport(fold.Books, ledgertest.Epoch)
 		for _, name := range fold.Books.Streams() {
 			e, _ := fold.Books.Latest(name)
 			e.WindowStart, e.WindowEnd = e.WindowEnd, e.WindowEnd.Add(e.Every)
@@ -46,11 +49,11 @@ func FuzzRestore(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := Restore(written, "louver", 3)
+		back, err := ledger.Restore(written, "louver", 3)
 		if err != nil {
 			t.Fatalf("%s does not come back: %v", written, err)
 		}
-		if again := write(t, back); !bytes.Equal(again, written) {
+		if again := ledgertest.Checkpoint(t, back); !bytes.Equal(again, written) {
 			t.Fatalf("%s\ncomes back as\n%s", written, again)
 		}
 	})

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/louver/louver/budget"
@@ -10,14 +9,14 @@ import (
 
 // storedWatch is a watch and all its instances, in the order of their numbers.
 type storedWatch struct {
-	Stream    string        `json:"stream"`
-	Watch     string        `json:"watch"`
-	Instances []storedArmed `json:"instances"`
-	Withheld  bool          `json:"withheld,omitempty"`
+	Stream    string           `json:"stream"`
+	Watch     string           `json:"watch"`
+	Instances []storedInstance `json:"instances"`
+	Withheld  bool             `json:"withheld,omitempty"`
 }
 
-// storedArmed is an instance. Times are Unix seconds.
-type storedArmed struct {
+// storedInstance is an instance. Times are Unix seconds.
+type storedInstance struct {
 	Definition string        `json:"definition"`
 	Cost       []budget.Item `json:"cost"`
 	From       int64         `json:"from"`
@@ -30,13 +29,16 @@ type storedArmed struct {
 }
 
 func (b *Books) storedWatches(budget string) (all []storedWatch) {
-	for _, name := range b.watchNames() {
+	for _, name := range b.watches.names() {
 		if name.budget != budget {
 			continue
 		}
-		w := storedWatch{Stream: name.stream, Watch: name.watch, Withheld: b.withheld[name]}
-		for _, a := range b.watches[name] {
-			w.Instances = append(w.Instances, storedArmed{a.definition, a.cost, a.from / int64(time.Second), a.looked / int64(time.Second), a.over, a.sealed, a.fired, a.begins, a.values})
+		w := storedWatch{Stream: name.stream, Watch: name.watch, Withheld: b.watches.withheld[name]}
+		for _, a := range b.watches.of[name] {
+			w.Instances = append(w.Instances, storedInstance{
+				Definition: a.definition, Cost: a.cost, From: a.from / int64(time.Second), Looked: a.looked / int64(time.Second),
+				Over: a.over, Sealed: a.sealed, Fired: a.fired, Begins: a.begins, Values: a.values,
+			})
 		}
 		all = append(all, w)
 	}
@@ -44,31 +46,24 @@ func (b *Books) storedWatches(budget string) (all []storedWatch) {
 }
 
 func (b *Books) restoreWatches(budget string, all []storedWatch) error {
+	account := b.open(budget)
 	for _, w := range all {
 		name := watchName{budget, w.Stream, w.Watch}
-		b.withheld[name] = w.Withheld
-		if b.watches[name] != nil {
+		b.watches.withheld[name] = w.Withheld
+		if b.watches.of[name] != nil {
 			return fmt.Errorf("watch %s of stream %s is listed twice", w.Watch, w.Stream)
 		}
 		for i, s := range w.Instances {
-			a := &armed{definition: s.Definition, cost: s.Cost, from: s.From * int64(time.Second), looked: s.Looked * int64(time.Second), over: s.Over, sealed: s.Sealed, fired: s.Fired, begins: s.Begins, values: s.Values}
+			a := &instance{definition: s.Definition, cost: s.Cost,
+				from: s.From * int64(time.Second), looked: s.Looked * int64(time.Second),
+				over: s.Over, sealed: s.Sealed, fired: s.Fired, begins: s.Begins, values: s.Values}
 			if len(a.cost) == 0 || a.looked < a.from {
 				return fmt.Errorf("instance %s costs nothing, or ends before it begins", name.instance(int64(i+1)))
 			}
-			if err := b.arm(name, a); err != nil {
+			if err := b.watches.arm(account, name, a); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// onChange reports whether a budget has instances of releases on change.
-func (b *Books) onChange(budget string) bool {
-	for name, all := range b.watches {
-		if name.budget == budget && slices.ContainsFunc(all, func(a *armed) bool { return a.begins || len(a.values) > 0 }) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,10 +1,20 @@
-// Package ledger holds the books of a running Louver, apart from Kafka: the [Entry], one record of the ledger topic,
-// which says what one window of one stream was charged and what was drawn, and expands to the records of the output topic;
-// the [Books], which decide which window is next and whether it can be paid; the [Fold] of a partition's entries to
-// books, which can be written down as a checkpoint; the [Report] of what was spent; and the [Audit] that compares a
-// ledger with its outputs and checkpoints.
+// Package ledger holds the books of a running Louver, apart from Kafka. Read it from the bottom: apart from two pairs,
+// each file knows only files before it.
+//
+//   - entry.go: the [Entry], one record of the ledger topic, which says what one window of one stream was charged and
+//     what was drawn. watch.go: what alarms and figures on change did in the window. rounding.go: how drawn figures are
+//     rounded.
+//   - check.go: which entries nobody writes. encode.go: an entry as the value of its record. records.go: the records
+//     of the output topic that it expands to.
+//   - instances.go: the instances of watches, each a held charge. books.go: the [Books], which decide which window is
+//     next and whether it can be paid. eras.go, pause.go and seen.go: what else they are asked.
+//   - past.go and lately.go: what streams published lately, as far as later draws may learn from it.
+//   - fold.go: the [Fold] of a partition's entries to all this. checkpoint.go and checkpoint_watches.go: the fold as it
+//     is written down. resume.go: how a reader goes on from there. join.go: the books of all partitions together.
+//   - report.go and report_watches.go: the [Report] of what was spent. published.go: the same for those who see only
+//     the output topics.
 //
 // An entry holds everything that its records say, so that publishing is a copy: the same entry gives the same bytes,
 // whatever the configuration has become. Everything in it is public by design: figures drawn by a mechanism, the
-// configuration, and sums of charges.
+// configuration, and sums of charges. Package audit compares a ledger with its outputs and checkpoints.
 package ledger

@@ -16,14 +16,18 @@ import (
 // released, so it leads to a privacy stop.
 var ErrUnreadable = errors.New("ledger entry unreadable")
 
-// format is that of the output records that an entry gives. It is written down so that another format, one day, leaves the
-// bytes of earlier records as they are.
+// version is that of entries. Raise it with a change that a reader of this version would misread, such as a charge that
+// it would miss. A new optional field needs no new version.
+const version = 1
+
+// format is that of the output records that an entry gives. It is written down so that another format, one day, leaves
+// the bytes of earlier records as they are.
 const format = 1
 
 // stored is the form of an entry in the ledger. Decimals are text, times RFC 3339 in whole seconds.
 type stored struct {
 	Version     int            `json:"v"`
-	Format      int            `json:"format,omitempty"`
+	Format      int            `json:"format"`
 	App         string         `json:"app"`
 	Stream      string         `json:"stream"`
 	Budget      string         `json:"budget"`
@@ -38,50 +42,59 @@ type stored struct {
 	Every       string         `json:"every"`
 	Until       *record.Second `json:"until,omitempty"`
 	Limit       storedLimit    `json:"limit"`
-	Continues   names          `json:"continues,omitempty"`
+	Continues   []string       `json:"continues,omitempty"`
 	Before      Before         `json:"before,omitempty"`
-	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have cost.
-	Status string        `json:"status"`
-	Reason string        `json:"reason,omitempty"`
-	Charge storedCharge  `json:"charge"`
-	Price  []budget.Item `json:"price,omitempty"`
-	Cap    *storedCap    `json:"cap,omitempty"`
-	// Incomplete is optional: an older reader ignores only this mark.
-	Incomplete   bool      `json:"incomplete,omitempty"`
-	IncompleteIn []int     `json:"incomplete_in,omitempty"`
-	Releases     []Release `json:"releases"`
-	Groups       []Group   `json:"groups"`
-	Standing     Standing  `json:"books"`
-	Prior        *Prior    `json:"prior,omitempty"`
-	// Watches and Ended are in version 3 and later only.
-	Watches []Watch    `json:"watches,omitempty"`
-	Ended   []Instance `json:"ended,omitempty"`
-}
-
-// names are written as a single string if there is only one: earlier versions write and read nothing else.
-type names []string
-
-// MarshalJSON implements [json.Marshaler].
-func (n names) MarshalJSON() ([]byte, error) {
-	if len(n) == 1 {
-		return json.Marshal(n[0])
-	}
-	return json.Marshal([]string(n))
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (n *names) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '[' {
-		return json.Unmarshal(b, (*[]string)(n))
-	}
-	*n = make(names, 1)
-	return json.Unmarshal(b, &(*n)[0])
+	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have
+	// cost.
+	Status       string        `json:"status"`
+	Reason       string        `json:"reason,omitempty"`
+	Charge       storedCharge  `json:"charge"`
+	Price        []budget.Item `json:"price,omitempty"`
+	Cap          *storedCap    `json:"cap,omitempty"`
+	Incomplete   bool          `json:"incomplete,omitempty"`
+	IncompleteIn []int         `json:"incomplete_in,omitempty"`
+	Releases     []Release     `json:"releases"`
+	Groups       []Group       `json:"groups"`
+	Standing     Standing      `json:"books"`
+	Prior        *Prior        `json:"prior,omitempty"`
+	Watches      []Watch       `json:"watches,omitempty"`
+	Ended        []Instance    `json:"ended,omitempty"`
 }
 
 type storedLimit struct {
 	Epsilon decimal.Decimal `json:"epsilon"`
 	Delta   decimal.Decimal `json:"delta"`
 	Per     string          `json:"per"`
+}
+
+// storedCap is the cap of an entry or of some charges.
+type storedCap struct {
+	Count int64  `json:"count"`
+	Per   string `json:"per"`
+	Era   int64  `json:"era"`
+}
+
+// storeCap returns nil for no cap.
+func storeCap(c budget.Cap) *storedCap {
+	if c == (budget.Cap{}) {
+		return nil
+	}
+	return &storedCap{c.Count, budget.FormatPer(c.Per), c.Era}
+}
+
+func (s *storedCap) read() (budget.Cap, error) {
+	if s == nil {
+		return budget.Cap{}, nil
+	}
+	per, err := budget.ParsePer(s.Per)
+	c := budget.Cap{Count: s.Count, Per: per, Era: s.Era}
+	if err == nil {
+		err = c.Check()
+	}
+	if err != nil {
+		return budget.Cap{}, fmt.Errorf("cap: %w", err)
+	}
+	return c, nil
 }
 
 type storedCharge struct {
@@ -108,21 +121,23 @@ func (e Entry) Encode() ([]byte, error) {
 func (e Entry) stored() (stored, error) {
 	price, err := budget.Canonical(e.Price)
 	if err != nil {
-		return stored{}, fmt.Errorf("%s: %w", e.name(), err)
+		return stored{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}
-	price, version := storedCosts(price, e.watchVersion())
 	charge, err := e.Charge()
 	if err != nil {
 		return stored{}, err
 	}
 	s := stored{
-		Version: version, Format: format, App: e.App, Stream: e.Stream, Budget: e.Budget, Input: e.Input, Output: e.Output, OutputAs: e.OutputFormat, Epoch: e.Epoch,
-		WindowStart: record.Whole(e.WindowStart), WindowEnd: record.Whole(e.WindowEnd), DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt),
+		Version: version, Format: format, App: e.App, Stream: e.Stream, Budget: e.Budget,
+		Input: e.Input, Output: e.Output, OutputAs: e.OutputFormat, Epoch: e.Epoch,
+		WindowStart: record.Whole(e.WindowStart), WindowEnd: record.Whole(e.WindowEnd),
+		DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt),
 		Every: budget.FormatPer(e.Every), Continues: e.Continues, Before: e.Before, Status: record.OK, Reason: e.Reason,
 		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
 		Charge:     storedCharge{charge.Epsilon, charge.Delta, price},
 		Cap:        storeCap(e.Cap),
-		Incomplete: e.Incomplete, IncompleteIn: e.IncompleteIn, Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
+		Incomplete: e.Incomplete, IncompleteIn: e.IncompleteIn,
+		Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
 		Watches: e.Watches, Ended: e.Ended,
 	}
 	if !e.Until.IsZero() {
@@ -148,14 +163,16 @@ func decode(value []byte) (Entry, error) {
 	var s stored
 	// The version is read even if another release wrote fields of other types.
 	err := json.Unmarshal(value, &s)
-	if (err == nil || s.Version != 0) && (s.Version < oldest || s.Version > newest) {
-		return Entry{}, fmt.Errorf("format version %s; want %d to %d: it was written by another release of louver", versionText(s.Version), oldest, newest)
+	if (err == nil || s.Version != 0) && s.Version != version {
+		return Entry{}, fmt.Errorf("format version %s; want %d: it was written by another release of louver",
+			versionText(s.Version), version)
 	}
 	if err != nil {
 		return Entry{}, err
 	}
 	if s.Format != format {
-		return Entry{}, fmt.Errorf("output records of format %d; want %d: it was written by another release of louver", s.Format, format)
+		return Entry{}, fmt.Errorf("output records of format %d; want %d: it was written by another release of louver",
+			s.Format, format)
 	}
 	e, err := s.entry()
 	if err != nil {
@@ -170,7 +187,7 @@ func decode(value []byte) (Entry, error) {
 	}
 	if !charge.Epsilon.Equal(s.Charge.Epsilon) || !charge.Delta.Equal(s.Charge.Delta) {
 		return Entry{}, fmt.Errorf("%s: charges epsilon %s and delta %s, its items %s and %s",
-			e.name(), s.Charge.Epsilon, s.Charge.Delta, charge.Epsilon, charge.Delta)
+			e.Name(), s.Charge.Epsilon, s.Charge.Delta, charge.Epsilon, charge.Delta)
 	}
 	return e, nil
 }
@@ -178,10 +195,12 @@ func decode(value []byte) (Entry, error) {
 // entry converts the stored form, without checks.
 func (s stored) entry() (Entry, error) {
 	e := Entry{
-		App: s.App, Stream: s.Stream, Budget: s.Budget, Input: s.Input, Output: s.Output, OutputFormat: s.OutputAs, Epoch: s.Epoch,
+		App: s.App, Stream: s.Stream, Budget: s.Budget,
+		Input: s.Input, Output: s.Output, OutputFormat: s.OutputAs, Epoch: s.Epoch,
 		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
-		Continues: s.Continues, Before: s.Before, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn, Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
+		Continues: s.Continues, Before: s.Before, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn,
+		Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
 		Watches: s.Watches, Ended: s.Ended,
 	}
 	if s.Until != nil {
@@ -189,21 +208,22 @@ func (s stored) entry() (Entry, error) {
 	}
 	var err error
 	if e.Every, err = time.ParseDuration(s.Every); err != nil {
-		return Entry{}, fmt.Errorf("%s: every: %w", e.name(), err)
+		return Entry{}, fmt.Errorf("%s: every: %w", e.Name(), err)
 	}
 	if e.Limit.Per, err = budget.ParsePer(s.Limit.Per); err != nil {
-		return Entry{}, fmt.Errorf("%s: limit: %w", e.name(), err)
+		return Entry{}, fmt.Errorf("%s: limit: %w", e.Name(), err)
 	}
 	if e.Cap, err = s.Cap.read(); err != nil {
-		return Entry{}, fmt.Errorf("%s: %w", e.name(), err)
+		return Entry{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}
 	switch {
 	case s.Status == record.OK && s.Reason == "" && len(s.Price) == 0:
-		e.Price = readCosts(s.Charge.Items, s.Version)
+		e.Price = s.Charge.Items
 	case s.Status == record.Withheld && s.Reason == record.BudgetExhausted && len(s.Charge.Items) == 0:
-		e.Price = readCosts(s.Price, s.Version)
+		e.Price = s.Price
 	default:
-		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price", e.name(), s.Status, s.Reason)
+		return Entry{}, fmt.Errorf("%s: status %q with reason %q does not go with its charge and price",
+			e.Name(), s.Status, s.Reason)
 	}
 	return e, nil
 }
@@ -213,70 +233,4 @@ func versionText(v int) string {
 		return "missing"
 	}
 	return fmt.Sprint(v)
-}
-
-// name identifies the entry in errors.
-func (e Entry) name() string {
-	return fmt.Sprintf("stream %q, window of %s", e.Stream, record.Whole(e.WindowStart))
-}
-
-func (e Entry) fail(format string, args ...any) error {
-	return fmt.Errorf(e.name()+": "+format, args...)
-}
-
-// checkWindow checks what an entry is without its groups and watches, as books keep the last one of each stream.
-func (e Entry) checkWindow() error {
-	fail := e.fail
-	switch {
-	case e.Stream == "" || e.Budget == "" || e.Output == "":
-		return fail("budget %q and output topic %q; want a stream, a budget and a topic", e.Budget, e.Output)
-	case e.OutputFormat != "" && e.OutputFormat != record.FormatAvro:
-		return fail("output records as %q; want avro, or nothing for JSON: it was written by a later release of louver", e.OutputFormat)
-	case e.WindowStart.Nanosecond() != 0 || e.WindowEnd.Nanosecond() != 0:
-		return fail("the window has fractions of a second; want whole seconds")
-	case e.WindowEnd.Year() > 2200 || e.WindowStart.Year() < 1900:
-		return fail("window end %s; want one between 1900 and 2200", record.Whole(e.WindowEnd))
-	case !e.WindowEnd.After(e.WindowStart):
-		return fail("window end %s; want one after the start", record.Whole(e.WindowEnd))
-	case e.Every <= 0:
-		return fail("every %s; want a positive duration", e.Every)
-	case e.Reason != "" && e.Reason != record.BudgetExhausted:
-		return fail("reason %q; want none or %q", e.Reason, record.BudgetExhausted)
-	}
-	if err := errors.Join(e.Limit.Check(), e.checkCap()); err != nil {
-		return fail("%w", err)
-	}
-	for _, r := range e.Releases {
-		if r.Name == "" || r.Epsilon.Sign() <= 0 {
-			return fail("release %q has epsilon %s; want a name and more than 0", r.Name, r.Epsilon)
-		}
-	}
-	return nil
-}
-
-func (e Entry) check() error {
-	if err := e.checkWindow(); err != nil {
-		return err
-	}
-	fail := e.fail
-	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.onChange() || len(e.Groups) == 0 {
-		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change", len(e.Price), len(e.Releases), len(e.Groups))
-	}
-	if err := e.checkWatches(); err != nil {
-		return fail("%w", err)
-	}
-	for _, g := range e.Groups {
-		if want := len(e.Releases); e.Reason == "" && len(g.Values) != want || e.Reason != "" && len(g.Values) != 0 {
-			return fail("group %q has %d values of %d releases in a window with reason %q", g.Name, len(g.Values), want, e.Reason)
-		}
-		if g.Reason != "" && (g.Reason != record.TooFewUsers || e.Reason != "") {
-			return fail("group %q has the reason %q in a window with reason %q", g.Name, g.Reason, e.Reason)
-		}
-		for i, v := range g.Values {
-			if v.Value == nil && g.Reason == "" {
-				return fail("group %q has no value of %q, and no reason", g.Name, e.Releases[i].Name)
-			}
-		}
-	}
-	return nil
 }

@@ -1,7 +1,8 @@
 package ledger
 
 import (
-	"math"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -138,12 +139,34 @@ type Standing struct {
 	WindowsLeft int64 `json:"budget_windows_left"`
 }
 
+// Sums returns both sums of ε as text for people.
+func (s Standing) Sums() (stream, budget string) { return text(s.StreamSpent), text(s.BudgetSpent) }
+
+// equal reports whether two standings are the same.
+func (s Standing) equal(t Standing) bool {
+	return text(s.StreamSpent) == text(t.StreamSpent) && text(s.BudgetSpent) == text(t.BudgetSpent) &&
+		s.WindowsLeft == t.WindowsLeft
+}
+
+// text writes a sum for people.
+func text(d *decimal.Decimal) string {
+	if d == nil {
+		return "no bound"
+	}
+	return d.String()
+}
+
 // Prior is the public past that the adaptive base measure was computed from.
 type Prior struct {
 	// Upto is how many of the stream's last entries before this one were learnt from.
 	Upto int64 `json:"upto"`
 	// Hash is the hash of the measures that were used, in hexadecimal.
 	Hash string `json:"hash"`
+}
+
+// Name identifies the entry in messages: its stream and the start of its window.
+func (e Entry) Name() string {
+	return fmt.Sprintf("stream %q, window of %s", e.Stream, record.Whole(e.WindowStart))
 }
 
 // Charge returns what the window was charged: its price, or nothing if it is withheld for its budget. It fails if the
@@ -180,36 +203,15 @@ func (e *Entry) WithholdBelow(count string, minimum int64) {
 	}
 }
 
-// Error turns an error into a figure with at least four significant digits, rounded up. Whole numbers stay exact. nil
-// for NaN and infinities.
-func Error(size float64) *decimal.Decimal {
-	return figure(size, func(d decimal.Decimal) decimal.Decimal {
-		return d.RoundCeil(max(0, 4-int32(d.NumDigits())-d.Exponent()))
-	})
+// group returns the place of a group.
+func (e Entry) group(name string) int {
+	return slices.IndexFunc(e.Groups, func(g Group) bool { return g.Name == name })
 }
 
-// RankError turns an error in ranks into a figure, rounded up to one decimal. It is nil for NaN and infinities.
-func RankError(ranks float64) *decimal.Decimal {
-	return figure(ranks, func(d decimal.Decimal) decimal.Decimal { return d.RoundCeil(1) })
-}
+// Looks reports whether any instance of a watch looks at the window.
+func (e Entry) Looks() bool { return slices.ContainsFunc(e.Watches, Watch.Looks) }
 
-// percentilePlaces is how many decimals p_low and p_high have: enough for p = 0.9999.
-const percentilePlaces = 6
-
-// PercentileLow turns a lower bound in [0, 1] into a figure, rounded down; nil for NaN and infinities.
-func PercentileLow(p float64) *decimal.Decimal {
-	return figure(p, func(d decimal.Decimal) decimal.Decimal { return d.RoundFloor(percentilePlaces) })
-}
-
-// PercentileHigh turns an upper bound in [0, 1] into a figure, rounded up; nil for NaN and infinities.
-func PercentileHigh(p float64) *decimal.Decimal {
-	return figure(p, func(d decimal.Decimal) decimal.Decimal { return d.RoundCeil(percentilePlaces) })
-}
-
-func figure(f float64, round func(decimal.Decimal) decimal.Decimal) *decimal.Decimal {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil
-	}
-	d := round(decimal.NewFromFloat(f))
-	return &d
+// OnChange reports whether the entry has a figure that is published on change.
+func (e Entry) OnChange() bool {
+	return slices.ContainsFunc(e.Watches, func(w Watch) bool { return w.Release != nil })
 }

@@ -1,10 +1,10 @@
-package ledger
+package ledger_test
 
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -14,14 +14,10 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
 	"github.com/louver/louver/stream/record"
 )
-
-func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
-
-func ptr[T any](v T) *T { return &v }
-
-func some(s string) *decimal.Decimal { return ptr(dec(s)) }
 
 func at(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
@@ -31,42 +27,45 @@ func at(s string) time.Time {
 	return t
 }
 
+// wholeReport compares reports with what is not exported of their numbers.
+var wholeReport = cmp.Exporter(func(reflect.Type) bool { return true })
+
 var sameDecimals = cmp.Comparer(func(a, b decimal.Decimal) bool { return a.Equal(b) })
 
 // exampleEntry is the entry behind the contract's example of an output record: checkout-latency, group eu, tail.p99.
-func exampleEntry() Entry {
-	return Entry{
+func exampleEntry() ledger.Entry {
+	return ledger.Entry{
 		App: "louver", Stream: "checkout-latency", Budget: "shoppers", Input: "checkout.events", Output: "checkout.private",
 		WindowStart: at("2026-11-20T08:00:00Z"), WindowEnd: at("2026-11-20T08:15:00Z"),
 		DueAt: at("2026-11-20T08:15:30Z"), ReleasedAt: at("2026-11-20T08:15:31Z"),
 		Every: 15 * time.Minute, Until: at("2027-01-01T00:00:00Z"),
-		Limit:     budget.Limit{Epsilon: dec("24"), Per: 24 * time.Hour},
+		Limit:     budget.Limit{Epsilon: ledgertest.Dec("24"), Per: 24 * time.Hour},
 		Continues: []string{"visitors"},
 		Price: []budget.Item{
-			{Promise: privacy.NewPure(dec("0.15")), Times: 1},
-			{Promise: privacy.NewBoundedRange(dec("0.1")), Times: 1},
+			{Promise: privacy.NewPure(ledgertest.Dec("0.15")), Times: 1},
+			{Promise: privacy.NewBoundedRange(ledgertest.Dec("0.1")), Times: 1},
 		},
-		Releases: []Release{
-			{Name: "tail.p99", Statistic: "quantile", P: some("0.99"), Mechanism: "joint", Unit: "ms", Epsilon: dec("0.1")},
-			{Name: "users", Statistic: "count", Mechanism: "geometric", Unit: "users", Epsilon: dec("0.15")},
+		Releases: []ledger.Release{
+			{Name: "tail.p99", Statistic: "quantile", P: ledgertest.Some("0.99"), Mechanism: "joint", Unit: "ms", Epsilon: ledgertest.Dec("0.1")},
+			{Name: "users", Statistic: "count", Mechanism: "geometric", Unit: "users", Epsilon: ledgertest.Dec("0.15")},
 		},
-		Groups: []Group{
-			{Name: "eu", Users: ptr(int64(10412)), Values: []Value{
-				{Value: some("812"), RankError95: some("554.2"), PLow: some("0.931"), PHigh: some("1"), Quality: "rough",
-					Smoothed: &Smoothed{Value: dec("815"), Low: some("790"), High: some("840")}},
-				{Value: some("10412"), RankError95: some("20"), Error95: some("20"), Quality: "useful"},
+		Groups: []ledger.Group{
+			{Name: "eu", Users: new(int64(10412)), Values: []ledger.Value{
+				{Value: ledgertest.Some("812"), RankError95: ledgertest.Some("554.2"), PLow: ledgertest.Some("0.931"), PHigh: ledgertest.Some("1"), Quality: "rough",
+					Smoothed: &ledger.Smoothed{Value: ledgertest.Dec("815"), Low: ledgertest.Some("790"), High: ledgertest.Some("840")}},
+				{Value: ledgertest.Some("10412"), RankError95: ledgertest.Some("20"), Error95: ledgertest.Some("20"), Quality: "useful"},
 			}},
-			{Name: "a<b", Users: ptr(int64(3)), Reason: record.TooFewUsers, Values: []Value{{}, {Value: some("3")}}},
+			{Name: "a<b", Users: new(int64(3)), Reason: record.TooFewUsers, Values: []ledger.Value{{}, {Value: ledgertest.Some("3")}}},
 		},
-		Standing: Standing{StreamSpent: some("12.5"), BudgetSpent: some("12.50"), WindowsLeft: 46},
-		Prior:    &Prior{Upto: 17, Hash: "00ff"},
+		Standing: ledger.Standing{StreamSpent: ledgertest.Some("12.5"), BudgetSpent: ledgertest.Some("12.50"), WindowsLeft: 46},
+		Prior:    &ledger.Prior{Upto: 17, Hash: "00ff"},
 	}
 }
 
 const exampleStored = `{"v":1,"format":1,"app":"louver","stream":"checkout-latency","budget":"shoppers","input":"checkout.events","output":"checkout.private",` +
 	`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z","released_at":"2026-11-20T08:15:31Z",` +
-	`"every":"15m","until":"2027-01-01T00:00:00Z","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":"visitors","status":"ok",` +
-	`"charge":{"epsilon":"0.25","delta":"0","items":[{"kind":"pure","epsilon":"0.15","times":1},{"kind":"bounded_range","epsilon":"0.1","times":1}]},` +
+	`"every":"15m","until":"2027-01-01T00:00:00Z","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":["visitors"],"status":"ok",` +
+	`"charge":{"epsilon":"0.25","delta":"0","items":[{"kind":"pure","epsilon":"0.15","rho":"0.01125","times":1},{"kind":"bounded_range","epsilon":"0.1","rho":"0.00125","times":1}]},` +
 	`"releases":[{"name":"tail.p99","statistic":"quantile","p":"0.99","mechanism":"joint","unit":"ms","epsilon":"0.1"},` +
 	`{"name":"users","statistic":"count","mechanism":"geometric","unit":"users","epsilon":"0.15"}],` +
 	`"groups":[{"name":"eu","users":10412,"values":[{"value":"812","rank_error_95":"554.2","p_low":"0.931","p_high":"1","quality":"rough",` +
@@ -74,17 +73,8 @@ const exampleStored = `{"v":1,"format":1,"app":"louver","stream":"checkout-laten
 	`{"name":"a\u003cb","users":3,"reason":"too_few_users","values":[{},{"value":"3"}]}],` +
 	`"books":{"stream_epsilon_spent":"12.5","budget_epsilon_spent":"12.5","budget_windows_left":46},"prior":{"upto":17,"hash":"00ff"}}`
 
-func encode(t *testing.T, e Entry) []byte {
-	t.Helper()
-	value, err := e.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
-}
-
 func TestEncodeGolden(t *testing.T) {
-	if diff := cmp.Diff(exampleStored, string(encode(t, exampleEntry()))); diff != "" {
+	if diff := cmp.Diff(exampleStored, string(ledgertest.Encode(t, exampleEntry()))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -92,22 +82,22 @@ func TestEncodeGolden(t *testing.T) {
 func TestDecodeGivesBackTheEntry(t *testing.T) {
 	withheld := exampleEntry()
 	withheld.Reason = record.BudgetExhausted
-	withheld.Groups = []Group{{Name: "eu"}, {Name: "us"}}
+	withheld.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}}
 	withheld.Until, withheld.Prior, withheld.Limit.Per = time.Time{}, nil, 0
 	withheld.Standing.StreamSpent = nil
 	paid := exampleEntry()
-	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("700.5"), dec("900")}
+	paid.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("700.5"), ledgertest.Dec("900")}
 	paid.Groups[0].Values[0].Smoothed.Low = nil
-	paid.Limit.Delta = dec("0.000001")
+	paid.Limit.Delta = ledgertest.Dec("0.000001")
 	paid.Price = append(paid.Price,
-		budget.Item{Promise: privacy.NewZCDP(dec("1")), Times: 2},
-		budget.Item{Promise: privacy.NewApproximate(dec("1"), dec("1e-9")), Times: 2})
+		budget.Item{Promise: privacy.NewZCDP(ledgertest.Dec("1")), Times: 2},
+		budget.Item{Promise: privacy.NewApproximate(ledgertest.Dec("1"), ledgertest.Dec("1e-9")), Times: 2})
 	capped := exampleEntry()
 	capped.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: capped.WindowStart.Unix()}
 	withheld.Cap = budget.Cap{Count: 1, Per: time.Minute}
-	for name, e := range map[string]Entry{"example": exampleEntry(), "withheld": withheld, "capped": capped, "with everything": paid} {
-		value := encode(t, e)
-		got, err := Decode(value)
+	for name, e := range map[string]ledger.Entry{"example": exampleEntry(), "withheld": withheld, "capped": capped, "with everything": paid} {
+		value := ledgertest.Encode(t, e)
+		got, err := ledger.Decode(value)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -115,60 +105,9 @@ func TestDecodeGivesBackTheEntry(t *testing.T) {
 		if diff := cmp.Diff(e, got, sameDecimals); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if again := encode(t, got); string(again) != string(value) {
+		if again := ledgertest.Encode(t, got); string(again) != string(value) {
 			t.Errorf("%s: encoded again it is\n%s, not\n%s", name, again, value)
 		}
-	}
-}
-
-// What earlier releases wrote is read for ever: a cost that says no ρ has the one that was charged then. It is written
-// again as it stands, so that a process of such a release can go on reading what this one writes.
-func TestVersion1(t *testing.T) {
-	const items = `[{"kind":"pure","epsilon":"0.15","times":1},{"kind":"bounded_range","epsilon":"0.1","times":1}]`
-	for _, c := range []struct{ name, written, rho string }{
-		{"pure", `{"kind":"pure","epsilon":"0.25","times":1}`, "0.03125"},
-		{"pure of more than 2", `{"kind":"pure","epsilon":"3","times":1}`, "4.5"},
-		{"pure of pieces", `{"kind":"pure","epsilon":"0.25","rho":"0.014","times":2}`, "0.014"},
-		{"a small bounded range", `{"kind":"bounded_range","epsilon":"0.4","times":1}`, "0.02"},
-		{"a large bounded range", `{"kind":"bounded_range","epsilon":"3","times":1}`, "1.007505619866957"},
-		{"zcdp", `{"kind":"zcdp","epsilon":"1","rho":"0.5","times":1}`, "0.5"},
-		{"approximate", `{"kind":"approximate","epsilon":"1","delta":"0.000000001","times":1}`, "0"},
-	} {
-		var item budget.Item
-		if err := json.Unmarshal([]byte(c.written), &item); err != nil {
-			t.Fatal(err)
-		}
-		sum, times := item.Epsilon.Mul(decimal.NewFromInt(item.Times)), decimal.NewFromInt(item.Times)
-		value := strings.NewReplacer(items, "["+c.written+"]", `"charge":{"epsilon":"0.25","delta":"0"`,
-			fmt.Sprintf(`"charge":{"epsilon":"%s","delta":"%s"`, sum, item.Delta.Mul(times))).Replace(exampleStored)
-		e, err := Decode([]byte(value))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if got := e.Price[0].Rho; got.String() != c.rho {
-			t.Errorf("%s: ρ = %s, want %s", c.name, got, c.rho)
-		}
-		if again := string(encode(t, e)); again != value {
-			t.Errorf("%s: encoded again it is\n%s, not\n%s", c.name, again, value)
-		}
-	}
-}
-
-// Where version 1 would charge another ρ, the entry is of version 2, in which every cost says its own.
-func TestVersion2(t *testing.T) {
-	e := exampleEntry()
-	e.Price[1].Rho = dec("0.001")
-	value := string(encode(t, e))
-	if want := `"items":[{"kind":"pure","epsilon":"0.15","rho":"0.01125","times":1},{"kind":"bounded_range","epsilon":"0.1","rho":"0.001","times":1}]`; !strings.HasPrefix(value, `{"v":2,`) || !strings.Contains(value, want) {
-		t.Errorf("%s", value)
-	}
-	got, err := Decode([]byte(value))
-	if err != nil || cmp.Diff(e, got, sameDecimals) != "" {
-		t.Errorf("%v, %v", err, cmp.Diff(e, got, sameDecimals))
-	}
-	if _, err := Decode([]byte(strings.Replace(value, `"rho":"0.01125",`, "", 1))); err == nil {
-		t.Error("a cost without ρ is read in version 2")
 	}
 }
 
@@ -176,14 +115,14 @@ func TestEncodeDropsFractionsOfSeconds(t *testing.T) {
 	e := exampleEntry()
 	e.ReleasedAt = e.ReleasedAt.Add(987654321)
 	e.DueAt = e.DueAt.Add(500 * time.Millisecond).In(time.FixedZone("", 3600))
-	if diff := cmp.Diff(exampleStored, string(encode(t, e))); diff != "" {
+	if diff := cmp.Diff(exampleStored, string(ledgertest.Encode(t, e))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestCharge(t *testing.T) {
 	e := exampleEntry()
-	if c, err := e.Charge(); err != nil || !c.Epsilon.Equal(dec("0.25")) || c.End != e.WindowEnd.UnixNano() {
+	if c, err := e.Charge(); err != nil || !c.Epsilon.Equal(ledgertest.Dec("0.25")) || c.End != e.WindowEnd.UnixNano() {
 		t.Errorf("%+v, %v", c, err)
 	}
 	e.Reason = record.BudgetExhausted
@@ -195,15 +134,16 @@ func TestCharge(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no JSON", `{"v"`, `"v"`, "invalid character"},
-		{"a later version", `"v":1`, `"v":5`, "format version 5; want 1 to 4"},
+		{"a later version", `"v":1`, `"v":2`, "format version 2; want 1"},
 		{"a later format of records", `"format":1`, `"format":2`, "output records of format 2; want 1"},
 		{"no version", `"v":1`, `"w":1`, "format version missing"},
 		{"no stream", `"stream":"checkout-latency"`, `"stream":""`, "want a stream"},
 		{"no budget", `"budget":"shoppers"`, `"budget":""`, "want a stream, a budget and a topic"},
 		{"a charge that is not its items'", `"charge":{"epsilon":"0.25"`, `"charge":{"epsilon":"0.2"`, "charges epsilon 0.2 and delta 0, its items 0.25"},
 		{"an item of no kind", `"kind":"pure"`, `"kind":"free"`, `kind of charge "free"; want`},
-		{"an item of no epsilon", `"epsilon":"0.15","times"`, `"epsilon":"0","times"`, "epsilon 0; want more"},
+		{"an item of no epsilon", `"epsilon":"0.15","rho"`, `"epsilon":"0","rho"`, "epsilon 0; want more"},
 		{"a negative charge", `"times":1},`, `"times":-1},`, "charged -1 times"},
+		{"an item of no rho", `"rho":"0.01125",`, ``, "rho"},
 		{"no charge", `"items":[`, `"objects":[`, "0 items in the price"},
 		{"a limit of nothing", `"limit":{"epsilon":"24"`, `"limit":{"epsilon":"0"`, "budget epsilon 0; want"},
 		{"a period in words", `"per":"24h"`, `"per":"a day"`, `period "a day"`},
@@ -224,13 +164,13 @@ func TestDecodeRefuses(t *testing.T) {
 		if value == exampleStored {
 			t.Fatalf("%s: nothing was replaced", c.name)
 		}
-		_, err := Decode([]byte(value))
-		if !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), c.want) {
+		_, err := ledger.Decode([]byte(value))
+		if !errors.Is(err, ledger.ErrUnreadable) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want ErrUnreadable with %q", c.name, err, c.want)
 		}
 	}
 	// A later field that an older reader need not know.
-	if _, err := Decode([]byte(strings.Replace(exampleStored, `"v":1`, `"v":1,"weather":"fair"`, 1))); err != nil {
+	if _, err := ledger.Decode([]byte(strings.Replace(exampleStored, `"v":1`, `"v":1,"weather":"fair"`, 1))); err != nil {
 		t.Errorf("an optional field more: %v", err)
 	}
 }
@@ -238,16 +178,16 @@ func TestDecodeRefuses(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(exampleStored))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		e, err := Decode(value)
+		e, err := ledger.Decode(value)
 		if err != nil {
-			if !errors.Is(err, ErrUnreadable) {
+			if !errors.Is(err, ledger.ErrUnreadable) {
 				t.Fatalf("error %v is no ErrUnreadable", err)
 			}
 			return
 		}
-		again := encode(t, e)
-		back, err := Decode(again)
-		if err != nil || string(encode(t, back)) != string(again) {
+		again := ledgertest.Encode(t, e)
+		back, err := ledger.Decode(again)
+		if err != nil || string(ledgertest.Encode(t, back)) != string(again) {
 			t.Fatalf("%s does not come back (%v)", again, err)
 		}
 		records, err := e.Records()
@@ -267,20 +207,20 @@ func TestWithholdBelow(t *testing.T) {
 	for i := range e.Groups {
 		e.Groups[i].Reason = ""
 		for r := range e.Groups[i].Values {
-			e.Groups[i].Values[r].Value = some("50")
+			e.Groups[i].Values[r].Value = ledgertest.Some("50")
 		}
 	}
-	e.Groups[1].Values[1].Value = some("49")
-	e.Groups[1].Values[0].Smoothed = &Smoothed{Value: dec("1")}
+	e.Groups[1].Values[1].Value = ledgertest.Some("49")
+	e.Groups[1].Values[0].Smoothed = &ledger.Smoothed{Value: ledgertest.Dec("1")}
 	e.WithholdBelow("users", 50)
 	if e.Groups[0].Reason != "" || e.Groups[0].Values[0].Value == nil {
 		t.Errorf("a count equal to the threshold is withheld: %+v", e.Groups[0])
 	}
-	if g := e.Groups[1]; g.Reason != record.TooFewUsers || g.Values[0] != (Value{}) || !g.Values[1].Value.Equal(dec("49")) {
+	if g := e.Groups[1]; g.Reason != record.TooFewUsers || g.Values[0] != (ledger.Value{}) || !g.Values[1].Value.Equal(ledgertest.Dec("49")) {
 		t.Errorf("a count below: %+v, want all but the count withheld", g)
 	}
 	e.Reason = record.BudgetExhausted
-	e.Groups = []Group{{Name: "eu"}}
+	e.Groups = []ledger.Group{{Name: "eu"}}
 	e.WithholdBelow("users", 50) // nothing was drawn: nothing to withhold
 	if e.Groups[0].Reason != "" {
 		t.Errorf("%+v", e.Groups[0])
@@ -292,16 +232,16 @@ func TestFiguresAreRoundedOutward(t *testing.T) {
 		got  *decimal.Decimal
 		want string
 	}{
-		{RankError(554.12), "554.2"}, {RankError(554.2), "554.2"}, {RankError(0.01), "0.1"},
-		{Error(150), "150"}, {Error(29957), "29957"}, {Error(12.3411), "12.35"}, {Error(0.00123401), "0.001235"}, {Error(0), "0"}, {Error(29957.2), "29958"},
-		{PercentileLow(0.9310009), "0.931"}, {PercentileHigh(0.9310001), "0.931001"}, {PercentileHigh(1), "1"}, {PercentileLow(0), "0"},
+		{ledger.RankError(554.12), "554.2"}, {ledger.RankError(554.2), "554.2"}, {ledger.RankError(0.01), "0.1"},
+		{ledger.Error(150), "150"}, {ledger.Error(29957), "29957"}, {ledger.Error(12.3411), "12.35"}, {ledger.Error(0.00123401), "0.001235"}, {ledger.Error(0), "0"}, {ledger.Error(29957.2), "29958"},
+		{ledger.PercentileLow(0.9310009), "0.931"}, {ledger.PercentileHigh(0.9310001), "0.931001"}, {ledger.PercentileHigh(1), "1"}, {ledger.PercentileLow(0), "0"},
 	} {
-		if c.got == nil || !c.got.Equal(dec(c.want)) {
+		if c.got == nil || !c.got.Equal(ledgertest.Dec(c.want)) {
 			t.Errorf("%v, want %s", c.got, c.want)
 		}
 	}
 	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if Error(f) != nil || RankError(f) != nil || PercentileLow(f) != nil || PercentileHigh(f) != nil {
+		if ledger.Error(f) != nil || ledger.RankError(f) != nil || ledger.PercentileLow(f) != nil || ledger.PercentileHigh(f) != nil {
 			t.Errorf("%v became a figure", f)
 		}
 	}

@@ -4,13 +4,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"time"
 )
 
-// ErrCheckpoint marks a checkpoint that cannot be used, or that does not fit the ledger. The ledger is then read from its
-// first entry.
+// ErrCheckpoint marks a checkpoint that cannot be used, or that does not fit the ledger. The ledger is then read from
+// its first entry.
 var ErrCheckpoint = errors.New("the checkpoint does not fit")
 
 // Fold is the state after the entries of one partition of the ledger: the books, and what streams have published
@@ -22,8 +20,7 @@ type Fold struct {
 
 	app       string
 	partition int
-	recent    map[string]*recent
-	newest    time.Time // the latest end of a window; earlier versions read it from checkpoints
+	lately    *Lately
 	entries   int64
 	offset    int64  // of the last entry; −1 if none or unknown
 	chain     digest // the digest of all entries, as a chain …
@@ -43,20 +40,16 @@ type mark struct {
 	chain   digest
 }
 
-// recent holds what a stream has published lately, in the order of the ledger.
-type recent struct {
-	windows  []Past
-	every    time.Duration
-	released time.Time // when its last entry was made
-}
-
 // NewFold makes a fold that begins with the first entry of a partition.
 func NewFold(app string, partition int) *Fold {
-	return &Fold{Books: NewBooks(), app: app, partition: partition, recent: map[string]*recent{}, offset: -1}
+	return &Fold{Books: NewBooks(), app: app, partition: partition, lately: NewLately(), offset: -1}
 }
 
 // Entries returns the number of entries in the fold.
 func (f *Fold) Entries() int64 { return f.entries }
+
+// Recent lists what a stream has published lately: see [Lately.Of].
+func (f *Fold) Recent(stream string) []Past { return f.lately.Of(stream) }
 
 // From returns the offset from which to read the partition.
 func (f *Fold) From() int64 { return max(0, f.offset) }
@@ -75,14 +68,15 @@ func (f *Fold) Add(e Entry, value []byte, offset int64) error {
 			return fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		if !e.Standing.equal(want) {
-			return f.misfit("%s says that the stream has spent %s and its budget %s, the checkpoint gives %s and %s", e.name(),
+			return f.misfit("%s says that the stream has spent %s and its budget %s, the checkpoint gives %s and %s", e.Name(),
 				text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(want.StreamSpent), text(want.BudgetSpent))
 		}
 	}
 	if err := f.Books.Add(e); err != nil {
 		return err
 	}
-	f.publish(e)
+	f.lately.Add(e)
+	f.entries++
 	f.before, f.chain, f.offset = f.chain, link(f.chain, value), offset
 	f.seen = f.seen || f.witness != nil && *f.witness == mark{f.entries, f.chain}
 	return nil
@@ -95,7 +89,7 @@ func (f *Fold) resume(e Entry, value []byte, offset int64) error {
 	}
 	if f.Books.complete(e) {
 		if have := f.Books.standing(e); !e.Standing.equal(have) {
-			return f.misfit("after %s the stream had spent %s and its budget %s, the checkpoint says %s and %s", e.name(),
+			return f.misfit("after %s the stream had spent %s and its budget %s, the checkpoint says %s and %s", e.Name(),
 				text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(have.StreamSpent), text(have.BudgetSpent))
 		}
 	}
@@ -131,74 +125,30 @@ func (f *Fold) Done() error {
 	case f.awaits:
 		return f.misfit("the partition ends before offset %d, where the checkpoint's last entry was", f.offset)
 	case f.witness != nil && !f.seen:
-		return fmt.Errorf("%w: a checkpoint tells of %d entries in partition %d that are not all there; the partition has %d now: what the others charged is not known; the ledger must never be deleted or made anew",
+		return fmt.Errorf("%w: a checkpoint tells of %d entries in partition %d that are not all there; "+
+			"the partition has %d now: what the others charged is not known; the ledger must never be deleted or made anew",
 			ErrUnreadable, f.witness.entries, f.partition, f.entries)
 	}
 	f.unproven, f.witness = false, nil
 	return nil
 }
 
-// Recent lists what a stream has published lately, in the order of the ledger: everything that its next draws may learn
-// from.
-func (f *Fold) Recent(stream string) []Past {
-	if r := f.recent[stream]; r != nil {
-		return r.windows
+// Unlike describes the first difference between the fold of a checkpoint and the fold of the entries that it covers.
+func (f *Fold) Unlike(entries *Fold) string {
+	if f.chain != entries.chain || f.offset != entries.offset {
+		return fmt.Sprintf("it was made of other entries, the last at offset %d and not %d", f.offset, entries.offset)
 	}
-	return nil
-}
-
-// publish counts an entry, and keeps what later draws of the stream may learn from it.
-func (f *Fold) publish(e Entry) {
-	f.keep(e)
-	if f.entries++; f.entries%forgetEvery == 0 {
-		f.forget()
+	if have, want := f.Books.Budgets(), entries.Books.Budgets(); !slices.Equal(have, want) {
+		return fmt.Sprintf("it has the budgets %q, the entries have %q", have, want)
 	}
-}
-
-// keep does so only for streams with entries whose draws have learnt.
-func (f *Fold) keep(e Entry) {
-	if e.WindowEnd.After(f.newest) {
-		f.newest = e.WindowEnd
-	}
-	r := f.recent[e.Stream]
-	switch {
-	case e.Reason == "" && e.Prior == nil:
-		delete(f.recent, e.Stream)
-		return
-	case r == nil && e.Reason != "":
-		return
-	case r == nil:
-		r = &recent{}
-		f.recent[e.Stream] = r
-	}
-	var names *series
-	if n := len(r.windows); n > 0 {
-		names = r.windows[n-1].of
-	}
-	p := published(e, names)
-	r.windows, r.every, r.released = append(r.windows, p), e.Every, e.ReleasedAt
-	if from := r.from(p.End); r.windows[0].End < from {
-		r.windows = slices.DeleteFunc(r.windows, func(p Past) bool { return p.End < from })
-	}
-}
-
-// from returns the end of the first window from which the draws of the window with this end learn.
-func (r *recent) from(end int64) int64 { return LearnsFrom(end/int64(r.every)) * int64(r.every) }
-
-// forgetEvery is the number of entries between two searches for streams that have ended.
-const forgetEvery = 1000
-
-// forgetAfter is how long after its last entry a stream counts as ended. That is judged by when entries were made, since
-// windows of streams that catch up may lie far behind those of others.
-const forgetAfter = 30 * 24 * time.Hour
-
-// forget drops what long-ended streams published: nothing learns from it any more.
-func (f *Fold) forget() {
-	var newest time.Time
-	for _, r := range f.recent {
-		if r.released.After(newest) {
-			newest = r.released
+	for _, name := range f.Books.Budgets() {
+		have, want := f.Books.accounts[name].Total(), entries.Books.accounts[name].Total()
+		if have, want := text(epsilon(have)), text(epsilon(want)); have != want {
+			return fmt.Sprintf("budget %q has spent epsilon %s in all, the entries give %s", name, have, want)
 		}
 	}
-	maps.DeleteFunc(f.recent, func(_ string, r *recent) bool { return newest.Sub(r.released) > forgetAfter })
+	return "the sums of all budgets are right, but windows, limits or figures differ"
 }
+
+// digest is a SHA-256, cut to 128 bits.
+type digest [16]byte

@@ -2,13 +2,15 @@ package ledger
 
 import (
 	"maps"
+	"math"
 	"slices"
 )
 
-// Join returns the books of all partitions together, for a report. It takes the parts over, so they must not be used any more.
-// The charges of a budget are all in one partition. A stream that has changed its budget may be in several.
+// Join returns the books of all partitions together, for a report. It takes the parts over, so they must not be used
+// any more. The charges of a budget are all in one partition. A stream that has changed its budget may be in several.
 func Join(parts []*Books) *Books {
 	all := NewBooks()
+	streams := map[string][]*streamBook{}
 	for _, b := range parts {
 		for name, a := range b.accounts {
 			if all.accounts[name] == nil || slices.Contains(b.Budgets(), name) { // elsewhere it is only named as continued
@@ -19,29 +21,44 @@ func Join(parts []*Books) *Books {
 			all.continues[heir] = append(all.continues[heir], old...)
 		}
 		for name, s := range b.streams {
-			all.streams[name] = all.streams[name].join(s)
+			streams[name] = append(streams[name], s)
 		}
-		maps.Copy(all.watches, b.watches)
-		maps.Copy(all.going, b.going)
-		maps.Copy(all.withheld, b.withheld)
+		maps.Copy(all.watches.of, b.watches.of)
+		maps.Copy(all.watches.going, b.watches.going)
+		maps.Copy(all.watches.withheld, b.watches.withheld)
 	}
 	for heir, old := range all.continues {
 		for _, name := range old {
 			all.accounts[heir].Continue(all.accounts[name])
 		}
 	}
+	for name, books := range streams {
+		slices.SortFunc(books, func(s, t *streamBook) int { return s.latest.WindowEnd.Compare(t.latest.WindowEnd) })
+		all.streams[name] = books[0]
+		for _, later := range books[1:] {
+			all.streams[name].append(later)
+		}
+	}
 	return all
 }
 
-// join takes over another part of a stream's book. Its epochs are of one part each, and its last window is of one of them.
-func (s *streamBook) join(t *streamBook) *streamBook {
-	if s == nil {
-		return t
+// append adds the later part of a stream's book. Epochs are in one part each.
+func (s *streamBook) append(later *streamBook) {
+	if s.unpaid.IsZero() || later.unpaid.IsZero() || later.unpaid.UnixNano() > later.first() {
+		s.unpaid = later.unpaid
+	} // else no window was paid since
+	s.latest = later.latest
+	maps.Copy(s.ends, later.ends)
+	maps.Copy(s.caps, later.caps)
+}
+
+// first is the end of the first window, in Unix nanoseconds.
+func (s *streamBook) first() int64 {
+	first := int64(math.MaxInt64)
+	for _, ends := range s.ends {
+		if len(ends) > 0 {
+			first = min(first, ends[0])
+		}
 	}
-	maps.Copy(s.ends, t.ends)
-	maps.Copy(s.caps, t.caps)
-	if !t.latest.WindowEnd.Before(s.latest.WindowEnd) {
-		s.latest, s.unpaid = t.latest, t.unpaid
-	}
-	return s
+	return first
 }

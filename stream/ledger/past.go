@@ -6,14 +6,6 @@ import (
 	"strings"
 )
 
-// priorWindows is how many windows there are between two fresh starts of adaptive learning.
-const priorWindows = 512
-
-// LearnsFrom is the first window that a stream's draws learn from when they come to a window. Windows are counted since
-// 1970. What they learn begins anew with every 512th window, and then goes back as far again: so it takes a bounded time
-// to learn, and is the same for a worker that has run for a year and for one that has just read the ledger.
-func LearnsFrom(window int64) int64 { return window - window%priorWindows - priorWindows }
-
 // Past holds what a window published, as far as later draws of its stream may learn from it.
 type Past struct {
 	// End is the end of the window, in Unix nanoseconds.
@@ -36,10 +28,10 @@ func (s *series) equal(t *series) bool {
 }
 
 // NewPast returns what an entry published.
-func NewPast(e Entry) Past { return published(e, nil) }
+func NewPast(e Entry) Past { return newPast(e, nil) }
 
-// published is NewPast, but shares the names with an earlier window if they are the same.
-func published(e Entry, before *series) Past {
+// newPast is NewPast, but shares the names with an earlier window if they are the same.
+func newPast(e Entry, before *series) Past {
 	of := &series{}
 	for _, g := range e.Groups {
 		of.Groups = append(of.Groups, g.Name)

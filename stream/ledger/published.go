@@ -29,7 +29,7 @@ func Published(books *Books, newest []record.Figure, at time.Time) Report {
 		if i < 0 {
 			i = len(r.Budgets)
 			r.Budgets = append(r.Budgets, Figures{Budget: name, Returns: []ReturnFigure{}})
-		} else if spent := epsilon(books.accounts[name].Spent(f.WindowEnd.UnixNano())); !record.Less(spent, record.Read(f.BudgetSpent)) {
+		} else if !record.Less(epsilon(books.accounts[name].Spent(f.WindowEnd.UnixNano())), record.Read(f.BudgetSpent)) {
 			continue // more is fine: an older window of another stream was decided after this one
 		}
 		r.Budgets[i].fallShort(f)
@@ -48,7 +48,8 @@ func Published(books *Books, newest []record.Figure, at time.Time) Report {
 			r.Streams[i].EpsilonSpent = nil // a stream's own ε in the period is not published
 		}
 		// What the budget was charged in all is not known either if older windows of a stream are not.
-		if a := books.accounts[f.Budget]; a == nil || record.Less(epsilon(a.StreamTotal(f.Stream)), record.Read(f.StreamSpent)) {
+		a := books.accounts[f.Budget]
+		if a == nil || record.Less(epsilon(a.StreamTotal(f.Stream)), record.Read(f.StreamSpent)) {
 			r.Budgets[of].EpsilonTotal = nil
 		}
 		r.Streams[i].EpsilonTotal = optional(record.Read(f.StreamSpent))

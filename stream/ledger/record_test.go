@@ -1,4 +1,4 @@
-package ledger
+package ledger_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/record/recordtest"
 )
@@ -27,18 +29,9 @@ var exampleRecord = func() string {
 	return strings.TrimSpace(string(text))
 }()
 
-func records(t *testing.T, e Entry) []record.Record {
-	t.Helper()
-	r, err := e.Records()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 func TestRecordGolden(t *testing.T) {
 	e := exampleEntry()
-	r := records(t, e)[0]
+	r := ledgertest.Records(t, e)[0]
 	if diff := cmp.Diff(exampleRecord, string(r.Value)); diff != "" {
 		t.Error(diff)
 	}
@@ -79,16 +72,16 @@ func fields(t *testing.T, r record.Record) map[string]string {
 func TestRecordsOfEveryKind(t *testing.T) {
 	exhausted := exampleEntry()
 	exhausted.Reason = record.BudgetExhausted
-	exhausted.Releases[0].Delta = dec("0.001")
-	exhausted.Groups = []Group{{Name: ""}}
+	exhausted.Releases[0].Delta = ledgertest.Dec("0.001")
+	exhausted.Groups = []ledger.Group{{Name: ""}}
 	full := exampleEntry()
-	full.Groups[0].Values[0].Value = some("12.30")
-	full.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000000000000000000000")}
-	full.Groups[0].Values[0].Smoothed = &Smoothed{Value: dec("0.001")}
+	full.Groups[0].Values[0].Value = ledgertest.Some("12.30")
+	full.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"), ledgertest.Dec("9000000000000000000000")}
+	full.Groups[0].Values[0].Smoothed = &ledger.Smoothed{Value: ledgertest.Dec("0.001")}
 	full.Standing.StreamSpent, full.Standing.BudgetSpent = nil, nil
 	for _, c := range []struct {
 		name  string
-		entry Entry
+		entry ledger.Entry
 		index int
 		want  map[string]string
 	}{
@@ -102,7 +95,7 @@ func TestRecordsOfEveryKind(t *testing.T) {
 		{"exact decimals", full, 0, map[string]string{"value": "12.3", "interval": `{"level":0.95,"low":-700.5,"high":9000000000000000000000}`,
 			"smoothed": `{"value":0.001,"low":null,"high":null}`, "stream_epsilon_spent": "null", "budget_epsilon_spent": "null"}},
 	} {
-		got := fields(t, records(t, c.entry)[c.index])
+		got := fields(t, ledgertest.Records(t, c.entry)[c.index])
 		if len(got) != 31 {
 			t.Errorf("%s: %d fields, want all 31", c.name, len(got))
 		}
@@ -116,7 +109,7 @@ func TestRecordsOfEveryKind(t *testing.T) {
 
 func TestRecordsComeGroupByGroup(t *testing.T) {
 	var keys []string
-	for _, r := range records(t, exampleEntry()) {
+	for _, r := range ledgertest.Records(t, exampleEntry()) {
 		keys = append(keys, string(r.Key))
 	}
 	want := []string{"checkout-latency/eu/tail.p99", "checkout-latency/eu/users", "checkout-latency/a<b/tail.p99", "checkout-latency/a<b/users"}
@@ -128,11 +121,11 @@ func TestRecordsComeGroupByGroup(t *testing.T) {
 // What is published after a restart, from the stored entry, is what would have been published before.
 func TestRecordsAreTheSameFromTheLedger(t *testing.T) {
 	e := exampleEntry()
-	back, err := Decode(encode(t, e))
+	back, err := ledger.Decode(ledgertest.Encode(t, e))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(records(t, e), records(t, back)); diff != "" {
+	if diff := cmp.Diff(ledgertest.Records(t, e), ledgertest.Records(t, back)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -162,24 +155,24 @@ func BenchmarkDecode(b *testing.B) {
 	value := []byte(exampleStored)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Decode(value); err != nil {
+		if _, err := ledger.Decode(value); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// A mean says what its values were cut to. Records of other values have no such field, so that none of what was published
-// before changes.
+// A mean says what its values were cut to. Records of other values have no such field, so that none of what was
+// published before changes.
 func TestRecordsSayWhatWasCut(t *testing.T) {
 	e := exampleEntry()
-	e.Releases[0] = Release{Name: "typical", Statistic: "mean", Mechanism: "clipped", Unit: "ms", Epsilon: dec("0.1")}
-	e.Groups[0].Values[0] = Value{Value: some("144.071"), Error95: some("2.5"), Clip: &[2]decimal.Decimal{dec("0"), dec("1024.5")}, Quality: "useful"}
-	back, err := Decode(encode(t, e))
+	e.Releases[0] = ledger.Release{Name: "typical", Statistic: "mean", Mechanism: "clipped", Unit: "ms", Epsilon: ledgertest.Dec("0.1")}
+	e.Groups[0].Values[0] = ledger.Value{Value: ledgertest.Some("144.071"), Error95: ledgertest.Some("2.5"), Clip: &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024.5")}, Quality: "useful"}
+	back, err := ledger.Decode(ledgertest.Encode(t, e))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, entry := range []Entry{e, back} {
-		r := records(t, entry)
+	for _, entry := range []ledger.Entry{e, back} {
+		r := ledgertest.Records(t, entry)
 		if got := fields(t, r[0]); got["clip"] != "[0,1024.5]" || got["value"] != "144.071" || got["error_95"] != "2.5" {
 			t.Errorf("a mean: %v", got)
 		}
@@ -198,13 +191,13 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 	described := s.Fields
 	exhausted, paid, cut := exampleEntry(), exampleEntry(), exampleEntry()
 	exhausted.Reason = record.BudgetExhausted
-	exhausted.Groups = []Group{{Name: ""}}
-	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000")}
-	paid.Groups[0].Values[0].Smoothed = &Smoothed{Value: dec("0.001")}
+	exhausted.Groups = []ledger.Group{{Name: ""}}
+	paid.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"), ledgertest.Dec("9000")}
+	paid.Groups[0].Values[0].Smoothed = &ledger.Smoothed{Value: ledgertest.Dec("0.001")}
 	paid.Standing.StreamSpent, paid.Standing.BudgetSpent = nil, nil
 	paid.Incomplete = true
 	for i := range cut.Groups[0].Values {
-		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024")}
+		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024")}
 	}
 	cut.Groups = cut.Groups[:1]
 	cut.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour}
@@ -215,8 +208,8 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 		delete(described, name)
 		delete(plain, name)
 	}
-	for name, e := range map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut} {
-		for _, r := range records(t, e) {
+	for name, e := range map[string]ledger.Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut} {
+		for _, r := range ledgertest.Records(t, e) {
 			fields := s.Follows(t, name, r.Value)
 			all := plain
 			if name == "cut" {
@@ -238,19 +231,19 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 }
 
 // kindsOfRecords are entries whose records differ in what they leave out.
-func kindsOfRecords(t *testing.T) map[string]Entry {
-	watched := quiet(t, 3)[2]
+func kindsOfRecords(t *testing.T) map[string]ledger.Entry {
+	watched := ledgertest.Watched(t, 3)[2]
 	exhausted, paid, cut, capped := exampleEntry(), exampleEntry(), exampleEntry(), exampleEntry()
 	capped.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour}
 	exhausted.Reason = record.BudgetExhausted
-	exhausted.Groups = []Group{{Name: ""}}
-	paid.Groups[0].Values[0].Interval = &Interval{dec("0.95"), dec("-700.5"), dec("9000")}
-	paid.Groups[0].Values[0].Smoothed = &Smoothed{Value: dec("0.001")}
+	exhausted.Groups = []ledger.Group{{Name: ""}}
+	paid.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"), ledgertest.Dec("9000")}
+	paid.Groups[0].Values[0].Smoothed = &ledger.Smoothed{Value: ledgertest.Dec("0.001")}
 	paid.Standing.StreamSpent, paid.Incomplete = nil, true
 	for i := range cut.Groups[0].Values {
-		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{dec("0"), dec("1024.00000001")}
+		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024.00000001")}
 	}
-	return map[string]Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut, "watched": watched, "capped": capped}
+	return map[string]ledger.Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut, "watched": watched, "capped": capped}
 }
 
 // A record that went through Avro is the same JSON, to the byte, and follows the JSON Schema.
@@ -273,7 +266,7 @@ func TestAvroKeepsRecords(t *testing.T) {
 		return string(sorted)
 	}
 	for name, e := range kindsOfRecords(t) {
-		for _, r := range records(t, e) {
+		for _, r := range ledgertest.Records(t, e) {
 			datum, err := record.EncodeAvro(r.Value)
 			if err != nil {
 				t.Fatalf("%s: %s: %v", name, r.Value, err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/shopspring/decimal"
 
@@ -45,7 +44,7 @@ func (e Entry) Records() ([]record.Record, error) {
 func (e Entry) record(f record.Figure) (record.Record, error) {
 	r, err := record.New(f, record.Destination{App: e.App, Topic: e.Output, Format: e.OutputFormat})
 	if err != nil {
-		return record.Record{}, fmt.Errorf("%s: %w", e.name(), err)
+		return record.Record{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}
 	return r, nil
 }
@@ -83,10 +82,12 @@ func (e Entry) blank(g Group, r Release) record.Figure {
 		Schema: record.Schema,
 		ID:     fmt.Sprintf("%s/%s/%s/%s", e.Stream, g.Name, record.Whole(e.WindowStart), r.Name),
 		Stream: e.Stream, Group: g.Name, Release: r.Name,
-		WindowStart: record.Whole(e.WindowStart).Time, WindowEnd: record.Whole(e.WindowEnd).Time, DueAt: record.Whole(e.DueAt).Time, Incomplete: e.Incomplete,
+		WindowStart: record.Whole(e.WindowStart).Time, WindowEnd: record.Whole(e.WindowEnd).Time,
+		DueAt: record.Whole(e.DueAt).Time, Incomplete: e.Incomplete,
 		Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
 		Status: record.OK, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), MaxWindows: figureCap(e.Cap), Users: g.Users,
-		StreamSpent: optionalDigits(e.Standing.StreamSpent), Budget: e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
+		StreamSpent: optionalDigits(e.Standing.StreamSpent),
+		Budget:      e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
 		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
 	}
 }
@@ -94,7 +95,8 @@ func (e Entry) blank(g Group, r Release) record.Figure {
 // fill says what was drawn.
 func fill(f *record.Figure, v Value) {
 	f.Mechanism = cmp.Or(v.Mechanism, f.Mechanism)
-	f.Value, f.RankError95, f.PLow, f.PHigh = optionalDigits(v.Value), optionalDigits(v.RankError95), optionalDigits(v.PLow), optionalDigits(v.PHigh)
+	f.Value, f.RankError95 = optionalDigits(v.Value), optionalDigits(v.RankError95)
+	f.PLow, f.PHigh = optionalDigits(v.PLow), optionalDigits(v.PHigh)
 	f.Error95, f.Quality = optionalDigits(v.Error95), record.Quality(v.Quality)
 	if c := v.Clip; c != nil {
 		f.Clip = &[2]json.Number{digits(c[0]), digits(c[1])}
@@ -107,15 +109,18 @@ func fill(f *record.Figure, v Value) {
 	}
 }
 
-// watchFigure returns the figure of the i-th watch in a group. That of an alarm is 1 from the window in which it fires until it may be
-// armed again, 0 while it is silent.
+// watchFigure returns the figure of the i-th watch in a group. That of an alarm is 1 from the window in which it fires
+// until it may be armed again, 0 while it is silent.
 func (e Entry) watchFigure(g Group, i int) record.Figure {
 	w := e.Watches[i]
 	if w.Release != nil {
 		return e.onChangeFigure(g, i)
 	}
 	cost, _ := e.costs(w) // Records has checked the entry
-	f := e.blank(Group{Name: g.Name}, Release{Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch, Epsilon: cost.Epsilon, Delta: cost.Delta})
+	f := e.blank(Group{Name: g.Name}, Release{
+		Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch,
+		Epsilon: cost.Epsilon, Delta: cost.Delta,
+	})
 	f.MaxWindows = nil // a watch looks at everybody
 	f.Instance, f.Excess95 = w.Instance, optionalDigits(w.Excess95)
 	value, reason := json.Number("0"), w.Reason
@@ -136,11 +141,6 @@ func (e Entry) watchFigure(g Group, i int) record.Figure {
 		f.Epsilon, f.Delta = "0", "0"
 	}
 	return f
-}
-
-// group returns the place of a group.
-func (e Entry) group(name string) int {
-	return slices.IndexFunc(e.Groups, func(g Group) bool { return g.Name == name })
 }
 
 // onChangeFigure returns the figure of the i-th watch in a group: the value that was last drawn for the group.

@@ -36,8 +36,8 @@ type Figures struct {
 	Per string `json:"per"`
 	// EpsilonTotal is everything ever charged; null if no ε bounds it, or if not all windows are known.
 	EpsilonTotal *number `json:"epsilon_total"`
-	// EpsilonDay is what the windows that ended in the last 24 hours were charged to the budget, whatever its period is; nil if no ε
-	// bounds it. Of a stream it is nil, too.
+	// EpsilonDay is what the windows that ended in the last 24 hours were charged to the budget, whatever its period
+	// is; nil if no ε bounds it. Of a stream it is nil, too.
 	EpsilonDay *number `json:"epsilon_last_day,omitempty"`
 	// MixedDay says that these windows are not all alike for each stream: see [budget.Account.Mixed].
 	MixedDay bool `json:"-"`

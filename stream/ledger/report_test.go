@@ -1,4 +1,4 @@
-package ledger
+package ledger_test
 
 import (
 	"encoding/json"
@@ -9,19 +9,21 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
 	"github.com/louver/louver/stream/record"
 )
 
 func TestReportGolden(t *testing.T) {
-	b := NewBooks()
-	shared := limit("1", 5*time.Minute)
-	s := plan{stream: "s", budget: "shared", epsilon: "0.2", limit: shared}
-	u := plan{stream: "u", budget: "shared", epsilon: "0.3", limit: shared}
-	v := plan{stream: "v", budget: "v", epsilon: "0.25", limit: limit("2", 0)}
-	for _, e := range []Entry{s.entry(0), v.entry(0), s.entry(1), u.entry(1), v.entry(1)} {
-		settle(t, b, e)
+	b := ledger.NewBooks()
+	shared := ledgertest.Limit("1", 5*time.Minute)
+	s := ledgertest.Plan{Stream: "s", Budget: "shared", Epsilon: "0.2", Limit: shared}
+	u := ledgertest.Plan{Stream: "u", Budget: "shared", Epsilon: "0.3", Limit: shared}
+	v := ledgertest.Plan{Stream: "v", Budget: "v", Epsilon: "0.25", Limit: ledgertest.Limit("2", 0)}
+	for _, e := range []ledger.Entry{s.Entry(0), v.Entry(0), s.Entry(1), u.Entry(1), v.Entry(1)} {
+		ledgertest.Settle(t, b, e)
 	}
-	got, err := json.MarshalIndent(NewReport(b, epoch.Add(6*time.Minute)), "", " ")
+	got, err := json.MarshalIndent(ledger.NewReport(b, ledgertest.Epoch.Add(6*time.Minute)), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,12 +55,12 @@ func TestReportGolden(t *testing.T) {
 
 // A budget is exhausted since the end of the first window that it has not paid, until it pays again.
 func TestReportSaysSinceWhen(t *testing.T) {
-	b := NewBooks()
-	shared := limit("1", 5*time.Minute)
-	s := plan{stream: "s", budget: "b", epsilon: "0.3", limit: shared}
-	cheap := plan{stream: "cheap", budget: "b", epsilon: "0.01", limit: shared}
+	b := ledger.NewBooks()
+	shared := ledgertest.Limit("1", 5*time.Minute)
+	s := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.3", Limit: shared}
+	cheap := ledgertest.Plan{Stream: "cheap", Budget: "b", Epsilon: "0.01", Limit: shared}
 	since := func(at time.Time) string {
-		r := NewReport(b, at)
+		r := ledger.NewReport(b, at)
 		if r.Streams[len(r.Streams)-1].Stream != "s" || r.Streams[0].ExhaustedSince != nil {
 			t.Fatalf("%+v", r.Streams)
 		}
@@ -71,14 +73,14 @@ func TestReportSaysSinceWhen(t *testing.T) {
 		}
 		return own.String()
 	}
-	settle(t, b, cheap.entry(0))
+	ledgertest.Settle(t, b, cheap.Entry(0))
 	for n, want := range []string{"", "", "", "2026-11-20T08:04:00Z", "2026-11-20T08:04:00Z", "", "", "", "2026-11-20T08:09:00Z"} {
-		e := settle(t, b, s.entry(n))
+		e := ledgertest.Settle(t, b, s.Entry(n))
 		if got := since(e.WindowEnd); got != want {
 			t.Errorf("after window %d, %q: since %q, want %q", n, e.Reason, got, want)
 		}
 	}
-	if got := since(epoch.Add(time.Hour)); got != "" {
+	if got := since(ledgertest.Epoch.Add(time.Hour)); got != "" {
 		t.Errorf("an hour after the last window, all has returned: since %q", got)
 	}
 }
@@ -94,81 +96,84 @@ func compact(t *testing.T, text string) string {
 }
 
 func TestReportOfABudgetThatAlwaysPays(t *testing.T) {
-	b := NewBooks()
-	p := plan{stream: "s", budget: "b", epsilon: "0.2", limit: limit("1", 5*time.Minute)}
+	b := ledger.NewBooks()
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.2", Limit: ledgertest.Limit("1", 5*time.Minute)}
 	for n := range 7 {
-		settle(t, b, p.entry(n))
+		ledgertest.Settle(t, b, p.Entry(n))
 	}
-	r := NewReport(b, epoch.Add(7*time.Minute))
-	if f := r.Budgets[0]; f.ExhaustedAt != nil || !f.EpsilonSpent.Equal(dec("1")) || f.WindowsLeft != 0 || len(f.Returns) != 5 || !f.EpsilonTotal.Equal(dec("1.4")) {
+	r := ledger.NewReport(b, ledgertest.Epoch.Add(7*time.Minute))
+	if f := r.Budgets[0]; f.ExhaustedAt != nil || !f.EpsilonSpent.Equal(ledgertest.Dec("1")) || f.WindowsLeft != 0 || len(f.Returns) != 5 || !f.EpsilonTotal.Equal(ledgertest.Dec("1.4")) {
 		t.Errorf("%+v", f)
 	}
-	if r = NewReport(b, epoch.Add(time.Hour)); !r.Budgets[0].EpsilonSpent.IsZero() || r.Budgets[0].WindowsLeft != 5 {
+	if r = ledger.NewReport(b, ledgertest.Epoch.Add(time.Hour)); !r.Budgets[0].EpsilonSpent.IsZero() || r.Budgets[0].WindowsLeft != 5 {
 		t.Errorf("an hour later: %+v", r.Budgets[0])
 	}
 }
 
 func TestReportOfAScheduleThatEnds(t *testing.T) {
-	b := NewBooks()
-	p := plan{stream: "s", budget: "b", epsilon: "0.5", limit: limit("1", 0)}
-	e := p.entry(0)
-	e.Until = p.entry(1).WindowEnd
-	settle(t, b, e)
-	if f := NewReport(b, e.WindowEnd).Streams[0]; f.ExhaustedAt != nil || f.WindowsLeft != 1 {
+	b := ledger.NewBooks()
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: ledgertest.Limit("1", 0)}
+	e := p.Entry(0)
+	e.Until = p.Entry(1).WindowEnd
+	ledgertest.Settle(t, b, e)
+	if f := ledger.NewReport(b, e.WindowEnd).Streams[0]; f.ExhaustedAt != nil || f.WindowsLeft != 1 {
 		t.Errorf("%+v, want it paid to the end", f)
 	}
 }
 
 func TestReportWithoutABound(t *testing.T) {
-	b := NewBooks()
-	e := plan{stream: "s", budget: "b", epsilon: "0.5", limit: budget.Limit{Epsilon: dec("10"), Delta: dec("0.000001")}}.entry(0)
-	e.Price[0] = budget.Item{Promise: privacy.NewZCDP(dec("0.5")), Times: 1}
-	settle(t, b, e)
-	r := NewReport(b, e.WindowEnd)
-	if f := r.Budgets[0]; f.EpsilonSpent == nil || !f.DeltaSpent.Equal(dec("0.000001")) {
+	b := ledger.NewBooks()
+	e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: budget.Limit{Epsilon: ledgertest.Dec("10"), Delta: ledgertest.Dec("0.000001")}}.Entry(0)
+	e.Price[0] = budget.Item{Promise: privacy.NewZCDP(ledgertest.Dec("0.5")), Times: 1}
+	ledgertest.Settle(t, b, e)
+	r := ledger.NewReport(b, e.WindowEnd)
+	if f := r.Budgets[0]; f.EpsilonSpent == nil || !f.DeltaSpent.Equal(ledgertest.Dec("0.000001")) {
 		t.Errorf("%+v, want a converted ε at the budget's δ", f)
 	}
-	b.accounts["b"].SetLimit(limit("10", 0)) // the δ was taken away
-	r = NewReport(b, e.WindowEnd)
+	e.Limit = ledgertest.Limit("10", 0) // the δ is taken away
+	if err := b.Settle(&e); err != nil {
+		t.Fatal(err)
+	}
+	r = ledger.NewReport(b, e.WindowEnd)
 	if f := r.Budgets[0]; f.EpsilonSpent != nil || !f.EpsilonLeft.IsZero() || f.WindowsLeft != 0 {
 		t.Errorf("%+v, want no bound and nothing left", f)
 	}
 }
 
 func TestReportOfNothing(t *testing.T) {
-	if empty, err := json.Marshal(NewReport(NewBooks(), epoch)); err != nil || string(empty) != `{"streams":[],"budgets":[]}` {
+	if empty, err := json.Marshal(ledger.NewReport(ledger.NewBooks(), ledgertest.Epoch)); err != nil || string(empty) != `{"streams":[],"budgets":[]}` {
 		t.Errorf("%s, %v", empty, err)
 	}
 }
 
-// A stream of figures on change has no price of a window, so there is no end of its windows. Of a budget that it shares, the
-// other stream says how many are left, also where only published records are known.
+// A stream of figures on change has no price of a window, so there is no end of its windows. Of a budget that it
+// shares, the other stream says how many are left, also where only published records are known.
 func TestWindowsLeftBesideFreeOnes(t *testing.T) {
-	b := NewBooks()
-	priced := plan{stream: "s", budget: "b", epsilon: "0.3", limit: limit("2", time.Hour)}
-	settle(t, b, priced.entry(0))
-	free := plan{stream: "u", budget: "b", epsilon: "1", limit: limit("2", time.Hour)}.entry(1)
-	free.Price, free.Releases, free.Groups = nil, nil, []Group{{Name: "eu"}}
-	free.Watches = []Watch{onChange("d", "0.3", "0.2", 2)}
+	b := ledger.NewBooks()
+	priced := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.3", Limit: ledgertest.Limit("2", time.Hour)}
+	ledgertest.Settle(t, b, priced.Entry(0))
+	free := ledgertest.Plan{Stream: "u", Budget: "b", Epsilon: "1", Limit: ledgertest.Limit("2", time.Hour)}.Entry(1)
+	free.Price, free.Releases, free.Groups = nil, nil, []ledger.Group{{Name: "eu"}}
+	free.Watches = []ledger.Watch{ledgertest.OnChange("d", "0.3", "0.2", 2)}
 	if err := b.Settle(&free); err != nil {
 		t.Fatal(err)
 	}
-	look(&free, func(Watch) bool { return false })
+	ledgertest.Look(&free, func(ledger.Watch) bool { return false })
 	if free.Standing.WindowsLeft != budget.MostWindows {
 		t.Errorf("its record says %d, want no end", free.Standing.WindowsLeft)
 	}
 	if err := b.Add(free); err != nil {
 		t.Fatal(err)
 	}
-	r := NewReport(b, epoch.Add(3*time.Minute))
-	figures := []record.Figure{{Stream: "s", Budget: "b", BudgetLeft: 5, WindowEnd: epoch.Add(time.Minute)}, {Stream: "u", Budget: "b", BudgetLeft: budget.MostWindows, WindowEnd: epoch.Add(2 * time.Minute)}}
+	r := ledger.NewReport(b, ledgertest.Epoch.Add(3*time.Minute))
+	figures := []record.Figure{{Stream: "s", Budget: "b", BudgetLeft: 5, WindowEnd: ledgertest.Epoch.Add(time.Minute)}, {Stream: "u", Budget: "b", BudgetLeft: budget.MostWindows, WindowEnd: ledgertest.Epoch.Add(2 * time.Minute)}}
 	spent, total := json.Number("1.8"), json.Number("1.8")
 	for i := range figures {
 		figures[i].BudgetSpent, figures[i].StreamSpent, figures[i].BudgetLimit = &spent, &total, "2"
 	}
-	partial := Published(NewBooks(), figures, epoch.Add(3*time.Minute))
+	partial := ledger.Published(ledger.NewBooks(), figures, ledgertest.Epoch.Add(3*time.Minute))
 	for name, c := range map[string]struct {
-		report Report
+		report ledger.Report
 		want   int64
 	}{"the ledger": {r, 2}, "records": {partial, 5}} { // 2 − 0.3 − (0.3 + 0.2 + 2 · 0.2) = 0.8 is twice 0.3, and some
 		if n := c.report.Budgets[0].WindowsLeft; len(c.report.Budgets) != 1 || n != c.want {
@@ -180,14 +185,14 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 	}
 }
 
-// Readers of output topics forget old windows. Where they still know those of the period, they know what counts in it, but not
-// what was ever charged: that is unknown then, and not what the known windows cost.
+// Readers of output topics forget old windows. Where they still know those of the period, they know what counts in it,
+// but not what was ever charged: that is unknown then, and not what the known windows cost.
 func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
-	p := plan{stream: "s", budget: "b", epsilon: "0.2", limit: limit("1", 3*time.Minute)}
-	whole, known := NewBooks(), NewBooks()
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.2", Limit: ledgertest.Limit("1", 3*time.Minute)}
+	whole, known := ledger.NewBooks(), ledger.NewBooks()
 	var newest []record.Figure
 	for i := range 10 {
-		e := settle(t, whole, p.entry(i))
+		e := ledgertest.Settle(t, whole, p.Entry(i))
 		if i >= 5 {
 			if err := known.Add(e); err != nil {
 				t.Fatal(err)
@@ -196,12 +201,12 @@ func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 		spent, total := json.Number(e.Standing.BudgetSpent.String()), json.Number(e.Standing.StreamSpent.String())
 		newest = []record.Figure{{Stream: "s", Budget: "b", BudgetLimit: "1", BudgetSpent: &spent, StreamSpent: &total, WindowEnd: e.WindowEnd}}
 	}
-	at := epoch.Add(10 * time.Minute)
+	at := ledgertest.Epoch.Add(10 * time.Minute)
 	for name, c := range map[string]struct {
-		books *Books
+		books *ledger.Books
 		total string
 	}{"all windows": {whole, "2"}, "those of the period": {known, "unknown"}} {
-		b := Published(c.books, newest, at).Budgets[0]
+		b := ledger.Published(c.books, newest, at).Budgets[0]
 		total := "unknown"
 		if b.EpsilonTotal != nil {
 			total = b.EpsilonTotal.String()

@@ -13,8 +13,8 @@ type WatchFigures struct {
 	Budget string `json:"budget"`
 	// Instances is how many have been armed, each of which was charged once.
 	Instances int64 `json:"instances"`
-	// State is what became of the last one: `armed`, `fired`, or `ended` without firing. It is `withheld` if that is over and no
-	// other may be armed yet, because of `at_most` or the budget: then the watch looks at nothing.
+	// State is what became of the last one: `armed`, `fired`, or `ended` without firing. It is `withheld` if that is
+	// over and no other may be armed yet, because of `at_most` or the budget: then the watch looks at nothing.
 	State string `json:"state"`
 	// From and To are the ends of the first and the last window that it looked at. Epsilon is what it cost.
 	From    record.Second `json:"from"`
@@ -26,15 +26,18 @@ type WatchFigures struct {
 
 // watchFigures reports on all watches in the books.
 func (b *Books) watchFigures() (all []WatchFigures) {
-	for _, name := range b.watchNames() {
-		instances := b.watches[name]
+	for _, name := range b.watches.names() {
+		instances := b.watches.of[name]
 		last := instances[len(instances)-1]
 		moment := func(at int64) record.Second { return record.Whole(time.Unix(0, at)) }
 		limit := b.accounts[name.budget].Limit()
-		f := WatchFigures{Stream: name.stream, Watch: name.watch, Budget: name.budget, Instances: int64(len(instances)), State: "armed",
-			From: moment(last.from), To: moment(last.looked), Epsilon: number{limit.Compose(last.cost).Epsilon}}
+		f := WatchFigures{
+			Stream: name.stream, Watch: name.watch, Budget: name.budget,
+			Instances: int64(len(instances)), State: "armed",
+			From: moment(last.from), To: moment(last.looked), Epsilon: number{limit.Compose(last.cost).Epsilon},
+		}
 		switch {
-		case last.over && b.withheld[name]:
+		case last.over && b.watches.withheld[name]:
 			f.State = "withheld"
 		case last.fired != nil:
 			f.State = "fired"

@@ -1,7 +1,8 @@
 package ledger
 
 import (
-	"errors"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -12,8 +13,10 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Watch is what a watch did in a window. [Books.Settle] decides whether one of its instances looks at the window, and
-// whether this is a new one. The caller then arms it or has it look, and fills in Sealed and Fired.
+// Watch is what an alarm or a figure on change did in a window. A figure on change is a watch with values: in every
+// window it repeats the value that was last drawn for each group, until its instance fires in one group, whose value is
+// drawn anew. See config.Watch.Price for what this costs. [Books.Settle] decides whether one of its instances looks at
+// the window, and whether this is a new one. The caller then arms it or has it look, and fills in Sealed and Fired.
 type Watch struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the same.
@@ -26,8 +29,8 @@ type Watch struct {
 	// before it is armed again.
 	AtMost int64 `json:"at_most"`
 	Hold   int64 `json:"hold"`
-	// Release describes the figure that is drawn anew where the watch fires, and First is what its first instance costs beside
-	// Cost. Both are nil for an alarm.
+	// Release describes the figure that is drawn anew where the watch fires, and First is what its first instance costs
+	// beside Cost. Both are nil for an alarm.
 	Release *Release      `json:"release,omitempty"`
 	First   []budget.Item `json:"first,omitempty"`
 	// Last says that the stream's definition ends with this window, and so does the instance.
@@ -54,6 +57,19 @@ type Watch struct {
 	Values []Drawn `json:"values,omitempty"`
 }
 
+// Drawn is the value of a group that was drawn last, and the end of the window that it is from.
+type Drawn struct {
+	Figure Value     `json:"figure"`
+	Since  time.Time `json:"since"`
+}
+
+// Equal compares what is written.
+func (d Drawn) Equal(o Drawn) bool {
+	x, err := json.Marshal(d)
+	y, err2 := json.Marshal(o)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}
+
 // Instance is one instance of a watch.
 type Instance struct {
 	Stream string `json:"stream"`
@@ -64,18 +80,31 @@ type Instance struct {
 // String is the instance's name in the books: "checkout-latency/slow/3".
 func (i Instance) String() string { return fmt.Sprintf("%s/%s/%d", i.Stream, i.Watch, i.Number) }
 
-// mostHold is the longest hold, in seconds: 31 years.
-const mostHold = 1e9
-
 // Looks reports whether an instance looks at the window.
 func (w Watch) Looks() bool { return w.Reason == "" }
-
-// Looks reports whether any instance of a watch looks at the window.
-func (e Entry) Looks() bool { return slices.ContainsFunc(e.Watches, Watch.Looks) }
 
 // Fire records that the instance fired in a group of the window.
 func (w *Watch) Fire(e Entry, group string) {
 	w.Fired, w.Since = &group, new(record.Whole(e.WindowEnd).Time)
+}
+
+// Draws says whether the value of a group is drawn in the entry's window: all of them where the instance begins the
+// values, and that of the group in which it fires.
+func (w Watch) Draws(group string) bool {
+	return w.Release != nil && w.Looks() && (w.Arms && w.Begins || w.Fired != nil && *w.Fired == group)
+}
+
+// Redraw records the value of a group that is drawn in the entry's window.
+func (w *Watch) Redraw(e Entry, group int, v Value) {
+	w.Values[group] = Drawn{v, record.Whole(e.WindowEnd).Time}
+}
+
+// price is what the instance costs: more if it begins the values.
+func (w Watch) price() []budget.Item {
+	if w.Begins {
+		return slices.Concat(w.Cost, w.First)
+	}
+	return w.Cost
 }
 
 // arms returns what the instances cost that are armed for the window.
@@ -97,46 +126,4 @@ func (e Entry) arms() ([]budget.Charge, error) {
 // costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.
 func (e Entry) costs(w Watch) (budget.Charge, error) {
 	return budget.NewCharge(e.Stream, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), w.price())
-}
-
-func (e Entry) checkWatches() error {
-	names := map[string]bool{}
-	for _, w := range e.Watches {
-		if names[w.Name] {
-			return fmt.Errorf("watch %q is listed twice", w.Name)
-		}
-		names[w.Name] = true
-		if err := w.check(e); err != nil {
-			return fmt.Errorf("watch %q: %w", w.Name, err)
-		}
-	}
-	for _, i := range e.Ended {
-		if i.Stream == "" || i.Watch == "" || i.Number < 1 {
-			return fmt.Errorf("instance %q ends; want the name of one", i)
-		}
-	}
-	return nil
-}
-
-func (w Watch) check(e Entry) error {
-	switch {
-	case w.Name == "" || w.Definition == "" || len(w.Cost) == 0 || w.AtMost < 1 || w.Hold < 0 || w.Hold > mostHold:
-		return fmt.Errorf("definition %q, %d costs, at most %d instances and a hold of %d s; want a name, a definition, a cost and at least one instance", w.Definition, len(w.Cost), w.AtMost, w.Hold)
-	case w.Reason != "" && w.Reason != record.NotArmed && w.Reason != record.BudgetExhausted:
-		return fmt.Errorf("reason %q; want none, %q or %q", w.Reason, record.NotArmed, record.BudgetExhausted)
-	case w.Arms != (len(w.Sealed) > 0):
-		return errors.New("an instance is armed without a secret, or has one without being armed")
-	case w.Looks() && w.Instance < 1 || !w.Looks() && w.Arms:
-		return fmt.Errorf("instance %d with reason %q; want an instance that looks, or none that is armed", w.Instance, w.Reason)
-	case (w.Fired == nil) != (w.Since == nil) || w.Reason == record.BudgetExhausted && w.Fired != nil:
-		return fmt.Errorf("it has fired or not, with reason %q", w.Reason)
-	case w.Fired != nil && !slices.ContainsFunc(e.Groups, func(g Group) bool { return g.Name == *w.Fired }):
-		return fmt.Errorf("it has fired in group %q, which the stream does not have", *w.Fired)
-	case w.Looks() && w.Since != nil && !w.Since.Equal(e.WindowEnd):
-		return errors.New("it fires at another time than the window's end")
-	}
-	if _, err := budget.Canonical(w.Cost); err != nil {
-		return err
-	}
-	return w.checkValues(e)
 }

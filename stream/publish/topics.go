@@ -51,7 +51,7 @@ func (s *topicSink) Begin(ctx context.Context) (Progress, error) {
 	if err != nil || found {
 		return p, err
 	}
-	// An earlier version kept its position only with the group.
+	// Without progress, because its topic was made anew, the group knows where it was.
 	committed, err := s.membership.Committed(ctx, s.at)
 	return Progress{Offset: max(0, committed.Offset)}, err
 }

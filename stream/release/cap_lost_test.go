@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -37,21 +38,21 @@ func TestDefinitionsThatBeginAtOnceAddUp(t *testing.T) {
 	}
 	var last ledger.Entry
 	var eras []int64
-	a := ledger.NewAudit()
+	a := audit.New()
 	for i, value := range values {
 		var err error
 		if last, err = ledger.Decode(value); err != nil {
 			t.Fatal(err)
 		}
 		eras = append(eras, last.Cap.Era)
-		a.Entry(ledger.Position{Topic: "ledger", Offset: int64(i)}, last.Key(), value)
+		a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, last.Key(), value)
 	}
 	// Users count in one window of a block of 6 hours, and so in at most 2 of 12. Under each definition somebody may have counted
 	// in the first window; under the second also in the next one, where a new block of theirs begins.
 	if got := last.Standing.BudgetSpent.String(); got != "3000000" || eras[0] == eras[1] || eras[1] != eras[2] {
 		t.Errorf("ε %s in all, eras %d; want 3000000, one era for the first window and another for both of the new definition", got, eras)
 	}
-	if f := a.Findings(); slices.ContainsFunc(f.Faults, func(f ledger.Fault) bool { return f.Kind == ledger.WrongCap }) {
+	if f := a.Findings(); slices.ContainsFunc(f.Faults, func(f audit.Fault) bool { return f.Kind == audit.WrongCap }) {
 		t.Errorf("%+v, want no wrong cap", f.Faults)
 	}
 }

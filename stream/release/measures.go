@@ -7,7 +7,7 @@ import (
 )
 
 // Measures recomputes the measures that adaptive draws learnt, from the definitions of the streams and the published
-// values. It is a [ledger.Learner]. It is fastest if it is asked about each stream's windows in order. It is not safe
+// values. It is the learner of an audit. It is fastest if it is asked about each stream's windows in order. It is not safe
 // for concurrent use.
 type Measures struct{ priors map[definition]*prior }
 
@@ -25,7 +25,7 @@ func NewMeasures(editions []control.Edition) *Measures {
 	return m
 }
 
-// Prior implements [ledger.Learner].
+// Prior implements the Learner of package audit.
 func (m *Measures) Prior(e ledger.Entry, past []ledger.Past) (*ledger.Prior, error) {
 	p := m.priors[definition{e.Stream, e.Epoch}]
 	if p == nil {

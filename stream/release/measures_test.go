@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -31,13 +32,13 @@ func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
 		w, _ = p.schedule.Next(w)
 	}
 	editions := []control.Edition{{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}}
-	audited := func(learner ledger.Learner, values [][]byte) ledger.Findings {
-		audit := ledger.NewAudit()
-		audit.Learner = learner
+	audited := func(learner audit.Learner, values [][]byte) audit.Findings {
+		a := audit.New()
+		a.Learner = learner
 		for i, value := range values {
-			audit.Entry(ledger.Position{Topic: "ledger", Offset: int64(i)}, key, value)
+			a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, key, value)
 		}
-		return audit.Findings()
+		return a.Findings()
 	}
 	if got := audited(NewMeasures(editions), values); !got.OK || got.Priors != 20 {
 		t.Errorf("a healthy ledger: %+v", got)
@@ -63,7 +64,7 @@ func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
 		return all
 	}
 	wrongHash := audited(NewMeasures(editions), changed(7, func(e *ledger.Entry) { e.Prior.Hash = strings.Repeat("0", 32) }))
-	if wrongHash.FaultCount != 1 || wrongHash.Faults[0].Kind != ledger.PriorDiffers || wrongHash.Faults[0].At.Offset != 7 {
+	if wrongHash.FaultCount != 1 || wrongHash.Faults[0].Kind != audit.PriorDiffers || wrongHash.Faults[0].At.Offset != 7 {
 		t.Errorf("another hash: %+v", wrongHash)
 	}
 	wrongValue := audited(NewMeasures(editions), changed(7, func(e *ledger.Entry) { *e.Groups[0].Users += 100 }))

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
+	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -167,11 +168,11 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 				}
 			}
 		}
-		a := ledger.NewAudit()
+		a := audit.New()
 		armed := int64(0)
 		for i, value := range committed {
 			e, _ := ledger.Decode(value)
-			a.Entry(ledger.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
+			a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
 			for _, w := range e.Watches {
 				if w.Arms {
 					armed++

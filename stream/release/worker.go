@@ -42,7 +42,7 @@ const keepEvery = 5 * time.Second
 // above, given what is saved.
 type progressRecord struct {
 	Offset int64 `json:"offset"`
-	// TopicID is the id of the topic that the offset is of; "" if the broker gives none. Records of earlier versions have none.
+	// TopicID is the id of the topic that the offset is of; "" if the broker gives none.
 	TopicID string `json:"topic_id,omitempty"`
 	// LostAt is when it was noticed that the topic had been made anew, as long as a window needs all of the new one.
 	LostAt *time.Time `json:"lost_at,omitempty"`

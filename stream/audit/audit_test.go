@@ -1,4 +1,4 @@
-package ledger
+package audit
 
 import (
 	"encoding/json"
@@ -11,12 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
 	"github.com/louver/louver/stream/record"
 )
 
 // logs are a ledger and its outputs as they lie in Kafka.
 type logs struct {
-	entries []Entry
+	entries []ledger.Entry
 	outputs []record.Record
 }
 
@@ -24,33 +26,33 @@ type logs struct {
 // budget, withheld for too few users; everything is published.
 func healthy(t *testing.T) *logs {
 	l := &logs{}
-	b := NewBooks()
-	add := func(e Entry) {
-		e = settle(t, b, e)
+	b := ledger.NewBooks()
+	add := func(e ledger.Entry) {
+		e = ledgertest.Settle(t, b, e)
 		if e.Stream == "u" && e.Reason == "" {
-			e.Groups[0] = Group{Reason: record.TooFewUsers, Values: []Value{{}}}
+			e.Groups[0] = ledger.Group{Reason: record.TooFewUsers, Values: []ledger.Value{{}}}
 		}
 		l.entries = append(l.entries, e)
-		l.outputs = append(l.outputs, records(t, e)...)
+		l.outputs = append(l.outputs, ledgertest.Records(t, e)...)
 	}
-	shared := limit("1", 4*time.Minute)
+	shared := ledgertest.Limit("1", 4*time.Minute)
 	for n := range 6 {
-		add(plan{stream: "old", budget: "old", epsilon: "0.2", limit: limit("5", 0)}.entry(n))
-		add(plan{stream: "s", budget: "shared", epsilon: "0.2", limit: shared}.entry(n))
-		add(plan{stream: "u", budget: "shared", epsilon: "0.3", limit: shared}.entry(n))
+		add(ledgertest.Plan{Stream: "old", Budget: "old", Epsilon: "0.2", Limit: ledgertest.Limit("5", 0)}.Entry(n))
+		add(ledgertest.Plan{Stream: "s", Budget: "shared", Epsilon: "0.2", Limit: shared}.Entry(n))
+		add(ledgertest.Plan{Stream: "u", Budget: "shared", Epsilon: "0.3", Limit: shared}.Entry(n))
 	}
-	capped := budget.Cap{Count: 2, Per: 4 * time.Minute, Era: epoch.Unix()} // two windows of four cost something, so its limit pays for all
+	capped := budget.Cap{Count: 2, Per: 4 * time.Minute, Era: ledgertest.Epoch.Unix()} // two windows of four cost something, so its limit pays for all
 	for n := range 8 {
-		e := plan{stream: "capped", budget: "capped", epsilon: "0.5", limit: limit("1", 4*time.Minute), cap: capped}.entry(n)
+		e := ledgertest.Plan{Stream: "capped", Budget: "capped", Epsilon: "0.5", Limit: ledgertest.Limit("1", 4*time.Minute), Cap: capped}.Entry(n)
 		add(e)
 	}
 	for n := range 3 {
-		add(plan{stream: "new", budget: "new", epsilon: "0.3", limit: limit("2", 0), continues: "old"}.entry(6 + n))
+		add(ledgertest.Plan{Stream: "new", Budget: "new", Epsilon: "0.3", Limit: ledgertest.Limit("2", 0), Continues: "old"}.Entry(6 + n))
 	}
 	return l
 }
 
-func (l *logs) entry(stream string, n int) *Entry {
+func (l *logs) entry(stream string, n int) *ledger.Entry {
 	for i := range l.entries {
 		if e := &l.entries[i]; e.Stream == stream {
 			if n--; n < 0 {
@@ -75,7 +77,7 @@ func (l *logs) output(stream string, n int) int {
 
 func (l *logs) audit(t *testing.T, outputsFirst bool) Findings {
 	t.Helper()
-	a := NewAudit()
+	a := New()
 	outputs := func() {
 		for i, r := range l.outputs {
 			a.Output(Position{r.Topic, 0, int64(i)}, r.Key, r.Value)
@@ -85,7 +87,7 @@ func (l *logs) audit(t *testing.T, outputsFirst bool) Findings {
 		outputs()
 	}
 	for i, e := range l.entries {
-		a.Entry(Position{"louver.ledger", 0, int64(i)}, e.Key(), encode(t, e))
+		a.Entry(Position{"louver.ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))
 	}
 	if !outputsFirst {
 		outputs()
@@ -109,7 +111,7 @@ func TestAuditOfAHealthyRun(t *testing.T) {
 
 func TestAuditReadsPartitionsInAnyOrder(t *testing.T) {
 	l := healthy(t)
-	slices.SortStableFunc(l.entries, func(a, b Entry) int { return strings.Compare(a.Budget, b.Budget) }) // new before old
+	slices.SortStableFunc(l.entries, func(a, b ledger.Entry) int { return strings.Compare(a.Budget, b.Budget) }) // new before old
 	rand.Shuffle(len(l.outputs), func(i, j int) { l.outputs[i], l.outputs[j] = l.outputs[j], l.outputs[i] })
 	if f := l.audit(t, false); !f.OK {
 		t.Errorf("%+v", f)
@@ -128,7 +130,7 @@ func TestAuditFindsEachFault(t *testing.T) {
 			r.Value = []byte(strings.Replace(string(r.Value), `"value":1`, `"value":2`, 1))
 		}, []string{OutputDiffers}, "s//2026-11-20T08:01:00Z/p50"},
 		{"a value was changed in the ledger", func(l *logs) {
-			l.entry("s", 1).Groups[0].Values[0].Value = some("7")
+			l.entry("s", 1).Groups[0].Values[0].Value = ledgertest.Some("7")
 		}, []string{OutputDiffers}, "s//2026-11-20T08:01:00Z/p50"},
 		{"a withheld value came out", func(l *logs) {
 			r := &l.outputs[l.output("u", 3)]
@@ -157,18 +159,20 @@ func TestAuditFindsEachFault(t *testing.T) {
 			l.outputs = append(l.outputs, record.Record{Topic: "s.out", Key: []byte("s//p50")})
 		}, []string{OutputUnreadable}, "louver.release.v1"},
 		{"a charge is missing: its entry is gone", func(l *logs) {
-			l.entries = slices.DeleteFunc(l.entries, func(e Entry) bool { return e.Stream == "old" && e.WindowEnd.Equal(epoch.Add(6*time.Minute)) })
+			l.entries = slices.DeleteFunc(l.entries, func(e ledger.Entry) bool {
+				return e.Stream == "old" && e.WindowEnd.Equal(ledgertest.Epoch.Add(6*time.Minute))
+			})
 		}, []string{OutputUnknown, WrongSum, WronglyWithheld}, "budget_epsilon_spent is 1.5, but the entries add up to 1.3"},
 		{"a window is charged twice", func(l *logs) {
 			l.entries = append(l.entries, *l.entry("old", 5))
 		}, []string{ChargedTwice, WrongSum}, "already has an entry"},
 		{"the stream's sum is wrong", func(l *logs) {
 			e := l.entry("s", 2)
-			l.restate(e, func() { e.Standing.StreamSpent = some("0.1") })
+			l.restate(e, func() { e.Standing.StreamSpent = ledgertest.Some("0.1") })
 		}, []string{WrongSum}, "stream_epsilon_spent is 0.1, but the entries add up to 0.4"},
 		{"the budget's sum is wrong", func(l *logs) {
 			e := l.entry("s", 2)
-			l.restate(e, func() { e.Standing.BudgetSpent = some("0.1") })
+			l.restate(e, func() { e.Standing.BudgetSpent = ledgertest.Some("0.1") })
 		}, []string{WrongSum}, "budget_epsilon_spent is 0.1"},
 		{"the windows left are wrong", func(l *logs) {
 			e := l.entry("s", 0)
@@ -180,9 +184,9 @@ func TestAuditFindsEachFault(t *testing.T) {
 				panic("this window was to be withheld")
 			}
 			l.restate(e, func() {
-				e.Reason, e.Groups = "", []Group{{Values: []Value{{Value: some("1")}}}}
-				e.Standing.StreamSpent = ptr(e.Standing.StreamSpent.Add(dec("0.3")))
-				e.Standing.BudgetSpent = ptr(e.Standing.BudgetSpent.Add(dec("0.3")))
+				e.Reason, e.Groups = "", []ledger.Group{{Values: []ledger.Value{{Value: ledgertest.Some("1")}}}}
+				e.Standing.StreamSpent = new(e.Standing.StreamSpent.Add(ledgertest.Dec("0.3")))
+				e.Standing.BudgetSpent = new(e.Standing.BudgetSpent.Add(ledgertest.Dec("0.3")))
 			})
 		}, []string{OverLimit, WrongSum}, "cannot pay for it within epsilon 1 per 4m"},
 		{"a window under a cap of its own", func(l *logs) {
@@ -196,9 +200,9 @@ func TestAuditFindsEachFault(t *testing.T) {
 		{"withheld without need", func(l *logs) {
 			e := l.entry("old", 5)
 			l.restate(e, func() {
-				e.Reason, e.Groups = record.BudgetExhausted, []Group{{}}
-				e.Standing.StreamSpent = ptr(e.Standing.StreamSpent.Sub(dec("0.2")))
-				e.Standing.BudgetSpent = ptr(e.Standing.BudgetSpent.Sub(dec("0.2")))
+				e.Reason, e.Groups = record.BudgetExhausted, []ledger.Group{{}}
+				e.Standing.StreamSpent = new(e.Standing.StreamSpent.Sub(ledgertest.Dec("0.2")))
+				e.Standing.BudgetSpent = new(e.Standing.BudgetSpent.Sub(ledgertest.Dec("0.2")))
 				e.Standing.WindowsLeft++
 			})
 		}, []string{WronglyWithheld, WrongSum}, "could pay for it"},
@@ -227,7 +231,7 @@ func TestAuditFindsEachFault(t *testing.T) {
 }
 
 // restate changes an entry and publishes it so: outputs agree, only the books are wrong.
-func (l *logs) restate(e *Entry, change func()) {
+func (l *logs) restate(e *ledger.Entry, change func()) {
 	before, _ := e.Records()
 	change()
 	after, _ := e.Records()
@@ -242,10 +246,10 @@ func (l *logs) restate(e *Entry, change func()) {
 
 func TestAuditOfAnUnreadableLedger(t *testing.T) {
 	l := healthy(t)
-	a := NewAudit()
+	a := New()
 	a.Entry(Position{"louver.ledger", 3, 14}, []byte("b"), []byte(`{"v":2}`))
 	e := l.entries[0]
-	a.Entry(Position{"louver.ledger", 3, 15}, []byte("another budget"), encode(t, e))
+	a.Entry(Position{"louver.ledger", 3, 15}, []byte("another budget"), ledgertest.Encode(t, e))
 	f := a.Findings()
 	if f.OK || len(f.Faults) != 2 || f.Faults[0].Kind != EntryUnreadable || f.Faults[1].Kind != EntryUnreadable {
 		t.Errorf("%+v", f)
@@ -272,14 +276,14 @@ func TestAuditOfUnpublishedEntries(t *testing.T) {
 }
 
 func TestAuditOfACircle(t *testing.T) {
-	b := NewBooks()
-	a := NewAudit()
-	for i, e := range []Entry{
-		plan{stream: "s", budget: "x", epsilon: "0.1", limit: limit("1", 0), continues: "y"}.entry(0),
-		plan{stream: "u", budget: "y", epsilon: "0.1", limit: limit("1", 0), continues: "x"}.entry(0),
+	b := ledger.NewBooks()
+	a := New()
+	for i, e := range []ledger.Entry{
+		ledgertest.Plan{Stream: "s", Budget: "x", Epsilon: "0.1", Limit: ledgertest.Limit("1", 0), Continues: "y"}.Entry(0),
+		ledgertest.Plan{Stream: "u", Budget: "y", Epsilon: "0.1", Limit: ledgertest.Limit("1", 0), Continues: "x"}.Entry(0),
 	} {
-		e = settle(t, b, e)
-		a.Entry(Position{"louver.ledger", 0, int64(i)}, e.Key(), encode(t, e))
+		e = ledgertest.Settle(t, b, e)
+		a.Entry(Position{"louver.ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))
 	}
 	if f := a.Findings(); !f.OK {
 		t.Errorf("%+v", f)
@@ -287,7 +291,7 @@ func TestAuditOfACircle(t *testing.T) {
 }
 
 func TestFindingsGolden(t *testing.T) {
-	a := NewAudit()
+	a := New()
 	a.Output(Position{"s.out", 1, 7}, nil, []byte(`{}`))
 	got, err := json.Marshal(a.Findings())
 	want := `{"ok":false,"entries":0,"outputs":1,"matched":0,"checkpoints":0,"priors":0,"instances":0,"firings":0,"pending":0,"absent":0,"fault_count":1,"faults":[` +
@@ -298,7 +302,7 @@ func TestFindingsGolden(t *testing.T) {
 }
 
 func TestAuditListsNoMoreThanItsMost(t *testing.T) {
-	a := NewAudit()
+	a := New()
 	for range mostFaults + 5 {
 		a.Output(Position{}, nil, nil)
 	}
@@ -308,13 +312,13 @@ func TestAuditListsNoMoreThanItsMost(t *testing.T) {
 }
 
 func BenchmarkAudit(b *testing.B) {
-	books, a := NewBooks(), NewAudit()
-	p := plan{stream: "s", budget: "b", epsilon: "0.01", limit: budget.Limit{Epsilon: dec("24"), Per: 24 * time.Hour}}
+	books, a := ledger.NewBooks(), New()
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.01", Limit: budget.Limit{Epsilon: ledgertest.Dec("24"), Per: 24 * time.Hour}}
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		e := settle(b, books, p.entry(n))
+		e := ledgertest.Settle(b, books, p.Entry(n))
 		value, err := e.Encode()
 		if err != nil {
 			b.Fatal(err)

@@ -1,4 +1,4 @@
-package ledger
+package ledger_test
 
 import (
 	"errors"
@@ -9,22 +9,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
 	"github.com/louver/louver/stream/record"
 )
 
-// Under a cap of two windows in four minutes every window of a minute fits a limit that pays for two. A new era does not
-// know who counted in the old one, so that both cost something until the old one is four minutes old.
+// Under a cap of two windows in four minutes every window of a minute fits a limit that pays for two. A new era does
+// not know who counted in the old one, so that both cost something until the old one is four minutes old.
 func TestSettleUnderACap(t *testing.T) {
-	p := plan{stream: "s", budget: "b", epsilon: "0.4", limit: limit("1", 4*time.Minute), cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
-	b := NewBooks()
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.4", Limit: ledgertest.Limit("1", 4*time.Minute), Cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
+	b := ledger.NewBooks()
 	type row struct{ reason, spent string }
 	var got []row
 	for n := range 12 {
-		e := p.entry(n)
+		e := p.Entry(n)
 		if n >= 6 {
 			e.Cap.Era = e.WindowStart.Unix() - int64(n-6)*60 // the start of window 6
 		}
-		e = settle(t, b, e)
+		e = ledgertest.Settle(t, b, e)
 		got = append(got, row{e.Reason, e.Standing.BudgetSpent.String()})
 	}
 	paid, withheld := func(spent string) row { return row{"", spent} }, row{record.BudgetExhausted, "0.8"}
@@ -35,21 +37,21 @@ func TestSettleUnderACap(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
 		t.Error(diff)
 	}
-	if c := b.Cap("s", 0); c.Era != p.entry(6).WindowStart.Unix() {
+	if c := b.Cap("s", 0); c.Era != p.Entry(6).WindowStart.Unix() {
 		t.Errorf("the latest cap is %+v", c)
 	}
 }
 
 // A report on a capped stream has figures of the cap: what is spent, and windows without end.
 func TestReportUnderACap(t *testing.T) {
-	p := plan{stream: "s", budget: "b", epsilon: "0.4", limit: limit("1", 4*time.Minute), cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
-	b := NewBooks()
-	var last Entry
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.4", Limit: ledgertest.Limit("1", 4*time.Minute), Cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
+	b := ledger.NewBooks()
+	var last ledger.Entry
 	for n := range 10 {
-		last = settle(t, b, p.entry(n))
+		last = ledgertest.Settle(t, b, p.Entry(n))
 	}
-	f := NewReport(b, last.WindowEnd).Budgets[0]
-	if !f.EpsilonSpent.Equal(dec("0.8")) || f.WindowsLeft != budget.MostWindows || f.ExhaustedAt != nil {
+	f := ledger.NewReport(b, last.WindowEnd).Budgets[0]
+	if !f.EpsilonSpent.Equal(ledgertest.Dec("0.8")) || f.WindowsLeft != budget.MostWindows || f.ExhaustedAt != nil {
 		t.Errorf("spent %s, left %d, exhausted %v; want 0.8, no end of windows, never", f.EpsilonSpent, f.WindowsLeft, f.ExhaustedAt)
 	}
 }
@@ -57,35 +59,14 @@ func TestReportUnderACap(t *testing.T) {
 func TestEntriesWithImpossibleCapsAreUnreadable(t *testing.T) {
 	e := exampleEntry()
 	e.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: e.WindowStart.Unix()}
-	good := string(encode(t, e))
+	good := string(ledgertest.Encode(t, e))
 	for old, replaced := range map[string]string{`"count":8`: `"count":0`, `"per":"24h","era"`: `"per":"forever","era"`, `"era":1`: `"era":9`} {
 		if strings.Count(good, old) != 1 {
 			t.Fatalf("%s does not appear once in %s", old, good)
 		}
-		if _, err := Decode([]byte(strings.Replace(good, old, replaced, 1))); !errors.Is(err, ErrUnreadable) {
+		if _, err := ledger.Decode([]byte(strings.Replace(good, old, replaced, 1))); !errors.Is(err, ledger.ErrUnreadable) {
 			t.Errorf("%s: error %v", replaced, err)
 		}
-	}
-}
-
-// What an entry charges without its cap is more, so that a reader that does not know caps overstates.
-func TestWithoutItsCapAnEntryChargesMore(t *testing.T) {
-	with, without := NewBooks(), NewBooks()
-	p := plan{stream: "s", budget: "b", epsilon: "0.4", limit: limit("100", 0), cap: budget.Cap{Count: 2, Per: time.Hour}}
-	for n := range 10 {
-		e := settle(t, with, p.entry(n))
-		value := encode(t, e)
-		e.Cap = budget.Cap{}
-		plain := encode(t, e)
-		if !strings.HasPrefix(string(value), `{"v":1,`) || len(plain) >= len(value) {
-			t.Fatalf("%s: want an entry of version 1 with a cap", value)
-		}
-		if err := without.Add(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if a, b := with.accounts["b"].Total().Epsilon, without.accounts["b"].Total().Epsilon; !a.Equal(dec("0.8")) || !b.Equal(dec("4")) {
-		t.Errorf("ε %s with the cap, %s without; want 0.8 and 4", a, b)
 	}
 }
 
@@ -95,7 +76,7 @@ func TestCapsBefore1970(t *testing.T) {
 	back := e.WindowStart.Sub(time.Date(1969, 12, 31, 23, 0, 0, 0, time.UTC))
 	e.WindowStart, e.WindowEnd = e.WindowStart.Add(-back), e.WindowEnd.Add(-back)
 	e.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: e.WindowStart.Unix()}
-	got, err := Decode(encode(t, e))
+	got, err := ledger.Decode(ledgertest.Encode(t, e))
 	if err != nil || got.Cap != e.Cap || e.Cap.Era >= 0 {
 		t.Errorf("%+v, error %v; want %+v", got.Cap, err, e.Cap)
 	}

@@ -1,10 +1,12 @@
-package ledger
+package audit
 
 import (
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/louver/louver/stream/ledger"
 )
 
 // auditFrom audits a run whose first entries checkpoints cover.
@@ -13,10 +15,10 @@ func (l *logs) auditFrom(t interface {
 	Fatal(...any)
 }, covered int) Findings {
 	t.Helper()
-	a, folds := NewAudit(), map[string]*Fold{}
+	a, folds := New(), map[string]*ledger.Fold{}
 	for _, e := range l.entries[:covered] {
 		if folds[e.Budget] == nil {
-			folds[e.Budget] = NewFold("louver", len(folds))
+			folds[e.Budget] = ledger.NewFold("louver", len(folds))
 		}
 		value, err := e.Encode()
 		if err == nil {
@@ -26,7 +28,7 @@ func (l *logs) auditFrom(t interface {
 			t.Fatal(err)
 		}
 	}
-	var all []*Fold
+	var all []*ledger.Fold
 	for _, f := range folds {
 		all = append(all, f)
 	}
@@ -44,8 +46,8 @@ func (l *logs) auditFrom(t interface {
 	return a.Findings()
 }
 
-// An audit that begins at checkpoints says ok of a healthy run, wherever they are, and compares exactly the outputs behind them.
-// It finds a fault behind them and says nothing of one that they cover.
+// An audit that begins at checkpoints says ok of a healthy run, wherever they are, and compares exactly the outputs
+// behind them. It finds a fault behind them and says nothing of one that they cover.
 func TestAuditBeginsAtCheckpoints(t *testing.T) {
 	whole := healthy(t)
 	rapid.Check(t, func(t *rapid.T) {

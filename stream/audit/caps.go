@@ -1,0 +1,36 @@
+package audit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// rightCap reports whether the entry has the cap of its epoch's windows before, which it returns, and in their era or
+// in one that begins with its window because counting began anew. The first window of an epoch has an era of its own.
+// Else charges of users who were chosen apart would not add up.
+func rightCap(books *ledger.Books, e ledger.Entry) (before budget.Cap, right bool) {
+	_, decided := books.Last(e.Stream, e.Epoch)
+	before = books.Cap(e.Stream, e.Epoch)
+	if !decided {
+		before = e.Cap
+	}
+	anew := before
+	if anew.Era = e.WindowStart.Unix(); !decided {
+		anew.Era = books.Era(e.Stream, e.WindowStart.UnixNano(), func(era int64) budget.Cap {
+			return budget.Cap{Count: e.Cap.Count, Per: e.Cap.Per, Era: era}
+		})
+	}
+	none := budget.Cap{}
+	return before, e.Cap == none && before == none || decided && e.Cap == before || before != none && e.Cap == anew
+}
+
+func capText(c budget.Cap) string {
+	if c == (budget.Cap{}) {
+		return "none"
+	}
+	era := time.Unix(c.Era, 0).UTC().Format(time.RFC3339)
+	return fmt.Sprintf("%d windows per %s from %s on", c.Count, budget.FormatPer(c.Per), era)
+}

@@ -1,0 +1,150 @@
+package audit
+
+import (
+	"slices"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// decisions compares what each entry decided, and the sums in it, with what follows from the entries before it.
+type decisions struct {
+	found *Findings
+	books *ledger.Books
+	// deferred lists, by budget, the entries of budgets that continue another one, whose entries may be read later.
+	deferred map[string][]booking
+}
+
+type booking struct {
+	entry ledger.Entry // without the values of its groups
+	at    Position
+}
+
+func newDecisions(found *Findings) *decisions {
+	return &decisions{found: found, books: ledger.NewBooks(), deferred: map[string][]booking{}}
+}
+
+// add takes the next entry.
+func (d *decisions) add(at Position, e ledger.Entry) {
+	e.Groups = names(e)
+	if len(e.Continues) > 0 || len(d.deferred[e.Budget]) > 0 {
+		d.deferred[e.Budget] = append(d.deferred[e.Budget], booking{e, at})
+		return
+	}
+	d.book(booking{e, at})
+}
+
+// names returns the groups without what was drawn. It is nil unless some figure is published on change: nothing else
+// needs them here.
+func names(e ledger.Entry) (all []ledger.Group) {
+	if !e.OnChange() {
+		return nil
+	}
+	for _, g := range e.Groups {
+		all = append(all, ledger.Group{Name: g.Name})
+	}
+	return all
+}
+
+// book checks an entry against the books so far and adds it to them.
+func (d *decisions) book(b booking) {
+	e := b.entry
+	if d.books.Has(e.Stream, e.Epoch, e.WindowEnd) {
+		d.found.fault(ChargedTwice, b.at, "%s: already has an entry", e.Name())
+	}
+	if before, right := rightCap(d.books, e); !right {
+		d.found.fault(WrongCap, b.at, "%s: its cap is %s, that of the windows before is %s",
+			e.Name(), capText(e.Cap), capText(before))
+	}
+	again := e
+	again.Watches = slices.Clone(e.Watches)
+	if err := d.books.Settle(&again); err != nil {
+		d.found.fault(EntryUnreadable, b.at, "%v", err)
+		return
+	}
+	switch {
+	case e.Reason == "" && again.Reason != "":
+		d.found.fault(OverLimit, b.at, "%s: budget %q cannot pay for it within epsilon %s per %s",
+			e.Name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
+	case e.Reason != "" && again.Reason == "":
+		d.found.fault(WronglyWithheld, b.at, "%s: budget %q could pay for it within epsilon %s per %s",
+			e.Name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
+	}
+	d.compareWatches(b, again.Watches)
+	standing, err := d.books.Standing(e)
+	if err == nil {
+		d.compareStanding(b, standing)
+		err = d.books.Add(e)
+	}
+	if err != nil {
+		d.found.fault(EntryUnreadable, b.at, "%v", err)
+	}
+}
+
+func (d *decisions) compareStanding(b booking, want ledger.Standing) {
+	got := b.entry.Standing
+	stream, spent := got.Sums()
+	wantStream, wantSpent := want.Sums()
+	for _, c := range []struct{ name, got, want string }{
+		{"stream_epsilon_spent", stream, wantStream},
+		{"budget_epsilon_spent", spent, wantSpent},
+	} {
+		if c.got != c.want {
+			d.found.fault(WrongSum, b.at, "%s: %s is %s, but the entries add up to %s", b.entry.Name(), c.name, c.got, c.want)
+		}
+	}
+	if got.WindowsLeft != want.WindowsLeft {
+		d.found.fault(WrongSum, b.at, "%s: budget_windows_left is %d, but the entries give %d",
+			b.entry.Name(), got.WindowsLeft, want.WindowsLeft)
+	}
+}
+
+// compareWatches compares what an entry's watches did with what follows from the earlier entries, and counts instances.
+func (d *decisions) compareWatches(b booking, want []ledger.Watch) {
+	for i, w := range b.entry.Watches {
+		if unlike := unlikeWatch(w, want[i]); unlike != "" {
+			d.found.fault(WatchDiffers, b.at, "%s: watch %q has %s", b.entry.Name(), w.Name, unlike)
+		}
+		if unlike := unlikeValues(b.entry, w, want[i].Values); unlike != "" {
+			d.found.fault(WatchDiffers, b.at, "%s: release %q: %s", b.entry.Name(), w.Name, unlike)
+		}
+		if w.Arms {
+			d.found.Instances++
+		}
+		if w.Looks() && w.Fired != nil {
+			d.found.Firings++
+		}
+	}
+}
+
+// finish books the entries of budgets that continue others, after the entries of those.
+func (d *decisions) finish() {
+	for len(d.deferred) > 0 {
+		name := d.readyBudget()
+		list := d.deferred[name]
+		delete(d.deferred, name)
+		for _, b := range list {
+			d.book(b)
+		}
+	}
+}
+
+// readyBudget picks, by name, a deferred budget whose predecessors are booked. If they form a cycle, it picks any.
+func (d *decisions) readyBudget() string {
+	names := make([]string, 0, len(d.deferred))
+	for name := range d.deferred {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		waits := func(b booking) bool {
+			return slices.ContainsFunc(b.entry.Continues, func(old string) bool {
+				return old != name && len(d.deferred[old]) > 0
+			})
+		}
+		if !slices.ContainsFunc(d.deferred[name], waits) {
+			return name
+		}
+	}
+	return names[0]
+}

@@ -1,0 +1,7 @@
+// Package audit compares a ledger with what was published from it: see [Audit]. It reads the same public topics as
+// anybody who is allowed to, and recomputes what can be recomputed from them.
+//
+// Each file holds one comparison, which knows only the findings that it adds to: outputs.go compares the records of the
+// output topics with the entries, decisions.go each entry's charge, sums, cap and watches with the entries before it,
+// checkpoints.go the checkpoints with the entries that they cover, and priors.go what adaptive draws had learnt.
+package audit

@@ -1,0 +1,83 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
+)
+
+// PaidAgain returns the end of the first window after a withheld one that its budget can pay, if nothing else is
+// charged meanwhile. It returns false if there is none before the stream's end.
+func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
+	e.Reason = "" // so that Charge returns the price
+	charge, err := e.Charge()
+	if err != nil || e.Every <= 0 {
+		return time.Time{}, false
+	}
+	withheld := charge.End
+	a := b.account(e)
+	for _, back := range a.Returns(withheld, "") {
+		steps := (back.At - withheld + int64(e.Every) - 1) / int64(e.Every)
+		charge.End = withheld + steps*int64(e.Every)
+		end := time.Unix(0, charge.End).UTC()
+		if !e.Until.IsZero() && end.After(e.Until) {
+			break
+		}
+		if a.Fits(charge) {
+			return end, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Pause says why no instance of a watch may be armed, and until when.
+type Pause struct {
+	// AtMost says that the period counts as many instances as the watch may have. Else the budget cannot pay for another.
+	AtMost bool
+	// Until is the end of the first window for which one can be armed again, if there is such a window and nothing else
+	// is charged meanwhile. It is nil if that cannot be said, because an instance of another definition still looks.
+	Until *time.Time
+}
+
+// Paused returns the pause of a watch that a settled entry withholds, or false if it does not. The entry is not added
+// yet.
+func (b *Books) Paused(e Entry, w Watch) (Pause, bool) {
+	if w.Reason != record.BudgetExhausted || e.Every <= 0 {
+		return Pause{}, false
+	}
+	name := watchName{e.Budget, e.Stream, w.Name}
+	// As when it was settled: the first values cost more.
+	w.Begins = w.Release != nil && b.watches.values(name, w.Definition) == nil
+	a, now := b.account(e), e.WindowEnd.UnixNano()
+	p := Pause{AtMost: b.watches.counted(name, e.Limit, now) >= w.AtMost}
+	for _, at := range b.leaves(name, a, now) {
+		steps := (at - now + int64(e.Every) - 1) / int64(e.Every)
+		end := now + steps*int64(e.Every)
+		another := budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: w.price()}
+		if b.watches.counted(name, e.Limit, end) < w.AtMost && a.FitsHeld(another) {
+			p.Until = new(time.Unix(0, end).UTC())
+			break
+		}
+	}
+	return p, true
+}
+
+// leaves lists the moments after now at which an instance of a watch, or any charge, stops to count.
+func (b *Books) leaves(name watchName, a *budget.Account, now int64) (all []int64) {
+	per := int64(a.Limit().Per)
+	if per == 0 {
+		return nil
+	}
+	for _, x := range b.watches.of[name] {
+		if at := x.looked + per; x.over && at > now {
+			all = append(all, at)
+		}
+	}
+	for _, back := range a.Returns(now, "") {
+		all = append(all, back.At)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
