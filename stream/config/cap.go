@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/windows"
 )
 
@@ -15,28 +16,43 @@ type MaxWindows struct {
 	By windows.CapRule
 }
 
-var maxWindowsForm = form{
-	{name: "count", required: true, example: "8", meaning: "in how many windows of any period one user counts at most. At least `parts` + 1; where windows overlap, so many times that as windows hold one event",
-		value: into(whole("of windows "), func(m *MaxWindows, v int64) { m.Count = v })},
-	{name: "per", required: true, example: "24h", meaning: "the length of the period. The limit holds for every stretch of time of this length, whenever it begins",
-		value: into(duration(time.Second), func(m *MaxWindows, v time.Duration) { m.Per = v })},
-	{name: "parts", fallback: "3", example: "1",
-		meaning: "into how many parts a period is divided. In each part a user counts in the first `count` / (`parts` + 1) windows in which they appear. With more parts a user counts at more times of the day, and less often at each",
-		value:   into(whole("of parts "), func(m *MaxWindows, v int64) { m.Parts = v })},
+// maxWindowsNode is MaxWindows and its place.
+type maxWindowsNode struct {
+	MaxWindows
+	form.Mapping
+}
+
+func maxWindows() form.Kind[maxWindowsNode] {
+	return form.MappingOf(maxWindowsForm, func(m form.Mapping, w *maxWindowsNode, _ bool) { w.Mapping = m })
+}
+
+var maxWindowsForm = form.Form{
+	{Name: "count", Required: true, Example: "8",
+		Meaning: "in how many windows of any period one user counts at most. At least `parts` + 1; where windows " +
+			"overlap, so many times that as windows hold one event",
+		Value: form.Into(form.Whole("of windows "), func(m *maxWindowsNode, v int64) { m.Count = v })},
+	{Name: "per", Required: true, Example: "24h",
+		Meaning: "the length of the period. The limit holds for every stretch of time of this length, whenever it " +
+			"begins",
+		Value: form.Into(form.Duration(time.Second), func(m *maxWindowsNode, v time.Duration) { m.Per = v })},
+	{Name: "parts", Fallback: "3", Example: "1",
+		Meaning: "into how many parts a period is divided. In each part a user counts in the first `count` / " +
+			"(`parts` + 1) windows in which they appear. With more parts a user counts at more times of the day, " +
+			"and less often at each",
+		Value: form.Into(form.Whole("of parts "), func(m *maxWindowsNode, v int64) { m.Parts = v })},
 }
 
 // checkMaxWindows makes the rule. What is wrong with it is placed at its key.
 func (s *streamNode) checkMaxWindows() {
-	if s.MaxWindows == nil {
+	if s.maxWindows == nil {
 		return
 	}
 	var err error
 	if s.MaxWindows.By, err = s.MaxWindows.Rule(s.Window.Schedule(0)); err == nil {
 		return
 	}
-	m, _ := maxWindowsForm.keys(s.values["max_windows"])
 	if wrong := (*windows.CapError)(nil); errors.As(err, &wrong) {
-		m.values[wrong.Field].refuse("%s", wrong.Problem)
+		s.maxWindows.Values[wrong.Field].Refuse("%s", wrong.Problem)
 	}
 }
 

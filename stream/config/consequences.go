@@ -6,6 +6,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/config/form"
 )
 
 // Consequences says what it costs, beside its windows, that a definition of a stream follows another one: who counted before is
@@ -32,7 +33,7 @@ func countsAnew(before, after *Stream, same bool) string {
 	}
 	old, now := before.MaxWindows.in(per, before.Window), after.MaxWindows.in(per, after.Window)
 	lost := cost.Of(after.Budget.Limit, append(budget.Times(before.Price(), old), budget.Times(after.Price(), now)...))
-	text += fmt.Sprintf(". In the first %s a person may count in %s of the old ones and in %d of the new ones, for at most %s", Period(per), plural(int(old), "window"), now, lost)
+	text += fmt.Sprintf(". In the first %s a person may count in %s of the old ones and in %d of the new ones, for at most %s", Period(per), form.Plural(int(old), "window"), now, lost)
 	if same && lost.Epsilon.GreaterThan(after.Budget.Epsilon) {
 		text += fmt.Sprintf("; budget %s withholds what passes its ε %s", after.Budget.Name, after.Budget.Epsilon)
 	}

@@ -7,7 +7,7 @@
 //
 //	file:line: streams[checkout].window.size: 7m is not a multiple of every, which is 5m; want 5m or 10m
 //
-// Each key is declared once, as a [key] of the [form] of its mapping, with its name, kind of value, default, meaning
+// Each key is declared once, as a [form.Key] of the [form.Form] of its mapping, with its name, kind of value, default, meaning
 // and an example. The reader, the reference ([Reference]) and the JSON Schema ([Schema]) all use that declaration.
 //
 // The package does not know the broker. Others check whether topics exist and keep their records long enough.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config/form"
 )
 
 const aTopic = "the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -"
@@ -20,20 +21,20 @@ const (
 
 var topicExp = regexp.MustCompile(topicForm)
 
-func topicName() kind[string] { return name("topic", aTopic, topicForm, longestTopic) }
+func topicName() form.Kind[string] { return form.Name("topic", aTopic, topicForm, longestTopic) }
 
 // IsTopic reports whether Kafka takes a topic of that name. It takes more: names of three dots or more, and nothing else.
 func IsTopic(name string) bool { return len(name) <= longestTopic && topicExp.MatchString(name) }
 
 // columnar limits a key to formats with columns, schematic to those with a schema.
-func columnar() when  { return formatsThat(func(f codec.Format) bool { return f.Columnar }) }
-func schematic() when { return formatsThat(codec.Format.Schematic) }
+func columnar() form.When  { return formatsThat(func(f codec.Format) bool { return f.Columnar }) }
+func schematic() form.When { return formatsThat(codec.Format.Schematic) }
 
-func formatsThat(have func(codec.Format) bool) when {
-	w := when{key: "format"}
+func formatsThat(have func(codec.Format) bool) form.When {
+	w := form.When{Key: "format"}
 	for _, f := range codec.Formats() {
 		if have(f) {
-			w.is = append(w.is, f.Name)
+			w.Is = append(w.Is, f.Name)
 		}
 	}
 	return w
@@ -47,45 +48,61 @@ func formats() (names []string) {
 	return names
 }
 
-var inputForm = form{
-	{name: "topic", required: true, example: "checkout.events", meaning: "the topic that holds the events",
-		value: into(topicName(), func(in *Input, v string) { in.Topic = v })},
-	{name: "format", fallback: formats()[0], example: "csv", meaning: "how a record's value is written. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or binary; a field is an attribute such as `time`, or a path such as `data.user_id`",
-		value: into(oneOf(formats()...), func(in *Input, v string) { in.Format = v })},
-	{name: "user", required: true, example: "user_id",
-		meaning: "the field that says whose value it is. Its content is a JSON string or integer. `$key`: the record's key",
-		value:   into(field(codec.KeyField, "a field, or $key for the record's key"), func(in *Input, v string) { in.User = v })},
-	{name: "value", required: true, example: "latency_ms",
-		meaning: "the field that holds the number. Dots lead into nested objects: `order.total`. `$value`: the record's value is a bare number",
-		value:   into(field(codec.ValueField, "a field, or $value for a bare number"), func(in *Input, v string) { in.Value = v })},
-	{name: "time", fallback: codec.TimestampField, example: "ts",
-		meaning: "the field that says when it happened: RFC 3339, or seconds, milli-, micro- or nanoseconds since 1970. `$timestamp`: the record's timestamp",
-		value:   into(field(codec.TimestampField, "a field, or $timestamp for the record's timestamp"), func(in *Input, v string) { in.Time = v })},
-	{name: "group", absent: "one group, without a name", example: "region", meaning: "the field that says which of the `groups` the event belongs to",
-		value: into(field("", "a field"), func(in *Input, v string) { in.Group = v })},
-	{name: "user_partitioned", fallback: "false", example: "true",
-		meaning: "has no effect: Louver always compares users across partitions, because adding partitions moves users",
-		value:   into(boolean(), func(in *Input, v bool) { in.UserPartitioned = v })},
-	{name: "columns", required: true, only: columnar(), example: "[ts, user_id, latency_ms]", meaning: "the names of the columns, in order",
-		value: into(listOf(name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, most), func(in *Input, v []string) { in.Columns = v })},
-	{name: "delimiter", only: columnar(), fallback: `","`, example: `";"`, meaning: "the character between two columns",
-		value: into(delimiter(), func(in *Input, v rune) { in.Delimiter = v })},
-	{name: "schema", required: true, only: schematic(), example: "{file: checkout.avsc}",
-		meaning: "the schema of the records. `registry`: each record begins with the number of its schema, as the serializers of Confluent write it, and LOUVER_SCHEMA_REGISTRY_URL names the registry. A schema from a file becomes a part of the stream's definition: all processes read with the same one, and a change begins with a new window",
-		value:   into(recordSchema(), func(in *Input, v codec.Schema) { in.Schema = v })},
-	{name: "max_future", fallback: "5m", example: "1m",
-		meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",
-		value:   into(duration(0), func(in *Input, v time.Duration) { in.MaxFuture = v })},
+var inputForm = form.Form{
+	{Name: "topic", Required: true, Example: "checkout.events", Meaning: "the topic that holds the events",
+		Value: form.Into(topicName(), func(in *Input, v string) { in.Topic = v })},
+	{Name: "format", Fallback: formats()[0], Example: "csv",
+		Meaning: "how a record's value is written. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or " +
+			"binary; a field is an attribute such as `time`, or a path such as `data.user_id`",
+		Value: form.Into(form.OneOf(formats()...), func(in *Input, v string) { in.Format = v })},
+	{Name: "user", Required: true, Example: "user_id",
+		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. `$key`: the " +
+			"record's key",
+		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
+			func(in *Input, v string) { in.User = v })},
+	{Name: "value", Required: true, Example: "latency_ms",
+		Meaning: "the field that holds the number. Dots lead into nested objects: `order.total`. `$value`: the " +
+			"record's value is a bare number",
+		Value: form.Into(field(codec.ValueField, "a field, or $value for a bare number"),
+			func(in *Input, v string) { in.Value = v })},
+	{Name: "time", Fallback: codec.TimestampField, Example: "ts",
+		Meaning: "the field that says when it happened: RFC 3339, or seconds, milli-, micro- or nanoseconds since " +
+			"1970. `$timestamp`: the record's timestamp",
+		Value: form.Into(field(codec.TimestampField, "a field, or $timestamp for the record's timestamp"),
+			func(in *Input, v string) { in.Time = v })},
+	{Name: "group", Absent: "one group, without a name", Example: "region",
+		Meaning: "the field that says which of the `groups` the event belongs to",
+		Value:   form.Into(field("", "a field"), func(in *Input, v string) { in.Group = v })},
+	{Name: "user_partitioned", Fallback: "false", Example: "true",
+		Meaning: "has no effect: Louver always compares users across partitions, because adding partitions moves " +
+			"users",
+		Value: form.Into(form.Boolean(), func(in *Input, v bool) { in.UserPartitioned = v })},
+	{Name: "columns", Required: true, Only: columnar(), Example: "[ts, user_id, latency_ms]",
+		Meaning: "the names of the columns, in order",
+		Value: form.Into(form.ListOf(form.Name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, form.Most),
+			func(in *Input, v []string) { in.Columns = v })},
+	{Name: "delimiter", Only: columnar(), Fallback: `","`, Example: `";"`,
+		Meaning: "the character between two columns",
+		Value:   form.Into(delimiter(), func(in *Input, v rune) { in.Delimiter = v })},
+	{Name: "schema", Required: true, Only: schematic(), Example: "{file: checkout.avsc}",
+		Meaning: "the schema of the records. `registry`: each record begins with the number of its schema, as the " +
+			"serializers of Confluent write it, and LOUVER_SCHEMA_REGISTRY_URL names the registry. A schema from a " +
+			"file becomes a part of the stream's definition: all processes read with the same one, and a change " +
+			"begins with a new window",
+		Value: form.Into(recordSchema(), func(in *Input, v codec.Schema) { in.Schema = v })},
+	{Name: "max_future", Fallback: "5m", Example: "1m",
+		Meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",
+		Value:   form.Into(form.Duration(0), func(in *Input, v time.Duration) { in.MaxFuture = v })},
 }
 
 // field is a path of fields, or the one special name that is allowed here.
-func field(special, want string) kind[string] {
-	return scalar(spec{name: "field", want: want, schema: schema{"type": "string", "pattern": `^[^.]+(\.[^.]+)*$`}}, func(text string) (string, error) {
+func field(special, want string) form.Kind[string] {
+	return form.Scalar(form.Spec{Name: "field", Want: want, Schema: form.Schema{"type": "string", "pattern": `^[^.]+(\.[^.]+)*$`}}, func(text string) (string, error) {
 		switch {
 		case text == special && text != "":
 			return text, nil
 		case text == "" || strings.HasPrefix(text, "$"):
-			return "", errUnwanted
+			return "", form.ErrUnwanted
 		case slices.Contains(strings.Split(text, "."), ""):
 			return "", errors.New("has an empty part; want a field, for example user.id")
 		}
@@ -94,49 +111,49 @@ func field(special, want string) kind[string] {
 }
 
 // delimiter is a character that may separate two columns.
-func delimiter() kind[rune] {
-	s := spec{name: "character", want: `one character other than a quote or a line break, for example ";"`, schema: schema{"type": "string", "pattern": `^[^"\r\n]$`}}
-	return scalar(s, func(text string) (rune, error) {
+func delimiter() form.Kind[rune] {
+	s := form.Spec{Name: "character", Want: `one character other than a quote or a line break, for example ";"`, Schema: form.Schema{"type": "string", "pattern": `^[^"\r\n]$`}}
+	return form.Scalar(s, func(text string) (rune, error) {
 		r, size := utf8.DecodeRuneInString(text)
 		if size == 0 || size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n", r) {
-			return 0, errUnwanted
+			return 0, form.ErrUnwanted
 		}
 		return r, nil
 	})
 }
 
 // check checks that a record can hold the fields.
-func (in *Input) check(m mapping) {
+func (in *Input) check(m form.Mapping) {
 	if mistakes := in.Mistakes(); len(mistakes) > 0 {
 		for _, wrong := range mistakes {
-			m.values[wrong.Part].refuse("%s", wrong)
+			m.Values[wrong.Part].Refuse("%s", wrong)
 		}
 		return
 	}
 	for _, f := range []struct{ key, field, special string }{
 		{"user", in.User, codec.KeyField}, {"value", in.Value, codec.ValueField}, {"time", in.Time, codec.TimestampField}, {"group", in.Group, ""},
 	} {
-		v, given := m.values[f.key]
+		v, given := m.Values[f.key]
 		if !given || f.field == f.special && f.key != "value" {
 			continue
 		}
 		switch {
 		case in.Columnar() && f.field == codec.ValueField:
-			v.refuse("%q, but format is %s; want the name of a column", f.field, in.Format)
+			v.Refuse("%q, but format is %s; want the name of a column", f.field, in.Format)
 		case in.Columnar() && !slices.Contains(in.Columns, f.field):
-			v.refuse("%q is not one of the columns; want %s", f.field, list(in.Columns, "or"))
+			v.Refuse("%q is not one of the columns; want %s", f.field, form.List(in.Columns, "or"))
 		case in.Value == codec.ValueField && f.field != codec.ValueField:
 			want := f.special
 			if want == "" {
 				want = "no group"
 			}
-			v.refuse("%q, but value is $value: a bare number has no fields; want %s", f.field, want)
+			v.Refuse("%q, but value is $value: a bare number has no fields; want %s", f.field, want)
 		}
 	}
 }
 
-func input() kind[Input] {
-	return mappingOf(inputForm, func(m mapping, in *Input, ok bool) {
+func input() form.Kind[Input] {
+	return form.MappingOf(inputForm, func(m form.Mapping, in *Input, ok bool) {
 		if ok {
 			in.check(m)
 		}
@@ -144,7 +161,7 @@ func input() kind[Input] {
 }
 
 // topic is {topic: NAME}.
-func topic(meaning, example string) kind[string] {
-	return mappingOf[string](form{{name: "topic", required: true, example: example, meaning: meaning,
-		value: into(topicName(), func(s *string, v string) { *s = v })}}, nil)
+func topic(meaning, example string) form.Kind[string] {
+	return form.MappingOf[string](form.Form{{Name: "topic", Required: true, Example: example, Meaning: meaning,
+		Value: form.Into(topicName(), func(s *string, v string) { *s = v })}}, nil)
 }

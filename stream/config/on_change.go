@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config/form"
 )
 
 // A release that is published on change is no part of a window's price. It is a watch: its test looks at every window and
@@ -31,20 +32,31 @@ type changeKeys struct {
 }
 
 var (
-	quantiles = when{"statistic", texts([]mechanisms.Statistic{mechanisms.Median, mechanisms.Quantile})}
-	changes   = when{"publish", []string{onChange}}
+	quantiles = form.When{Key: "statistic", Is: texts([]mechanisms.Statistic{mechanisms.Median, mechanisms.Quantile})}
+	changes   = form.When{Key: "publish", Is: []string{onChange}}
 )
 
-var changeForm = form{
-	{name: "publish", fallback: everyWindow, only: quantiles, example: onChange,
-		meaning: "when the figure is drawn. `on_change`: a test looks at every window, and a group's value is drawn anew once it has changed by more than `tolerance`. Until then its records repeat the last value. It is not part of the cost of a window, and counts everybody",
-		value:   into(oneOf(everyWindow, onChange), func(r *releaseNode, v string) { r.publish = v })},
-	{name: "tolerance", required: true, only: changes, example: "0.03", meaning: "how far the last value may be from the quantile, as a share of the users: with 0.03, a median still holds between the quantiles 0.47 and 0.53",
-		value: into(number(mechanisms.Span{Over: "0", Under: "1"}), func(r *releaseNode, v decimal.Decimal) { r.tolerance = v })},
-	{name: "watch_epsilon", required: true, only: changes, example: "0.1", meaning: "what the test costs a user, in ε, over all windows and groups together, until it finds a change. The value that is then drawn costs `epsilon` more",
-		value: into(number(mechanisms.Span{Over: "0"}), func(r *releaseNode, v decimal.Decimal) { r.watchEpsilon = v })},
-	{name: "at_most", required: true, only: changes, example: "24", meaning: "how many tests may begin in a period of the budget. Each begins after the one before has found a change. Tests of former definitions under the same budget count too. After that the figure is withheld until the period has passed",
-		value: into(whole("of times "), func(r *releaseNode, v int64) { r.atMost = v })},
+var changeForm = form.Form{
+	{Name: "publish", Fallback: everyWindow, Only: quantiles, Example: onChange,
+		Meaning: "when the figure is drawn. `on_change`: a test looks at every window, and a group's value is drawn " +
+			"anew once it has changed by more than `tolerance`. Until then its records repeat the last value. It is " +
+			"not part of the cost of a window, and counts everybody",
+		Value: form.Into(form.OneOf(everyWindow, onChange), func(r *releaseNode, v string) { r.publish = v })},
+	{Name: "tolerance", Required: true, Only: changes, Example: "0.03",
+		Meaning: "how far the last value may be from the quantile, as a share of the users: with 0.03, a median " +
+			"still holds between the quantiles 0.47 and 0.53",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
+			func(r *releaseNode, v decimal.Decimal) { r.tolerance = v })},
+	{Name: "watch_epsilon", Required: true, Only: changes, Example: "0.1",
+		Meaning: "what the test costs a user, in ε, over all windows and groups together, until it finds a change. " +
+			"The value that is then drawn costs `epsilon` more",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
+			func(r *releaseNode, v decimal.Decimal) { r.watchEpsilon = v })},
+	{Name: "at_most", Required: true, Only: changes, Example: "24",
+		Meaning: "how many tests may begin in a period of the budget. Each begins after the one before has found a " +
+			"change. Tests of former definitions under the same budget count too. After that the figure is withheld " +
+			"until the period has passed",
+		Value: form.Into(form.Whole("of times "), func(r *releaseNode, v int64) { r.atMost = v })},
 }
 
 // leastInformation is the least watch_epsilon · expected_users · min(p, 1 − p). With less, the margin against false alarms is
@@ -59,12 +71,12 @@ func (r *releaseNode) checkChange() {
 	if r.publish != onChange {
 		return
 	}
-	if v, given := r.values["interval"]; given {
-		v.refuse("%s, but publish is %s; want one of the two", r.Query.Interval, onChange)
+	if v, given := r.Values["interval"]; given {
+		v.Refuse("%s, but publish is %s; want one of the two", r.Query.Interval, onChange)
 		r.sound = false
 	}
-	if v, given := r.values["at_most"]; given && r.atMost > mostInstances {
-		v.refuse("%d; want at most %d", r.atMost, mostInstances)
+	if v, given := r.Values["at_most"]; given && r.atMost > mostInstances {
+		v.Refuse("%d; want at most %d", r.atMost, mostInstances)
 		r.sound = false
 	}
 }
@@ -80,7 +92,7 @@ func (r *releaseNode) change(s *Stream) Watch {
 	var err error
 	if w.Mechanism, err = mechanisms.NewChangeWatch(mechanisms.ChangeQuery{P: p, Tolerance: r.tolerance, Epsilon: w.Query.Epsilon, FalseAlarms: w.Query.FalseAlarms,
 		Windows: w.Query.Windows, Groups: w.Query.Groups}); err != nil {
-		r.refuseErr(err)
+		refuse(r.Mapping, err)
 		return w
 	}
 	share := decimal.Min(p, decimal.NewFromInt(1).Sub(p)).Mul(decimal.NewFromInt(max(1, s.ExpectedUsers)))
@@ -89,7 +101,7 @@ func (r *releaseNode) change(s *Stream) Watch {
 		if s.MaxWindows != nil { // the test looks at everybody, and expected_users says who still counts
 			capped = ", or a stream of its own without max_windows, whose expected_users are everybody"
 		}
-		r.values["watch_epsilon"].refuse("%s times %d expected users times %s is %s, too little to see that the figure has changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows%s",
+		r.Values["watch_epsilon"].Refuse("%s times %d expected users times %s is %s, too little to see that the figure has changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows%s",
 			w.Query.Epsilon, s.ExpectedUsers, decimal.Min(p, decimal.NewFromInt(1).Sub(p)), information, leastInformation, ceil(leastInformation.Div(share)), capped)
 		return w
 	}
@@ -113,8 +125,8 @@ func (w *Watch) First() []budget.Item {
 
 // change makes the watches of the releases on change. They come after the alarms.
 func (s *streamNode) change() {
-	if v, given := s.values["min_users"]; given && len(s.changes) > 0 {
-		v.refuse("release %q is published %s, and would show when its group has few users; want min_users or publish: %s", s.changes[0].Name, onChange, onChange)
+	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
+		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or publish: %s", s.changes[0].Name, onChange, onChange)
 	}
 	for i := range s.changes {
 		if r := &s.changes[i]; r.sound {

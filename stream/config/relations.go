@@ -9,6 +9,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/config/form"
 )
 
 // continues checks that no budget continues itself.
@@ -18,7 +19,7 @@ func (p *parser) continues() {
 			continue
 		}
 		if s.Continues == s.Budget.Name {
-			s.values["continues"].refuse("%q is the stream's own budget; want the name of a former one", s.Continues)
+			s.Values["continues"].Refuse("%q is the stream's own budget; want the name of a former one", s.Continues)
 		}
 	}
 }
@@ -34,7 +35,7 @@ func (p *parser) topics() {
 		if use[s.Output] == "" {
 			use[s.Output] = output
 		} else if use[s.Output] != output {
-			s.topicOf("output").refuse("%q is %s of a stream; want another topic: releases must not mix with personal events", s.Output, use[s.Output])
+			s.topicOf("output").Refuse("%q is %s of a stream; want another topic: releases must not mix with personal events", s.Output, use[s.Output])
 		}
 	}
 	formats := map[string]*streamNode{} // the first stream of each output topic
@@ -42,30 +43,28 @@ func (p *parser) topics() {
 		if first := formats[s.Output]; first == nil {
 			formats[s.Output] = s
 		} else if first.OutputFormat != s.OutputFormat {
-			s.values["output"].refuse("format %s, but stream %s writes %s into topic %s; want one format in a topic", s.OutputFormat, first.Name, first.OutputFormat, s.Output)
+			s.Values["output"].Refuse("format %s, but stream %s writes %s into topic %s; want one format in a topic", s.OutputFormat, first.Name, first.OutputFormat, s.Output)
 		}
 	}
 	for _, s := range p.streams {
 		for _, copied := range []struct{ key, topic string }{{"rejects", s.Rejects}, {"late", s.Late}} {
 			if other := use[copied.topic]; copied.topic != "" && other != "" {
-				s.topicOf(copied.key).refuse("%q is %s of a stream; want another topic, because copies of events are personal", copied.topic, other)
+				s.topicOf(copied.key).Refuse("%q is %s of a stream; want another topic, because copies of events are personal", copied.topic, other)
 			}
 		}
 	}
 }
 
 // topicOf returns the place where a topic of the stream is named.
-func (s *streamNode) topicOf(key string) node {
-	at := s.values[key]
-	at.path = at.under("topic")
-	return at
+func (s *streamNode) topicOf(key string) form.Node {
+	return s.Values[key].Under("topic")
 }
 
 // periods checks that no rolling budget forgets a window before it is over.
 func (p *parser) periods() {
 	for _, s := range p.streams {
 		if b := s.Budget; b.Per > 0 && b.Per < s.Window.Size {
-			s.values["budget"].refuse("budget %q has a period of %s, but a window lasts %s; want per: %s or longer", b.Name, Period(b.Per), Duration(s.Window.Size), Duration(s.Window.Size))
+			s.Values["budget"].Refuse("budget %q has a period of %s, but a window lasts %s; want per: %s or longer", b.Name, Period(b.Per), Duration(s.Window.Size), Duration(s.Window.Size))
 		}
 	}
 }
@@ -89,7 +88,7 @@ func (p *parser) affordable() {
 		if lost.Unbounded || lost.Delta.Cmp(b.Delta) > 0 {
 			costs, want = "needs a larger delta", "a budget with a delta, for example 0.000001, or mechanisms that need none"
 		}
-		s.values["budget"].refuse("budget %q (%s) cannot pay for even %s, which %s; want %s", b.Name, figures(b.Epsilon, b.Delta), what, costs, want)
+		s.Values["budget"].Refuse("budget %q (%s) cannot pay for even %s, which %s; want %s", b.Name, figures(b.Epsilon, b.Delta), what, costs, want)
 	}
 }
 
@@ -101,7 +100,7 @@ func (p *parser) payable(f *File, now time.Time) {
 			continue
 		}
 		if runway := f.Payer(b, now).Runway(); !runway.Pays {
-			p.streams[first].values["budget"].refuse("%s", unpaid(f, b, now, runway))
+			p.streams[first].Values["budget"].Refuse("%s", unpaid(f, b, now, runway))
 		}
 	}
 }
@@ -114,7 +113,7 @@ func unpaid(f *File, b *Budget, now time.Time, runway budget.Runway) string {
 		per = "forever"
 	}
 	budgetOf := fmt.Sprintf("budget %q (%s %s)", b.Name, figures(b.Epsilon, b.Delta), per)
-	lasts := fmt.Sprintf("%s pays for only %s of the schedule", budgetOf, plural(int(runway.Windows), "window"))
+	lasts := fmt.Sprintf("%s pays for only %s of the schedule", budgetOf, form.Plural(int(runway.Windows), "window"))
 	needs := pays.Needs()
 	if needs.Unbounded {
 		return lasts + ", which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold"

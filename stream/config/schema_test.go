@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/louver/louver/stream/config/form"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 )
@@ -50,7 +51,7 @@ streams:
     budget: {epsilon: 20, per: 1d}
 `
 
-func compiled(t *testing.T, s schema) *jsonschema.Schema {
+func compiled(t *testing.T, s map[string]any) *jsonschema.Schema {
 	t.Helper()
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -219,7 +220,7 @@ func TestReferenceIsComplete(t *testing.T) {
 			for _, part := range s {
 				walk(path, part)
 			}
-		case schema:
+		case form.Schema:
 			for name, sub := range asSchema(s["properties"]) {
 				if sub != false {
 					inSchema[path+name] = true
@@ -231,30 +232,30 @@ func TestReferenceIsComplete(t *testing.T) {
 			}
 		}
 	}
-	walk("", schema(Schema()))
+	walk("", form.Schema(Schema()))
 	if d := cmp.Diff(slices.Sorted(maps.Keys(referenced)), slices.Sorted(maps.Keys(inSchema))); d != "" {
 		t.Errorf("keys of the reference and of the schema (-, +):\n%s", d)
 	}
 }
 
-func asSchema(v any) schema { s, _ := v.(schema); return s }
+func asSchema(v any) form.Schema { s, _ := v.(form.Schema); return s }
 
 // The examples and defaults of the reference are values that the schema takes for their keys.
 func TestExamples(t *testing.T) {
-	var check func(path string, f form)
-	check = func(path string, f form) {
+	var check func(path string, f form.Form)
+	check = func(path string, f form.Form) {
 		for _, k := range f {
-			at := path + k.name
-			for _, text := range []string{k.example, k.fallback} {
+			at := path + k.Name
+			for _, text := range []string{k.Example, k.Fallback} {
 				if text == "" || strings.Contains(text, "…") {
 					continue
 				}
-				one := compiled(t, schema{"$defs": Schema()["$defs"], "allOf": []any{k.schema()}})
+				one := compiled(t, map[string]any{"$defs": Schema()["$defs"], "allOf": []any{k.Value.Schema}})
 				if err := one.Validate(asEditorsSee(t, text)); err != nil {
 					t.Errorf("%s: %s: %v", at, text, err)
 				}
 			}
-			check(at+".", k.value.keys)
+			check(at+".", k.Value.Keys)
 		}
 	}
 	check("", fileForm)

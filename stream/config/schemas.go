@@ -9,57 +9,65 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config/form"
 )
 
 // schemaKeys are the keys of a schema as they are written.
-type schemaKeys struct{ file, text, message string }
+type schemaKeys struct {
+	file, text, message string
+	sound               bool
+}
 
-var schemaForm = form{
-	{name: "file", absent: "`text` has it", example: "checkout.avsc",
-		meaning: "the file that holds the schema, from the folder of the streams file: `.avsc` for avro; for protobuf a `.proto` file, or a set of descriptors that `protoc --include_imports --descriptor_set_out` writes",
-		value:   into(prose(), func(s *schemaKeys, v string) { s.file = v })},
-	{name: "text", absent: "`file` has it", example: `'{"type": "record", …}'`, meaning: "the schema itself: JSON for avro, a set of descriptors in base64 for protobuf",
-		value: into(prose(), func(s *schemaKeys, v string) { s.text = v })},
-	{name: "message", absent: "needed for protobuf alone", example: "shop.Checkout", meaning: "the full name of the message that a record holds",
-		value: into(name("name", "the full name of a message, for example shop.Checkout", `^[A-Za-z_][A-Za-z0-9_.]*$`, 500), func(s *schemaKeys, v string) { s.message = v })},
+var schemaForm = form.Form{
+	{Name: "file", Absent: "`text` has it", Example: "checkout.avsc",
+		Meaning: "the file that holds the schema, from the folder of the streams file: `.avsc` for avro; for " +
+			"protobuf a `.proto` file, or a set of descriptors that `protoc --include_imports --descriptor_set_out` " +
+			"writes",
+		Value: form.Into(form.Prose(), func(s *schemaKeys, v string) { s.file = v })},
+	{Name: "text", Absent: "`file` has it", Example: `'{"type": "record", …}'`,
+		Meaning: "the schema itself: JSON for avro, a set of descriptors in base64 for protobuf",
+		Value:   form.Into(form.Prose(), func(s *schemaKeys, v string) { s.text = v })},
+	{Name: "message", Absent: "needed for protobuf alone", Example: "shop.Checkout",
+		Meaning: "the full name of the message that a record holds",
+		Value: form.Into(form.Name("name", "the full name of a message, for example shop.Checkout", `^[A-Za-z_][A-Za-z0-9_.]*$`, 500),
+			func(s *schemaKeys, v string) { s.message = v })},
 }
 
 // recordSchema reads a schema, from its file if need be.
-func recordSchema() kind[codec.Schema] {
+func recordSchema() form.Kind[codec.Schema] {
 	const want = "registry, or {file: …}"
-	keys := mappingOf[schemaKeys](schemaForm, nil)
-	word := oneOf("registry")
-	word.want = want
-	described := spec{name: "registry, or mapping", want: want, keys: schemaForm, schema: schema{"anyOf": []any{word.schema, keys.schema}}}
-	return kind[codec.Schema]{described, func(n node) (s codec.Schema, ok bool) {
-		if text, ok := n.text(); ok && text == "registry" {
+	keys := form.MappingOf(schemaForm, func(_ form.Mapping, k *schemaKeys, ok bool) { k.sound = ok })
+	word := form.OneOf("registry")
+	word.Want = want
+	described := form.Spec{Name: "registry, or mapping", Want: want, Keys: schemaForm,
+		Schema: form.Schema{"anyOf": []any{word.Schema, keys.Schema}}}
+	return form.Kind[codec.Schema]{Spec: described, Read: func(n form.Node) (s codec.Schema, ok bool) {
+		if text, ok := n.Text(); ok && text == "registry" {
 			return codec.Schema{Registry: true}, true
 		}
-		if !n.isMapping() {
-			n.refuse("%s; want %s", n.shown(), want)
+		if !n.IsMapping() {
+			n.Refuse("%s; want %s", n.Shown(), want)
 			return s, false
 		}
-		before := n.refused
-		k, _ := keys.read(n)
+		k, _ := keys.Read(n)
 		switch {
-		case n.refused > before:
+		case !k.sound:
 			return s, false
 		case (k.file == "") == (k.text == ""):
-			n.refuse("want either file or text, for example {file: checkout.avsc}")
+			n.Refuse("want either file or text, for example {file: checkout.avsc}")
 			return s, false
 		case k.file != "":
 			var err error
-			if k.text, err = schemaText(filepath.Join(filepath.Dir(n.file), k.file)); err != nil {
-				n.refuse("%s; want the name of a schema's file, from the folder of the streams file", err)
+			if k.text, err = schemaText(n.Beside(k.file)); err != nil {
+				n.Refuse("%s; want the name of a schema's file, from the folder of the streams file", err)
 				return s, false
 			}
-			n.embed("file", "text", k.text)
+			n.Embed("file", "text", k.text)
 		}
 		if len(k.text) > codec.MaxSchema {
-			n.refuse("a schema of %s; want at most %s", humanize.IBytes(uint64(len(k.text))), humanize.IBytes(codec.MaxSchema))
+			n.Refuse("a schema of %s; want at most %s", humanize.IBytes(uint64(len(k.text))), humanize.IBytes(codec.MaxSchema))
 			return s, false
 		}
 		return codec.Schema{Text: k.text, Message: k.message}, true
@@ -81,14 +89,4 @@ func schemaText(path string) (string, error) {
 	}
 	// What looks like a variable is none. JSON has the dollar sign in strings alone.
 	return strings.ReplaceAll(compact.String(), "${", `\u0024{`), nil
-}
-
-// embed puts a text in the place of a reference to it, so that the stream's definition holds it.
-func (n node) embed(reference, key, text string) {
-	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
-		if k := n.yaml.Content[i]; k.Value == reference {
-			k.Value = key
-			n.yaml.Content[i+1] = &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: text, Line: n.yaml.Content[i+1].Line}
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config/form"
 )
 
 // otherNames are the names that other systems have for a statistic.
@@ -40,13 +41,13 @@ func MeantStatistic(name string) string {
 	case "max", "maximum", "p100":
 		return fmt.Sprintf("%s with p 0.99 (a single user decides a maximum)", mechanisms.Quantile)
 	}
-	return nearest(name, texts(mechanisms.Statistics()))
+	return form.Nearest(name, texts(mechanisms.Statistics()))
 }
 
 // statistic is the name of a statistic.
-func statistic() kind[string] {
-	names := oneOf(texts(mechanisms.Statistics())...)
-	return scalar(names.spec, func(text string) (string, error) {
+func statistic() form.Kind[string] {
+	names := form.OneOf(texts(mechanisms.Statistics())...)
+	return form.Scalar(names.Spec, func(text string) (string, error) {
 		for _, s := range mechanisms.Statistics() {
 			if text == string(s) {
 				return text, nil
@@ -55,6 +56,6 @@ func statistic() kind[string] {
 		if meant := MeantStatistic(text); meant != "" {
 			return "", fmt.Errorf("is not a statistic; did you mean %s?", meant)
 		}
-		return "", errUnwanted
+		return "", form.ErrUnwanted
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config/form"
 )
 
 // Watch is an alarm that looks at every group of every window and costs its ε once until it fires. Or it is a release that is
@@ -70,7 +71,7 @@ func (w *Watch) Most() []budget.Item {
 type watchNode struct {
 	Watch
 	condition mechanisms.Condition
-	mapping
+	form.Mapping
 	sound bool // it has no faults of its own
 }
 
@@ -80,31 +81,52 @@ const (
 	mostInstances = 1000
 )
 
-var watchForm = form{
-	{name: "name", required: true, example: "slow", meaning: "the name of the alarm. Its records have it as their `release`, so no release of the stream may have the same name",
-		value: into(name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200), func(w *watchNode, v string) { w.Name = v })},
-	{name: "above", absent: "see `below` and `users_below`", example: "2000", meaning: "what the watch counts: users whose value in the window is higher than this",
-		value: into(number(mechanisms.Span{}), func(w *watchNode, v decimal.Decimal) { w.condition.Above = &v })},
-	{name: "below", absent: "see `above` and `users_below`", example: "10", meaning: "users whose value is lower than this",
-		value: into(number(mechanisms.Span{}), func(w *watchNode, v decimal.Decimal) { w.condition.Below = &v })},
-	{name: "more_than", absent: "see `less_than` and `users`", example: "0.01", meaning: "with `above` or `below`: fire if more than this share of the group's users are counted",
-		value: into(number(mechanisms.Span{Over: "0", Under: "1"}), func(w *watchNode, v decimal.Decimal) { w.condition.MoreThan = &v })},
-	{name: "less_than", absent: "see `more_than` and `users`", example: "0.9", meaning: "with `above` or `below`: fire if less than this share of the group's users are counted",
-		value: into(number(mechanisms.Span{Over: "0", Under: "1"}), func(w *watchNode, v decimal.Decimal) { w.condition.LessThan = &v })},
-	{name: "users", absent: "see `more_than` and `less_than`", example: "100", meaning: "with `above` or `below`: fire if more than so many users are counted",
-		value: into(whole("of users "), func(w *watchNode, v int64) { w.condition.Users = &v })},
-	{name: "users_below", absent: "see `above` and `below`", example: "500", meaning: "alone: fire if a group has fewer users than this, whatever their values are",
-		value: into(whole("of users "), func(w *watchNode, v int64) { w.condition.UsersBelow = &v })},
-	{name: "epsilon", required: true, example: "1", meaning: "what one user loses from arming to firing, in ε, over all windows and groups together. There is no default",
-		value: into(number(mechanisms.Span{Over: "0"}), func(w *watchNode, v decimal.Decimal) { w.Query.Epsilon = v })},
-	{name: "false_alarms", required: true, example: "{at_most: 0.05, per: 30d}", meaning: "how rarely the watch may fire without cause. The rarer, the more users it takes to be seen",
-		value: into(mappingOf[falseAlarms](falseAlarmsForm, nil), func(w *watchNode, v falseAlarms) {
+var watchForm = form.Form{
+	{Name: "name", Required: true, Example: "slow",
+		Meaning: "the name of the alarm. Its records have it as their `release`, so no release of the stream may " +
+			"have the same name",
+		Value: form.Into(form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200),
+			func(w *watchNode, v string) { w.Name = v })},
+	{Name: "above", Absent: "see `below` and `users_below`", Example: "2000",
+		Meaning: "what the watch counts: users whose value in the window is higher than this",
+		Value: form.Into(form.Number(mechanisms.Span{}),
+			func(w *watchNode, v decimal.Decimal) { w.condition.Above = &v })},
+	{Name: "below", Absent: "see `above` and `users_below`", Example: "10",
+		Meaning: "users whose value is lower than this",
+		Value: form.Into(form.Number(mechanisms.Span{}),
+			func(w *watchNode, v decimal.Decimal) { w.condition.Below = &v })},
+	{Name: "more_than", Absent: "see `less_than` and `users`", Example: "0.01",
+		Meaning: "with `above` or `below`: fire if more than this share of the group's users are counted",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
+			func(w *watchNode, v decimal.Decimal) { w.condition.MoreThan = &v })},
+	{Name: "less_than", Absent: "see `more_than` and `users`", Example: "0.9",
+		Meaning: "with `above` or `below`: fire if less than this share of the group's users are counted",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
+			func(w *watchNode, v decimal.Decimal) { w.condition.LessThan = &v })},
+	{Name: "users", Absent: "see `more_than` and `less_than`", Example: "100",
+		Meaning: "with `above` or `below`: fire if more than so many users are counted",
+		Value:   form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.Users = &v })},
+	{Name: "users_below", Absent: "see `above` and `below`", Example: "500",
+		Meaning: "alone: fire if a group has fewer users than this, whatever their values are",
+		Value:   form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.UsersBelow = &v })},
+	{Name: "epsilon", Required: true, Example: "1",
+		Meaning: "what one user loses from arming to firing, in ε, over all windows and groups together. There is " +
+			"no default",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
+			func(w *watchNode, v decimal.Decimal) { w.Query.Epsilon = v })},
+	{Name: "false_alarms", Required: true, Example: "{at_most: 0.05, per: 30d}",
+		Meaning: "how rarely the watch may fire without cause. The rarer, the more users it takes to be seen",
+		Value: form.Into(form.MappingOf[falseAlarms](falseAlarmsForm, nil), func(w *watchNode, v falseAlarms) {
 			w.Query.FalseAlarms, w.FalseAlarmsPer = v.probability, v.per
 		})},
-	{name: "hold", required: true, example: "15m", meaning: "how long after it has fired the watch stays at 1 and looks at nothing. Then it is armed again, which costs `epsilon` again",
-		value: into(duration(0), func(w *watchNode, v time.Duration) { w.Hold = v })},
-	{name: "at_most", required: true, example: "3", meaning: "how often the watch may be armed in a period of the budget. Instances of former definitions under the same budget count too. After that it is withheld until the period has passed",
-		value: into(whole("of times "), func(w *watchNode, v int64) { w.AtMost = v })},
+	{Name: "hold", Required: true, Example: "15m",
+		Meaning: "how long after it has fired the watch stays at 1 and looks at nothing. Then it is armed again, " +
+			"which costs `epsilon` again",
+		Value: form.Into(form.Duration(0), func(w *watchNode, v time.Duration) { w.Hold = v })},
+	{Name: "at_most", Required: true, Example: "3",
+		Meaning: "how often the watch may be armed in a period of the budget. Instances of former definitions under " +
+			"the same budget count too. After that it is withheld until the period has passed",
+		Value: form.Into(form.Whole("of times "), func(w *watchNode, v int64) { w.AtMost = v })},
 }
 
 type falseAlarms struct {
@@ -112,22 +134,24 @@ type falseAlarms struct {
 	per         time.Duration
 }
 
-var falseAlarmsForm = form{
-	{name: "at_most", required: true, example: "0.05", meaning: "the probability of any false alarm in this time, as long as the truth is not beyond the condition",
-		value: into(number(mechanisms.Span{Over: "0", Under: "1"}), func(f *falseAlarms, v decimal.Decimal) { f.probability = v })},
-	{name: "per", required: true, example: "30d", meaning: "the time that the probability is for",
-		value: into(duration(time.Second), func(f *falseAlarms, v time.Duration) { f.per = v })},
+var falseAlarmsForm = form.Form{
+	{Name: "at_most", Required: true, Example: "0.05",
+		Meaning: "the probability of any false alarm in this time, as long as the truth is not beyond the condition",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
+			func(f *falseAlarms, v decimal.Decimal) { f.probability = v })},
+	{Name: "per", Required: true, Example: "30d", Meaning: "the time that the probability is for",
+		Value: form.Into(form.Duration(time.Second), func(f *falseAlarms, v time.Duration) { f.per = v })},
 }
 
-func watch() kind[watchNode] {
-	return mappingOf(watchForm, func(m mapping, w *watchNode, ok bool) {
-		w.Where, w.mapping, w.sound = m.where(), m, ok
-		if v, given := m.values["hold"]; given && w.Hold > farthestHold {
-			v.refuse("%s; want at most %s", Duration(w.Hold), Duration(farthestHold))
+func watch() form.Kind[watchNode] {
+	return form.MappingOf(watchForm, func(m form.Mapping, w *watchNode, ok bool) {
+		w.Where, w.Mapping, w.sound = m.Where(), m, ok
+		if v, given := m.Values["hold"]; given && w.Hold > farthestHold {
+			v.Refuse("%s; want at most %s", Duration(w.Hold), Duration(farthestHold))
 			w.sound = false
 		}
-		if v, given := m.values["at_most"]; given && w.AtMost > mostInstances {
-			v.refuse("%d; want at most %d", w.AtMost, mostInstances)
+		if v, given := m.Values["at_most"]; given && w.AtMost > mostInstances {
+			v.Refuse("%d; want at most %d", w.AtMost, mostInstances)
 			w.sound = false
 		}
 	})
@@ -140,7 +164,7 @@ func (w *watchNode) watch(s *Stream) {
 	q.Windows = max(1, int64((w.FalseAlarmsPer+s.Window.Every-1)/s.Window.Every))
 	var err error
 	if w.Mechanism, err = mechanisms.NewWatch(*q); err != nil {
-		w.refuseErr(err)
+		refuse(w.Mapping, err)
 		return
 	}
 	w.Definition = w.fingerprint(s)
@@ -167,7 +191,7 @@ func (s *streamNode) watch() {
 	}
 	for _, w := range s.watches {
 		if by := taken[w.Name]; by != "" && w.Name != "" {
-			w.refuse("the name %q is taken by %s; choose another name", w.Name, by)
+			w.Refuse("the name %q is taken by %s; choose another name", w.Name, by)
 		}
 		taken[w.Name] = "another watch"
 		if w.sound {

@@ -4,31 +4,36 @@ import (
 	"errors"
 	"time"
 
+	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/windows"
 )
 
-var windowForm = form{
-	{name: "size", required: true, example: "15m", meaning: "how long a window is",
-		value: into(duration(time.Second), func(w *Window, v time.Duration) { w.Size = v })},
-	{name: "every", absent: "as `size`", example: "5m",
-		meaning: "the time from the start of one window to the start of the next. `size` must be a multiple of it. If it is less than `size`, windows overlap, and each costs ε",
-		value:   into(duration(time.Second), func(w *Window, v time.Duration) { w.Every = v })},
-	{name: "grace", required: true, example: "30s",
-		meaning: "how long a window waits for late events after its end. Events that are read after that count in no figure. When a broker was away, windows that are due wait as long again from its return",
-		value:   into(duration(0), func(w *Window, v time.Duration) { w.Grace = v })},
-	{name: "start", fallback: "now", example: "2026-11-20T08:00:00Z",
-		meaning: "when the first window starts: a multiple of `every` since 1970. `now`: the next such time. If the start is in the past, windows that are over are released, and paid for, at once",
-		value: into(orWord("now", instant(), parseInstant), func(w *Window, v *int64) {
+var windowForm = form.Form{
+	{Name: "size", Required: true, Example: "15m", Meaning: "how long a window is",
+		Value: form.Into(form.Duration(time.Second), func(w *Window, v time.Duration) { w.Size = v })},
+	{Name: "every", Absent: "as `size`", Example: "5m",
+		Meaning: "the time from the start of one window to the start of the next. `size` must be a multiple of it. " +
+			"If it is less than `size`, windows overlap, and each costs ε",
+		Value: form.Into(form.Duration(time.Second), func(w *Window, v time.Duration) { w.Every = v })},
+	{Name: "grace", Required: true, Example: "30s",
+		Meaning: "how long a window waits for late events after its end. Events that are read after that count in " +
+			"no figure. When a broker was away, windows that are due wait as long again from its return",
+		Value: form.Into(form.Duration(0), func(w *Window, v time.Duration) { w.Grace = v })},
+	{Name: "start", Fallback: "now", Example: "2026-11-20T08:00:00Z",
+		Meaning: "when the first window starts: a multiple of `every` since 1970. `now`: the next such time. If the " +
+			"start is in the past, windows that are over are released, and paid for, at once",
+		Value: form.Into(form.OrWord("now", form.Instant()), func(w *Window, v *int64) {
 			if w.StartNow = v == nil; v != nil {
 				w.Start = *v
 			}
 		})},
-	{name: "end", absent: "no end", example: "2026-12-20T08:00:00Z", meaning: "when the last window ends: a multiple of `every` since 1970",
-		value: into(instant(), func(w *Window, v int64) { w.End = v })},
+	{Name: "end", Absent: "no end", Example: "2026-12-20T08:00:00Z",
+		Meaning: "when the last window ends: a multiple of `every` since 1970",
+		Value:   form.Into(form.Instant(), func(w *Window, v int64) { w.End = v })},
 }
 
-func window() kind[Window] {
-	return mappingOf(windowForm, func(m mapping, w *Window, ok bool) {
+func window() form.Kind[Window] {
+	return form.MappingOf(windowForm, func(m form.Mapping, w *Window, ok bool) {
 		if w.Every == 0 {
 			w.Every = w.Size
 		}
@@ -39,12 +44,12 @@ func window() kind[Window] {
 }
 
 // check places what is wrong with the schedule at its key. The start is 0 if it is now.
-func (w *Window) check(m mapping) {
+func (w *Window) check(m form.Mapping) {
 	err := (*windows.Error)(nil)
-	if _, ends := m.values["end"]; ends && w.End == 0 { // which means no end to a schedule
-		m.values["end"].refuse("%s is too early; want the end of a window", clock(w.End))
+	if _, ends := m.Values["end"]; ends && w.End == 0 { // which means no end to a schedule
+		m.Values["end"].Refuse("1970-01-01T00:00:00Z is too early; want the end of a window")
 	} else if errors.As(w.Schedule(w.Start).Validate(), &err) {
-		m.values[err.Field].refuse("%s", err.Problem)
+		m.Values[err.Field].Refuse("%s", err.Problem)
 	}
 }
 

@@ -1,4 +1,4 @@
-package config
+package form
 
 import (
 	"errors"
@@ -9,57 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/windows/period"
 )
 
-// Numbers, durations and times as people write them, and what they probably mean by other spellings.
-
-var (
-	digits     = regexp.MustCompile(`^[0-9]+$`)
-	comma      = regexp.MustCompile(`^([-+]?[0-9]+),([0-9]+)$`)
-	thousands  = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}([ _'][0-9]{3})+$|^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+$`)
-	percentage = regexp.MustCompile(`^[0-9.]+ ?%$`)
-	exponent   = regexp.MustCompile(`^[-+]?[0-9.]+[eE][-+]?[0-9]+$`)
-	leading    = regexp.MustCompile(`^([-+]?)0+([0-9].*)$`)
-)
-
-// Number reads a decimal number exactly. It refuses more than 60 digits, because exact arithmetic could then take for
-// ever.
-func Number(text string) (decimal.Decimal, error) {
-	d, err := parseNumber(text)
-	if err != nil {
-		return d, fmt.Errorf("%s %w", show(text), err)
-	}
-	return d, nil
-}
-
-func parseNumber(text string) (decimal.Decimal, error) {
-	d, err := decimal.NewFromString(text)
-	switch {
-	case err != nil && thousands.MatchString(text):
-		plain := strings.NewReplacer(",", "", " ", "", "_", "", "'", "").Replace(text)
-		if strings.Count(text, ",") == 1 {
-			plain += " or " + strings.Replace(text, ",", ".", 1)
-		}
-		return d, errors.New("is not a number; write " + plain)
-	case err != nil && comma.MatchString(text):
-		return d, errors.New("is not a number; write " + comma.ReplaceAllString(text, "$1.$2"))
-	case err != nil && percentage.MatchString(text):
-		if d, err = decimal.NewFromString(strings.TrimRight(text, " %")); err == nil {
-			return d, fmt.Errorf("is not a number; write %s", d.Shift(-2))
-		}
-		return d, errors.New("is not a number")
-	case err != nil && !exponent.MatchString(text):
-		return d, errors.New("is not a number")
-	case leading.MatchString(text):
-		return d, errors.New("begins with a 0, which some YAML readers take as octal; write " + leading.ReplaceAllString(text, "$1$2"))
-	case err != nil || len(text) > 60 || d.Exponent() < -60 || d.Exponent() > 60:
-		return d, errors.New("is too long; want a number of at most 60 digits")
-	}
-	return d, nil
-}
+// Durations and times as people write them, and what they probably mean by other spellings.
 
 // parseDuration reads a duration in whole seconds, not below least.
 func parseDuration(text string, least time.Duration) (time.Duration, error) {
@@ -73,7 +26,7 @@ func parseDuration(text string, least time.Duration) (time.Duration, error) {
 	}
 	switch {
 	case err == nil && d < least:
-		return 0, fmt.Errorf("is less than %s", Duration(least))
+		return 0, fmt.Errorf("is less than %s", period.Text(least))
 	case err == nil && d%time.Second != 0:
 		return 0, errors.New("has a fraction of a second")
 	case err == nil:
@@ -82,7 +35,7 @@ func parseDuration(text string, least time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("has no unit; write %ss, %sm, %sh or %sd", text, text, text, text)
 	}
 	if meant := meantDuration(text); meant > 0 {
-		return 0, fmt.Errorf("is not a duration; write %s", Duration(meant))
+		return 0, fmt.Errorf("is not a duration; write %s", period.Text(meant))
 	}
 	return 0, errors.New("is not a duration")
 }
@@ -123,22 +76,17 @@ func parseInstant(text string) (int64, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err == nil {
 		if t.Year() < 1970 || t.Year() > 2200 || t.Nanosecond() != 0 {
-			return 0, errUnwanted
+			return 0, ErrUnwanted
 		}
 		return t.UnixNano(), nil
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
-			return 0, fmt.Errorf("has no time zone; write %s for UTC", clock(t.UnixNano()))
+			return 0, fmt.Errorf("has no time zone; write %s for UTC", t.UTC().Format(time.RFC3339))
 		}
 	}
 	if t, err := time.Parse("2006-01-02 15:04:05Z07:00", text); err == nil {
 		return 0, fmt.Errorf("is not a time; write %s", t.Format(time.RFC3339))
 	}
-	return 0, errUnwanted
+	return 0, ErrUnwanted
 }
-
-func clock(t int64) string { return time.Unix(0, t).UTC().Format(time.RFC3339) }
-
-// Duration writes a duration as streams files do: 15m instead of 15m0s, 7d instead of 168h0m0s.
-func Duration(d time.Duration) string { return period.Text(d) }

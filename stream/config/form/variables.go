@@ -1,4 +1,4 @@
-package config
+package form
 
 import (
 	"regexp"
@@ -26,23 +26,4 @@ func unmark(text string) string {
 		return text
 	}
 	return marked.ReplaceAllString(text, "$${$1}")
-}
-
-// expand replaces references to variables in a scalar with their values.
-func (n node) expand() (text string, ok bool) {
-	ok = true
-	text = marked.ReplaceAllStringFunc(n.yaml.Value, func(m string) string {
-		name := marked.FindStringSubmatch(m)[1]
-		value, set := n.getenv(name)
-		switch {
-		case !variable.MatchString(name):
-			n.refuse("${%s} is not the name of a variable; want ${NAME} of letters, digits and _", name)
-			ok = false
-		case !set:
-			n.refuse("the environment variable %s is not set; set it, or write the value instead of ${%s}", name, name)
-			ok = false
-		}
-		return value
-	})
-	return text, ok
 }
