@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config/cost"
-	"github.com/louver/louver/stream/config/form"
 )
 
 // Consequences says what it costs, beside its windows, that a definition of a stream follows another one: who counted before is
@@ -33,7 +34,8 @@ func countsAnew(before, after *Stream, same bool) string {
 	}
 	old, now := before.MaxWindows.in(per, before.Window), after.MaxWindows.in(per, after.Window)
 	lost := cost.Of(after.Budget.Limit, append(budget.Times(before.Price(), old), budget.Times(after.Price(), now)...))
-	text += fmt.Sprintf(". In the first %s a person may count in %s of the old ones and in %d of the new ones, for at most %s", Period(per), form.Plural(int(old), "window"), now, lost)
+	text += fmt.Sprintf(". In the first %s a person may count in %d %s of the old ones and in %d of the new ones, for at most %s",
+		Period(per), old, english.PluralWord(int(old), "window", ""), now, lost)
 	if same && lost.Epsilon.GreaterThan(after.Budget.Epsilon) {
 		text += fmt.Sprintf("; budget %s withholds what passes its ε %s", after.Budget.Name, after.Budget.Epsilon)
 	}

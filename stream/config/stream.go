@@ -1,112 +1,82 @@
 package config
 
 import (
-	"github.com/shopspring/decimal"
+	"slices"
+	"time"
 
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/stream/config/form"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/windows"
 )
 
-// streamNode is a stream, its place, and the parts of it that are resolved later.
-type streamNode struct {
-	Stream
-	form.Mapping
-	releases []releaseNode
-	changes  []releaseNode // those that are published on change
-	watches  []watchNode
-	payer    payer
-	// maxWindows and minUsers are nil without those keys.
-	maxWindows *maxWindowsNode
-	minUsers   *minUsersNode
+// Stream reads one input topic and publishes to one output topic.
+type Stream struct {
+	Name        string
+	Description string
+	Input       Input
+	Unit        string
+	// Groups is the public list, never empty: a stream without groups has one, "".
+	Groups []string
+	// MaxGroups is in how many groups of a window one user counts, at least 1.
+	MaxGroups int
+	// MaxWindows limits the windows in which one user counts. It is nil if everybody counts in every window.
+	MaxWindows *MaxWindows
+	Grid       *mechanisms.Grid
+	// Prior is the base measure: "adaptive", "tapered", "cells" or "uniform".
+	Prior string
+	// ExpectedUsers is a public forecast of the users in one window and group, or 0 if unknown.
+	ExpectedUsers int64
+	Window        Window
+	// Contribution says which of a user's values counts.
+	Contribution windows.Policy
+	// Releases are drawn in every window; names are unique. There may be none if there are releases on change.
+	Releases []Release
+	// Watches are alarms, and then the releases that are published on change. Names are unique among releases and watches.
+	Watches []Watch
+	// MinUsers withholds the other releases of a window with few users. If nil, nothing is withheld.
+	MinUsers *MinUsers
+	// Rejects, Late and Output are topics. The first two hold personal data and are optional: "" if absent.
+	Rejects, Late, Output string
+	// OutputFormat is how figures are written: OutputJSON or OutputAvro.
+	OutputFormat string
+	// Budget pays for the stream; several streams may hold the same one.
+	Budget *Budget
+	// Withhold says that windows are withheld if the budget cannot pay for them. Otherwise it must pay for the whole
+	// schedule.
+	Withhold bool
+	// Fresh says to ignore what was charged for the input topic to other budgets before.
+	Fresh bool
+	// Continues names a former budget whose spending this one takes over, or is "".
+	Continues string
+	// Definition is the stream in a normal form.
+	Definition Definition
+	// Where says where the stream is defined, as "file:line".
+	Where string
 }
 
-var streamForm = form.Form{
-	{Name: "name", Required: true, Example: "checkout-latency",
-		Meaning: "the stream's name, unique in the app. It is part of every published record",
-		Value: form.Into(form.Name("name", "a name of the characters a–z, 0–9 and -", form.PlainName, 200),
-			func(s *streamNode, v string) { s.Name = v })},
-	{Name: "description", Absent: "none", Example: "time to confirm an order",
-		Meaning: "what the numbers are, for people",
-		Value:   form.Into(form.Prose(), func(s *streamNode, v string) { s.Description = v })},
-	{Name: "input", Required: true, Example: "{topic: checkout.events, user: user_id, value: latency_ms}",
-		Meaning: "where events come from, and which fields they have",
-		Value:   form.Into(input(), func(s *streamNode, v Input) { s.Input = v })},
-	{Name: "unit", Absent: "none", Example: "ms", Meaning: "the unit that is published with every value",
-		Value: form.Into(form.Prose(), func(s *streamNode, v string) { s.Unit = v })},
-	{Name: "groups", Absent: "one group, without a name", Example: "[eu, us, ap]",
-		Meaning: "the public list of groups. Every group of every window is published, even if nobody is in it. " +
-			"Needs `input.group`",
-		Value: form.Into(form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200), "names of groups", 1, form.Most),
-			func(s *streamNode, v []string) { s.Groups = v })},
-	{Name: "max_groups", Fallback: "1", Example: "2",
-		Meaning: "the number of groups of a window in which one user counts. The cost of a window is multiplied by " +
-			"it",
-		Value: form.Into(form.Whole("of groups "), func(s *streamNode, v int64) { s.MaxGroups = int(v) })},
-	{Name: "max_windows", Absent: "every window", Example: "{count: 8, per: 24h}",
-		Meaning: "the number of windows of a period in which one user counts. However many windows there are, a " +
-			"user then loses no more than so many of them cost. Figures describe the users who still count, mostly " +
-			"those who come rarely",
-		Value: form.Into(maxWindows(), func(s *streamNode, v maxWindowsNode) { s.maxWindows, s.MaxWindows = &v, &v.MaxWindows })},
-	{Name: "bounds", Required: true, Example: "{lower: 0, upper: 60000, step: 1}",
-		Meaning: "the public range of values. Never take it from the data: there are no default bounds",
-		Value:   form.Into(bounds(), func(s *streamNode, v boundary) { s.Grid, s.Prior = v.grid, v.prior })},
-	{Name: "expected_users", Absent: "unknown", Example: "5000",
-		Meaning: "a public forecast of the number of users in one window and group. Forecasts, the adaptive prior " +
-			"and the choice of a quantile's mechanism use it. With `max_windows`, the number of those who still " +
-			"count. Watches and figures on change look at everybody, but are forecast by it too: better give them a " +
-			"stream of their own. Never take it from the data",
-		Value: form.Into(form.Whole("of users "), func(s *streamNode, v int64) { s.ExpectedUsers = v })},
-	{Name: "window", Required: true, Example: "{size: 15m, grace: 30s}",
-		Meaning: "the windows of time for which figures are published",
-		Value:   form.Into(window(), func(s *streamNode, v Window) { s.Window = v })},
-	{Name: "contribution", Fallback: "last", Example: "max",
-		Meaning: "which of a user's values in a window counts. `first` and `last` go by event time",
-		Value: form.Into(form.OneOf("first", "last", "min", "max", "random"),
-			func(s *streamNode, v string) { s.Contribution = windows.Policy(v) })},
-	{Name: "releases", Required: true, Example: "[{name: p50, statistic: median, epsilon: 0.05}]",
-		Meaning: "the figures that are published for each window and group",
-		Value: form.Into(form.ListOf(release(), "releases, for example {name: p50, statistic: median, epsilon: 0.05}", 1, form.Most),
-			func(s *streamNode, v []releaseNode) { s.releases = v })},
-	{Name: "watches", Absent: "none",
-		Example: "[{name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}]",
-		Meaning: "alarms that look at every group of every window. Each costs its `epsilon` once from arming to " +
-			"firing, however many windows it looks at. It counts everybody, and its records are published with the " +
-			"figures",
-		Value: form.Into(form.ListOf(watch(), "watches, for example {name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}", 1, 100),
-			func(s *streamNode, v []watchNode) { s.watches = v })},
-	{Name: "min_users", Absent: "nothing is withheld", Example: "{count: 50, release: users}",
-		Meaning: "withhold the other releases of a window and group when a released count is low. They are charged " +
-			"nevertheless",
-		Value: form.Into(minUsers(), func(s *streamNode, v minUsersNode) { s.minUsers, s.MinUsers = &v, &v.MinUsers })},
-	{Name: "rejects", Absent: "not copied", Example: "{topic: checkout.rejects}",
-		Meaning: "where copies of unreadable records go. They are personal: restrict access to the topic",
-		Value: form.Into(topic("the topic for records that cannot be read, with the reason in headers", "checkout.rejects"),
-			func(s *streamNode, v string) { s.Rejects = v })},
-	{Name: "late", Absent: "not copied", Example: "{topic: checkout.late}",
-		Meaning: "where copies of late records go. They are personal: restrict access to the topic",
-		Value: form.Into(topic("the topic for records that came too late for all their windows", "checkout.late"),
-			func(s *streamNode, v string) { s.Late = v })},
-	{Name: "output", Required: true, Example: "{topic: checkout.private}", Meaning: "where the figures are published",
-		Value: form.Into(form.MappingOf[outputKeys](outputForm, nil),
-			func(s *streamNode, v outputKeys) { s.Output, s.OutputFormat = v.topic, v.format })},
-	{Name: "budget", Required: true, Example: "shoppers",
-		Meaning: "what pays for the windows: the name of one of the `budgets`, or a budget of the stream's own",
-		Value:   form.Into(budgetOrName(), func(s *streamNode, v payer) { s.payer = v })},
-	{Name: "on_exhausted", Fallback: "refuse", Example: "withhold",
-		Meaning: "what to do if the budget cannot pay for every window. `refuse`: `check` and `run` stop with an " +
-			"error. `withhold`: windows that it cannot pay are published without values",
-		Value: form.Into(form.OneOf("refuse", "withhold"),
-			func(s *streamNode, v string) { s.Withhold = v == "withhold" })},
-	{Name: "fresh", Fallback: "false", Example: "true",
-		Meaning: "let the budget start from zero although another budget pays, or has paid, for this input topic. " +
-			"Users can then lose the sum of both. It applies once: reading the same file again changes nothing, and " +
-			"a later change of budget is checked again",
-		Value: form.Into(form.Boolean(), func(s *streamNode, v bool) { s.Fresh = v })},
-	{Name: "continues", Absent: "none", Example: "old-budget",
-		Meaning: "an earlier budget that no stream uses any more. What was spent from it counts against the new " +
-			"one. Like `fresh`, it applies once",
-		Value: form.Into(budgetName(), func(s *streamNode, v string) { s.Continues = v })},
+// Input says where a stream's events come from and how to read them.
+type Input struct {
+	Topic string
+	// Spec lacks the stream's groups and grid: [Stream.Codec] has them.
+	codec.Spec
+	// UserPartitioned says that all records of a user are in one partition.
+	UserPartitioned bool
+}
+
+// Codec says how to read the stream's records.
+func (s *Stream) Codec() codec.Spec {
+	spec := s.Input.Spec
+	spec.Groups, spec.Grid = s.Groups, s.Grid
+	return spec
+}
+
+// DefaultMaxFuture is the default of max_future. It is more than clocks usually differ and less than most windows last.
+const DefaultMaxFuture = 5 * time.Minute
+
+// MinUsers withholds a window's other releases while the released count named Release is below Count.
+type MinUsers struct {
+	Count   int64
+	Release string
 }
 
 // The formats of published records.
@@ -115,171 +85,37 @@ const (
 	OutputAvro = "avro"
 )
 
-type outputKeys struct{ topic, format string }
-
-var outputForm = form.Form{
-	{Name: "topic", Required: true, Example: "checkout.private", Meaning: "the topic for published records",
-		Value: form.Into(topicName(), func(o *outputKeys, v string) { o.topic = v })},
-	{Name: "format", Fallback: OutputJSON, Example: OutputAvro,
-		Meaning: "how records are written. `avro`: as the serializers of Confluent do, with the schema in the " +
-			"registry at LOUVER_SCHEMA_REGISTRY_URL, under the name of the topic and `-value`. Numbers are doubles " +
-			"there. All streams of a topic have the same format, and it never changes",
-		Value: form.Into(form.OneOf(OutputJSON, OutputAvro), func(o *outputKeys, v string) { o.format = v })},
-}
-
-// minUsersNode is MinUsers and its place.
-type minUsersNode struct {
-	MinUsers
-	form.Mapping
-}
-
-func minUsers() form.Kind[minUsersNode] {
-	return form.MappingOf(minUsersForm, func(m form.Mapping, u *minUsersNode, _ bool) { u.Mapping = m })
-}
-
-var minUsersForm = form.Form{
-	{Name: "count", Required: true, Example: "50",
-		Meaning: "the number of users below which the other releases are withheld",
-		Value:   form.Into(form.Whole("of users "), func(m *minUsersNode, v int64) { m.Count = v })},
-	{Name: "release", Required: true, Example: "users",
-		Meaning: "the name of the release that counts the users: a `count` without `above` and `below`",
-		Value:   form.Into(form.Prose(), func(m *minUsersNode, v string) { m.Release = v })},
-}
-
-// boundary holds bounds as they are read.
-type boundary struct {
-	lower, upper, step decimal.Decimal
-	prior              string
-	grid               *mechanisms.Grid
-}
-
-var boundsForm = form.Form{
-	{Name: "lower", Required: true, Example: "0", Meaning: "the lowest value. Lower values count as this one",
-		Value: form.Into(form.Number(mechanisms.Span{}), func(b *boundary, v decimal.Decimal) { b.lower = v })},
-	{Name: "upper", Required: true, Example: "60000", Meaning: "the highest value. Higher values count as this one",
-		Value: form.Into(form.Number(mechanisms.Span{}), func(b *boundary, v decimal.Decimal) { b.upper = v })},
-	{Name: "step", Required: true, Example: "1",
-		Meaning: "the distance between values that can be published. The range must be a multiple of it",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
-			func(b *boundary, v decimal.Decimal) { b.step = v })},
-	{Name: "prior", Fallback: "adaptive", Example: "cells",
-		Meaning: "which values are likely before any data is seen. `adaptive`: learnt from earlier published " +
-			"values. `cells`: on a logarithmic scale away from zero. `tapered`: like `cells`, but values far from " +
-			"zero are less likely. `uniform`: all values are equally likely",
-		Value: form.Into(form.OneOf("adaptive", "tapered", "cells", "uniform"),
-			func(b *boundary, v string) { b.prior = v })},
-}
-
-// bounds also makes the grid. The grid is nil if there is a fault.
-func bounds() form.Kind[boundary] {
-	return form.MappingOf(boundsForm, func(m form.Mapping, b *boundary, ok bool) {
-		if !ok {
-			return
-		}
-		var err error
-		if b.grid, err = mechanisms.NewGrid(b.lower, b.upper, b.step); err != nil {
-			refuse(m, err)
-		}
-	})
-}
-
-func streams() form.Kind[streamNode] {
-	return form.MappingOf(streamForm, func(m form.Mapping, s *streamNode, ok bool) {
-		s.Mapping, s.Where = m, m.Where()
-		s.draw()
-		if !ok {
-			return
-		}
-		s.checkGroups()
-		s.watch()
-		s.checkMinUsers()
-		s.checkMaxWindows()
-		if v, given := s.Values["continues"]; given && s.Fresh {
-			v.Refuse("%q, but fresh is true; use one or the other", s.Continues)
-		}
-	})
-}
-
-// draw makes the mechanisms.
-func (s *streamNode) draw() {
-	seen := map[string]bool{}
-	all := s.releases
-	s.releases = nil
-	for _, r := range all {
-		if seen[r.Name] && r.Name != "" {
-			r.Refuse("the name %q is taken by another release; choose another name", r.Name)
-		}
-		seen[r.Name] = true
-		if r.sound && s.Grid != nil {
-			r.draw(&s.Stream)
-		}
-		if r.publish == onChange {
-			s.changes = append(s.changes, r)
-			continue
-		}
-		s.releases, s.Releases = append(s.releases, r), append(s.Releases, r.Release)
-	}
-}
-
-// sumRho makes the mechanisms again for a budget that adds up ρ, because other defaults are better there.
-func (s *streamNode) sumRho() {
-	for i, r := range s.releases {
-		if s.Releases[i].Mechanism == nil { // it was refused before
-			continue
-		}
-		r.Query.ZCDP = true
-		r.draw(&s.Stream)
-		s.Releases[i] = r.Release
-	}
-	for _, w := range s.OnChange() { // these share their releases with the nodes
-		for i := range s.changes {
-			if r := &s.changes[i]; w.Release == &r.Release && r.Mechanism != nil {
-				r.Query.ZCDP = true
-				r.draw(&s.Stream)
-			}
+// Alarms returns the watches that are not figures.
+func (s *Stream) Alarms() (all []Watch) {
+	for _, w := range s.Watches {
+		if w.Release == nil {
+			all = append(all, w)
 		}
 	}
+	return all
 }
 
-func (s *streamNode) checkGroups() {
-	v, listed := s.Values["groups"]
+// OnChange returns the releases that are published on change, as watches.
+func (s *Stream) OnChange() (all []Watch) {
+	for _, w := range s.Watches {
+		if w.Release != nil {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// Besides names what streams pay for beside their windows; "" for nothing.
+func Besides(streams ...*Stream) string {
+	alarms := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.Alarms()) > 0 })
+	onChange := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.OnChange()) > 0 })
 	switch {
-	case listed && s.Input.Group == "":
-		v.Refuse("input.group does not say which field holds the group; set it, or remove groups")
-		return
-	case !listed && s.Input.Group != "":
-		s.Under("groups").Refuse("missing; want the public list of groups that %q may hold", s.Input.Group)
-		return
-	case !listed:
-		s.Groups = []string{""}
+	case alarms && onChange:
+		return "watches and releases on change"
+	case alarms:
+		return "watches"
+	case onChange:
+		return "releases on change"
 	}
-	if s.MaxGroups > len(s.Groups) {
-		s.Values["max_groups"].Refuse("%d, but groups has %s; want at most %d", s.MaxGroups, form.Plural(len(s.Groups), "name"), len(s.Groups))
-	}
-}
-
-func (s *streamNode) checkMinUsers() {
-	if s.minUsers == nil {
-		return
-	}
-	const want = "want the name of a count release without above and below"
-	v := s.minUsers.Values["release"]
-	for _, r := range s.Releases {
-		if r.Name != s.MinUsers.Release {
-			continue
-		}
-		if !r.Query.CountsUsers() {
-			v.Refuse("%q does not count all users of a window; %s", r.Name, want)
-		}
-		return
-	}
-	var names []string
-	for _, r := range s.Releases {
-		names = append(names, r.Name)
-	}
-	if near := form.Nearest(s.MinUsers.Release, names); near != "" {
-		v.Refuse("%q is not a release of this stream; did you mean %q?", s.MinUsers.Release, near)
-		return
-	}
-	v.Refuse("%q is not a release of this stream; %s", s.MinUsers.Release, want)
+	return ""
 }

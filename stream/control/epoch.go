@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/windows"
 )
 
@@ -275,7 +276,7 @@ func gcd(a, b time.Duration) time.Duration {
 
 // stream reads the definition back. It fails if a later release wrote it, with keys that this one does not know.
 func (e *edition) stream() (*config.Stream, error) {
-	stream, err := e.Definition.Stream()
+	stream, err := parse.Definition(e.Definition)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return nil, fmt.Errorf("the control topic has a definition that this release of louver cannot read (%s); run the release that wrote it, or a newer one", first)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 const hourly = `
@@ -26,7 +26,7 @@ streams:
 // wanted is a file with replacements, in pairs.
 func wanted(t *testing.T, replace ...string) Wanted {
 	t.Helper()
-	f, err := config.Parse("streams.yaml", []byte(strings.NewReplacer(replace...).Replace(hourly)), func(string) (string, bool) { return "", false })
+	f, err := parse.File("streams.yaml", []byte(strings.NewReplacer(replace...).Replace(hourly)), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/stream/config"
 )
 
 func TestLoad(t *testing.T) {
@@ -19,7 +21,7 @@ func TestLoad(t *testing.T) {
 	write("a.yaml", strings.Replace(least, "budget: {epsilon: 1, per: 7d}", "budget: shared", 1))
 	write("b.yml", strings.Replace(strings.Replace(least, "version: 1", "version: 1\nbudgets: [{name: shared, epsilon: 2, per: 1d}]", 1), "name: s\n", "name: b\n", 1))
 	write("notes.txt", "not a streams file")
-	names := func(f *File) (names []string) {
+	names := func(f *config.File) (names []string) {
 		for _, s := range f.Streams {
 			names = append(names, s.Name+" "+s.Budget.Name)
 		}
@@ -60,7 +62,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzFile(f *testing.F) {
 	f.Add([]byte(full))
 	f.Add([]byte(least))
 	f.Add([]byte(right))
@@ -71,7 +73,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Parse("f.yaml", data, func(name string) (string, bool) { return "1", name != "NONE" })
+		file, err := File("f.yaml", data, func(name string) (string, bool) { return "1", name != "NONE" })
 		if (file == nil) != (err != nil) {
 			t.Fatalf("file %v, error %v", file, err)
 		}

@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"strings"
@@ -37,7 +37,7 @@ func TestWatches(t *testing.T) {
 	if price := s.WatchPrice(); len(price) != 2 || price[0].Times != 3 || price[1].Times != 2 || price[1].Epsilon.String() != "0.5" {
 		t.Errorf("a period costs %+v, want 3 × 1 and 2 × 0.5", price)
 	}
-	again, err := s.Definition.Stream()
+	again, err := Definition(s.Definition)
 	if err != nil || len(again.Watches) != 2 || again.Watches[0].Definition != w.Definition {
 		t.Errorf("%+v, %v, want the same watches from the stream's definition", again, err)
 	}
@@ -71,7 +71,7 @@ func TestDefinitionsOfWatches(t *testing.T) {
 }
 
 func TestWrongWatches(t *testing.T) {
-	if _, err := Parse("s.yaml", []byte(strings.Replace(withWatches(fire), "watches:", "watch:", 1)), noVariables); err == nil || !strings.Contains(err.Error(), `.watch: unknown key; did you mean "watches"?`) {
+	if _, err := File("s.yaml", []byte(strings.Replace(withWatches(fire), "watches:", "watch:", 1)), noVariables); err == nil || !strings.Contains(err.Error(), `.watch: unknown key; did you mean "watches"?`) {
 		t.Errorf("%v, want that it asks for watches", err)
 	}
 	for _, c := range []struct{ watches, want string }{
@@ -96,7 +96,7 @@ func TestWrongWatches(t *testing.T) {
 		{strings.Replace(fire, "epsilon: 1,", "epsilon: 40,", 1), `cannot pay for even one window with its watches, which costs ε 40.13; want a larger budget`},
 		{strings.Replace(fire, "at_most: 3", "at_most: 30", 1), `pays for only 0 windows of the schedule beside the watches, which cost ε 30 in a period at most; want an epsilon of at least 42.48, fewer or cheaper releases or watches, a smaller at_most, or on_exhausted: withhold`},
 	} {
-		_, err := Parse("s.yaml", []byte(withWatches(c.watches)), noVariables)
+		_, err := File("s.yaml", []byte(withWatches(c.watches)), noVariables)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
 			t.Errorf("%s:\n got %v\nwant one line with %s", c.watches, err, c.want)
 		}

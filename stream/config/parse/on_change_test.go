@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"os"
@@ -36,7 +36,7 @@ func TestOnChange(t *testing.T) {
 	if day := f.Payer(f.Budgets[0], time.Now()).InAnyDay(); day.Epsilon.String() != "16.66" { // 96 · 0.16 + 0.7 + 2 · 0.25 + 0.1
 		t.Errorf("ε %s in any day, want 16.66", day.Epsilon)
 	}
-	again, err := s.Definition.Stream()
+	again, err := Definition(s.Definition)
 	if err != nil || len(again.OnChange()) != 2 || again.OnChange()[0].Definition != w.Definition {
 		t.Errorf("%+v, %v, want the same from the stream's definition", again, err)
 	}
@@ -54,7 +54,7 @@ func TestOnlyOnChange(t *testing.T) {
 	if runway := f.Payer(f.Budgets[0], time.Now()).Runway(); !runway.Pays {
 		t.Errorf("%+v, want a budget that pays", runway)
 	}
-	_, err := Parse("s.yaml", []byte(strings.Replace(text, "epsilon: 0.7,", "epsilon: 0.69,", 1)), noVariables)
+	_, err := File("s.yaml", []byte(strings.Replace(text, "epsilon: 0.7,", "epsilon: 0.69,", 1)), noVariables)
 	if err == nil || !strings.Contains(err.Error(), "at least 0.7") {
 		t.Errorf("%v, want an error that asks for 0.7", err)
 	}
@@ -117,7 +117,7 @@ func TestWrongOnChange(t *testing.T) {
 		if n := strings.Count(text, c.old); n != 1 {
 			t.Fatalf("%q occurs %d times", c.old, n)
 		}
-		_, err := Parse("s.yaml", []byte(strings.Replace(text, c.old, c.new, 1)), noVariables)
+		_, err := File("s.yaml", []byte(strings.Replace(text, c.old, c.new, 1)), noVariables)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
 			t.Errorf("%s:\n got %v\nwant one line with %s", c.new, err, c.want)
 		}
@@ -142,7 +142,7 @@ func TestUnpaidOnChange(t *testing.T) {
 		if c.more == users {
 			releases, watches = calm+users, ""
 		}
-		_, err := Parse("s.yaml", []byte(`version: 1
+		_, err := File("s.yaml", []byte(`version: 1
 streams:
   - name: s
     input: {topic: in, user: user, value: ms}

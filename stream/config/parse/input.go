@@ -1,30 +1,16 @@
-package config
+package parse
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 )
-
-const aTopic = "the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -"
-
-const (
-	topicForm    = `^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`
-	longestTopic = 249
-)
-
-var topicExp = regexp.MustCompile(topicForm)
-
-func topicName() form.Kind[string] { return form.Name("topic", aTopic, topicForm, longestTopic) }
-
-// IsTopic reports whether Kafka takes a topic of that name. It takes more: names of three dots or more, and nothing else.
-func IsTopic(name string) bool { return len(name) <= longestTopic && topicExp.MatchString(name) }
 
 // columnar limits a key to formats with columns, schematic to those with a schema.
 func columnar() form.When  { return formatsThat(func(f codec.Format) bool { return f.Columnar }) }
@@ -50,54 +36,56 @@ func formats() (names []string) {
 
 var inputForm = form.Form{
 	{Name: "topic", Required: true, Example: "checkout.events", Meaning: "the topic that holds the events",
-		Value: form.Into(topicName(), func(in *Input, v string) { in.Topic = v })},
+		Value: form.Into(topicName(), func(in *config.Input, v string) { in.Topic = v })},
 	{Name: "format", Fallback: formats()[0], Example: "csv",
 		Meaning: "how a record's value is written. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or " +
 			"binary; a field is an attribute such as `time`, or a path such as `data.user_id`",
-		Value: form.Into(form.OneOf(formats()...), func(in *Input, v string) { in.Format = v })},
+		Value: form.Into(form.OneOf(formats()...), func(in *config.Input, v string) { in.Format = v })},
 	{Name: "user", Required: true, Example: "user_id",
 		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. `$key`: the " +
 			"record's key",
 		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
-			func(in *Input, v string) { in.User = v })},
+			func(in *config.Input, v string) { in.User = v })},
 	{Name: "value", Required: true, Example: "latency_ms",
 		Meaning: "the field that holds the number. Dots lead into nested objects: `order.total`. `$value`: the " +
 			"record's value is a bare number",
 		Value: form.Into(field(codec.ValueField, "a field, or $value for a bare number"),
-			func(in *Input, v string) { in.Value = v })},
+			func(in *config.Input, v string) { in.Value = v })},
 	{Name: "time", Fallback: codec.TimestampField, Example: "ts",
 		Meaning: "the field that says when it happened: RFC 3339, or seconds, milli-, micro- or nanoseconds since " +
 			"1970. `$timestamp`: the record's timestamp",
 		Value: form.Into(field(codec.TimestampField, "a field, or $timestamp for the record's timestamp"),
-			func(in *Input, v string) { in.Time = v })},
+			func(in *config.Input, v string) { in.Time = v })},
 	{Name: "group", Absent: "one group, without a name", Example: "region",
 		Meaning: "the field that says which of the `groups` the event belongs to",
-		Value:   form.Into(field("", "a field"), func(in *Input, v string) { in.Group = v })},
+		Value:   form.Into(field("", "a field"), func(in *config.Input, v string) { in.Group = v })},
 	{Name: "user_partitioned", Fallback: "false", Example: "true",
 		Meaning: "has no effect: Louver always compares users across partitions, because adding partitions moves " +
 			"users",
-		Value: form.Into(form.Boolean(), func(in *Input, v bool) { in.UserPartitioned = v })},
+		Value: form.Into(form.Boolean(), func(in *config.Input, v bool) { in.UserPartitioned = v })},
 	{Name: "columns", Required: true, Only: columnar(), Example: "[ts, user_id, latency_ms]",
 		Meaning: "the names of the columns, in order",
-		Value: form.Into(form.ListOf(form.Name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, form.Most),
-			func(in *Input, v []string) { in.Columns = v })},
+		Value: form.Into(
+			form.ListOf(form.Name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, form.Most),
+			func(in *config.Input, v []string) { in.Columns = v })},
 	{Name: "delimiter", Only: columnar(), Fallback: `","`, Example: `";"`,
 		Meaning: "the character between two columns",
-		Value:   form.Into(delimiter(), func(in *Input, v rune) { in.Delimiter = v })},
+		Value:   form.Into(delimiter(), func(in *config.Input, v rune) { in.Delimiter = v })},
 	{Name: "schema", Required: true, Only: schematic(), Example: "{file: checkout.avsc}",
 		Meaning: "the schema of the records. `registry`: each record begins with the number of its schema, as the " +
 			"serializers of Confluent write it, and LOUVER_SCHEMA_REGISTRY_URL names the registry. A schema from a " +
 			"file becomes a part of the stream's definition: all processes read with the same one, and a change " +
 			"begins with a new window",
-		Value: form.Into(recordSchema(), func(in *Input, v codec.Schema) { in.Schema = v })},
-	{Name: "max_future", Fallback: "5m", Example: "1m",
+		Value: form.Into(recordSchema(), func(in *config.Input, v codec.Schema) { in.Schema = v })},
+	{Name: "max_future", Fallback: config.Duration(config.DefaultMaxFuture), Example: "1m",
 		Meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",
-		Value:   form.Into(form.Duration(0), func(in *Input, v time.Duration) { in.MaxFuture = v })},
+		Value:   form.Into(form.Duration(0), func(in *config.Input, v time.Duration) { in.MaxFuture = v })},
 }
 
 // field is a path of fields, or the one special name that is allowed here.
 func field(special, want string) form.Kind[string] {
-	return form.Scalar(form.Spec{Name: "field", Want: want, Schema: form.Schema{"type": "string", "pattern": `^[^.]+(\.[^.]+)*$`}}, func(text string) (string, error) {
+	s := form.Spec{Name: "field", Want: want, Schema: form.Schema{"type": "string", "pattern": `^[^.]+(\.[^.]+)*$`}}
+	return form.Scalar(s, func(text string) (string, error) {
 		switch {
 		case text == special && text != "":
 			return text, nil
@@ -112,7 +100,8 @@ func field(special, want string) form.Kind[string] {
 
 // delimiter is a character that may separate two columns.
 func delimiter() form.Kind[rune] {
-	s := form.Spec{Name: "character", Want: `one character other than a quote or a line break, for example ";"`, Schema: form.Schema{"type": "string", "pattern": `^[^"\r\n]$`}}
+	s := form.Spec{Name: "character", Want: `one character other than a quote or a line break, for example ";"`,
+		Schema: form.Schema{"type": "string", "pattern": `^[^"\r\n]$`}}
 	return form.Scalar(s, func(text string) (rune, error) {
 		r, size := utf8.DecodeRuneInString(text)
 		if size == 0 || size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n", r) {
@@ -122,8 +111,8 @@ func delimiter() form.Kind[rune] {
 	})
 }
 
-// check checks that a record can hold the fields.
-func (in *Input) check(m form.Mapping) {
+// checkFields checks that a record can hold the fields.
+func checkFields(m form.Mapping, in *config.Input) {
 	if mistakes := in.Mistakes(); len(mistakes) > 0 {
 		for _, wrong := range mistakes {
 			m.Values[wrong.Part].Refuse("%s", wrong)
@@ -131,7 +120,10 @@ func (in *Input) check(m form.Mapping) {
 		return
 	}
 	for _, f := range []struct{ key, field, special string }{
-		{"user", in.User, codec.KeyField}, {"value", in.Value, codec.ValueField}, {"time", in.Time, codec.TimestampField}, {"group", in.Group, ""},
+		{"user", in.User, codec.KeyField},
+		{"value", in.Value, codec.ValueField},
+		{"time", in.Time, codec.TimestampField},
+		{"group", in.Group, ""},
 	} {
 		v, given := m.Values[f.key]
 		if !given || f.field == f.special && f.key != "value" {
@@ -152,16 +144,10 @@ func (in *Input) check(m form.Mapping) {
 	}
 }
 
-func input() form.Kind[Input] {
-	return form.MappingOf(inputForm, func(m form.Mapping, in *Input, ok bool) {
+func input() form.Kind[config.Input] {
+	return form.MappingOf(inputForm, func(m form.Mapping, in *config.Input, ok bool) {
 		if ok {
-			in.check(m)
+			checkFields(m, in)
 		}
 	})
-}
-
-// topic is {topic: NAME}.
-func topic(meaning, example string) form.Kind[string] {
-	return form.MappingOf[string](form.Form{{Name: "topic", Required: true, Example: example, Meaning: meaning,
-		Value: form.Into(topicName(), func(s *string, v string) { *s = v })}}, nil)
 }

@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"crypto/sha256"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 )
 
@@ -59,8 +59,8 @@ var changeForm = form.Form{
 		Value: form.Into(form.Whole("of times "), func(r *releaseNode, v int64) { r.atMost = v })},
 }
 
-// leastInformation is the least watch_epsilon · expected_users · min(p, 1 − p). With less, the margin against false alarms is
-// about as large as the part of the users on either side of the quantile, and no change can be seen.
+// leastInformation is the least watch_epsilon · expected_users · min(p, 1 − p). With less, the margin against false
+// alarms is about as large as the part of the users on either side of the quantile, and no change can be seen.
 var leastInformation = decimal.NewFromInt(40)
 
 // falseChanges bounds the probability that any value is drawn anew within a day although all still hold.
@@ -82,75 +82,52 @@ func (r *releaseNode) checkChange() {
 }
 
 // change makes the watch of a sound release on change.
-func (r *releaseNode) change(s *Stream) Watch {
-	w := Watch{Name: r.Name, AtMost: r.atMost, FalseAlarmsPer: 24 * time.Hour, Where: r.Where, Release: &r.Release, Tolerance: r.tolerance, maxGroups: int64(s.MaxGroups)}
-	w.Query = mechanisms.WatchQuery{Epsilon: r.watchEpsilon, FalseAlarms: falseChanges, Groups: int64(len(s.Groups)), Windows: int64((w.FalseAlarmsPer-1)/s.Window.Every) + 1, Grid: s.Grid}
+func (r *releaseNode) change(s *config.Stream) config.Watch {
+	const day = 24 * time.Hour
+	q := mechanisms.ChangeQuery{Tolerance: r.tolerance, Epsilon: r.watchEpsilon, FalseAlarms: falseChanges,
+		Windows: int64((day-1)/s.Window.Every) + 1, Groups: int64(len(s.Groups))}
+	w := config.Watch{Name: r.Name, AtMost: r.atMost, FalseAlarmsPer: day, Where: r.Where, Release: &r.Release,
+		Tolerance: r.tolerance, MaxGroups: int64(s.MaxGroups), Query: mechanisms.WatchQuery{Epsilon: q.Epsilon,
+			FalseAlarms: q.FalseAlarms, Groups: q.Groups, Windows: q.Windows, Grid: s.Grid}}
 	if r.Mechanism == nil { // it was refused before
 		return w
 	}
-	p := r.Query.Probabilities()[0]
+	q.P = r.Query.Probabilities()[0]
 	var err error
-	if w.Mechanism, err = mechanisms.NewChangeWatch(mechanisms.ChangeQuery{P: p, Tolerance: r.tolerance, Epsilon: w.Query.Epsilon, FalseAlarms: w.Query.FalseAlarms,
-		Windows: w.Query.Windows, Groups: w.Query.Groups}); err != nil {
+	if w.Mechanism, err = mechanisms.NewChangeWatch(q); err != nil {
 		refuse(r.Mapping, err)
 		return w
 	}
-	share := decimal.Min(p, decimal.NewFromInt(1).Sub(p)).Mul(decimal.NewFromInt(max(1, s.ExpectedUsers)))
-	if information := w.Query.Epsilon.Mul(share); s.ExpectedUsers > 0 && information.LessThan(leastInformation) {
-		capped := ""
-		if s.MaxWindows != nil { // the test looks at everybody, and expected_users says who still counts
-			capped = ", or a stream of its own without max_windows, whose expected_users are everybody"
-		}
-		r.Values["watch_epsilon"].Refuse("%s times %d expected users times %s is %s, too little to see that the figure has changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows%s",
-			w.Query.Epsilon, s.ExpectedUsers, decimal.Min(p, decimal.NewFromInt(1).Sub(p)), information, leastInformation, ceil(leastInformation.Div(share)), capped)
+	if !r.informed(q.P, s) {
 		return w
 	}
-	w.Definition = w.changeFingerprint(s, p)
+	w.Definition = changeFingerprint(&w, s, q.P)
 	return w
 }
 
+// informed refuses a test that is expected to see no change.
+func (r *releaseNode) informed(p decimal.Decimal, s *config.Stream) bool {
+	side := decimal.Min(p, decimal.NewFromInt(1).Sub(p))
+	share := side.Mul(decimal.NewFromInt(max(1, s.ExpectedUsers)))
+	information := r.watchEpsilon.Mul(share)
+	if s.ExpectedUsers == 0 || information.GreaterThanOrEqual(leastInformation) {
+		return true
+	}
+	capped := ""
+	if s.MaxWindows != nil { // the test looks at everybody, and expected_users says who still counts
+		capped = ", or a stream of its own without max_windows, whose expected_users are everybody"
+	}
+	r.Values["watch_epsilon"].Refuse("%s times %d expected users times %s is %s, too little to see that the figure has "+
+		"changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows%s",
+		r.watchEpsilon, s.ExpectedUsers, side, information, leastInformation, ceil(leastInformation.Div(share)), capped)
+	return false
+}
+
 // changeFingerprint names everything that the values and the test depend on.
-func (w *Watch) changeFingerprint(s *Stream, p decimal.Decimal) string {
-	text := fmt.Sprintf("on_change|%s|%s|%s|%s|%d|%q|%d|%s|%s|%s|%s|%s", w.Release.Query.Statistic, p, w.Tolerance, w.Query.Epsilon, w.Query.Windows, s.Groups, s.MaxGroups,
+func changeFingerprint(w *config.Watch, s *config.Stream, p decimal.Decimal) string {
+	text := fmt.Sprintf("on_change|%s|%s|%s|%s|%d|%q|%d|%s|%s|%s|%s|%s",
+		w.Release.Query.Statistic, p, w.Tolerance, w.Query.Epsilon, w.Query.Windows, s.Groups, s.MaxGroups,
 		s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Release.Query.Epsilon, w.Release.Query.Mechanism)
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
-}
-
-// First returns what the first instance costs more, because every group is drawn in its first window: a user may be in several.
-// It is nil for an alarm.
-func (w *Watch) First() []budget.Item {
-	return budget.Times(w.Redraw(), w.maxGroups)
-}
-
-// change makes the watches of the releases on change. They come after the alarms.
-func (s *streamNode) change() {
-	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
-		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or publish: %s", s.changes[0].Name, onChange, onChange)
-	}
-	for i := range s.changes {
-		if r := &s.changes[i]; r.sound {
-			s.Watches = append(s.Watches, r.change(&s.Stream))
-		}
-	}
-}
-
-// Alarms returns the watches that are not figures.
-func (s *Stream) Alarms() (all []Watch) {
-	for _, w := range s.Watches {
-		if w.Release == nil {
-			all = append(all, w)
-		}
-	}
-	return all
-}
-
-// OnChange returns the releases that are published on change, as watches.
-func (s *Stream) OnChange() (all []Watch) {
-	for _, w := range s.Watches {
-		if w.Release != nil {
-			all = append(all, w)
-		}
-	}
-	return all
 }

@@ -1,8 +1,10 @@
-package config
+package parse
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/stream/config"
 )
 
 const defined = `
@@ -30,9 +32,9 @@ func environment(name string) (string, bool) {
 	return map[string]string{"UPPER": "100"}[name], name == "UPPER"
 }
 
-func parsed(t *testing.T, text string) *Stream {
+func parsed(t *testing.T, text string) *config.Stream {
 	t.Helper()
-	f, err := Parse("streams.yaml", []byte(text), environment)
+	f, err := File("streams.yaml", []byte(text), environment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func parsed(t *testing.T, text string) *Stream {
 
 func TestDefinitionReadsBackAsTheSame(t *testing.T) {
 	s := parsed(t, defined)
-	again, err := s.Definition.Stream()
+	again, err := Definition(s.Definition)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, s.Definition)
 	}

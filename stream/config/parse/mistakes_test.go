@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"os"
@@ -139,7 +139,7 @@ func TestMistakes(t *testing.T) {
 			if n := strings.Count(right, c.old); n != 1 {
 				t.Fatalf("%q occurs %d times", c.old, n)
 			}
-			_, err := Parse("streams.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), noVariables)
+			_, err := File("streams.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), noVariables)
 			if want := "streams.yaml:" + c.want; err == nil || err.Error() != want {
 				t.Errorf("\n got %v\nwant %s", err, want)
 			}
@@ -166,7 +166,7 @@ func TestNoMistakes(t *testing.T) {
 			if n := strings.Count(right, c.old); n != 1 {
 				t.Fatalf("%q occurs %d times", c.old, n)
 			}
-			if _, err := Parse("streams.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), func(name string) (string, bool) { v, ok := variables[name]; return v, ok }); err != nil {
+			if _, err := File("streams.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), func(name string) (string, bool) { v, ok := variables[name]; return v, ok }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -266,7 +266,7 @@ func TestErrorsRepeatNoData(t *testing.T) {
 		"a text for a word":         strings.Replace(right, "statistic: median", "statistic: "+long, 1),
 		"a text for a key":          strings.Replace(right, "unit: ms", long+": ms", 1),
 	} {
-		_, err := Parse("f", []byte(text), noVariables)
+		_, err := File("f", []byte(text), noVariables)
 		if err == nil || strings.Contains(err.Error(), "SECRET") || len(err.Error()) > 400 {
 			t.Errorf("%s: %.500v", name, err)
 		}

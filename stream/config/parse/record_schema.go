@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"bytes"
@@ -31,7 +31,8 @@ var schemaForm = form.Form{
 		Value:   form.Into(form.Prose(), func(s *schemaKeys, v string) { s.text = v })},
 	{Name: "message", Absent: "needed for protobuf alone", Example: "shop.Checkout",
 		Meaning: "the full name of the message that a record holds",
-		Value: form.Into(form.Name("name", "the full name of a message, for example shop.Checkout", `^[A-Za-z_][A-Za-z0-9_.]*$`, 500),
+		Value: form.Into(
+			form.Name("name", "the full name of a message, for example shop.Checkout", `^[A-Za-z_][A-Za-z0-9_.]*$`, 500),
 			func(s *schemaKeys, v string) { s.message = v })},
 }
 

@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"bytes"
@@ -11,9 +11,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/louver/louver/stream/config/form"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/stream/config/form"
 )
 
 // rest has the keys that full has not.
@@ -113,7 +114,7 @@ func asEditorsSee(t *testing.T, text string) any {
 
 func rightFiles(t *testing.T) map[string]string {
 	t.Helper()
-	deployed, err := os.ReadFile("../../deploy/streams.yaml")
+	deployed, err := os.ReadFile("../../../deploy/streams.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestSchemaRefusesWrongShapes(t *testing.T) {
 		if err := s.Validate(asEditorsSee(t, text)); err == nil {
 			t.Errorf("the schema takes %q", edit[1])
 		}
-		if _, err := Parse("s.yaml", []byte(text), noVariables); err == nil {
+		if _, err := File("s.yaml", []byte(text), noVariables); err == nil {
 			t.Errorf("the parser takes %q", edit[1])
 		}
 	}

@@ -1,18 +1,18 @@
-package config
+package parse
 
 import (
-	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 )
 
-// delta is a δ: the probability with which a promise may fail. It should be far below one over the number of users; at
-// a tenth the promise would be worthless.
-var delta = form.Number(mechanisms.Span{Least: "0", Under: "0.1"})
+// aDelta limits a δ: the probability with which a promise may fail. It should be far below one over the number of users;
+// at a tenth the promise would be worthless.
+var aDelta = mechanisms.Span{Least: "0", Under: "0.1"}
 
 // limitForm declares the keys of every budget; sharedForm adds the name of a shared one.
 var limitForm = form.Form{
@@ -23,17 +23,16 @@ var limitForm = form.Form{
 	{Name: "delta", Fallback: "0", Example: "0.000001",
 		Meaning: "the δ that goes with it. With one, many costs add up to less, and mechanisms may be used that " +
 			"need one. Their own δ may add up to a tenth of it",
-		Value: form.Into(delta, func(b *budgetNode, v decimal.Decimal) { b.Delta = v })},
+		Value: form.Into(form.Number(aDelta), func(b *budgetNode, v decimal.Decimal) { b.Delta = v })},
 	{Name: "per", Required: true, Example: "24h",
 		Meaning: "the rolling period: together, all windows that end within any stretch of this length cost a user " +
 			"no more than the limit. It is at least as long as a window. `forever`: the limit is for all windows " +
 			"together",
-		Value: form.Into(form.OrWord("forever", form.Duration(time.Second)),
-			func(b *budgetNode, v *time.Duration) {
-				if v != nil {
-					b.Per = *v
-				}
-			})},
+		Value: form.Into(form.OrWord("forever", form.Duration(time.Second)), func(b *budgetNode, v *time.Duration) {
+			if v != nil {
+				b.Per = *v
+			}
+		})},
 }
 
 var sharedForm = append(form.Form{
@@ -47,12 +46,14 @@ func budgetName() form.Kind[string] {
 
 // budgetNode is a budget and its place.
 type budgetNode struct {
-	Budget
+	config.Budget
 	form.Mapping
 }
 
 func sharedBudget() form.Kind[budgetNode] {
-	return form.MappingOf(sharedForm, func(m form.Mapping, b *budgetNode, _ bool) { b.Mapping, b.Shared, b.Where = m, true, m.Where() })
+	return form.MappingOf(sharedForm, func(m form.Mapping, b *budgetNode, _ bool) {
+		b.Mapping, b.Shared, b.Where = m, true, m.Where()
+	})
 }
 
 // payer is a stream's budget: the name of a shared one, or its own.
@@ -62,7 +63,9 @@ type payer struct {
 }
 
 func budgetOrName() form.Kind[payer] {
-	own := form.MappingOf(limitForm, func(m form.Mapping, b *budgetNode, _ bool) { b.Mapping, b.Where = m, m.Where() })
+	own := form.MappingOf(limitForm, func(m form.Mapping, b *budgetNode, _ bool) {
+		b.Mapping, b.Where = m, m.Where()
+	})
 	shared := budgetName()
 	s := form.Spec{Name: "name, or mapping", Want: "the name of a budget, or " + own.Want, Keys: limitForm,
 		Schema: form.Schema{"anyOf": []any{shared.Schema, own.Schema}}}
@@ -80,36 +83,18 @@ func budgetOrName() form.Kind[payer] {
 	}}
 }
 
-// resolveBudget finds the budget that a stream names, or uses the stream's own.
-func (p *parser) resolveBudget(s *streamNode, f *File) {
-	n, given := s.Values["budget"]
-	switch own := s.payer.own; {
-	case !given:
-		return
-	case own != nil:
-		b := own.Budget
-		b.Name, s.Budget = s.Name, &b
-		if !slices.ContainsFunc(f.Budgets, func(o *Budget) bool { return !o.Shared && o.Name == s.Name }) { // otherwise the clash of the streams' names is reported
-			p.take(own.Node, "budget", s.Name)
-		}
-		f.Budgets = append(f.Budgets, s.Budget)
-		return
-	}
+// refuseUnknown refuses the name of a budget that is not among the shared ones.
+func (p payer) refuseUnknown(at form.Node, shared []*budgetNode) {
 	var names []string
-	for _, b := range p.shared {
-		if b.Name == s.payer.name {
-			s.Budget = b
-			return
-		}
+	for _, b := range shared {
 		names = append(names, b.Name)
 	}
-	switch near := form.Nearest(s.payer.name, names); {
-	case s.payer.name == "" || p.incomplete: // already reported, or possibly in a file that could not be read
+	switch near := form.Nearest(p.name, names); {
 	case near != "":
-		n.Refuse("%q is not one of the budgets; did you mean %q?", s.payer.name, near)
+		at.Refuse("%q is not one of the budgets; did you mean %q?", p.name, near)
 	case len(names) > 0:
-		n.Refuse("%q is not one of the budgets; want %s", s.payer.name, form.List(names, "or"))
+		at.Refuse("%q is not one of the budgets; want %s", p.name, form.List(names, "or"))
 	default:
-		n.Refuse("%q is not one of the budgets; define it under budgets, or write {epsilon: …, per: …} here", s.payer.name)
+		at.Refuse("%q is not one of the budgets; define it under budgets, or write {epsilon: …, per: …} here", p.name)
 	}
 }

@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"errors"
@@ -6,18 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/louver/louver/stream/config"
 )
 
 // Load reads the streams files that a pattern names as one. A pattern is a file, a directory (for its *.yaml and *.yml)
 // or a glob. getenv looks up the variables that the files refer to; [os.LookupEnv] does.
 //
 // The error lists every mistake, one a line. If a file cannot be read at all, the line begins with the pattern.
-func Load(pattern string, getenv func(string) (string, bool)) (*File, error) {
+func Load(pattern string, getenv func(string) (string, bool)) (*config.File, error) {
 	return LoadAll([]string{pattern}, getenv)
 }
 
 // LoadAll is [Load] for several patterns. A file that matches several of them is read only once.
-func LoadAll(patterns []string, getenv func(string) (string, bool)) (*File, error) {
+func LoadAll(patterns []string, getenv func(string) (string, bool)) (*config.File, error) {
 	var names []string
 	for _, pattern := range patterns {
 		more, err := find(pattern)
@@ -43,11 +45,23 @@ func LoadAll(patterns []string, getenv func(string) (string, bool)) (*File, erro
 	return all.file()
 }
 
-// Parse is [Load] for the content of one file. name is the file's name in errors.
-func Parse(name string, data []byte, getenv func(string) (string, bool)) (*File, error) {
+// File is [Load] for the content of one file. name is the file's name in errors.
+func File(name string, data []byte, getenv func(string) (string, bool)) (*config.File, error) {
 	var one parser
 	one.read(name, data, getenv)
 	return one.file()
+}
+
+// Definition reads a definition back. The stream's start is "now", because a definition does not hold the real one.
+func Definition(d config.Definition) (*config.Stream, error) {
+	var one parser
+	// Variables were replaced when the definition was made.
+	one.read("definition", []byte(d), func(name string) (string, bool) { return "${" + name + "}", true })
+	f, err := one.resolve()
+	if err != nil {
+		return nil, err
+	}
+	return f.Streams[0], nil
 }
 
 // find resolves a pattern to the names of files, sorted.

@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"fmt"
@@ -52,7 +52,7 @@ s.yaml:18: streams[s2].budget: budget "both" (ε 0.09) cannot pay for even one w
 		{"all of them would", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"), "epsilon: 0.1, per: 7d", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Parse("s.yaml", []byte(strings.Replace(c.text, "BUDGET", c.budget, 1)), noVariables)
+			_, err := File("s.yaml", []byte(strings.Replace(c.text, "BUDGET", c.budget, 1)), noVariables)
 			if got := fmt.Sprint(err); err == nil && c.want != "" || err != nil && got != c.want {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
 			}
@@ -69,7 +69,7 @@ func TestPayableDelta(t *testing.T) {
 		"{name: mid, statistic: outside, epsilon: 0.1, mechanism: gaussian}",
 	} {
 		text := strings.NewReplacer("{name: mid, statistic: median, epsilon: 0.1}", release, "epsilon: 1, per", "epsilon: 20, per").Replace(least)
-		_, err := Parse("s.yaml", []byte(text), noVariables)
+		_, err := File("s.yaml", []byte(text), noVariables)
 		if want := `s.yaml:9: streams[s].budget: budget "s" (ε 20) cannot pay for even one window, which needs a larger delta; want a budget with a delta, for example 0.000001, or mechanisms that need none`; err == nil || err.Error() != want {
 			t.Errorf("\n got %v\nwant %s", err, want)
 		}
@@ -82,7 +82,7 @@ func TestPayableFromNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at 2000-01-01T00:00:00Z
 		text := strings.NewReplacer("grace: 0s", "grace: 0s, end: 2000-01-06T00:00:00Z", "epsilon: 1, per: 7d", "epsilon: 0.5, per: forever").Replace(least)
 		parse(t, text)
-		if _, err := Parse("s.yaml", []byte(strings.Replace(text, "epsilon: 0.5,", "epsilon: 0.4,", 1)), noVariables); err == nil {
+		if _, err := File("s.yaml", []byte(strings.Replace(text, "epsilon: 0.5,", "epsilon: 0.4,", 1)), noVariables); err == nil {
 			t.Error("ε 0.4 pays for five windows of 0.1")
 		}
 		time.Sleep(time.Nanosecond) // of the test's own clock: the first window is lost

@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"fmt"
@@ -58,4 +58,12 @@ func statistic() form.Kind[string] {
 		}
 		return "", form.ErrUnwanted
 	})
+}
+
+func texts(statistics []mechanisms.Statistic) []string {
+	all := make([]string, len(statistics))
+	for i, s := range statistics {
+		all[i] = string(s)
+	}
+	return all
 }

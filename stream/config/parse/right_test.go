@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
-	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows"
 )
 
@@ -62,9 +62,9 @@ revision: 2
 removed: [checkout-amount]
 `
 
-func parse(t *testing.T, text string) *File {
+func parse(t *testing.T, text string) *config.File {
 	t.Helper()
-	f, err := Parse("s.yaml", []byte(text), noVariables)
+	f, err := File("s.yaml", []byte(text), noVariables)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,16 +108,16 @@ func TestEverything(t *testing.T) {
 	}
 	got.MaxWindows.By = windows.CapRule{}
 	got.Grid, got.Releases, got.Definition = nil, nil, ""
-	want := Stream{
+	want := config.Stream{
 		Name: "checkout-latency", Description: "time to confirm an order",
-		Input: Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", Group: "region",
+		Input: config.Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", Group: "region",
 			MaxFuture: 5 * time.Minute}},
 		Unit: "ms", Groups: []string{"eu", "us", "ap"}, MaxGroups: 1, Prior: "adaptive", ExpectedUsers: 5000,
-		MaxWindows: &MaxWindows{CapSpec: windows.CapSpec{Count: 12, Per: 24 * time.Hour, Parts: 1}},
-		Window: Window{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: 30 * time.Second,
+		MaxWindows: &config.MaxWindows{CapSpec: windows.CapSpec{Count: 12, Per: 24 * time.Hour, Parts: 1}},
+		Window: config.Window{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: 30 * time.Second,
 			Start: time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC).UnixNano(), End: time.Date(2026, 12, 20, 8, 0, 0, 0, time.UTC).UnixNano()},
-		Contribution: windows.Max, MinUsers: &MinUsers{50, "users"}, Rejects: "checkout.rejects", Late: "checkout.late", Output: "checkout.private", OutputFormat: "avro",
-		Budget:    &Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24), Per: 24 * time.Hour}, Shared: true, Where: "s.yaml:3"},
+		Contribution: windows.Max, MinUsers: &config.MinUsers{Count: 50, Release: "users"}, Rejects: "checkout.rejects", Late: "checkout.late", Output: "checkout.private", OutputFormat: "avro",
+		Budget:    &config.Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24), Per: 24 * time.Hour}, Shared: true, Where: "s.yaml:3"},
 		Continues: "old-budget", Where: "s.yaml:5",
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(windows.CapRule{})); d != "" {
@@ -142,13 +142,13 @@ streams:
 func TestDefaults(t *testing.T) {
 	got := *parse(t, least).Streams[0]
 	got.Grid, got.Releases, got.Definition = nil, nil, ""
-	want := Stream{
+	want := config.Stream{
 		Name:   "s",
-		Input:  Input{Topic: "in", Spec: codec.Spec{Format: "json", User: codec.KeyField, Value: codec.ValueField, Time: codec.TimestampField, MaxFuture: 5 * time.Minute}},
+		Input:  config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: codec.KeyField, Value: codec.ValueField, Time: codec.TimestampField, MaxFuture: 5 * time.Minute}},
 		Groups: []string{""}, MaxGroups: 1, Prior: "adaptive",
-		Window:       Window{Size: 24 * time.Hour, Every: 24 * time.Hour, StartNow: true},
+		Window:       config.Window{Size: 24 * time.Hour, Every: 24 * time.Hour, StartNow: true},
 		Contribution: windows.Last, Output: "out", OutputFormat: "json",
-		Budget: &Budget{Name: "s", Limit: budget.Limit{Epsilon: decimal.NewFromInt(1), Per: 7 * 24 * time.Hour}, Where: "s.yaml:9"},
+		Budget: &config.Budget{Name: "s", Limit: budget.Limit{Epsilon: decimal.NewFromInt(1), Per: 7 * 24 * time.Hour}, Where: "s.yaml:9"},
 		Where:  "s.yaml:3",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -157,7 +157,7 @@ func TestDefaults(t *testing.T) {
 }
 
 // edited is least with one line of the stream replaced.
-func edited(t *testing.T, old, new string) *Stream {
+func edited(t *testing.T, old, new string) *config.Stream {
 	t.Helper()
 	if strings.Count(least, old) != 1 {
 		t.Fatalf("%q is not there once", old)
@@ -168,7 +168,7 @@ func edited(t *testing.T, old, new string) *Stream {
 func TestCSV(t *testing.T) {
 	s := edited(t, "{topic: in, user: $key, value: $value}",
 		`{topic: in, format: csv, user: who, value: v.x, time: at, columns: [at, who, v.x], delimiter: "\t", user_partitioned: true, max_future: 0s}`)
-	want := Input{Topic: "in", Spec: codec.Spec{Format: "csv", User: "who", Value: "v.x", Time: "at", Columns: []string{"at", "who", "v.x"}, Delimiter: '\t'}, UserPartitioned: true}
+	want := config.Input{Topic: "in", Spec: codec.Spec{Format: "csv", User: "who", Value: "v.x", Time: "at", Columns: []string{"at", "who", "v.x"}, Delimiter: '\t'}, UserPartitioned: true}
 	if d := cmp.Diff(want, s.Input); d != "" {
 		t.Error(d)
 	}
@@ -183,7 +183,7 @@ func TestVariables(t *testing.T) {
 		"topic: out", "topic: ${ENV}.${ENV}",
 	).Replace(least)
 	variables := map[string]string{"ENV": "prod", "UPPER": "2.5", "TEXT": "a: [b}\n# c"}
-	f, err := Parse("s.yaml", []byte(text), func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	f, err := File("s.yaml", []byte(text), func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestAliases(t *testing.T) {
 
 func TestSeveralMistakes(t *testing.T) {
 	text := strings.NewReplacer("size: 1d", "size: 1x", "epsilon: 0.1", "epsilon: 0", "topic: out", "topic: o/t").Replace(least)
-	_, err := Parse("s.yaml", []byte(text), noVariables)
+	_, err := File("s.yaml", []byte(text), noVariables)
 	want := []string{
 		`s.yaml:6: streams[s].window.size: 1x is not a duration; want a duration of whole seconds, for example 15m`,
 		`s.yaml:7: streams[s].releases[mid].epsilon: 0; want a number greater than 0`,
@@ -214,35 +214,6 @@ func TestSeveralMistakes(t *testing.T) {
 	}
 	if err == nil || err.Error() != strings.Join(want, "\n") {
 		t.Errorf("got\n%v\nwant\n%s", err, strings.Join(want, "\n"))
-	}
-}
-
-func TestNames(t *testing.T) {
-	p := func(texts ...string) (ps []decimal.Decimal) {
-		for _, s := range texts {
-			ps = append(ps, decimal.RequireFromString(s))
-		}
-		return ps
-	}
-	r := Release{Name: "tail", Query: mechanisms.Query{Statistic: mechanisms.Quantiles, P: p("0.001", "0.05", "0.10", "0.5", "0.9", "0.99", "0.999")}}
-	want := []string{"tail.p001", "tail.p05", "tail.p10", "tail.p50", "tail.p90", "tail.p99", "tail.p999"}
-	if got := r.Names(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	r.Query = mechanisms.Query{Statistic: mechanisms.Quantile, P: p("0.9")}
-	if got := r.Names(); !slices.Equal(got, []string{"tail"}) {
-		t.Errorf("a single quantile is released as %q", got)
-	}
-}
-
-func TestDuration(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", 90 * time.Second: "1m30s", 15 * time.Minute: "15m", time.Hour: "1h", 90 * time.Minute: "1h30m", 24 * time.Hour: "24h",
-		48 * time.Hour: "2d", 49 * time.Hour: "49h", 7 * 24 * time.Hour: "7d", 30 * time.Second: "30s", time.Hour + time.Second: "1h0m1s",
-	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%d is %q, want %q", d, got, want)
-		}
 	}
 }
 
@@ -265,7 +236,7 @@ streams:
     budget: shoppers
 `
 	for delta, want := range map[string]string{"": "permute_and_flip permute_and_flip/above_threshold", ", delta: 0.000001": "margin margin"} {
-		f, err := Parse("s.yaml", []byte(fmt.Sprintf(text, delta)), os.LookupEnv)
+		f, err := File("s.yaml", []byte(fmt.Sprintf(text, delta)), os.LookupEnv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,14 +261,14 @@ func TestBudgetsWithDeltaTakeGaussianCounts(t *testing.T) {
 	own := strings.Replace(least, "releases: [{name: mid, statistic: median, epsilon: 0.1}]", "releases:"+releases, 1)
 	shared := strings.NewReplacer("version: 1", "version: 1\nbudgets: [{name: both, epsilon: 1, per: 7d}]", "budget: {epsilon: 1, per: 7d}", "budget: both").Replace(own)
 	for _, text := range []string{own, shared} {
-		seen := map[Definition]bool{}
+		seen := map[config.Definition]bool{}
 		for delta, want := range map[string]string{"": "geometric geometric geometric geometric", ", delta: 0.000000001": "gaussian gaussian gaussian geometric"} {
 			s := parse(t, strings.Replace(text, "per: 7d", "per: 7d"+delta, 1)).Streams[0]
-			again, err := s.Definition.Stream()
+			again, err := Definition(s.Definition)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range []*Stream{s, again} {
+			for _, s := range []*config.Stream{s, again} {
 				var got []string
 				for _, r := range s.Releases {
 					got = append(got, r.Mechanism.Name())

@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"strings"
@@ -358,7 +358,7 @@ var wrongEdits = []struct{ old, new, want string }{
 }
 
 func TestWrong(t *testing.T) {
-	if _, err := Parse("right.yaml", []byte(right), noVariables); err != nil {
+	if _, err := File("right.yaml", []byte(right), noVariables); err != nil {
 		t.Fatalf("the file that the others are made from is wrong itself: %v", err)
 	}
 	for _, c := range wrongEdits {
@@ -366,7 +366,7 @@ func TestWrong(t *testing.T) {
 			if n := strings.Count(right, c.old); n != 1 {
 				t.Fatalf("%q occurs %d times", c.old, n)
 			}
-			_, err := Parse("s.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), noVariables)
+			_, err := File("s.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), noVariables)
 			if err == nil {
 				t.Fatalf("accepted; want %s", c.want)
 			}

@@ -1,4 +1,4 @@
-package config
+package parse
 
 import (
 	"encoding/base64"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 )
 
 // typed is a stream whose input is written between the braces.
@@ -33,13 +34,13 @@ const (
 
 // A definition holds the schema itself: it can be read back where its file is not, and it makes the same decoder.
 func TestSchemaIsPartOfTheDefinition(t *testing.T) {
-	streams := []*Stream{parsed(t, typed(avroInput)), parsed(t, typed(protoInput))}
+	streams := []*config.Stream{parsed(t, typed(avroInput)), parsed(t, typed(protoInput))}
 	t.Chdir(t.TempDir())
 	for _, s := range streams {
 		if strings.Contains(string(s.Definition), "testdata") {
 			t.Errorf("the definition depends on a file: %s", s.Definition)
 		}
-		again, err := s.Definition.Stream()
+		again, err := Definition(s.Definition)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, s.Definition)
 		}
@@ -59,7 +60,7 @@ func TestSchemaChangesTheDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	define := func(schema string) Definition {
+	define := func(schema string) config.Definition {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, "s.avsc"), []byte(schema), 0o600); err != nil {
 			t.Fatal(err)
@@ -82,7 +83,7 @@ func TestSchemaChangesTheDefinition(t *testing.T) {
 	if after == before {
 		t.Error("another type makes no other definition")
 	}
-	changes, err := Changes(before, after)
+	changes, err := config.Changes(before, after)
 	if err != nil || len(changes) != 1 || changes[0].Key != "input.schema.text" {
 		t.Fatalf("%+v, %v", changes, err)
 	}
@@ -122,7 +123,7 @@ func TestSchemaMistakes(t *testing.T) {
 		{`format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: user_id, value: timing, time: timing`,
 			"4: streams[s].input.value: \"timing\"; the message says shop.Timing; want a number\n4: streams[s].input.time: \"timing\"; the message says shop.Timing; want google.protobuf.Timestamp, an integer, a double or a string"},
 	} {
-		_, err := Parse("s.yaml", []byte(strings.Replace(typed(c.input), "    groups: [eu, us, ap]\n", groupsIf(c.input), 1)), noVariables)
+		_, err := File("s.yaml", []byte(strings.Replace(typed(c.input), "    groups: [eu, us, ap]\n", groupsIf(c.input), 1)), noVariables)
 		if err == nil {
 			t.Errorf("%s: accepted; want %s", c.input, c.want)
 			continue
