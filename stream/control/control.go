@@ -46,6 +46,7 @@ type State struct {
 
 	version int
 	epochs  []*epoch         // in the order of their numbers
+	defined definitions      // of the epochs, as streams
 	starts  map[string]int64 // of streams, in Unix nanoseconds, as an earlier version wrote them
 	claims  map[reader]claim
 	took    map[string][]string // the budgets whose spending a budget has taken over

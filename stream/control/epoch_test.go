@@ -161,3 +161,21 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 		t.Errorf("notes %q, want %q", state.Notes, want)
 	}
 }
+
+// However often the editions of a state are looked at, their definitions are read once.
+func TestADefinitionIsReadOnce(t *testing.T) {
+	s := &State{}
+	definition := wanted(t).Streams[0].Definition
+	s.epochs = []*epoch{{Number: 1, Streams: map[string][]edition{"s": {{Definition: definition}, {Number: 1, Definition: definition}}}}}
+	first, err := s.Editions(Wanted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.History(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Editions(Wanted{})
+	if err != nil || first[0].Stream != first[1].Stream || again[0].Stream != first[0].Stream {
+		t.Errorf("the definition was read several times, %v", err)
+	}
+}
