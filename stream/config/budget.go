@@ -7,12 +7,11 @@ import (
 	"github.com/louver/louver/windows/period"
 )
 
-// Budget limits what one user may lose.
+// Budget limits what one user may lose. A budget that is not listed under `budgets` belongs to the stream of the same
+// name.
 type Budget struct {
 	Name string
 	budget.Limit
-	// Shared says that the budget is listed under `budgets`. Other budgets belong to the stream of the same name.
-	Shared bool
 	// Where says where the budget is defined, as "file:line".
 	Where string
 }

@@ -46,7 +46,8 @@ func (s *Source) refuseYAML(data []byte, err error) {
 	case strings.Contains(text, "unexpected end of stream"):
 		text, want = "a quote is not closed", "close it"
 	}
-	if tab := tabbed.FindIndex(data); tab != nil && (strings.Contains(text, "tab") || strings.Contains(text, "cannot start any token")) {
+	aboutTabs := strings.Contains(text, "tab") || strings.Contains(text, "cannot start any token")
+	if tab := tabbed.FindIndex(data); tab != nil && aboutTabs {
 		line, text, want = 1+strings.Count(string(data[:tab[0]]), "\n"), "a tab", "indent YAML with spaces"
 	}
 	s.refuse(&yaml.Node{Line: line}, "", "%s; %s", text, want)
@@ -55,8 +56,8 @@ func (s *Source) refuseYAML(data []byte, err error) {
 // longestProbed limits the files that [misfit] reads again and again.
 const longestProbed = 32 << 10
 
-// misfit returns the line after the longest beginning of a file that is sound YAML, or 0. The parser names the line where the
-// list or mapping with the mistake begins, which may be far above it.
+// misfit returns the line after the longest beginning of a file that is sound YAML, or 0. The parser names the line
+// where the list or mapping with the mistake begins, which may be far above it.
 func misfit(data []byte, reported int) int {
 	lines := strings.SplitAfter(mark(string(data)), "\n")
 	if len(data) > longestProbed || reported > len(lines) {

@@ -50,7 +50,8 @@ func (n Node) Flow(b *strings.Builder, without ...string) {
 	default:
 		text, _ := n.expand()
 		plain := n.yaml.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
-		if plain && (figure.MatchString(text) && !strings.ContainsAny(text, ",:{}[]#&*!|>'\"%@`") || text == "true" || text == "false") {
+		number := figure.MatchString(text) && !strings.ContainsAny(text, ",:{}[]#&*!|>'\"%@`")
+		if plain && (number || text == "true" || text == "false") {
 			b.WriteString(text)
 			return
 		}
@@ -64,7 +65,8 @@ func (n Node) Embed(reference, key, text string) {
 	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
 		if k := n.yaml.Content[i]; k.Value == reference {
 			k.Value = key
-			n.yaml.Content[i+1] = &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: text, Line: n.yaml.Content[i+1].Line}
+			line := n.yaml.Content[i+1].Line
+			n.yaml.Content[i+1] = &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: text, Line: line}
 		}
 	}
 }

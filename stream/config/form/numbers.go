@@ -49,7 +49,8 @@ func parseNumber(text string) (decimal.Decimal, error) {
 	case err != nil && !exponent.MatchString(text):
 		return d, errors.New("is not a number")
 	case leading.MatchString(text):
-		return d, errors.New("begins with a 0, which some YAML readers take as octal; write " + leading.ReplaceAllString(text, "$1$2"))
+		return d, errors.New("begins with a 0, which some YAML readers take as octal; write " +
+			leading.ReplaceAllString(text, "$1$2"))
 	case err != nil || len(text) > 60 || d.Exponent() < -60 || d.Exponent() > 60:
 		return d, errors.New("is too long; want a number of at most 60 digits")
 	}

@@ -79,7 +79,9 @@ func Boolean() Kind[bool] {
 // Number is an exact decimal number.
 func Number(in mechanisms.Span) Kind[decimal.Decimal] {
 	want, limits := in.Want(), Schema{"type": "number"}
-	for key, limit := range map[string]string{"exclusiveMinimum": in.Over, "minimum": in.Least, "exclusiveMaximum": in.Under} {
+	for key, limit := range map[string]string{
+		"exclusiveMinimum": in.Over, "minimum": in.Least, "exclusiveMaximum": in.Under,
+	} {
 		if limit != "" {
 			limits[key] = decimal.RequireFromString(limit).InexactFloat64()
 		}

@@ -61,7 +61,9 @@ func (f Form) without(name string) Schema {
 		return nil
 	}
 	other := f.key(on)
-	others := slices.DeleteFunc(slices.Clone(other.Value.Words), func(word string) bool { return slices.Contains(with, word) })
+	others := slices.DeleteFunc(slices.Clone(other.Value.Words), func(word string) bool {
+		return slices.Contains(with, word)
+	})
 	c := When{on, others}.schema()
 	if slices.Contains(others, other.Fallback) {
 		delete(c, "required")

@@ -43,7 +43,8 @@ func parseDuration(text string, least time.Duration) (time.Duration, error) {
 var (
 	amount  = regexp.MustCompile(`([0-9]{1,6}) *([a-z]+) *`)
 	amounts = regexp.MustCompile(`^(` + amount.String() + `)+$`)
-	units   = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour, "hr": time.Hour, "day": 24 * time.Hour, "week": 7 * 24 * time.Hour}
+	units   = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour, "hr": time.Hour,
+		"day": 24 * time.Hour, "week": 7 * 24 * time.Hour}
 )
 
 // meantDuration understands 15min, 2 hours, 1w, 1d12h and PT15M. It returns 0 for anything else.
@@ -80,7 +81,9 @@ func parseInstant(text string) (int64, error) {
 		}
 		return t.UnixNano(), nil
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+	for _, layout := range []string{
+		"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
+	} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return 0, fmt.Errorf("has no time zone; write %s for UTC", t.UTC().Format(time.RFC3339))
 		}

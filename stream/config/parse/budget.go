@@ -52,7 +52,7 @@ type budgetNode struct {
 
 func sharedBudget() form.Kind[budgetNode] {
 	return form.MappingOf(sharedForm, func(m form.Mapping, b *budgetNode, _ bool) {
-		b.Mapping, b.Shared, b.Where = m, true, m.Where()
+		b.Mapping, b.Where = m, m.Where()
 	})
 }
 

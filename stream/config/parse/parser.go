@@ -79,13 +79,13 @@ func (p *parser) resolve() (*config.File, error) {
 	for _, b := range p.budgets {
 		f.Budgets = append(f.Budgets, &b.Budget)
 	}
-	for _, s := range p.streams {
+	for i, s := range p.streams {
 		switch own, shared := s.payer.own, p.shared(s); {
 		case own != nil:
 			own.Name = s.Name
 			s.Budget = &own.Budget
-			// If a stream's own budget has this name too, the clash of the streams' names is reported.
-			if !slices.ContainsFunc(f.Budgets, func(o *config.Budget) bool { return !o.Shared && o.Name == s.Name }) {
+			// If another stream of this name has a budget of its own, the clash of the streams' names is reported.
+			if !slices.ContainsFunc(p.streams[:i], func(o *streamNode) bool { return o.payer.own != nil && o.Name == s.Name }) {
 				p.taken.take("budget", s.Name, own.Node)
 			}
 			f.Budgets = append(f.Budgets, s.Budget)

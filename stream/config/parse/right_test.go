@@ -117,7 +117,7 @@ func TestEverything(t *testing.T) {
 		Window: config.Window{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: 30 * time.Second,
 			Start: time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC).UnixNano(), End: time.Date(2026, 12, 20, 8, 0, 0, 0, time.UTC).UnixNano()},
 		Contribution: windows.Max, MinUsers: &config.MinUsers{Count: 50, Release: "users"}, Rejects: "checkout.rejects", Late: "checkout.late", Output: "checkout.private", OutputFormat: "avro",
-		Budget:    &config.Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24), Per: 24 * time.Hour}, Shared: true, Where: "s.yaml:3"},
+		Budget:    &config.Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24), Per: 24 * time.Hour}, Where: "s.yaml:3"},
 		Continues: "old-budget", Where: "s.yaml:5",
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(windows.CapRule{})); d != "" {
