@@ -16,6 +16,7 @@ import (
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -82,7 +83,7 @@ func newRestart(b *testing.B, broker *kafkatest.Broker) *restart {
 	start := time.Now().Add(-5 * time.Second).UTC().Truncate(time.Second).Format(time.RFC3339)
 	text := strings.NewReplacer("INPUT", broker.Topic(b, 1, nil), "OUTPUT", broker.Topic(b, 1, nil), "START", start).Replace(shared)
 	var err error
-	if r.file, err = config.Parse("streams.yaml", []byte(text), os.LookupEnv); err != nil {
+	if r.file, err = parse.File("streams.yaml", []byte(text), os.LookupEnv); err != nil {
 		b.Fatal(err)
 	}
 	plan := topics.Plan(r.names.App, r.file.Streams)

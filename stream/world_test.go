@@ -17,6 +17,7 @@ import (
 	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -62,7 +63,7 @@ func newWorld(t *testing.T, b *kafkatest.Broker, partitions int, yaml string) *w
 
 func (w *world) configure(yaml string) {
 	w.t.Helper()
-	file, err := config.Parse("streams.yaml", []byte(yaml), func(string) (string, bool) { return "", false })
+	file, err := parse.File("streams.yaml", []byte(yaml), func(string) (string, bool) { return "", false })
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 // brokerCommand is the embedded broker alone.
@@ -69,9 +69,9 @@ func refuseNames(broker *kfake.Cluster) {
 	broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics, kmsg.Metadata}, Err: kerr.InvalidTopicException, Count: -1, When: func(q kmsg.Request) bool {
 		switch q := q.(type) {
 		case *kmsg.CreateTopicsRequest:
-			return slices.ContainsFunc(q.Topics, func(t kmsg.CreateTopicsRequestTopic) bool { return !config.IsTopic(t.Topic) })
+			return slices.ContainsFunc(q.Topics, func(t kmsg.CreateTopicsRequestTopic) bool { return !parse.IsTopic(t.Topic) })
 		case *kmsg.MetadataRequest:
-			return slices.ContainsFunc(q.Topics, func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && !config.IsTopic(*t.Topic) })
+			return slices.ContainsFunc(q.Topics, func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && !parse.IsTopic(*t.Topic) })
 		}
 		return false
 	}})

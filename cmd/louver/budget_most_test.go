@@ -17,6 +17,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
@@ -54,12 +55,12 @@ streams:
 // the two streams share one.
 func TestBudgetSaysTheMost(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-	parsed, err := config.Parse("s.yaml", []byte(manyPrices), os.LookupEnv)
+	parsed, err := parse.File("s.yaml", []byte(manyPrices), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edition := func(definition config.Definition, number uint32, end int64) control.Edition {
-		s, err := definition.Stream()
+		s, err := parse.Definition(definition)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +122,7 @@ func TestBudgetSaysTheMost(t *testing.T) {
 // topic. Neither is hidden behind a lower number.
 func TestBudgetSaysWhatTheBooksHold(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-	parsed, err := config.Parse("s.yaml", []byte(`version: 1
+	parsed, err := parse.File("s.yaml", []byte(`version: 1
 budgets:
   - {name: a, epsilon: 100, per: 24h}
   - {name: b, epsilon: 100, per: 24h}
@@ -222,7 +223,7 @@ streams:
 			decided := !end.After(now)
 			if edits[h] && !start.After(now) { // perhaps none of its windows is over
 				limits := rapid.SampledFrom([]string{"", "max_windows: {count: 8, per: 24h}", "max_windows: {count: 4, per: 24h}"}).Draw(t, "cap")
-				f, err := config.Parse("s.yaml", []byte(strings.NewReplacer("CAP", limits, "EPSILON", rapid.SampledFrom([]string{"0.1", "0.5", "1"}).Draw(t, "ε"),
+				f, err := parse.File("s.yaml", []byte(strings.NewReplacer("CAP", limits, "EPSILON", rapid.SampledFrom([]string{"0.1", "0.5", "1"}).Draw(t, "ε"),
 					"BUDGET", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "budget")).Replace(text)), os.LookupEnv)
 				if err != nil {
 					t.Fatal(err)

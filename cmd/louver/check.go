@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
@@ -41,7 +42,7 @@ func (c *checkCommand) Run(app *App) error {
 	if err := topics.CheckApp(c.AppID); err != nil {
 		return err
 	}
-	file, err := config.LoadAll(patterns, os.LookupEnv)
+	file, err := parse.LoadAll(patterns, os.LookupEnv)
 	if err != nil {
 		return refuse(app, err, c.Format == "json")
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 const streamsFile = `version: 1
@@ -336,7 +336,7 @@ func TestCheckBacklog(t *testing.T) {
 		{"one is over", strings.Replace(streamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:30:00Z", 1), 1, ": 1 window already over, to be released at once\n  in total they cost a user ε 0.14\n"},
 		{"it begins now", streamsFile, 0, ""},
 	} {
-		f, err := config.Parse("s.yaml", []byte(c.text), os.LookupEnv)
+		f, err := parse.File("s.yaml", []byte(c.text), os.LookupEnv)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

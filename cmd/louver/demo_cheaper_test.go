@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/simulate"
 )
@@ -17,7 +18,7 @@ import (
 // and has this value everywhere, or is withheld.
 func paintedDemo(t *testing.T, number int, instances int64, value string) picture {
 	t.Helper()
-	f, err := config.Parse("demo.yaml", simulate.Streams(), func(string) (string, bool) { return "", false })
+	f, err := parse.File("demo.yaml", simulate.Streams(), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestDemoLinesOfAllStreams(t *testing.T) {
 
 // Streams with the same windows are shown together, once each has its figures. Others follow.
 func TestBoardOfStreamsSideBySide(t *testing.T) {
-	f, err := config.Parse("demo.yaml", simulate.Streams(), func(string) (string, bool) { return "", false })
+	f, err := parse.File("demo.yaml", simulate.Streams(), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/replay"
@@ -94,7 +95,7 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := config.Parse("the demo's streams", []byte(text), os.LookupEnv)
+	parsed, err := parse.File("the demo's streams", []byte(text), os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/simulate"
@@ -69,7 +70,7 @@ func newSimulation() *simulation {
 }
 
 func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, error) {
-	file, err := config.Parse("the demo's streams", s.file, os.LookupEnv)
+	file, err := parse.File("the demo's streams", s.file, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

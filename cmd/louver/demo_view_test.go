@@ -12,13 +12,14 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/simulate"
 )
 
 func demoStream(t *testing.T, yaml string) *config.Stream {
 	t.Helper()
-	f, err := config.Parse("demo.yaml", []byte(yaml), func(string) (string, bool) { return "", false })
+	f, err := parse.File("demo.yaml", []byte(yaml), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 // deployed is the path of a file under deploy.
@@ -112,7 +112,7 @@ func TestExamplesAreSound(t *testing.T) {
 			t.Errorf("%s: %d, %s", name, got.code, got.err)
 		}
 	}
-	file, err := config.Load(deployed("streams-minutes.yaml"), os.LookupEnv)
+	file, err := parse.Load(deployed("streams-minutes.yaml"), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	}
-	file, err := config.Load(deployed("compose/streams.yaml"), os.LookupEnv)
+	file, err := parse.Load(deployed("compose/streams.yaml"), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 // loadStreams reads the streams files of a pattern.
@@ -14,7 +15,7 @@ func loadStreams(pattern string) (*config.File, error) {
 	if pattern == "" {
 		return nil, usageError(errors.New("no streams file: give --streams or LOUVER_STREAMS"))
 	}
-	return config.Load(pattern, os.LookupEnv)
+	return parse.Load(pattern, os.LookupEnv)
 }
 
 // refuse prints what is wrong with streams files.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -44,7 +45,7 @@ streams:
 
 func twoStreamsFile(t *testing.T) []*config.Stream {
 	t.Helper()
-	file, err := config.Parse("s.yaml", []byte(twoStreams), os.LookupEnv)
+	file, err := parse.File("s.yaml", []byte(twoStreams), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestBudgetsThatPay(t *testing.T) {
 		twoStreams: `louver_budget_pays{budget="both"} 1`,
 		strings.NewReplacer("epsilon: 24, per", "epsilon: 12, per", "budget: both\n", "budget: both\n    on_exhausted: withhold\n").Replace(twoStreams): `louver_budget_pays{budget="both"} 0`,
 	} {
-		file, err := config.Parse("s.yaml", []byte(text), os.LookupEnv)
+		file, err := parse.File("s.yaml", []byte(text), os.LookupEnv)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 // commands is the command line.
@@ -145,7 +145,7 @@ func lineError(err error) error {
 		if strings.HasPrefix(what, "<") && command != nil {
 			what = command.Name
 		}
-		if meant := config.MeantStatistic(got); what == "--statistic" && meant != "" {
+		if meant := parse.MeantStatistic(got); what == "--statistic" && meant != "" {
 			return fmt.Errorf("%s %s is not a statistic; did you mean %s?", what, got, meant)
 		}
 		return fmt.Errorf("%s %s; want %s", what, got, english.WordSeries(strings.Split(words, ","), "or"))

@@ -14,7 +14,7 @@ import (
 const requests = "time,client,section,bytes\n2015-05-17T10:05:00Z,SECRET1,blog,25230\n2015-05-17T10:05:03Z,SECRET2,assets,1015\n"
 
 // What people get wrong and the one line that answers it: what, where, what would be right. Mistakes in streams files
-// are in stream/config, those in reaching Kafka in connect_test.go.
+// are in stream/config/parse, those in reaching Kafka in connect_test.go.
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name, text string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 type planCommand struct {
@@ -103,7 +104,7 @@ func (c *planCommand) streams(app *App) ([]*config.Stream, error) {
 			return nil, usageError(fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag))
 		}
 	}
-	file, err := config.LoadAll([]string{c.File}, os.LookupEnv)
+	file, err := parse.LoadAll([]string{c.File}, os.LookupEnv)
 	if err != nil {
 		return nil, refuse(app, err, c.JSON)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/rules"
 	"github.com/louver/louver/stream/simulate"
@@ -170,7 +171,7 @@ func monitor(t *testing.T, public, operators string) monitoring {
 	dir := t.TempDir()
 	m := monitoring{t, kafkatest.Address(t), kafkatest.Address(t)}
 	prometheus, alertmanager := debian(t, "prometheus", "prometheus"), debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
-	file, err := config.Parse("the demo's streams", brisk(), os.LookupEnv)
+	file, err := parse.File("the demo's streams", brisk(), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
 )
 
 // queryFlags say what to compute from the values, and how. Make them with [newQueryFlags].
@@ -82,7 +82,7 @@ type number struct{ decimal.Decimal }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (n *number) UnmarshalText(text []byte) (err error) {
-	n.Decimal, err = config.Number(string(text))
+	n.Decimal, err = form.ParseNumber(string(text))
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/rules"
 )
 
@@ -40,7 +40,7 @@ func (c *rulesCommand) Run(app *App) error {
 	if c.Windows < 0 {
 		return usageError(fmt.Errorf("--windows %d; want 1 or more", c.Windows))
 	}
-	file, err := config.LoadAll(c.Files, os.LookupEnv)
+	file, err := parse.LoadAll(c.Files, os.LookupEnv)
 	if err != nil {
 		return refuse(app, err, false)
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/web"
 )
@@ -62,7 +62,7 @@ func (c schemaCommand) Run(app *App) error {
 
 // contracts make what can be printed as JSON.
 var contracts = map[string]func() (any, error){
-	"streams":  func() (any, error) { return config.Schema(), nil },
+	"streams":  func() (any, error) { return parse.Schema(), nil },
 	"release":  func() (any, error) { return json.RawMessage(record.JSONSchema()), nil },
 	"openapi":  func() (any, error) { return web.OpenAPI() },
 	"asyncapi": func() (any, error) { return web.AsyncAPI() },
@@ -77,7 +77,7 @@ var (
 
 // references make the printed documents.
 var references = map[string]func() (string, error){
-	"streams": func() (string, error) { return streamsIntroduction + "\n" + config.Reference(), nil },
+	"streams": func() (string, error) { return streamsIntroduction + "\n" + parse.Reference(), nil },
 	"release": func() (string, error) {
 		fields, err := record.Reference()
 		return releaseIntroduction + "\n" + fields, err

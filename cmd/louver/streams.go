@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/control"
 )
 
@@ -35,7 +36,7 @@ func (c *streamsCommand) Run(app *App) error {
 	var file *config.File
 	if c.Streams != "" {
 		var err error
-		if file, err = config.Load(c.Streams, os.LookupEnv); err != nil {
+		if file, err = parse.Load(c.Streams, os.LookupEnv); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -42,7 +42,7 @@ func TestStreamsCommand(t *testing.T) {
 	has(commandLine(t, "", "streams", "--streams", first), exitDone, "would begin epoch 1", "stream checkout: definition 0 applies from the window that starts 2020-01-01T00:00:00Z: 15m, budget shoppers")
 
 	names := topics.Names{App: "louver"}
-	parsed, err := config.Load(first, os.LookupEnv)
+	parsed, err := parse.Load(first, os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

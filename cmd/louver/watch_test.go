@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/outputs"
 )
@@ -36,7 +36,7 @@ func watched(t testing.TB) (records []string) {
 }
 
 func TestWatchLines(t *testing.T) {
-	file, err := config.Parse("s.yaml", []byte(streamsFile), os.LookupEnv)
+	file, err := parse.File("s.yaml", []byte(streamsFile), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

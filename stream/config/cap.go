@@ -1,10 +1,8 @@
 package config
 
 import (
-	"errors"
 	"time"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/windows"
 )
 
@@ -13,40 +11,6 @@ type MaxWindows struct {
 	windows.CapSpec
 	// By says in which windows a user counts.
 	By windows.CapRule
-}
-
-var maxWindowsForm = form{
-	{name: "count", required: true, example: "8", meaning: "in how many windows of any period one user counts at most. At least `parts` + 1; where windows overlap, so many times that as windows hold one event",
-		value: into(whole("of windows "), func(m *MaxWindows, v int64) { m.Count = v })},
-	{name: "per", required: true, example: "24h", meaning: "the length of the period. The limit holds for every stretch of time of this length, whenever it begins",
-		value: into(duration(time.Second), func(m *MaxWindows, v time.Duration) { m.Per = v })},
-	{name: "parts", fallback: "3", example: "1",
-		meaning: "into how many parts a period is divided. In each part a user counts in the first `count` / (`parts` + 1) windows in which they appear. With more parts a user counts at more times of the day, and less often at each",
-		value:   into(whole("of parts "), func(m *MaxWindows, v int64) { m.Parts = v })},
-}
-
-// checkMaxWindows makes the rule. What is wrong with it is placed at its key.
-func (s *streamNode) checkMaxWindows() {
-	if s.MaxWindows == nil {
-		return
-	}
-	var err error
-	if s.MaxWindows.By, err = s.MaxWindows.Rule(s.Window.Schedule(0)); err == nil {
-		return
-	}
-	m, _ := maxWindowsForm.keys(s.values["max_windows"])
-	if wrong := (*windows.CapError)(nil); errors.As(err, &wrong) {
-		m.values[wrong.Field].refuse("%s", wrong.Problem)
-	}
-}
-
-// Cap returns how the costs of the stream's windows add up, in an era. It is the zero value if everybody counts in every
-// window.
-func (s *Stream) Cap(era int64) budget.Cap {
-	if s.MaxWindows == nil {
-		return budget.Cap{}
-	}
-	return budget.Cap{Count: s.MaxWindows.By.AtMost(), Per: s.MaxWindows.Per, Era: era}
 }
 
 // in returns in how many windows one user counts at most, of those that end in any half-open stretch of time.

@@ -1,11 +1,44 @@
-package config
+package config_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
+
+// defined is a stream with a shared budget.
+const defined = `
+version: 1
+budgets: [{name: shoppers, epsilon: 24, per: 24h}]
+streams:
+  - name: s
+    description: time to confirm an order
+    input: {topic: in, user: user, value: v, time: ts, group: g}
+    groups: [eu, "010", "a, b"]
+    bounds: {lower: -5, upper: 100, step: 0.1}
+    window: {size: 15m, grace: 30s, start: 2026-11-20T08:00:00Z, end: 2027-11-20T08:00:00Z}
+    releases:
+      - {name: p50, statistic: median, epsilon: 0.05}
+    output: {topic: out}
+    budget: shoppers
+    on_exhausted: withhold
+    fresh: true
+`
+
+// read is the first stream of a file.
+func read(t *testing.T, text string) *config.Stream {
+	t.Helper()
+	f, err := parse.File("s.yaml", []byte(text), os.LookupEnv)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return f.Streams[0]
+}
 
 func TestChanges(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -26,7 +59,8 @@ func TestChanges(t *testing.T) {
 			[]string{"budget: shoppers → {epsilon: 9, per: forever}", "budgets: [{epsilon: 24, name: shoppers, per: 24h}] → absent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, err := Changes(parsed(t, defined).Definition, parsed(t, strings.NewReplacer(c.replace...).Replace(defined)).Definition)
+			after := strings.NewReplacer(c.replace...).Replace(defined)
+			changes, err := config.Changes(read(t, defined).Definition, read(t, after).Definition)
 			if err != nil {
 				t.Fatal(err)
 			}

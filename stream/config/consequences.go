@@ -4,19 +4,22 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config/cost"
 )
 
-// Consequences says what it costs, beside its windows, that a definition of a stream follows another one: who counted before is
-// forgotten, and watches that are not the same any more begin anew.
+// Consequences says what it costs, beside its windows, that a definition of a stream follows another one: who counted
+// before is forgotten, and watches that are not the same any more begin anew.
 func Consequences(before, after *Stream) (all []string) {
 	same := before.Budget.Name == after.Budget.Name
 	if before.MaxWindows != nil && after.MaxWindows != nil {
 		all = append(all, countsAnew(before, after, same))
 	}
 	for _, w := range after.Watches {
-		if i := slices.IndexFunc(before.Watches, func(old Watch) bool { return old.Name == w.Name }); i >= 0 && (!same || before.Watches[i].Definition != w.Definition) {
+		i := slices.IndexFunc(before.Watches, func(old Watch) bool { return old.Name == w.Name })
+		if i >= 0 && (!same || before.Watches[i].Definition != w.Definition) {
 			all = append(all, w.beginsAnew(after.Budget, same))
 		}
 	}
@@ -32,7 +35,8 @@ func countsAnew(before, after *Stream, same bool) string {
 	}
 	old, now := before.MaxWindows.in(per, before.Window), after.MaxWindows.in(per, after.Window)
 	lost := cost.Of(after.Budget.Limit, append(budget.Times(before.Price(), old), budget.Times(after.Price(), now)...))
-	text += fmt.Sprintf(". In the first %s a person may count in %s of the old ones and in %d of the new ones, for at most %s", Period(per), plural(int(old), "window"), now, lost)
+	text += fmt.Sprintf(". In the first %s a person may count in %d %s of the old ones and in %d of the new ones, "+
+		"for at most %s", Period(per), old, english.PluralWord(int(old), "window", ""), now, lost)
 	if same && lost.Epsilon.GreaterThan(after.Budget.Epsilon) {
 		text += fmt.Sprintf("; budget %s withholds what passes its ε %s", after.Budget.Name, after.Budget.Epsilon)
 	}
@@ -52,9 +56,11 @@ func (w *Watch) beginsAnew(b *Budget, same bool) string {
 	case w.AtMost > 1 && b.Per == 0:
 		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too", text, w.AtMost)
 	case w.AtMost > 1:
-		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too, for %s after they have looked for the last time", text, w.AtMost, Period(b.Per))
+		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too, for %s after they have looked for the last time",
+			text, w.AtMost, Period(b.Per))
 	case b.Per == 0:
 		return text + ". Its at_most of 1 counts the old one too: if there was one, there is no next one"
 	}
-	return fmt.Sprintf("%s. Its at_most of 1 counts the old one too: the next one begins %s after the old one has looked for the last time", text, Period(b.Per))
+	return fmt.Sprintf("%s. Its at_most of 1 counts the old one too: the next one begins %s after the old one has looked "+
+		"for the last time", text, Period(b.Per))
 }

@@ -1,10 +1,11 @@
-package config
+package config_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/stream/config"
 )
 
 // changed is a stream with everything that a new definition may begin anew. Its budget pays for eight windows and the rest.
@@ -51,19 +52,12 @@ func TestConsequences(t *testing.T) {
 		"another budget":       {nil, []string{"version: 1", "version: 1\nbudgets: [{name: b, epsilon: 4, per: 24h}]", day, "budget: b"}, []string{twice, slow + " of budget b", calm + " of budget b"}},
 		"only figures, capped": {[]string{"      - {name: users, statistic: count, epsilon: 0.25}\n", ""}, []string{"hold: 15m", "hold: 5m"}, []string{anew}},
 	} {
-		parse := func(text string) *Stream {
-			f, err := Parse("s.yaml", []byte(text), os.LookupEnv)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			return f.Streams[0]
-		}
 		old := strings.NewReplacer(c.both...).Replace(changed)
 		text := strings.NewReplacer(c.change...).Replace(old)
 		if text == old {
 			t.Fatalf("%s: nothing changes", name)
 		}
-		if got := Consequences(parse(old), parse(text)); !slices.Equal(got, c.want) {
+		if got := config.Consequences(read(t, old), read(t, text)); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%q, want\n%q", name, got, c.want)
 		}
 	}

@@ -1,14 +1,13 @@
-// Package config reads streams files. These files say which topics hold personal numbers, which statistics are
-// published, how often, and how much privacy that may cost the people concerned.
+// Package config is the model of streams files. They say which topics hold personal numbers, which statistics are
+// published, how often, and how much privacy that may cost the people concerned. Package parse reads a [File]:
+// parse.Load from the disk, and parse.File from text. Everything in it is checked, resolved and typed, so it can be run.
 //
-// [Load] reads one file, a directory or a glob and returns a [File]. Everything in it is checked, resolved and typed,
-// so it can be run. An error lists all mistakes, one a line. Each line says where the mistake is, what was found, and
-// what would be right:
+// A [Stream] reads one topic and publishes to another. Its parts are the [Window], the releases that are drawn in each
+// window ([Release]), the alarms and the releases that are published on change ([Watch]), the number of windows in which
+// one user counts ([MaxWindows]), and the [Budget] that pays for it. What all of it costs is in price.go.
 //
-//	file:line: streams[checkout].window.size: 7m is not a multiple of every, which is 5m; want 5m or 10m
-//
-// Each key is declared once, as a [key] of the [form] of its mapping, with its name, kind of value, default, meaning
-// and an example. The reader, the reference ([Reference]) and the JSON Schema ([Schema]) all use that declaration.
+// A [Definition] is a stream in a normal form. All processes agree on it. [Changes] says what differs between two of
+// them, and [Consequences] what it costs that one follows the other.
 //
 // The package does not know the broker. Others check whether topics exist and keep their records long enough.
 package config

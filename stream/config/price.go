@@ -17,6 +17,23 @@ func (s *Stream) Price() []budget.Item {
 	return items
 }
 
+// WatchPrice returns what a period of the budget counts for the stream's watches at most.
+func (s *Stream) WatchPrice() (items []budget.Item) {
+	for _, w := range s.Watches {
+		items = append(items, w.Most()...)
+	}
+	return items
+}
+
+// Cap returns how the costs of the stream's windows add up, in an era. It is the zero value if everybody counts in every
+// window.
+func (s *Stream) Cap(era int64) budget.Cap {
+	if s.MaxWindows == nil {
+		return budget.Cap{}
+	}
+	return budget.Cap{Count: s.MaxWindows.By.AtMost(), Per: s.MaxWindows.Per, Era: era}
+}
+
 // priceWithDelta is Price as it would be if the budget had a δ: some statistics then have another mechanism by default.
 func (s *Stream) priceWithDelta() []budget.Item {
 	items := s.Price()

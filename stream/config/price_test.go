@@ -1,10 +1,11 @@
-package config
+package config_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/windows"
 )
@@ -27,7 +28,7 @@ streams:
 // Some user counts in as many windows of a period as is charged, and nobody in more. Of the windows that overlap a stretch as long,
 // nobody counts in more than is said. The user comes for the first time when it begins, at any time of a block.
 func TestCapsSayTheMost(t *testing.T) {
-	s := parse(t, strings.Replace(cappedHours, "LIMIT", "9", 1)).Streams[0]
+	s := read(t, strings.Replace(cappedHours, "LIMIT", "9", 1))
 	counts := func(hours int) (most int64) {
 		for shift := range uint64(s.MaxWindows.By.Block) {
 			c, n := windows.NewCap(s.MaxWindows.By), int64(0)
@@ -46,8 +47,8 @@ func TestCapsSayTheMost(t *testing.T) {
 	if said := s.Cap(0).Count; said != 6 || counts(11) != 6 {
 		t.Errorf("%d windows of a period are charged, and somebody counts in %d; want 6", said, counts(11))
 	}
-	stretch := func(s *Stream) (int64, cost.Loss) {
-		n, lost, _ := (&File{Streams: []*Stream{s}}).Payer(s.Budget, time.Now()).InAnyStretch()
+	stretch := func(s *config.Stream) (int64, cost.Loss) {
+		n, lost, _ := (&config.File{Streams: []*config.Stream{s}}).Payer(s.Budget, time.Now()).InAnyStretch()
 		return n, lost
 	}
 	// A stretch of 11 hours overlaps 13 windows, of which 8 are within the cap. As many as a block has turns, 2, may change after
@@ -55,7 +56,7 @@ func TestCapsSayTheMost(t *testing.T) {
 	if n, lost := stretch(s); n != 13 || counts(13) != 7 || lost.Epsilon.String() != "3" {
 		t.Errorf("%d windows overlap a stretch, somebody counts in %d of them, and loses at most %s; want 13, 7 and 3", n, counts(13), lost.Epsilon)
 	}
-	little := parse(t, strings.Replace(cappedHours, "epsilon: LIMIT, per: 11h}", "epsilon: 1, per: 11h}\n    on_exhausted: withhold", 1)).Streams[0]
+	little := read(t, strings.Replace(cappedHours, "epsilon: LIMIT, per: 11h}", "epsilon: 1, per: 11h}\n    on_exhausted: withhold", 1))
 	if _, lost := stretch(little); lost.Epsilon.String() != "3" { // the limit of two periods, and of one that covers a block
 		t.Errorf("under a limit of 1 a stretch costs %s; want 3", lost.Epsilon)
 	}

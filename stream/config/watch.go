@@ -1,9 +1,6 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -12,8 +9,8 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// Watch is an alarm that looks at every group of every window and costs its ε once until it fires. Or it is a release that is
-// published on change: then it fires when the last value of a group has changed.
+// Watch is an alarm that looks at every group of every window and costs its ε once until it fires. Or it is a release
+// that is published on change: then it fires when the last value of a group has changed.
 type Watch struct {
 	Name  string
 	Query mechanisms.WatchQuery
@@ -21,8 +18,8 @@ type Watch struct {
 	Mechanism *mechanisms.Watch
 	// FalseAlarmsPer is the time that the probability of a false alarm is for.
 	FalseAlarmsPer time.Duration
-	// After firing, the watch waits for Hold before it is armed again. AtMost limits the instances that count in a period of
-	// the budget.
+	// After firing, the watch waits for Hold before it is armed again. AtMost limits the instances that count in a period
+	// of the budget.
 	Hold   time.Duration
 	AtMost int64
 	// Definition is a fingerprint of everything that an armed instance depends on.
@@ -30,10 +27,12 @@ type Watch struct {
 	// Where says where the watch is defined, as "file:line".
 	Where string
 
-	// Release is what is drawn anew when the watch fires, and Tolerance how far its last value may be off. An alarm has none.
+	// Release is what is drawn anew when the watch fires, and Tolerance how far its last value may be off. An alarm has
+	// none.
 	Release   *Release
 	Tolerance decimal.Decimal
-	maxGroups int64
+	// MaxGroups is in how many groups of a window one user counts.
+	MaxGroups int64
 }
 
 // Price returns what one instance of the watch costs a user, from arming to firing, with what is drawn anew then.
@@ -53,127 +52,13 @@ func (w *Watch) Redraw() []budget.Item {
 	return []budget.Item{{Promise: w.Release.Mechanism.Promise(), Times: 1}}
 }
 
-// WatchPrice returns what a period of the budget counts for the stream's watches at most.
-func (s *Stream) WatchPrice() (items []budget.Item) {
-	for _, w := range s.Watches {
-		items = append(items, w.Most()...)
-	}
-	return items
-}
-
 // Most returns what a period of the budget counts for the watch at most.
 func (w *Watch) Most() []budget.Item {
 	return append(budget.Times(w.Price(), w.AtMost), w.First()...)
 }
 
-// watchNode is a watch and its place. Its mechanism is made later.
-type watchNode struct {
-	Watch
-	condition mechanisms.Condition
-	mapping
-	sound bool // it has no faults of its own
-}
-
-// The ledger holds every instance for ever, and times far beyond a year cannot be added to others.
-const (
-	farthestHold  = 366 * 24 * time.Hour
-	mostInstances = 1000
-)
-
-var watchForm = form{
-	{name: "name", required: true, example: "slow", meaning: "the name of the alarm. Its records have it as their `release`, so no release of the stream may have the same name",
-		value: into(name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200), func(w *watchNode, v string) { w.Name = v })},
-	{name: "above", absent: "see `below` and `users_below`", example: "2000", meaning: "what the watch counts: users whose value in the window is higher than this",
-		value: into(number(mechanisms.Span{}), func(w *watchNode, v decimal.Decimal) { w.condition.Above = &v })},
-	{name: "below", absent: "see `above` and `users_below`", example: "10", meaning: "users whose value is lower than this",
-		value: into(number(mechanisms.Span{}), func(w *watchNode, v decimal.Decimal) { w.condition.Below = &v })},
-	{name: "more_than", absent: "see `less_than` and `users`", example: "0.01", meaning: "with `above` or `below`: fire if more than this share of the group's users are counted",
-		value: into(number(mechanisms.Span{Over: "0", Under: "1"}), func(w *watchNode, v decimal.Decimal) { w.condition.MoreThan = &v })},
-	{name: "less_than", absent: "see `more_than` and `users`", example: "0.9", meaning: "with `above` or `below`: fire if less than this share of the group's users are counted",
-		value: into(number(mechanisms.Span{Over: "0", Under: "1"}), func(w *watchNode, v decimal.Decimal) { w.condition.LessThan = &v })},
-	{name: "users", absent: "see `more_than` and `less_than`", example: "100", meaning: "with `above` or `below`: fire if more than so many users are counted",
-		value: into(whole("of users "), func(w *watchNode, v int64) { w.condition.Users = &v })},
-	{name: "users_below", absent: "see `above` and `below`", example: "500", meaning: "alone: fire if a group has fewer users than this, whatever their values are",
-		value: into(whole("of users "), func(w *watchNode, v int64) { w.condition.UsersBelow = &v })},
-	{name: "epsilon", required: true, example: "1", meaning: "what one user loses from arming to firing, in ε, over all windows and groups together. There is no default",
-		value: into(number(mechanisms.Span{Over: "0"}), func(w *watchNode, v decimal.Decimal) { w.Query.Epsilon = v })},
-	{name: "false_alarms", required: true, example: "{at_most: 0.05, per: 30d}", meaning: "how rarely the watch may fire without cause. The rarer, the more users it takes to be seen",
-		value: into(mappingOf[falseAlarms](falseAlarmsForm, nil), func(w *watchNode, v falseAlarms) {
-			w.Query.FalseAlarms, w.FalseAlarmsPer = v.probability, v.per
-		})},
-	{name: "hold", required: true, example: "15m", meaning: "how long after it has fired the watch stays at 1 and looks at nothing. Then it is armed again, which costs `epsilon` again",
-		value: into(duration(0), func(w *watchNode, v time.Duration) { w.Hold = v })},
-	{name: "at_most", required: true, example: "3", meaning: "how often the watch may be armed in a period of the budget. Instances of former definitions under the same budget count too. After that it is withheld until the period has passed",
-		value: into(whole("of times "), func(w *watchNode, v int64) { w.AtMost = v })},
-}
-
-type falseAlarms struct {
-	probability decimal.Decimal
-	per         time.Duration
-}
-
-var falseAlarmsForm = form{
-	{name: "at_most", required: true, example: "0.05", meaning: "the probability of any false alarm in this time, as long as the truth is not beyond the condition",
-		value: into(number(mechanisms.Span{Over: "0", Under: "1"}), func(f *falseAlarms, v decimal.Decimal) { f.probability = v })},
-	{name: "per", required: true, example: "30d", meaning: "the time that the probability is for",
-		value: into(duration(time.Second), func(f *falseAlarms, v time.Duration) { f.per = v })},
-}
-
-func watch() kind[watchNode] {
-	return mappingOf(watchForm, func(m mapping, w *watchNode, ok bool) {
-		w.Where, w.mapping, w.sound = m.where(), m, ok
-		if v, given := m.values["hold"]; given && w.Hold > farthestHold {
-			v.refuse("%s; want at most %s", Duration(w.Hold), Duration(farthestHold))
-			w.sound = false
-		}
-		if v, given := m.values["at_most"]; given && w.AtMost > mostInstances {
-			v.refuse("%d; want at most %d", w.AtMost, mostInstances)
-			w.sound = false
-		}
-	})
-}
-
-// watch makes the mechanism of a sound watch.
-func (w *watchNode) watch(s *Stream) {
-	q := &w.Query
-	q.Conditions, q.Grid, q.Groups = []mechanisms.Condition{w.condition}, s.Grid, int64(len(s.Groups))
-	q.Windows = max(1, int64((w.FalseAlarmsPer+s.Window.Every-1)/s.Window.Every))
-	var err error
-	if w.Mechanism, err = mechanisms.NewWatch(*q); err != nil {
-		w.refuseErr(err)
-		return
-	}
-	w.Definition = w.fingerprint(s)
-}
-
-// fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on with
-// the same instance.
-func (w *watchNode) fingerprint(s *Stream) string {
-	text := fmt.Sprintf("%s|%s|%s|%d|%q|%s|%s|%s", w.condition, w.Query.Epsilon, w.Query.FalseAlarms, w.Query.Windows, s.Groups, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step())
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
-}
-
-// watch makes the mechanisms of the stream's watches. Their names must not be those of published values.
-func (s *streamNode) watch() {
-	taken := map[string]string{}
-	for _, r := range s.Releases {
-		for _, name := range r.Names() {
-			taken[name] = "a release"
-		}
-	}
-	for _, r := range s.changes {
-		taken[r.Name] = "a release"
-	}
-	for _, w := range s.watches {
-		if by := taken[w.Name]; by != "" && w.Name != "" {
-			w.refuse("the name %q is taken by %s; choose another name", w.Name, by)
-		}
-		taken[w.Name] = "another watch"
-		if w.sound {
-			w.watch(&s.Stream)
-		}
-		s.Watches = append(s.Watches, w.Watch)
-	}
-	s.change()
+// First returns the extra cost of the first instance, because every group is drawn in its first window: a user may be in
+// several. It is nil for an alarm.
+func (w *Watch) First() []budget.Item {
+	return budget.Times(w.Redraw(), w.MaxGroups)
 }

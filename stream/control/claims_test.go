@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 // books are which streams were charged to each budget, as "budget: stream topic".
@@ -48,7 +49,7 @@ func paid(t *testing.T, lines ...string) []*config.Stream {
 			streams += "    " + word + "\n"
 		}
 	}
-	file, err := config.Parse("s.yaml", []byte("version: 1\nbudgets:\n"+budgets+"streams:\n"+streams), os.LookupEnv)
+	file, err := parse.File("s.yaml", []byte("version: 1\nbudgets:\n"+budgets+"streams:\n"+streams), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

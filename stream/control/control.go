@@ -45,7 +45,8 @@ type State struct {
 	Notes []string
 
 	version int
-	epochs  []*epoch // in the order of their numbers
+	epochs  []*epoch    // in the order of their numbers
+	defined definitions // of the epochs, as streams
 	claims  map[reader]claim
 	took    map[string][]string // the budgets whose spending a budget has taken over
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -84,7 +85,7 @@ func streams(t *testing.T, names ...string) []*config.Stream {
     budget: {epsilon: 100, per: 24h}
 `, name, name)
 	}
-	file, err := config.Parse("streams.yaml", []byte(b.String()), os.LookupEnv)
+	file, err := parse.File("streams.yaml", []byte(b.String()), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestTheKeyOfWatches(t *testing.T) {
 		t.Errorf("a key of %d bytes, and no stream has a watch", len(s.WatchKey))
 	}
 	watched := slices.Clone(plain)
-	file, err := config.Parse("streams.yaml", []byte(strings.Replace(string(plain[0].Definition), "window: ",
+	file, err := parse.File("streams.yaml", []byte(strings.Replace(string(plain[0].Definition), "window: ",
 		"watches: [{name: few, users_below: 50, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 0s, at_most: 2}], window: ", 1)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)

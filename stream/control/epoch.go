@@ -156,14 +156,15 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 			}
 			continue
 		}
-		if over, err := ended(editions, stream, now); err != nil {
+		before, err := s.defined.stream(editions[len(editions)-1].Definition)
+		if err != nil {
 			return nil, err
-		} else if over {
+		}
+		if ended(editions, before, stream, now) {
 			s.note("stream %s has ended, so changes to its definition have no effect", stream.Name)
 			continue
 		}
-		editions, err := succeed(editions, stream, now)
-		if err != nil {
+		if editions, err = succeed(editions, before, stream, now); err != nil {
 			return nil, fmt.Errorf("%w: stream %s: %w", ErrRefused, stream.Name, err)
 		}
 		if err := s.consequences(editions, stream); err != nil {
@@ -180,10 +181,11 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 		if !slices.Contains(w.Removed, name) {
 			return nil, fmt.Errorf("%w: stream %s is no longer in the streams files, but this app still runs it; to end it, write `removed: [%s]`", ErrRefused, name, name)
 		}
-		schedule, err := last.schedule()
+		before, err := s.defined.stream(last.Definition)
 		if err != nil {
 			return nil, err
 		}
+		schedule := last.schedule(before)
 		end := windows.NextBoundary(max(now.Add(lead).UnixNano(), schedule.Start), schedule.Every)
 		last.end(end, schedule)
 		last.Removed = true
@@ -196,23 +198,20 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 }
 
 // ended reports whether a stream's windows are over and the new definition adds none.
-func ended(editions []edition, stream *config.Stream, now time.Time) (bool, error) {
+func ended(editions []edition, before, stream *config.Stream, now time.Time) bool {
 	last := editions[len(editions)-1]
-	s, err := last.schedule()
-	return !last.Removed && s.End != 0 && s.End <= now.Add(lead).UnixNano() && stream.Window.End != 0 && stream.Window.End <= s.End, err
+	end := last.schedule(before).End
+	return !last.Removed && end != 0 && end <= now.Add(lead).UnixNano() && stream.Window.End != 0 && stream.Window.End <= end
 }
 
 // succeed ends the last edition of a stream where a new definition begins: at the first boundary of both that is far
-// enough ahead. Windows that begin before it are finished by the old definition.
-func succeed(editions []edition, stream *config.Stream, now time.Time) ([]edition, error) {
-	last := &editions[len(editions)-1]
-	before, err := last.schedule()
-	if err == nil {
-		err = last.keepsFormat(stream)
-	}
-	if err != nil {
+// enough ahead. Windows that begin before it are finished by the old definition. It reads as the stream was.
+func succeed(editions []edition, was, stream *config.Stream, now time.Time) ([]edition, error) {
+	if err := keepsFormat(was, stream); err != nil {
 		return nil, err
 	}
+	last := &editions[len(editions)-1]
+	before := last.schedule(was)
 	next := edition{Number: last.Number + 1, Definition: stream.Definition}
 	begin, every := now.Add(lead).UnixNano(), stream.Window.Every
 	switch over := before.End != 0 && before.End <= begin; {
@@ -250,12 +249,11 @@ func (e *edition) end(at int64, s windows.Schedule) {
 }
 
 // keepsFormat reports an error if the same topic would get figures in another format. Its readers know one.
-func (e *edition) keepsFormat(next *config.Stream) error {
-	before, err := e.stream()
-	if err == nil && before.Output == next.Output && before.OutputFormat != next.OutputFormat {
-		err = fmt.Errorf("output.format: %s, but topic %s has figures in %s; want %s, or another topic", next.OutputFormat, next.Output, before.OutputFormat, before.OutputFormat)
+func keepsFormat(before, next *config.Stream) error {
+	if before.Output == next.Output && before.OutputFormat != next.OutputFormat {
+		return fmt.Errorf("output.format: %s, but topic %s has figures in %s; want %s, or another topic", next.OutputFormat, next.Output, before.OutputFormat, before.OutputFormat)
 	}
-	return err
+	return nil
 }
 
 func gcd(a, b time.Duration) time.Duration {
@@ -265,26 +263,8 @@ func gcd(a, b time.Duration) time.Duration {
 	return a
 }
 
-// stream reads the definition back. It fails if a later release wrote it, with keys that this one does not know.
-func (e *edition) stream() (*config.Stream, error) {
-	stream, err := e.Definition.Stream()
-	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, fmt.Errorf("the control topic has a definition that this release of louver cannot read (%s); run the release that wrote it, or a newer one", first)
-	}
-	return stream, nil
-}
-
-// schedule returns the schedule of the edition's own windows.
-func (e *edition) schedule() (windows.Schedule, error) {
-	stream, err := e.stream()
-	if err != nil {
-		return windows.Schedule{}, err
-	}
-	return e.scheduleOf(stream), nil
-}
-
-func (e *edition) scheduleOf(stream *config.Stream) windows.Schedule {
+// schedule returns the schedule of the edition's own windows. The stream is that of its definition.
+func (e *edition) schedule(stream *config.Stream) windows.Schedule {
 	s := stream.Window.Schedule(e.Start * int64(time.Second))
 	if until := e.Until * int64(time.Second); until != 0 && (s.End == 0 || until < s.End) {
 		s.End = until
@@ -306,11 +286,11 @@ func (s *State) Editions(w Wanted) ([]Edition, error) {
 			}
 			if stream == nil {
 				var err error
-				if stream, err = ed.stream(); err != nil {
+				if stream, err = s.defined.stream(ed.Definition); err != nil {
 					return nil, err
 				}
 			}
-			all = append(all, Edition{stream, ed.Number, ed.scheduleOf(stream)})
+			all = append(all, Edition{stream, ed.Number, ed.schedule(stream)})
 		}
 	}
 	return all, nil
@@ -321,7 +301,7 @@ func (s *State) consequences(editions []edition, stream *config.Stream) error {
 	if len(editions) < 2 { // it replaces one that never began
 		return nil
 	}
-	before, err := editions[len(editions)-2].stream()
+	before, err := s.defined.stream(editions[len(editions)-2].Definition)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 const hourly = `
@@ -26,7 +26,7 @@ streams:
 // wanted is a file with replacements, in pairs.
 func wanted(t *testing.T, replace ...string) Wanted {
 	t.Helper()
-	f, err := config.Parse("streams.yaml", []byte(strings.NewReplacer(replace...).Replace(hourly)), func(string) (string, bool) { return "", false })
+	f, err := parse.File("streams.yaml", []byte(strings.NewReplacer(replace...).Replace(hourly)), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,5 +159,23 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 	want := "stream s: start 2025-12-31T22:00:00Z has no effect, because the stream began at 2026-01-01T00:00:00Z"
 	if len(state.Notes) != 1 || state.Notes[0] != want {
 		t.Errorf("notes %q, want %q", state.Notes, want)
+	}
+}
+
+// However often the editions of a state are looked at, their definitions are read once.
+func TestADefinitionIsReadOnce(t *testing.T) {
+	s := &State{}
+	definition := wanted(t).Streams[0].Definition
+	s.epochs = []*epoch{{Number: 1, Streams: map[string][]edition{"s": {{Definition: definition}, {Number: 1, Definition: definition}}}}}
+	first, err := s.Editions(Wanted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.History(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Editions(Wanted{})
+	if err != nil || first[0].Stream != first[1].Stream || again[0].Stream != first[0].Stream {
+		t.Errorf("the definition was read several times, %v", err)
 	}
 }

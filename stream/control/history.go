@@ -52,12 +52,15 @@ func (s *State) History() (History, error) {
 	h.Epoch, h.Revision, h.At, h.By = e.Number, e.Revision, &e.At, &e.By
 	for _, name := range slices.Sorted(maps.Keys(e.Streams)) {
 		for i, ed := range e.Streams[name] {
-			d, err := ed.dated()
-			if err == nil && i > 0 {
-				d.Changes, err = config.Changes(e.Streams[name][i-1].Definition, ed.Definition)
-			}
+			stream, err := s.defined.stream(ed.Definition)
 			if err != nil {
 				return h, err
+			}
+			d := ed.dated(stream)
+			if i > 0 {
+				if d.Changes, err = config.Changes(e.Streams[name][i-1].Definition, ed.Definition); err != nil {
+					return h, err
+				}
 			}
 			h.Definitions = append(h.Definitions, d)
 		}
@@ -65,18 +68,14 @@ func (s *State) History() (History, error) {
 	return h, nil
 }
 
-func (e *edition) dated() (Dated, error) {
-	stream, err := e.stream()
-	if err != nil {
-		return Dated{}, err
-	}
-	s := e.scheduleOf(stream)
+func (e *edition) dated(stream *config.Stream) Dated {
+	s := e.schedule(stream)
 	d := Dated{Stream: stream.Name, Number: e.Number, From: time.Unix(0, s.Start).UTC(), Removed: e.Removed, Fingerprint: e.Definition.Fingerprint(),
 		Size: config.Duration(s.Size), Every: config.Duration(s.Every), Budget: stream.Budget.Name, Changes: []config.Change{}}
 	if s.End != 0 {
 		d.Until = new(time.Unix(0, s.End).UTC())
 	}
-	return d, nil
+	return d
 }
 
 // Preview shows what an app would agree on if a process with other streams files started now.

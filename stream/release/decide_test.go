@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -36,7 +36,7 @@ type contribution struct {
 // programOf is the program of the only stream in a configuration.
 func programOf(t testing.TB, text string) *program {
 	t.Helper()
-	file, err := config.Parse("streams.yaml", []byte(text), os.LookupEnv)
+	file, err := parse.File("streams.yaml", []byte(text), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

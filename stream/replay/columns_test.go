@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/codec"
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/replay"
 )
 
@@ -22,7 +22,7 @@ func reading(t *testing.T, c replay.Columns) codec.Decoder {
 	if c.Group != "" {
 		groups = "groups: [eu, us]"
 	}
-	file, err := config.Parse("s.yaml", fmt.Appendf(nil, `
+	file, err := parse.File("s.yaml", fmt.Appendf(nil, `
 version: 1
 streams:
   - name: s

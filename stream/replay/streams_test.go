@@ -11,6 +11,7 @@ import (
 
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/replay"
 )
 
@@ -21,7 +22,7 @@ func load(t *testing.T, d replay.Demo) (*config.Stream, codec.Decoder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := config.Parse("demo.yaml", []byte(text), func(string) (string, bool) { return "", false })
+	f, err := parse.File("demo.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -83,7 +84,7 @@ func TestStreamsForStretches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := config.Parse("demo.yaml", []byte(text), nil)
+	f, err := parse.File("demo.yaml", []byte(text), nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -118,7 +119,7 @@ func TestStreamsForOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Parse("demo.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), "step") {
+	if _, err := parse.File("demo.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), "step") {
 		t.Errorf("step 3 for 0 to 100000: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 )
 
 const streams = `
@@ -49,7 +50,7 @@ streams:
 
 func parsed(t *testing.T) []*config.Stream {
 	t.Helper()
-	f, err := config.Parse("streams.yaml", []byte(streams), os.LookupEnv)
+	f, err := parse.File("streams.yaml", []byte(streams), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func parsed(t *testing.T) []*config.Stream {
 // A Gaussian count of ε 0.02 has the band ± 98: P(Z > 98) = P(N(0, 1) > 1.97) = 0.0244 for 50²; two groups of 4320 windows: 0.12
 // alarms of three in a row begin there, and 206 of one.
 func TestGaussianCountsHaveTheirOwnTail(t *testing.T) {
-	f, err := config.Parse("streams.yaml", []byte(strings.Replace(streams, "epsilon: 200, per: 24h", "epsilon: 200, delta: 0.000000001, per: 24h", 1)), os.LookupEnv)
+	f, err := parse.File("streams.yaml", []byte(strings.Replace(streams, "epsilon: 200, per: 24h", "epsilon: 200, delta: 0.000000001, per: 24h", 1)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/codec"
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/simulate"
 )
 
@@ -147,7 +147,7 @@ func TestManyUsers(t *testing.T) {
 
 // The demo's streams file is right, and its decoder takes every event.
 func TestStreams(t *testing.T) {
-	f, err := config.Parse("demo.yaml", simulate.Streams(), func(string) (string, bool) { return "", false })
+	f, err := parse.File("demo.yaml", simulate.Streams(), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/simulate"
 )
 
-func parse(t *testing.T, yaml []byte) *config.Stream {
+func parsed(t *testing.T, yaml []byte) *config.Stream {
 	t.Helper()
-	f, err := config.Parse("demo.yaml", yaml, func(string) (string, bool) { return "", false })
+	f, err := parse.File("demo.yaml", yaml, func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +21,7 @@ func parse(t *testing.T, yaml []byte) *config.Stream {
 
 // The truth is what a plain computation over each user's last request gives.
 func TestTruth(t *testing.T) {
-	s := parse(t, simulate.Streams())
+	s := parsed(t, simulate.Streams())
 	truth := simulate.NewTruth(s)
 	last := map[string]map[string]simulate.Event{}
 	for _, e := range collect(simulate.Config{Seed: 9}, noon, noon.Add(2*s.Window.Size)) {

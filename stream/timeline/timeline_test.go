@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
@@ -33,7 +33,7 @@ func facts(t *testing.T, streams ...string) *Facts {
     budget: shared
 `, name)
 	}
-	file, err := config.Parse("streams.yaml", []byte(b.String()), os.LookupEnv)
+	file, err := parse.File("streams.yaml", []byte(b.String()), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/release"
 )
@@ -38,7 +39,7 @@ streams:
 
 func parsed(t testing.TB, file string) []*config.Stream {
 	t.Helper()
-	f, err := config.Parse("streams.yaml", []byte(file), func(string) (string, bool) { return "", false })
+	f, err := parse.File("streams.yaml", []byte(file), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,13 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/windows"
 )
 
 func outputSettings(t *testing.T, start string) []kafka.ConfigEntry {
 	t.Helper()
-	file, err := config.Parse("streams.yaml", []byte(`
+	file, err := parse.File("streams.yaml", []byte(`
 version: 1
 streams:
   - name: s

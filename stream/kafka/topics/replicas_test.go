@@ -8,7 +8,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 )
@@ -25,7 +25,7 @@ func TestChargesSurviveABroker(t *testing.T) {
 		}
 		for replication, want := range wanted {
 			app, input := kafkatest.Name(t), b.Topic(t, 1, nil)
-			file, err := config.Parse("s.yaml", []byte(`
+			file, err := parse.File("s.yaml", []byte(`
 version: 1
 streams:
   - name: s

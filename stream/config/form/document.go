@@ -1,0 +1,72 @@
+package form
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Document parses YAML and returns the root of its only document.
+func (s *Source) Document(data []byte) (Node, bool) {
+	decoder := yaml.NewDecoder(strings.NewReader(mark(string(data))))
+	var doc, next yaml.Node
+	if err := decoder.Decode(&doc); err != nil {
+		s.refuseYAML(data, err)
+		return Node{}, false
+	}
+	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
+		s.refuse(&yaml.Node{Line: max(1, next.Line)}, "", "a second YAML document; want one per file")
+		return Node{}, false
+	}
+	return Node{source: s}.child(doc.Content[0], ""), true
+}
+
+var tabbed = regexp.MustCompile(`(?m)^[ -]*\t+[^\s]`)
+
+func (s *Source) refuseYAML(data []byte, err error) {
+	line := 1
+	text := unmark(strings.TrimPrefix(err.Error(), "yaml: "))
+	if text == "EOF" {
+		text = "the file is empty"
+	} else if _, e := fmt.Sscanf(text, "line %d:", &line); e == nil {
+		_, text, _ = strings.Cut(text, ": ")
+	}
+	want := "want a streams file in YAML"
+	if at := misfit(data, line); at > 0 {
+		line, text = at, "this line does not fit those before it: "+text
+		want = "check its indentation, its brackets and its quotes"
+	}
+	switch {
+	case strings.Contains(text, "mapping values"):
+		want = "quote a text that holds a colon and a space, and check the indentation"
+	case strings.Contains(text, "unexpected end of stream"):
+		text, want = "a quote is not closed", "close it"
+	}
+	aboutTabs := strings.Contains(text, "tab") || strings.Contains(text, "cannot start any token")
+	if tab := tabbed.FindIndex(data); tab != nil && aboutTabs {
+		line, text, want = 1+strings.Count(string(data[:tab[0]]), "\n"), "a tab", "indent YAML with spaces"
+	}
+	s.refuse(&yaml.Node{Line: line}, "", "%s; %s", text, want)
+}
+
+// longestProbed limits the files that [misfit] reads again and again.
+const longestProbed = 32 << 10
+
+// misfit returns the line after the longest beginning of a file that is sound YAML, or 0. The parser names the line
+// where the list or mapping with the mistake begins, which may be far above it.
+func misfit(data []byte, reported int) int {
+	lines := strings.SplitAfter(mark(string(data)), "\n")
+	if len(data) > longestProbed || reported > len(lines) {
+		return 0
+	}
+	for n := len(lines) - 1; n >= reported; n-- {
+		if yaml.Unmarshal([]byte(strings.Join(lines[:n], "")), new(yaml.Node)) == nil {
+			return n + 1
+		}
+	}
+	return 0
+}

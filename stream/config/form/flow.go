@@ -1,0 +1,72 @@
+package form
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Flow writes the node in one line, without some paths, which begin at the node.
+func (n Node) Flow(b *strings.Builder, without ...string) {
+	switch n.yaml.Kind {
+	case yaml.AliasNode:
+		Node{n.source, n.yaml.Alias, n.path}.Flow(b, without...)
+	case yaml.MappingNode:
+		var keys []string
+		values := map[string]*yaml.Node{}
+		for i := 0; i+1 < len(n.yaml.Content); i += 2 {
+			key := n.yaml.Content[i].Value
+			if !slices.Contains(without, key) {
+				keys, values[key] = append(keys, key), n.yaml.Content[i+1]
+			}
+		}
+		slices.Sort(keys)
+		b.WriteByte('{')
+		for i, key := range keys {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(key + ": ")
+			var below []string
+			for _, path := range without {
+				if rest, ok := strings.CutPrefix(path, key+"."); ok {
+					below = append(below, rest)
+				}
+			}
+			n.child(values[key], key).Flow(b, below...)
+		}
+		b.WriteByte('}')
+	case yaml.SequenceNode:
+		b.WriteByte('[')
+		for i, item := range n.yaml.Content {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			n.child(item, "").Flow(b)
+		}
+		b.WriteByte(']')
+	default:
+		text, _ := n.expand()
+		plain := n.yaml.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+		number := figure.MatchString(text) && !strings.ContainsAny(text, ",:{}[]#&*!|>'\"%@`")
+		if plain && (number || text == "true" || text == "false") {
+			b.WriteString(text)
+			return
+		}
+		quoted, _ := json.Marshal(text) // of a string: never fails
+		b.Write(quoted)
+	}
+}
+
+// Embed puts a text in the place of a reference to it, so that the stream's definition holds it.
+func (n Node) Embed(reference, key, text string) {
+	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
+		if k := n.yaml.Content[i]; k.Value == reference {
+			k.Value = key
+			line := n.yaml.Content[i+1].Line
+			n.yaml.Content[i+1] = &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: text, Line: line}
+		}
+	}
+}

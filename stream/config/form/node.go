@@ -1,0 +1,111 @@
+package form
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Node is a place in a file. Functions that read it record mistakes in the source and return ok = false.
+type Node struct {
+	source *Source
+	yaml   *yaml.Node
+	path   string
+}
+
+// Refuse records a fault at the node. The text says what was found; what would be right.
+func (n Node) Refuse(format string, args ...any) {
+	n.source.refuse(n.yaml, n.path, format, args...)
+}
+
+// Where returns the node's place as "file:line".
+func (n Node) Where() string { return fmt.Sprintf("%s:%d", n.source.file, n.yaml.Line) }
+
+// Beside returns the path of a file whose name is relative to the folder of the file that is read.
+func (n Node) Beside(name string) string { return filepath.Join(filepath.Dir(n.source.file), name) }
+
+func (n Node) child(y *yaml.Node, path string) Node {
+	if y.Kind == yaml.AliasNode {
+		y = y.Alias
+	}
+	return Node{n.source, y, path}
+}
+
+// Item is the place of a list's item, which is named by its number.
+func (n Node) Item(i int) Node { return n.child(n.yaml.Content[i], fmt.Sprintf("%s[%d]", n.path, i)) }
+
+// Under is the place of a key that the mapping at the node lacks: its path, and the mapping's line.
+func (n Node) Under(key string) Node { return Node{n.source, n.yaml, n.under(key)} }
+
+// under returns the path of a key in the mapping at the node.
+func (n Node) under(key string) string { return strings.TrimPrefix(n.path+"."+key, ".") }
+
+// IsMapping, IsList and IsText say what is at the node. A value that is empty is none of them.
+func (n Node) IsMapping() bool { return n.yaml.Kind == yaml.MappingNode }
+func (n Node) IsList() bool    { return n.yaml.Kind == yaml.SequenceNode }
+func (n Node) IsText() bool    { return n.yaml.Kind == yaml.ScalarNode && !n.isNull() }
+func (n Node) isNull() bool    { return n.yaml.Kind == yaml.ScalarNode && n.yaml.Tag == "!!null" }
+
+// Text reads a scalar, with the variables in it replaced.
+func (n Node) Text() (string, bool) {
+	if !n.IsText() {
+		return "", false
+	}
+	return n.expand()
+}
+
+// expand replaces references to variables in a scalar with their values.
+func (n Node) expand() (text string, ok bool) {
+	ok = true
+	text = marked.ReplaceAllStringFunc(n.yaml.Value, func(m string) string {
+		name := marked.FindStringSubmatch(m)[1]
+		value, set := n.source.getenv(name)
+		switch {
+		case !variable.MatchString(name):
+			n.Refuse("${%s} is not the name of a variable; want ${NAME} of letters, digits and _", name)
+			ok = false
+		case !set:
+			n.Refuse("the environment variable %s is not set; set it, or write the value instead of ${%s}", name, name)
+			ok = false
+		}
+		return value
+	})
+	return text, ok
+}
+
+// Shown describes what is at the node, for an error.
+func (n Node) Shown() string {
+	switch {
+	case n.IsMapping():
+		return "a mapping"
+	case n.IsList():
+		return "a list"
+	case n.isNull():
+		return "empty"
+	}
+	return show(unmark(n.yaml.Value))
+}
+
+// longestShown is how long a text may be that an error repeats.
+const longestShown = 60
+
+// tooLong reports whether an error may not repeat a text. A file of people's data that somebody took for a streams file
+// is one long text to YAML, and must not end up in a log.
+func tooLong(text string) bool { return utf8.RuneCountInString(text) > longestShown }
+
+// show quotes words but not figures: "medium" and 0,05.
+func show(text string) string {
+	if tooLong(text) {
+		return fmt.Sprintf("a text of %d characters", utf8.RuneCountInString(text))
+	}
+	if figure.MatchString(text) {
+		return text
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+var figure = regexp.MustCompile(`^[-+.]?[0-9][^"\pC]*$`)

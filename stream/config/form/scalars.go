@@ -1,0 +1,146 @@
+package form
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+)
+
+// textTypes are the types that YAML may give to text without quotes.
+var textTypes = []string{"string", "number", "boolean"}
+
+// Prose is any text.
+func Prose() Kind[string] {
+	return Scalar(Spec{Name: "text", Want: "a text", Schema: Schema{"type": textTypes}},
+		func(text string) (string, error) { return text, nil })
+}
+
+// PlainName is the pattern of names for which [Name] suggests a spelling.
+const PlainName = `^[a-z0-9-]+$`
+
+var unplain = regexp.MustCompile(`[^a-z0-9]+`)
+
+// Name is a text of at most most characters that matches a regular expression, valid both in Go and in JSON Schema.
+func Name(typ, want, pattern string, most int) Kind[string] {
+	exp := regexp.MustCompile(pattern)
+	s := Spec{Name: typ, Want: want, Schema: Schema{"type": textTypes, "pattern": pattern, "maxLength": most}}
+	return Scalar(s, func(text string) (string, error) {
+		if exp.MatchString(text) && utf8.RuneCountInString(text) <= most {
+			return text, nil
+		}
+		plain := strings.Trim(unplain.ReplaceAllString(strings.ToLower(text), "-"), "-")
+		if pattern == PlainName && plain != "" && len(plain) <= most {
+			return "", fmt.Errorf("has other characters than a–z, 0–9 and -; write %s", plain)
+		}
+		return "", ErrUnwanted
+	})
+}
+
+// OneOf is one of a few words.
+func OneOf(words ...string) Kind[string] {
+	s := Spec{Name: strings.Join(words, ", "), Want: List(words, "or"), Words: words,
+		Schema: Schema{"type": "string", "enum": words}}
+	return Scalar(s, func(text string) (string, error) {
+		if slices.Contains(words, text) {
+			return text, nil
+		}
+		if near := Nearest(strings.ToLower(text), words); near != "" {
+			return "", fmt.Errorf("is unknown; did you mean %q?", near)
+		}
+		return "", ErrUnwanted
+	})
+}
+
+// booleans are the further words that YAML 1.1 has for true and false.
+var booleans = map[string]string{"yes": "true", "y": "true", "on": "true", "no": "false", "n": "false", "off": "false"}
+
+// Boolean is true or false.
+func Boolean() Kind[bool] {
+	s := Spec{Name: "true, false", Want: "true or false", Schema: Schema{"type": "boolean"}}
+	return Scalar(s, func(text string) (bool, error) {
+		if word := booleans[strings.ToLower(text)]; word != "" {
+			return false, fmt.Errorf("is not true or false; write %s", word)
+		}
+		if text != "true" && text != "false" {
+			return false, ErrUnwanted
+		}
+		return text == "true", nil
+	})
+}
+
+// Number is an exact decimal number.
+func Number(in mechanisms.Span) Kind[decimal.Decimal] {
+	want, limits := in.Want(), Schema{"type": "number"}
+	for key, limit := range map[string]string{
+		"exclusiveMinimum": in.Over, "minimum": in.Least, "exclusiveMaximum": in.Under,
+	} {
+		if limit != "" {
+			limits[key] = decimal.RequireFromString(limit).InexactFloat64()
+		}
+	}
+	name := strings.TrimPrefix(want, "a ")
+	if len(limits) == 1 {
+		want += ", for example 12.5"
+	}
+	return Scalar(Spec{Name: name, Want: want, Schema: limits}, func(text string) (decimal.Decimal, error) {
+		d, err := parseNumber(text)
+		switch share := d.Shift(-2); {
+		case err != nil || in.Holds(d):
+			return d, err
+		case slices.Contains([]string{"0.5", "1"}, in.Under) && d.Cmp(decimal.NewFromInt(1)) >= 0 && in.Holds(share):
+			return d, fmt.Errorf("is too much; want %s: %s for %s %%", in.Want(), share, d) // written in per cent
+		}
+		return d, ErrUnwanted
+	})
+}
+
+// Whole is an integer, at least 1.
+func Whole(of string) Kind[int64] {
+	s := Spec{Name: "whole number", Want: "a whole number " + of + "of at least 1",
+		Schema: Schema{"type": "integer", "minimum": 1}}
+	return Scalar(s, func(text string) (int64, error) {
+		if _, err := parseNumber(text); err != nil {
+			return 0, err
+		}
+		i, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || i < 1 {
+			return 0, ErrUnwanted
+		}
+		return i, nil
+	})
+}
+
+// Duration is a duration in whole seconds, not below least, written as 90s, 15m, 1h30m or 7d.
+func Duration(least time.Duration) Kind[time.Duration] {
+	s := Spec{Name: "duration", Want: "a duration of whole seconds, for example 15m",
+		Schema: Schema{"type": "string", "pattern": `^([0-9.]+(h|m|s))+$|^[0-9]+d$`}}
+	return Scalar(s, func(text string) (time.Duration, error) { return parseDuration(text, least) })
+}
+
+// Instant is a time in whole seconds, returned in Unix nanoseconds.
+func Instant() Kind[int64] {
+	s := Spec{Name: "time", Want: "a time of whole seconds, for example 2026-11-20T08:00:00Z",
+		Schema: Schema{"type": "string", "format": "date-time"}}
+	return Scalar(s, parseInstant)
+}
+
+// OrWord also allows a word, which is read as nil, in place of a scalar.
+func OrWord[V any](word string, k Kind[V]) Kind[*V] {
+	s := Spec{Name: k.Name + ", or " + word, Want: k.Want + ", or " + word,
+		Schema: Schema{"anyOf": []any{k.Schema, Schema{"const": word}}}}
+	return Scalar(s, func(text string) (*V, error) {
+		if text == word {
+			return nil, nil
+		}
+		v, err := k.parse(text)
+		return &v, err
+	})
+}

@@ -1,0 +1,153 @@
+package parse
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
+)
+
+// columnar limits a key to formats with columns, schematic to those with a schema.
+func columnar() form.When  { return formatsThat(func(f codec.Format) bool { return f.Columnar }) }
+func schematic() form.When { return formatsThat(codec.Format.Schematic) }
+
+func formatsThat(have func(codec.Format) bool) form.When {
+	w := form.When{Key: "format"}
+	for _, f := range codec.Formats() {
+		if have(f) {
+			w.Is = append(w.Is, f.Name)
+		}
+	}
+	return w
+}
+
+// formats are the names of formats, the default first.
+func formats() (names []string) {
+	for _, f := range codec.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+var inputForm = form.Form{
+	{Name: "topic", Required: true, Example: "checkout.events", Meaning: "the topic that holds the events",
+		Value: form.Into(topicName(), func(in *config.Input, v string) { in.Topic = v })},
+	{Name: "format", Fallback: formats()[0], Example: "csv",
+		Meaning: "how a record's value is written. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or " +
+			"binary; a field is an attribute such as `time`, or a path such as `data.user_id`",
+		Value: form.Into(form.OneOf(formats()...), func(in *config.Input, v string) { in.Format = v })},
+	{Name: "user", Required: true, Example: "user_id",
+		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. `$key`: the " +
+			"record's key",
+		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
+			func(in *config.Input, v string) { in.User = v })},
+	{Name: "value", Required: true, Example: "latency_ms",
+		Meaning: "the field that holds the number. Dots lead into nested objects: `order.total`. `$value`: the " +
+			"record's value is a bare number",
+		Value: form.Into(field(codec.ValueField, "a field, or $value for a bare number"),
+			func(in *config.Input, v string) { in.Value = v })},
+	{Name: "time", Fallback: codec.TimestampField, Example: "ts",
+		Meaning: "the field that says when it happened: RFC 3339, or seconds, milli-, micro- or nanoseconds since " +
+			"1970. `$timestamp`: the record's timestamp",
+		Value: form.Into(field(codec.TimestampField, "a field, or $timestamp for the record's timestamp"),
+			func(in *config.Input, v string) { in.Time = v })},
+	{Name: "group", Absent: "one group, without a name", Example: "region",
+		Meaning: "the field that says which of the `groups` the event belongs to",
+		Value:   form.Into(field("", "a field"), func(in *config.Input, v string) { in.Group = v })},
+	{Name: "user_partitioned", Fallback: "false", Example: "true",
+		Meaning: "has no effect: Louver always compares users across partitions, because adding partitions moves " +
+			"users",
+		Value: form.Into(form.Boolean(), func(in *config.Input, v bool) { in.UserPartitioned = v })},
+	{Name: "columns", Required: true, Only: columnar(), Example: "[ts, user_id, latency_ms]",
+		Meaning: "the names of the columns, in order",
+		Value: form.Into(
+			form.ListOf(form.Name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, form.Most),
+			func(in *config.Input, v []string) { in.Columns = v })},
+	{Name: "delimiter", Only: columnar(), Fallback: `","`, Example: `";"`,
+		Meaning: "the character between two columns",
+		Value:   form.Into(delimiter(), func(in *config.Input, v rune) { in.Delimiter = v })},
+	{Name: "schema", Required: true, Only: schematic(), Example: "{file: checkout.avsc}",
+		Meaning: "the schema of the records. `registry`: each record begins with the number of its schema, as the " +
+			"serializers of Confluent write it, and LOUVER_SCHEMA_REGISTRY_URL names the registry. A schema from a " +
+			"file becomes a part of the stream's definition: all processes read with the same one, and a change " +
+			"begins with a new window",
+		Value: form.Into(recordSchema(), func(in *config.Input, v codec.Schema) { in.Schema = v })},
+	{Name: "max_future", Fallback: config.Duration(config.DefaultMaxFuture), Example: "1m",
+		Meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",
+		Value:   form.Into(form.Duration(0), func(in *config.Input, v time.Duration) { in.MaxFuture = v })},
+}
+
+// field is a path of fields, or the one special name that is allowed here.
+func field(special, want string) form.Kind[string] {
+	s := form.Spec{Name: "field", Want: want, Schema: form.Schema{"type": "string", "pattern": `^[^.]+(\.[^.]+)*$`}}
+	return form.Scalar(s, func(text string) (string, error) {
+		switch {
+		case text == special && text != "":
+			return text, nil
+		case text == "" || strings.HasPrefix(text, "$"):
+			return "", form.ErrUnwanted
+		case slices.Contains(strings.Split(text, "."), ""):
+			return "", errors.New("has an empty part; want a field, for example user.id")
+		}
+		return text, nil
+	})
+}
+
+// delimiter is a character that may separate two columns.
+func delimiter() form.Kind[rune] {
+	s := form.Spec{Name: "character", Want: `one character other than a quote or a line break, for example ";"`,
+		Schema: form.Schema{"type": "string", "pattern": `^[^"\r\n]$`}}
+	return form.Scalar(s, func(text string) (rune, error) {
+		r, size := utf8.DecodeRuneInString(text)
+		if size == 0 || size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n", r) {
+			return 0, form.ErrUnwanted
+		}
+		return r, nil
+	})
+}
+
+// checkFields checks that a record can hold the fields.
+func checkFields(m form.Mapping, in *config.Input) {
+	if mistakes := in.Mistakes(); len(mistakes) > 0 {
+		for _, wrong := range mistakes {
+			m.Values[wrong.Part].Refuse("%s", wrong)
+		}
+		return
+	}
+	for _, f := range []struct{ key, field, special string }{
+		{"user", in.User, codec.KeyField},
+		{"value", in.Value, codec.ValueField},
+		{"time", in.Time, codec.TimestampField},
+		{"group", in.Group, ""},
+	} {
+		v, given := m.Values[f.key]
+		if !given || f.field == f.special && f.key != "value" {
+			continue
+		}
+		switch {
+		case in.Columnar() && f.field == codec.ValueField:
+			v.Refuse("%q, but format is %s; want the name of a column", f.field, in.Format)
+		case in.Columnar() && !slices.Contains(in.Columns, f.field):
+			v.Refuse("%q is not one of the columns; want %s", f.field, form.List(in.Columns, "or"))
+		case in.Value == codec.ValueField && f.field != codec.ValueField:
+			want := f.special
+			if want == "" {
+				want = "no group"
+			}
+			v.Refuse("%q, but value is $value: a bare number has no fields; want %s", f.field, want)
+		}
+	}
+}
+
+func input() form.Kind[config.Input] {
+	return form.MappingOf(inputForm, func(m form.Mapping, in *config.Input, ok bool) {
+		if ok {
+			checkFields(m, in)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package parse
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// Load reads the streams files that a pattern names as one. A pattern is a file, a directory (for its *.yaml and *.yml)
+// or a glob. getenv looks up the variables that the files refer to; [os.LookupEnv] does.
+//
+// The error lists every mistake, one a line. If a file cannot be read at all, the line begins with the pattern.
+func Load(pattern string, getenv func(string) (string, bool)) (*config.File, error) {
+	return LoadAll([]string{pattern}, getenv)
+}
+
+// LoadAll is [Load] for several patterns. A file that matches several of them is read only once.
+func LoadAll(patterns []string, getenv func(string) (string, bool)) (*config.File, error) {
+	var names []string
+	for _, pattern := range patterns {
+		more, err := find(pattern)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, more...)
+	}
+	var all parser
+	var read []os.FileInfo
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err == nil && slices.ContainsFunc(read, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
+			continue
+		}
+		read = append(read, info)
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("streams file: %w", err)
+		}
+		all.read(name, data, getenv)
+	}
+	return all.file()
+}
+
+// File is [Load] for the content of one file. name is the file's name in errors.
+func File(name string, data []byte, getenv func(string) (string, bool)) (*config.File, error) {
+	var one parser
+	one.read(name, data, getenv)
+	return one.file()
+}
+
+// Definition reads a definition back. The stream's start is "now", because a definition does not hold the real one.
+func Definition(d config.Definition) (*config.Stream, error) {
+	var one parser
+	// Variables were replaced when the definition was made.
+	one.read("definition", []byte(d), func(name string) (string, bool) { return "${" + name + "}", true })
+	f, err := one.resolve()
+	if err != nil {
+		return nil, err
+	}
+	return f.Streams[0], nil
+}
+
+// find resolves a pattern to the names of files, sorted.
+func find(pattern string) ([]string, error) {
+	if pattern == "" {
+		return nil, errors.New("no streams file is given; want a file, a directory or a glob")
+	}
+	info, err := os.Stat(pattern)
+	switch {
+	case err == nil && !info.IsDir():
+		return []string{pattern}, nil
+	case err == nil:
+		entries, err := os.ReadDir(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("streams files: %w", err)
+		}
+		var names []string
+		for _, e := range entries {
+			if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml") {
+				names = append(names, filepath.Join(pattern, e.Name()))
+			}
+		}
+		if len(names) == 0 {
+			return nil, fmt.Errorf("%s: no streams file in this directory; want at least one *.yaml", pattern)
+		}
+		return names, nil
+	}
+	names, globErr := filepath.Glob(pattern)
+	if globErr != nil {
+		return nil, fmt.Errorf("%s: %w; want a file, a directory or a glob", pattern, globErr)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && info.IsDir()
+	})
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no such streams file; want a file, a directory or a glob", pattern)
+	}
+	return names, nil
+}

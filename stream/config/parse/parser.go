@@ -1,0 +1,123 @@
+package parse
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
+)
+
+// parser gathers streams files.
+type parser struct {
+	sources []*form.Source
+	streams []*streamNode
+	budgets []*budgetNode // the shared ones
+	taken   names
+	removed []string
+	// revision is the highest one of all files.
+	revision int
+	// incomplete says that some files may hold budgets that could not be read.
+	incomplete bool
+}
+
+// read reads one file.
+func (p *parser) read(name string, data []byte, getenv func(string) (string, bool)) {
+	s := form.NewSource(name, getenv)
+	p.sources = append(p.sources, s)
+	root, ok := s.Document(data)
+	if !ok {
+		p.incomplete = true
+		return
+	}
+	d, _ := form.MappingOf[document](fileForm, nil).Read(root)
+	if s.FaultsOutside("streams[") {
+		p.incomplete = true
+	}
+	p.revision = max(p.revision, d.revision)
+	p.removed = append(p.removed, d.removed...)
+	for i := range d.budgets {
+		b := &d.budgets[i]
+		p.budgets = append(p.budgets, b)
+		p.taken.take("budget", b.Name, b.Node)
+	}
+	for i := range d.streams {
+		s := &d.streams[i]
+		p.streams = append(p.streams, s)
+		p.taken.take("stream", s.Name, s.Node)
+	}
+}
+
+// file returns what was read if the streams go together and the budgets can pay for them.
+func (p *parser) file() (*config.File, error) {
+	f, err := p.resolve()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range p.streams {
+		s.Definition = define(s, p.shared(s))
+	}
+	for _, check := range []func(){
+		func() { topics(p.streams) },
+		func() { continues(p.streams) },
+		func() { periods(p.streams) },
+		func() { affordable(p.streams) },
+		func() { payable(p.streams, f, time.Now()) },
+	} {
+		check()
+		if err := p.err(); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// resolve finds the budgets of the streams, and names that are used twice.
+func (p *parser) resolve() (*config.File, error) {
+	f := &config.File{Revision: p.revision, Removed: p.removed}
+	for _, b := range p.budgets {
+		f.Budgets = append(f.Budgets, &b.Budget)
+	}
+	for i, s := range p.streams {
+		switch own, shared := s.payer.own, p.shared(s); {
+		case own != nil:
+			own.Name = s.Name
+			s.Budget = &own.Budget
+			// If another stream of this name has a budget of its own, the clash of the streams' names is reported.
+			if !slices.ContainsFunc(p.streams[:i], func(o *streamNode) bool { return o.payer.own != nil && o.Name == s.Name }) {
+				p.taken.take("budget", s.Name, own.Node)
+			}
+			f.Budgets = append(f.Budgets, s.Budget)
+		case shared != nil:
+			s.Budget = &shared.Budget
+		case s.payer.name != "" && !p.incomplete:
+			s.payer.refuseUnknown(s.Values["budget"], p.budgets)
+		}
+		if s.Budget != nil && s.Budget.Delta.IsPositive() {
+			s.sumRho()
+		}
+		f.Streams = append(f.Streams, &s.Stream)
+	}
+	p.taken.refuseTwice()
+	return f, p.err()
+}
+
+// shared returns the shared budget that a stream names, or nil.
+func (p *parser) shared(s *streamNode) *budgetNode {
+	for _, b := range p.budgets {
+		if b.Name != "" && b.Name == s.payer.name {
+			return b
+		}
+	}
+	return nil
+}
+
+// err joins all faults, file by file and line by line.
+func (p *parser) err() error {
+	var errs []error
+	for _, s := range p.sources {
+		errs = append(errs, s.Errors()...)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,94 @@
+package parse
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/config/form"
+)
+
+// affordable checks that each budget can pay for at least one window of its streams.
+func affordable(streams []*streamNode) {
+	for _, s := range streams {
+		b, items, what := s.Budget, s.Price(), "one window"
+		if besides := config.Besides(&s.Stream); besides != "" {
+			what = "one window with its " + besides
+		}
+		for _, w := range s.Watches {
+			items = append(items, w.Price()...)
+			items = append(items, w.First()...)
+		}
+		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
+			continue
+		}
+		lost := cost.Of(b.Limit, items)
+		costs, want := "costs "+lost.String(), "a larger budget, or fewer or cheaper releases"
+		if lost.Unbounded || lost.Delta.Cmp(b.Delta) > 0 {
+			costs = "needs a larger delta"
+			want = "a budget with a delta, for example 0.000001, or mechanisms that need none"
+		}
+		s.Values["budget"].Refuse("budget %q (%s) cannot pay for even %s, which %s; want %s",
+			b.Name, figures(b.Limit), what, costs, want)
+	}
+}
+
+// payable checks that each budget can pay for all windows of its streams, unless they may be withheld.
+func payable(streams []*streamNode, f *config.File, now time.Time) {
+	for _, b := range f.Budgets {
+		first := slices.IndexFunc(streams, func(s *streamNode) bool { return s.Budget == b && !s.Withhold })
+		if first < 0 {
+			continue
+		}
+		if runway := f.Payer(b, now).Runway(); !runway.Pays {
+			streams[first].Values["budget"].Refuse("%s", unpaid(f, b, now, runway))
+		}
+	}
+}
+
+// unpaid says how long a budget lasts and how much would be enough.
+func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runway) string {
+	streams, pays := f.StreamsOf(b), f.Payer(b, now)
+	per := "per " + config.Period(b.Per)
+	if b.Per == 0 {
+		per = "forever"
+	}
+	budgetOf := fmt.Sprintf("budget %q (%s %s)", b.Name, figures(b.Limit), per)
+	lasts := fmt.Sprintf("%s pays for only %s of the schedule", budgetOf, form.Plural(int(runway.Windows), "window"))
+	needs := pays.Needs()
+	if needs.Unbounded {
+		return lasts + ", which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold"
+	}
+	want, cheaper := "a larger budget", "fewer or cheaper releases"
+	if needs.Epsilon.Cmp(b.Epsilon) > 0 {
+		want = "an epsilon of at least " + ceil(needs.Epsilon)
+	} else if needs.Delta.Cmp(b.Delta) > 0 {
+		want = "a larger delta"
+	}
+	if !b.Delta.IsPositive() && f.PayerWithDelta(b, now).Runway().Pays {
+		want += ", a delta of " + cost.Suggested.String()
+	}
+	if besides := config.Besides(streams...); besides != "" {
+		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms()) > 0 }) {
+			cheaper += " or watches"
+		}
+		cheaper += ", a smaller at_most"
+		watches := pays.Watching()
+		most := fmt.Sprintf("%s, which cost %s in a period at most", besides, watches)
+		lasts += " beside the " + most
+		if watches.Epsilon.GreaterThan(b.Epsilon) {
+			lasts = budgetOf + " cannot pay for the " + most
+		}
+	}
+	return fmt.Sprintf("%s; want %s, %s, or on_exhausted: withhold", lasts, want, cheaper)
+}
+
+func figures(l budget.Limit) string {
+	if l.Delta.IsZero() {
+		return "ε " + l.Epsilon.String()
+	}
+	return fmt.Sprintf("ε %s, δ %s", l.Epsilon, l.Delta)
+}

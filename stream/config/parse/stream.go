@@ -1,0 +1,235 @@
+package parse
+
+import (
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
+	"github.com/louver/louver/windows"
+)
+
+// streamNode is a stream, its place, and the parts of it that are resolved later.
+type streamNode struct {
+	config.Stream
+	form.Mapping
+	releases []releaseNode
+	changes  []releaseNode // those that are published on change
+	watches  []watchNode
+	payer    payer
+	// maxWindows and minUsers are nil without those keys.
+	maxWindows *maxWindowsNode
+	minUsers   *minUsersNode
+}
+
+const (
+	aRelease = "{name: p50, statistic: median, epsilon: 0.05}"
+	aWatch   = "{name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, " +
+		"hold: 15m, at_most: 3}"
+)
+
+var streamForm = form.Form{
+	{Name: "name", Required: true, Example: "checkout-latency",
+		Meaning: "the stream's name, unique in the app. It is part of every published record",
+		Value: form.Into(streamName(),
+			func(s *streamNode, v string) { s.Name = v })},
+	{Name: "description", Absent: "none", Example: "time to confirm an order",
+		Meaning: "what the numbers are, for people",
+		Value:   form.Into(form.Prose(), func(s *streamNode, v string) { s.Description = v })},
+	{Name: "input", Required: true, Example: "{topic: checkout.events, user: user_id, value: latency_ms}",
+		Meaning: "where events come from, and which fields they have",
+		Value:   form.Into(input(), func(s *streamNode, v config.Input) { s.Input = v })},
+	{Name: "unit", Absent: "none", Example: "ms", Meaning: "the unit that is published with every value",
+		Value: form.Into(form.Prose(), func(s *streamNode, v string) { s.Unit = v })},
+	{Name: "groups", Absent: "one group, without a name", Example: "[eu, us, ap]",
+		Meaning: "the public list of groups. Every group of every window is published, even if nobody is in it. " +
+			"Needs `input.group`",
+		Value: form.Into(
+			form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200), "names of groups", 1, form.Most),
+			func(s *streamNode, v []string) { s.Groups = v })},
+	{Name: "max_groups", Fallback: "1", Example: "2",
+		Meaning: "the number of groups of a window in which one user counts. The cost of a window is multiplied by " +
+			"it",
+		Value: form.Into(form.Whole("of groups "), func(s *streamNode, v int64) { s.MaxGroups = int(v) })},
+	{Name: "max_windows", Absent: "every window", Example: "{count: 8, per: 24h}",
+		Meaning: "the number of windows of a period in which one user counts. However many windows there are, a " +
+			"user then loses no more than so many of them cost. Figures describe the users who still count, mostly " +
+			"those who come rarely",
+		Value: form.Into(maxWindows(), func(s *streamNode, v maxWindowsNode) { s.maxWindows, s.MaxWindows = &v, &v.MaxWindows })},
+	{Name: "bounds", Required: true, Example: "{lower: 0, upper: 60000, step: 1}",
+		Meaning: "the public range of values. Never take it from the data: there are no default bounds",
+		Value:   form.Into(bounds(), func(s *streamNode, v boundary) { s.Grid, s.Prior = v.grid, v.prior })},
+	{Name: "expected_users", Absent: "unknown", Example: "5000",
+		Meaning: "a public forecast of the number of users in one window and group. Forecasts, the adaptive prior " +
+			"and the choice of a quantile's mechanism use it. With `max_windows`, the number of those who still " +
+			"count. Watches and figures on change look at everybody, but are forecast by it too: better give them a " +
+			"stream of their own. Never take it from the data",
+		Value: form.Into(form.Whole("of users "), func(s *streamNode, v int64) { s.ExpectedUsers = v })},
+	{Name: "window", Required: true, Example: "{size: 15m, grace: 30s}",
+		Meaning: "the windows of time for which figures are published",
+		Value:   form.Into(window(), func(s *streamNode, v config.Window) { s.Window = v })},
+	{Name: "contribution", Fallback: "last", Example: "max",
+		Meaning: "which of a user's values in a window counts. `first` and `last` go by event time",
+		Value: form.Into(form.OneOf("first", "last", "min", "max", "random"),
+			func(s *streamNode, v string) { s.Contribution = windows.Policy(v) })},
+	{Name: "releases", Required: true, Example: "[" + aRelease + "]",
+		Meaning: "the figures that are published for each window and group",
+		Value: form.Into(form.ListOf(release(), "releases, for example "+aRelease, 1, form.Most),
+			func(s *streamNode, v []releaseNode) { s.releases = v })},
+	{Name: "watches", Absent: "none",
+		Example: "[" + aWatch + "]",
+		Meaning: "alarms that look at every group of every window. Each costs its `epsilon` once from arming to " +
+			"firing, however many windows it looks at. It counts everybody, and its records are published with the " +
+			"figures",
+		Value: form.Into(form.ListOf(watch(), "watches, for example "+aWatch, 1, 100),
+			func(s *streamNode, v []watchNode) { s.watches = v })},
+	{Name: "min_users", Absent: "nothing is withheld", Example: "{count: 50, release: users}",
+		Meaning: "withhold the other releases of a window and group when a released count is low. They are charged " +
+			"nevertheless",
+		Value: form.Into(minUsers(), func(s *streamNode, v minUsersNode) { s.minUsers, s.MinUsers = &v, &v.MinUsers })},
+	{Name: "rejects", Absent: "not copied", Example: "{topic: checkout.rejects}",
+		Meaning: "where copies of unreadable records go. They are personal: restrict access to the topic",
+		Value: form.Into(topic("the topic for records that cannot be read, with the reason in headers", "checkout.rejects"),
+			func(s *streamNode, v string) { s.Rejects = v })},
+	{Name: "late", Absent: "not copied", Example: "{topic: checkout.late}",
+		Meaning: "where copies of late records go. They are personal: restrict access to the topic",
+		Value: form.Into(topic("the topic for records that came too late for all their windows", "checkout.late"),
+			func(s *streamNode, v string) { s.Late = v })},
+	{Name: "output", Required: true, Example: "{topic: checkout.private}", Meaning: "where the figures are published",
+		Value: form.Into(form.MappingOf[outputKeys](outputForm, nil),
+			func(s *streamNode, v outputKeys) { s.Output, s.OutputFormat = v.topic, v.format })},
+	{Name: "budget", Required: true, Example: "shoppers",
+		Meaning: "what pays for the windows: the name of one of the `budgets`, or a budget of the stream's own",
+		Value:   form.Into(budgetOrName(), func(s *streamNode, v payer) { s.payer = v })},
+	{Name: "on_exhausted", Fallback: "refuse", Example: "withhold",
+		Meaning: "what to do if the budget cannot pay for every window. `refuse`: `check` and `run` stop with an " +
+			"error. `withhold`: windows that it cannot pay are published without values",
+		Value: form.Into(form.OneOf("refuse", "withhold"),
+			func(s *streamNode, v string) { s.Withhold = v == "withhold" })},
+	{Name: "fresh", Fallback: "false", Example: "true",
+		Meaning: "let the budget start from zero although another budget pays, or has paid, for this input topic. " +
+			"Users can then lose the sum of both. It applies once: reading the same file again changes nothing, and " +
+			"a later change of budget is checked again",
+		Value: form.Into(form.Boolean(), func(s *streamNode, v bool) { s.Fresh = v })},
+	{Name: "continues", Absent: "none", Example: "old-budget",
+		Meaning: "an earlier budget that no stream uses any more. What was spent from it counts against the new " +
+			"one. Like `fresh`, it applies once",
+		Value: form.Into(budgetName(), func(s *streamNode, v string) { s.Continues = v })},
+}
+
+// streams reads a stream and makes its mechanisms. What depends on its budget is done later.
+func streams() form.Kind[streamNode] {
+	return form.MappingOf(streamForm, func(m form.Mapping, s *streamNode, ok bool) {
+		s.Mapping, s.Where = m, m.Where()
+		s.drawReleases()
+		if !ok {
+			return
+		}
+		s.checkGroups()
+		s.makeWatches()
+		if s.minUsers != nil {
+			s.minUsers.check(s.Releases)
+		}
+		if s.maxWindows != nil {
+			s.maxWindows.makeRule(s.Window)
+		}
+		if v, given := s.Values["continues"]; given && s.Fresh {
+			v.Refuse("%q, but fresh is true; use one or the other", s.Continues)
+		}
+	})
+}
+
+func streamName() form.Kind[string] {
+	return form.Name("name", "a name of the characters a–z, 0–9 and -", form.PlainName, 200)
+}
+
+// drawReleases makes the mechanisms of the releases, and sets those apart that are published on change.
+func (s *streamNode) drawReleases() {
+	seen := map[string]bool{}
+	all := s.releases
+	s.releases = nil
+	for _, r := range all {
+		if seen[r.Name] && r.Name != "" {
+			r.Refuse("the name %q is taken by another release; choose another name", r.Name)
+		}
+		seen[r.Name] = true
+		if r.sound && s.Grid != nil {
+			r.draw(&s.Stream)
+		}
+		if r.publish == onChange {
+			s.changes = append(s.changes, r)
+			continue
+		}
+		s.releases, s.Releases = append(s.releases, r), append(s.Releases, r.Release)
+	}
+}
+
+func (s *streamNode) checkGroups() {
+	v, listed := s.Values["groups"]
+	switch {
+	case listed && s.Input.Group == "":
+		v.Refuse("input.group does not say which field holds the group; set it, or remove groups")
+		return
+	case !listed && s.Input.Group != "":
+		s.Under("groups").Refuse("missing; want the public list of groups that %q may hold", s.Input.Group)
+		return
+	case !listed:
+		s.Groups = []string{""}
+	}
+	if n := len(s.Groups); s.MaxGroups > n {
+		s.Values["max_groups"].Refuse("%d, but groups has %s; want at most %d", s.MaxGroups, form.Plural(n, "name"), n)
+	}
+}
+
+// makeWatches makes the mechanisms of the alarms, and then of the releases on change. The names of alarms must not be
+// those of published values.
+func (s *streamNode) makeWatches() {
+	taken := map[string]string{}
+	for _, r := range s.Releases {
+		for _, name := range r.Names() {
+			taken[name] = "a release"
+		}
+	}
+	for _, r := range s.changes {
+		taken[r.Name] = "a release"
+	}
+	for _, w := range s.watches {
+		if by := taken[w.Name]; by != "" && w.Name != "" {
+			w.Refuse("the name %q is taken by %s; choose another name", w.Name, by)
+		}
+		taken[w.Name] = "another watch"
+		if w.sound {
+			w.watch(&s.Stream)
+		}
+		s.Watches = append(s.Watches, w.Watch)
+	}
+	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
+		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or publish: %s",
+			s.changes[0].Name, onChange, onChange)
+	}
+	for i := range s.changes {
+		if r := &s.changes[i]; r.sound {
+			s.Watches = append(s.Watches, r.change(&s.Stream))
+		}
+	}
+}
+
+// sumRho makes the mechanisms again for a budget that adds up ρ, because other defaults are better there.
+func (s *streamNode) sumRho() {
+	for i, r := range s.releases {
+		if s.Releases[i].Mechanism == nil { // it was refused before
+			continue
+		}
+		r.Query.ZCDP = true
+		r.draw(&s.Stream)
+		s.Releases[i] = r.Release
+	}
+	for _, w := range s.OnChange() { // these share their releases with the nodes
+		for i := range s.changes {
+			if r := &s.changes[i]; w.Release == &r.Release && r.Mechanism != nil {
+				r.Query.ZCDP = true
+				r.draw(&s.Stream)
+			}
+		}
+	}
+}
+
+// topicOf returns the place where a topic of the stream is named.
+func (s *streamNode) topicOf(key string) form.Node { return s.Values[key].Under("topic") }

@@ -1,0 +1,126 @@
+package parse
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
+)
+
+// watchNode is a watch and its place. Its mechanism is made later.
+type watchNode struct {
+	config.Watch
+	condition mechanisms.Condition
+	form.Mapping
+	sound bool // it has no faults of its own
+}
+
+// The ledger holds every instance for ever, and times far beyond a year cannot be added to others.
+const (
+	farthestHold  = 366 * 24 * time.Hour
+	mostInstances = 1000
+)
+
+var watchForm = form.Form{
+	{Name: "name", Required: true, Example: "slow",
+		Meaning: "the name of the alarm. Its records have it as their `release`, so no release of the stream may " +
+			"have the same name",
+		Value: form.Into(form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200),
+			func(w *watchNode, v string) { w.Name = v })},
+	{Name: "above", Absent: "see `below` and `users_below`", Example: "2000",
+		Meaning: "what the watch counts: users whose value in the window is higher than this",
+		Value: form.Into(form.Number(mechanisms.Span{}),
+			func(w *watchNode, v decimal.Decimal) { w.condition.Above = &v })},
+	{Name: "below", Absent: "see `above` and `users_below`", Example: "10",
+		Meaning: "users whose value is lower than this",
+		Value: form.Into(form.Number(mechanisms.Span{}),
+			func(w *watchNode, v decimal.Decimal) { w.condition.Below = &v })},
+	{Name: "more_than", Absent: "see `less_than` and `users`", Example: "0.01",
+		Meaning: "with `above` or `below`: fire if more than this share of the group's users are counted",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
+			func(w *watchNode, v decimal.Decimal) { w.condition.MoreThan = &v })},
+	{Name: "less_than", Absent: "see `more_than` and `users`", Example: "0.9",
+		Meaning: "with `above` or `below`: fire if less than this share of the group's users are counted",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
+			func(w *watchNode, v decimal.Decimal) { w.condition.LessThan = &v })},
+	{Name: "users", Absent: "see `more_than` and `less_than`", Example: "100",
+		Meaning: "with `above` or `below`: fire if more than so many users are counted",
+		Value:   form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.Users = &v })},
+	{Name: "users_below", Absent: "see `above` and `below`", Example: "500",
+		Meaning: "alone: fire if a group has fewer users than this, whatever their values are",
+		Value:   form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.UsersBelow = &v })},
+	{Name: "epsilon", Required: true, Example: "1",
+		Meaning: "what one user loses from arming to firing, in ε, over all windows and groups together. There is " +
+			"no default",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
+			func(w *watchNode, v decimal.Decimal) { w.Query.Epsilon = v })},
+	{Name: "false_alarms", Required: true, Example: "{at_most: 0.05, per: 30d}",
+		Meaning: "how rarely the watch may fire without cause. The rarer, the more users it takes to be seen",
+		Value: form.Into(form.MappingOf[falseAlarms](falseAlarmsForm, nil), func(w *watchNode, v falseAlarms) {
+			w.Query.FalseAlarms, w.FalseAlarmsPer = v.probability, v.per
+		})},
+	{Name: "hold", Required: true, Example: "15m",
+		Meaning: "how long after it has fired the watch stays at 1 and looks at nothing. Then it is armed again, " +
+			"which costs `epsilon` again",
+		Value: form.Into(form.Duration(0), func(w *watchNode, v time.Duration) { w.Hold = v })},
+	{Name: "at_most", Required: true, Example: "3",
+		Meaning: "how often the watch may be armed in a period of the budget. Instances of former definitions under " +
+			"the same budget count too. After that it is withheld until the period has passed",
+		Value: form.Into(form.Whole("of times "), func(w *watchNode, v int64) { w.AtMost = v })},
+}
+
+type falseAlarms struct {
+	probability decimal.Decimal
+	per         time.Duration
+}
+
+var falseAlarmsForm = form.Form{
+	{Name: "at_most", Required: true, Example: "0.05",
+		Meaning: "the probability of any false alarm in this time, as long as the truth is not beyond the condition",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
+			func(f *falseAlarms, v decimal.Decimal) { f.probability = v })},
+	{Name: "per", Required: true, Example: "30d", Meaning: "the time that the probability is for",
+		Value: form.Into(form.Duration(time.Second), func(f *falseAlarms, v time.Duration) { f.per = v })},
+}
+
+func watch() form.Kind[watchNode] {
+	return form.MappingOf(watchForm, func(m form.Mapping, w *watchNode, ok bool) {
+		w.Where, w.Mapping, w.sound = m.Where(), m, ok
+		if v, given := m.Values["hold"]; given && w.Hold > farthestHold {
+			v.Refuse("%s; want at most %s", config.Duration(w.Hold), config.Duration(farthestHold))
+			w.sound = false
+		}
+		if v, given := m.Values["at_most"]; given && w.AtMost > mostInstances {
+			v.Refuse("%d; want at most %d", w.AtMost, mostInstances)
+			w.sound = false
+		}
+	})
+}
+
+// watch makes the mechanism of a sound watch.
+func (w *watchNode) watch(s *config.Stream) {
+	q := &w.Query
+	q.Conditions, q.Grid, q.Groups = []mechanisms.Condition{w.condition}, s.Grid, int64(len(s.Groups))
+	q.Windows = max(1, int64((w.FalseAlarmsPer+s.Window.Every-1)/s.Window.Every))
+	var err error
+	if w.Mechanism, err = mechanisms.NewWatch(*q); err != nil {
+		refuse(w.Mapping, err)
+		return
+	}
+	w.Definition = w.fingerprint(s)
+}
+
+// fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on with
+// the same instance.
+func (w *watchNode) fingerprint(s *config.Stream) string {
+	text := fmt.Sprintf("%s|%s|%s|%d|%q|%s|%s|%s", w.condition, w.Query.Epsilon, w.Query.FalseAlarms,
+		w.Query.Windows, s.Groups, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step())
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
