@@ -11,14 +11,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/cors"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/web"
 )
 
-// server makes the public address: released figures only, as a page, an API and metrics. Without an address there is
+// publicServer makes the public address: released figures only, as a page, an API and metrics. Without an address there is
 // none.
-func (s HTTPSettings) server(shown *published, report func() health.Report) ([]server, error) {
-	if err := s.validate(); err != nil || s.HTTPAddr == "" {
+func publicServer(s cli.HTTPSettings, shown *published, report func() health.Report) ([]server, error) {
+	if err := validate(s); err != nil || s.HTTPAddr == "" {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
@@ -27,11 +28,11 @@ func (s HTTPSettings) server(shown *published, report func() health.Report) ([]s
 	probes(mux, report, false)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/", web.New(shown.config()))
-	return []server{{s.HTTPAddr, s.shared(s.based(mux)), s.HTTPWebConfigFile, "LOUVER_HTTP_WEB_CONFIG_FILE"}}, nil
+	return []server{{s.HTTPAddr, shared(s, based(s, mux)), s.HTTPWebConfigFile, "LOUVER_HTTP_WEB_CONFIG_FILE"}}, nil
 }
 
 // validate refuses settings that cannot work.
-func (s HTTPSettings) validate() error {
+func validate(s cli.HTTPSettings) error {
 	if p := s.HTTPBasePath; p != "" && (!strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "?#{} ")) {
 		return fmt.Errorf("LOUVER_HTTP_BASE_PATH=%q; want a path that begins with / and does not end with it, such as /louver", p)
 	}
@@ -45,7 +46,7 @@ func (s HTTPSettings) validate() error {
 }
 
 // based answers the same with and without the base path, because some proxies remove it, and probes do not use it.
-func (s HTTPSettings) based(next http.Handler) http.Handler {
+func based(s cli.HTTPSettings, next http.Handler) http.Handler {
 	if s.HTTPBasePath == "" {
 		return next
 	}
@@ -56,7 +57,7 @@ func (s HTTPSettings) based(next http.Handler) http.Handler {
 }
 
 // shared lets pages of other sites read the answers. No answer depends on who asks.
-func (s HTTPSettings) shared(next http.Handler) http.Handler {
+func shared(s cli.HTTPSettings, next http.Handler) http.Handler {
 	if len(s.HTTPCORSOrigins) == 0 {
 		return next
 	}
@@ -64,8 +65,8 @@ func (s HTTPSettings) shared(next http.Handler) http.Handler {
 		AllowedHeaders: []string{"Accept", "If-None-Match", "Last-Event-ID"}, ExposedHeaders: []string{"ETag", "Link", "Date"}}).Handler(next)
 }
 
-// server makes the operators' address, with exact counts for nobody else. Without an address there is none.
-func (s MetricsSettings) server(gatherer prometheus.Gatherer, report func() health.Report) []server {
+// operatorsServer makes the operators' address, with exact counts for nobody else. Without an address there is none.
+func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report) []server {
 	if s.MetricsAddr == "" {
 		return nil
 	}

@@ -22,16 +22,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/health"
 )
 
 func ready() health.Report { return health.Report{Ready: true} }
 
 // public is the handler of the public address.
-func public(t *testing.T, s HTTPSettings) http.Handler {
+func public(t *testing.T, s cli.HTTPSettings) http.Handler {
 	t.Helper()
 	s.HTTPAddr = "127.0.0.1:0"
-	servers, err := s.server(newPublished(nil, nil), ready)
+	servers, err := publicServer(s, newPublished(nil, nil), ready)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func public(t *testing.T, s HTTPSettings) http.Handler {
 
 // Behind a proxy everything is below the base path too, whether or not the proxy takes the path away.
 func TestBasePath(t *testing.T) {
-	h := public(t, HTTPSettings{HTTPBasePath: "/louver"})
+	h := public(t, cli.HTTPSettings{HTTPBasePath: "/louver"})
 	for path, status := range map[string]int{"/": 200, "/louver/": 200, "/louver/page.js": 200, "/louver/api/v1/streams": 200, "/api/v1/streams": 200, "/louver/metrics": 200,
 		"/livez": 200, "/louver/livez": 200, "/louver": 307, "/louverx": 404} {
 		a := httptest.NewRecorder()
@@ -61,7 +63,7 @@ func TestCORS(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/streams", nil)
 		r.Header.Set("Origin", origin)
 		a := httptest.NewRecorder()
-		public(t, HTTPSettings{HTTPCORSOrigins: c.allowed}).ServeHTTP(a, r)
+		public(t, cli.HTTPSettings{HTTPCORSOrigins: c.allowed}).ServeHTTP(a, r)
 		if got := a.Header().Get("Access-Control-Allow-Origin"); got != c.want || a.Header().Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s: %q; want %q", c.name, got, c.want)
 		}
@@ -100,11 +102,11 @@ func webConfig(t *testing.T) (path string, roots *x509.CertPool) {
 func TestTLSAndPasswords(t *testing.T) {
 	path, roots := webConfig(t)
 	shown := newPublished(nil, nil)
-	servers, err := HTTPSettings{HTTPAddr: "127.0.0.1:0", HTTPWebConfigFile: path}.server(shown, ready)
+	servers, err := publicServer(cli.HTTPSettings{HTTPAddr: "127.0.0.1:0", HTTPWebConfigFile: path}, shown, ready)
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers = append(servers, MetricsSettings{MetricsAddr: "127.0.0.1:0", MetricsWebConfigFile: path}.server(prometheus.NewRegistry(), ready)...)
+	servers = append(servers, operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0", MetricsWebConfigFile: path}, prometheus.NewRegistry(), ready)...)
 	addresses, run, err := serve(false, servers...)
 	if err != nil {
 		t.Fatal(err)
@@ -150,8 +152,8 @@ func TestTLSAndPasswords(t *testing.T) {
 	if _, err := io.ReadFull(a.Body, first); err != nil || string(first) != "retry:" {
 		t.Errorf("%q, %v", first, err)
 	}
-	check := healthcheckCommand{MetricsSettings: MetricsSettings{MetricsAddr: addresses[1], MetricsWebConfigFile: path}, Path: "/livez", Timeout: time.Minute}
-	if err := check.Run(&App{Context: t.Context()}); err == nil || !strings.Contains(err.Error(), "401") {
+	check := healthcheckCommand{MetricsSettings: cli.MetricsSettings{MetricsAddr: addresses[1], MetricsWebConfigFile: path}, Path: "/livez", Timeout: time.Minute}
+	if err := check.Run(&cli.App{Context: t.Context()}); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("healthcheck: %v; want to hear of the password", err)
 	}
 	cancel()
@@ -161,7 +163,7 @@ func TestTLSAndPasswords(t *testing.T) {
 }
 
 func TestWebConfigMistakes(t *testing.T) {
-	bad := file(t, "web.yml", "tls: yes\n")
+	bad := clitest.File(t, "web.yml", "tls: yes\n")
 	for path, want := range map[string]string{"missing.yml": "no such file", bad: "field tls not found"} {
 		_, _, err := serve(false, server{"127.0.0.1:0", http.NotFoundHandler(), path, "LOUVER_HTTP_WEB_CONFIG_FILE"})
 		if err == nil || !strings.HasPrefix(err.Error(), "LOUVER_HTTP_WEB_CONFIG_FILE="+path) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
@@ -17,10 +20,11 @@ import (
 type agreement struct {
 	control.Kafka
 	conn *kafkaconn.Conn
+	log  *zap.Logger
 }
 
-func agreedOn(conn *kafkaconn.Conn, app *App, id string) agreement {
-	return agreement{control.Kafka{Fetch: reader(conn, app.Log).Fetch, Names: topics.Names{App: id}}, conn}
+func agreedOn(conn *kafkaconn.Conn, log *zap.Logger, id string) agreement {
+	return agreement{control.Kafka{Fetch: reader(conn, log).Fetch, Names: topics.Names{App: id}}, conn, log}
 }
 
 // Read implements [control.Records].
@@ -42,7 +46,7 @@ func (a agreement) editions(ctx context.Context) ([]control.Edition, error) {
 
 // noStreams is the error of an app that has agreed on nothing.
 func (a agreement) noStreams() error {
-	return brokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not describe it; check LOUVER_APP_ID, or run louver first", a.Names.App, a.Names.Control()))
+	return cli.BrokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not describe it; check LOUVER_APP_ID, or run louver first", a.Names.App, a.Names.Control()))
 }
 
 // has reports whether a topic exists.
@@ -64,4 +68,26 @@ func (a agreement) foresee(ctx context.Context, file *config.File) (control.Prev
 		return stream.Payments(ctx, a.Fetch, a.Names, budget)
 	}, time.Now())
 	return p, classed(err)
+}
+
+// hasLedger refuses an app that has none.
+func hasLedger(ctx context.Context, conn *kafkaconn.Conn, app string) error {
+	topic := topics.Names{App: app}.Ledger()
+	switch _, err := topics.Counts(ctx, conn.Client, []topics.Topic{{Name: topic}}); {
+	case errors.Is(err, topics.ErrMissing):
+		return cli.BrokerError(fmt.Errorf("app %s has no ledger: topic %s does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first", app, topic))
+	default:
+		return classed(err)
+	}
+}
+
+// tails reads the ledger from its checkpoints on: see [stream.Tails].
+func (a agreement) tails(ctx context.Context, keep int) ([]stream.Tail, error) {
+	if err := hasLedger(ctx, a.conn, a.Names.App); err != nil {
+		return nil, err
+	}
+	tails, err := stream.Tails(ctx, a.conn.Client, reader(a.conn, a.log).Fetch, a.Names.App, keep, func(err error) {
+		a.log.Warn("a checkpoint of the ledger is left out: the ledger is read from its first entry", zap.Error(err))
+	})
+	return tails, classed(err)
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"syscall"
 	"testing"
 )
@@ -41,14 +40,5 @@ func TestSignalsEndAServiceInGoodOrder(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
-	}
-}
-
-// TestNohup: a service that began with SIGHUP ignored goes on when its terminal closes.
-func TestNohup(t *testing.T) {
-	signal.Ignore(syscall.SIGHUP)
-	defer signal.Reset(syscall.SIGHUP)
-	if slices.Contains(endings(), os.Signal(syscall.SIGHUP)) {
-		t.Error("SIGHUP ends a service that was started to ignore it")
 	}
 }

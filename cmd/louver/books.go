@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -23,7 +24,7 @@ import (
 
 // budgetCommand reports what has been spent.
 type budgetCommand struct {
-	KafkaSettings
+	cli.KafkaSettings
 	AppID  string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose ledger is read."`
 	JSON   bool   `help:"Print JSON."`
 	Stream string `placeholder:"NAME" help:"Only this stream and its budget."`
@@ -41,13 +42,13 @@ Watches have a table of their own: how often each was armed, and whether it is a
 }
 
 // Run implements the command.
-func (c *budgetCommand) Run(app *App) error {
-	conn, err := c.connect(app.Context, app)
+func (c *budgetCommand) Run(app *cli.App) error {
+	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	tails, err := agreedOn(conn, app, c.AppID).tails(app, 0)
+	tails, err := agreedOn(conn, app.Log, c.AppID).tails(app.Context, 0)
 	if err != nil {
 		return err
 	}
@@ -62,19 +63,19 @@ func (c *budgetCommand) Run(app *App) error {
 			return err
 		}
 	}
-	editions, err := agreedOn(conn, app, c.AppID).editions(app.Context)
+	editions, err := agreedOn(conn, app.Log, c.AppID).editions(app.Context)
 	if err != nil { // what is spent is known all the same
 		app.Log.Warn("the definitions of the streams cannot be read: what one person loses at most is left out", zap.Error(err))
 	}
 	report := withMost(r, editions, now)
 	if c.JSON {
-		return writeJSON(app.Out, report)
+		return cli.WriteJSON(app.Out, report)
 	}
 	var out strings.Builder
-	if err := printBudgets(&out, app.width(), report); err != nil {
+	if err := printBudgets(&out, app.Width(), report); err != nil {
 		return err
 	}
-	_, err = io.WriteString(app.Out, app.fold(out.String()))
+	_, err = io.WriteString(app.Out, app.Fold(out.String()))
 	return err
 }
 
@@ -92,8 +93,8 @@ func only(r ledger.Report, stream, app string) (ledger.Report, error) {
 
 // auditCommand compares the ledger with what has been published.
 type auditCommand struct {
-	KafkaSettings
-	RegistrySettings
+	cli.KafkaSettings
+	cli.RegistrySettings
 	AppID string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose ledger is read."`
 	Full  bool   `help:"Read the whole ledger, and compare the checkpoints and all outputs too."`
 	JSON  bool   `help:"Print JSON."`
@@ -110,12 +111,12 @@ window, the checkpoints among it. That takes a minute or two for a million entri
 }
 
 // Run implements the command.
-func (c *auditCommand) Run(app *App) error {
-	schemas, _, err := c.registries(nil, true)
+func (c *auditCommand) Run(app *cli.App) error {
+	schemas, _, err := registries(c.RegistrySettings, nil, true)
 	if err != nil {
 		return err
 	}
-	conn, err := c.connect(app.Context, app)
+	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (c *auditCommand) Run(app *App) error {
 		}
 	}
 	for topic := range published {
-		if err := auditOutput(app, r, agreedOn(conn, app, c.AppID), audit, topic); err != nil {
+		if err := auditOutput(app, r, agreedOn(conn, app.Log, c.AppID), audit, topic); err != nil {
 			return err
 		}
 	}
@@ -156,14 +157,14 @@ func (c *auditCommand) Run(app *App) error {
 	}
 	found := audit.Findings()
 	if c.JSON {
-		if err := writeJSON(app.Out, found); err != nil {
+		if err := cli.WriteJSON(app.Out, found); err != nil {
 			return err
 		}
 	} else {
 		printFindings(app.Out, found)
 	}
 	if !found.OK {
-		return reported()
+		return cli.Reported()
 	}
 	return nil
 }
@@ -171,7 +172,7 @@ func (c *auditCommand) Run(app *App) error {
 // begin has the audit begin at the checkpoints that fit. It returns where it goes on in their partitions, and the output topics of
 // what they cover. Checkpoints that do not fit are compared, as all are with --full: their partitions are read from the
 // first entry. Checkpoints are read before entries, so that these include those that a checkpoint covers.
-func (c *auditCommand) begin(app *App, r *outputs.Reader, audit *ledger.Audit) (from map[int]int64, published map[string]bool, err error) {
+func (c *auditCommand) begin(app *cli.App, r *outputs.Reader, audit *ledger.Audit) (from map[int]int64, published map[string]bool, err error) {
 	if err := hasLedger(app.Context, r.Conn, c.AppID); err != nil {
 		return nil, nil, err
 	}
@@ -208,12 +209,12 @@ func (c *auditCommand) begin(app *App, r *outputs.Reader, audit *ledger.Audit) (
 }
 
 // auditOutput compares an output topic.
-func auditOutput(app *App, r *outputs.Reader, agreed agreement, audit *ledger.Audit, topic string) error {
+func auditOutput(app *cli.App, r *outputs.Reader, agreed agreement, audit *ledger.Audit, topic string) error {
 	switch there, err := agreed.has(app.Context, topic); { // a reader would wait for it for ever
 	case err != nil:
 		return classed(err)
 	case !there:
-		return brokerError(fmt.Errorf("output topic %s does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty", topic))
+		return cli.BrokerError(fmt.Errorf("output topic %s does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty", topic))
 	}
 	return classed(r.All(app.Context, []string{topic}, func(m outputs.Message) error {
 		value := m.Value
@@ -233,8 +234,8 @@ func position(m outputs.Message) ledger.Position {
 }
 
 // measures returns the learner for the definitions of all streams, or nil if the app has none.
-func (c *auditCommand) measures(conn *kafkaconn.Conn, app *App) (ledger.Learner, error) {
-	editions, err := agreedOn(conn, app, c.AppID).editions(app.Context)
+func (c *auditCommand) measures(conn *kafkaconn.Conn, app *cli.App) (ledger.Learner, error) {
+	editions, err := agreedOn(conn, app.Log, c.AppID).editions(app.Context)
 	if err != nil || len(editions) == 0 {
 		return nil, classed(err)
 	}
@@ -247,41 +248,19 @@ func printFindings(w io.Writer, found ledger.Findings) {
 	}
 	verdict := "ok"
 	if !found.OK {
-		verdict = plural(found.FaultCount, "fault")
+		verdict = cli.Plural(found.FaultCount, "fault")
 	}
 	_, _ = fmt.Fprintf(w, "%s: %s, %s, %d match the ledger, %d pending, %d no longer in the output topics, %s and the priors of %s as the ledger gives them\n",
-		verdict, plural(found.Entries, "ledger entry"), plural(found.Outputs, "output"), found.Matched, found.Pending, found.Absent, plural(found.Checkpoints, "checkpoint"), plural(found.Priors, "window"))
+		verdict, cli.Plural(found.Entries, "ledger entry"), cli.Plural(found.Outputs, "output"), found.Matched, found.Pending, found.Absent, cli.Plural(found.Checkpoints, "checkpoint"), cli.Plural(found.Priors, "window"))
 	if found.Earlier > 0 {
-		_, _ = fmt.Fprintf(w, "%s of windows that the checkpoints of the ledger cover: --full compares them, too\n", plural(found.Earlier, "output"))
+		_, _ = fmt.Fprintf(w, "%s of windows that the checkpoints of the ledger cover: --full compares them, too\n", cli.Plural(found.Earlier, "output"))
 	}
 	if found.Instances > 0 {
-		_, _ = fmt.Fprintf(w, "watches: %s armed, each charged once; %d of them fired\n", plural(found.Instances, "instance"), found.Firings)
+		_, _ = fmt.Fprintf(w, "watches: %s armed, each charged once; %d of them fired\n", cli.Plural(found.Instances, "instance"), found.Firings)
 	}
 }
 
 // entries reads the committed records of the app's ledger, in each partition from an offset on.
 func entries(ctx context.Context, r *outputs.Reader, app string, from map[int]int64, f func(outputs.Message) error) error {
 	return classed(r.AllFrom(ctx, []string{topics.Names{App: app}.Ledger()}, from, f))
-}
-
-// hasLedger refuses an app that has none.
-func hasLedger(ctx context.Context, conn *kafkaconn.Conn, app string) error {
-	topic := topics.Names{App: app}.Ledger()
-	switch _, err := topics.Counts(ctx, conn.Client, []topics.Topic{{Name: topic}}); {
-	case errors.Is(err, topics.ErrMissing):
-		return brokerError(fmt.Errorf("app %s has no ledger: topic %s does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first", app, topic))
-	default:
-		return classed(err)
-	}
-}
-
-// tails reads the ledger from its checkpoints on: see [stream.Tails].
-func (a agreement) tails(app *App, keep int) ([]stream.Tail, error) {
-	if err := hasLedger(app.Context, a.conn, a.Names.App); err != nil {
-		return nil, err
-	}
-	tails, err := stream.Tails(app.Context, a.conn.Client, reader(a.conn, app.Log).Fetch, a.Names.App, keep, func(err error) {
-		app.Log.Warn("a checkpoint of the ledger is left out: the ledger is read from its first entry", zap.Error(err))
-	})
-	return tails, classed(err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -20,14 +21,14 @@ type brokerCommand struct {
 }
 
 // Run implements the command.
-func (c *brokerCommand) Run(app *App) error {
+func (c *brokerCommand) Run(app *cli.App) error {
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return usageError(fmt.Errorf("--listen=%s; want host:port, such as 127.0.0.1:9092", c.Listen))
+		return cli.UsageError(fmt.Errorf("--listen=%s; want host:port, such as 127.0.0.1:9092", c.Listen))
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
-		return usageError(fmt.Errorf("--listen=%s: the port is not a number; want host:port, such as 127.0.0.1:9092", c.Listen))
+		return cli.UsageError(fmt.Errorf("--listen=%s: the port is not a number; want host:port, such as 127.0.0.1:9092", c.Listen))
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()

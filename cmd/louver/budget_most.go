@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/control"
@@ -26,10 +27,10 @@ type inputReport struct {
 	Topic   string   `json:"topic"`
 	Budgets []string `json:"budgets"`
 	// DayEpsilon is what the windows that end in any 24 hours cost under all of the budgets together; nil if it has no bound.
-	DayEpsilon *figure `json:"epsilon_per_day"`
-	DayDelta   figure  `json:"delta_per_day"`
+	DayEpsilon *cli.Figure `json:"epsilon_per_day"`
+	DayDelta   cli.Figure  `json:"delta_per_day"`
 	// DaySum is the plain sum of the same windows, where that is more.
-	DaySum *figure `json:"epsilon_per_day_sum,omitempty"`
+	DaySum *cli.Figure `json:"epsilon_per_day_sum,omitempty"`
 
 	text string
 }
@@ -37,7 +38,7 @@ type inputReport struct {
 // inputsOf reports on the topics that several budgets pay for.
 func inputsOf(payers []cost.Payer) (all []inputReport) {
 	for _, s := range cost.InCommon(payers) {
-		all = append(all, inputReport{s.Topic, s.Budgets, known(s.Day), figure{s.Day.Delta}, sumOf(s.Day), s.String()})
+		all = append(all, inputReport{s.Topic, s.Budgets, known(s.Day), cli.NewFigure(s.Day.Delta), sumOf(s.Day), s.String()})
 	}
 	return all
 }
@@ -45,8 +46,8 @@ func inputsOf(payers []cost.Payer) (all []inputReport) {
 type streamReport struct {
 	ledger.StreamFigures
 	// Epsilon and Delta are what a window costs. They are nil if the definition is not known, or draws nothing in every window.
-	Epsilon *figure `json:"epsilon_per_window,omitempty"`
-	Delta   *figure `json:"delta_per_window,omitempty"`
+	Epsilon *cli.Figure `json:"epsilon_per_window,omitempty"`
+	Delta   *cli.Figure `json:"delta_per_window,omitempty"`
 	// besides names what tells of windows too, at a cost of its own.
 	besides string
 	window  cost.Loss
@@ -56,10 +57,10 @@ type limitReport struct {
 	ledger.Figures
 	// DayEpsilon and DayDelta bound what the windows that end in any 24 hours cost. They are nil if no known definition of a
 	// stream is paid by the budget.
-	DayEpsilon *figure `json:"epsilon_per_day,omitempty"`
-	DayDelta   *figure `json:"delta_per_day,omitempty"`
+	DayEpsilon *cli.Figure `json:"epsilon_per_day,omitempty"`
+	DayDelta   *cli.Figure `json:"delta_per_day,omitempty"`
 	// DaySum is the plain sum of the same windows, where that is more.
-	DaySum *figure `json:"epsilon_per_day_sum,omitempty"`
+	DaySum *cli.Figure `json:"epsilon_per_day_sum,omitempty"`
 
 	day cost.Loss
 }
@@ -72,7 +73,7 @@ func withMost(r ledger.Report, editions []control.Edition, now time.Time) budget
 		x := streamReport{StreamFigures: of}
 		if s := file.Stream(of.Stream); s != nil && len(s.Releases) > 0 {
 			x.window, x.besides = file.Payer(s.Budget, now).Lost(s.Cost(now), 1), config.Besides(s)
-			x.Epsilon, x.Delta = &figure{x.window.Epsilon}, &figure{x.window.Delta}
+			x.Epsilon, x.Delta = new(cli.NewFigure(x.window.Epsilon)), new(cli.NewFigure(x.window.Delta))
 		}
 		all.Streams = append(all.Streams, x)
 	}
@@ -80,7 +81,7 @@ func withMost(r ledger.Report, editions []control.Edition, now time.Time) budget
 		x := limitReport{Figures: of}
 		if i := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == of.Budget }); i >= 0 {
 			x.day = file.Payer(file.Budgets[i], now).InAnyDay()
-			x.DayEpsilon, x.DayDelta, x.DaySum = &figure{x.day.Epsilon}, &figure{x.day.Delta}, sumOf(x.day)
+			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewFigure(x.day.Epsilon)), new(cli.NewFigure(x.day.Delta)), sumOf(x.day)
 		}
 		all.Budgets = append(all.Budgets, x)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/ledger"
 )
 
@@ -26,14 +27,14 @@ func printBudgets(w io.Writer, width int, r budgetReport) error {
 		budgets = append(budgets, []string{b.Budget, spentOf(b.Figures), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
 			left(b.WindowsLeft), exhausted, nextReturn(b.Figures)})
 	}
-	if err := writeTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"}, streams); err != nil {
+	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"}, streams); err != nil {
 		return err
 	}
-	if err := writeTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets); err != nil {
+	if err := cli.WriteTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets); err != nil {
 		return err
 	}
 	if len(r.Watches) > 0 {
-		if err := writeTable(w, width, []string{"stream", "watch", "budget", "instances", "state", "looked at", "ε", "total ε"}, watches(r.Watches)); err != nil {
+		if err := cli.WriteTable(w, width, []string{"stream", "watch", "budget", "instances", "state", "looked at", "ε", "total ε"}, watches(r.Watches)); err != nil {
 			return err
 		}
 	}

@@ -5,13 +5,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
 type checkCommand struct {
-	KafkaSettings
-	AppSettings
+	cli.KafkaSettings
+	cli.AppSettings
 	Connect bool     `help:"Also check on the cluster that the topics exist and keep their records for long enough. Say from which window on the files would change something."`
 	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
 	Format  string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
@@ -27,14 +28,14 @@ All mistakes go to standard error, each on a line "file:line: …", and the exit
 }
 
 // Run checks and prints.
-func (c *checkCommand) Run(app *App) error {
+func (c *checkCommand) Run(app *cli.App) error {
 	if c.JSON {
 		c.Format = "json"
 	}
 	patterns := c.Files
 	if len(patterns) == 0 {
 		if c.Streams == "" {
-			return usageError(fmt.Errorf("no streams file: name one, or set LOUVER_STREAMS"))
+			return cli.UsageError(fmt.Errorf("no streams file: name one, or set LOUVER_STREAMS"))
 		}
 		patterns = []string{c.Streams}
 	}
@@ -43,10 +44,10 @@ func (c *checkCommand) Run(app *App) error {
 	}
 	file, err := config.LoadAll(patterns, os.LookupEnv)
 	if err != nil {
-		return refuse(app, err, c.Format == "json")
+		return cli.Refuse(app, err, c.Format == "json")
 	}
 	if err := blind(file); err != nil {
-		return refuse(app, err, c.Format == "json")
+		return cli.Refuse(app, err, c.Format == "json")
 	}
 	found, err := examine(file, c.AppID, time.Now())
 	if err != nil {
@@ -64,7 +65,7 @@ func (c *checkCommand) Run(app *App) error {
 
 // printJSON prints all findings, including those on the cluster, as one
 // document.
-func (c *checkCommand) printJSON(app *App, file *config.File, found *examination) error {
+func (c *checkCommand) printJSON(app *cli.App, file *config.File, found *examination) error {
 	var failure error
 	if c.Connect {
 		warn := func(line string) { found.Warnings = append(found.Warnings, line) }
@@ -76,7 +77,7 @@ func (c *checkCommand) printJSON(app *App, file *config.File, found *examination
 			return err
 		})
 	}
-	if err := writeJSON(app.Out, found); err != nil {
+	if err := cli.WriteJSON(app.Out, found); err != nil {
 		return err
 	}
 	return failure
@@ -84,8 +85,8 @@ func (c *checkCommand) printJSON(app *App, file *config.File, found *examination
 
 // onCluster verifies the topics, and calls preview to say what the files would
 // change.
-func (c *checkCommand) onCluster(app *App, file *config.File, warn func(string), preview func(agreement) error) error {
-	conn, err := c.connect(app.Context, app)
+func (c *checkCommand) onCluster(app *cli.App, file *config.File, warn func(string), preview func(agreement) error) error {
+	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
@@ -93,5 +94,5 @@ func (c *checkCommand) onCluster(app *App, file *config.File, warn func(string),
 	if err := topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams), warn); err != nil {
 		return classed(err)
 	}
-	return preview(agreedOn(conn, app, c.AppID))
+	return preview(agreedOn(conn, app.Log, c.AppID))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
@@ -81,7 +82,7 @@ func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
 	if v.ValueError != nil {
 		if width := s.Grid.Upper().Sub(s.Grid.Lower()).InexactFloat64(); *v.ValueError >= width/2 {
 			w.warn(r.Where, "streams[%s].releases[%s]: the error can reach %s between bounds that are %s apart, so the value may be all noise; want more users, longer windows, a larger epsilon or narrower bounds",
-				s.Name, v.Release, valueText(v.ValueError, s.Unit), short(width))
+				s.Name, v.Release, valueText(v.ValueError, s.Unit), cli.Short(width))
 		}
 	}
 	if users == 0 {
@@ -97,10 +98,10 @@ func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
 			s.Name, v.Release, *v.RankError, users)
 	case v.CountError != nil && *v.CountError >= users:
 		w.warn(r.Where, "streams[%s].releases[%s]: the noise can reach %s, but only %d are expected; want more users, longer windows or a larger epsilon",
-			s.Name, v.Release, plural(*v.CountError, "user"), users)
+			s.Name, v.Release, cli.Plural(*v.CountError, "user"), users)
 	case v.Lead != nil && *v.Lead >= users:
 		w.warn(r.Where, "streams[%s].releases[%s]: the mode is found only if it leads by %s, but only %d are expected; want more users, longer windows, a larger epsilon or a coarser step",
-			s.Name, v.Release, plural(*v.Lead, "user"), users)
+			s.Name, v.Release, cli.Plural(*v.Lead, "user"), users)
 	}
 }
 
@@ -125,7 +126,7 @@ func (w *warner) minUsers(s *config.Stream, e examinedStream) {
 	for _, r := range e.Releases {
 		if noise := r.Values[0].CountError; r.Release == s.MinUsers.Release && noise != nil && *noise >= s.MinUsers.Count {
 			w.warn(s.Where, "streams[%s].min_users.count: %d is within the noise of release %s (± %s), so even an empty window may pass; want more than %d, or a larger epsilon",
-				s.Name, s.MinUsers.Count, r.Release, plural(*noise, "user"), *noise)
+				s.Name, s.MinUsers.Count, r.Release, cli.Plural(*noise, "user"), *noise)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/replay"
@@ -27,7 +28,7 @@ func (c fileColumns) columns() (replay.Columns, error) {
 		}
 	}
 	if missing != nil {
-		return replay.Columns{}, usageError(fmt.Errorf("%s missing; want the names of these columns of the file", strings.Join(missing, ", ")))
+		return replay.Columns{}, cli.UsageError(fmt.Errorf("%s missing; want the names of these columns of the file", strings.Join(missing, ", ")))
 	}
 	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}, nil
 }
@@ -59,16 +60,16 @@ func (d delimiterFlag) rune() (rune, error) {
 	case d.Delimiter == `\t`:
 		return '\t', nil
 	case len(r) != 1 || strings.ContainsRune("\"\r\n\ufffd", r[0]):
-		return 0, usageError(fmt.Errorf("--delimiter %q; want one character, such as ;", d.Delimiter))
+		return 0, cli.UsageError(fmt.Errorf("--delimiter %q; want one character, such as ;", d.Delimiter))
 	}
 	return r[0], nil
 }
 
 // fileError gives an error about a file its exit code.
 func fileError(err error) error {
-	var exit *exitError
+	var exit *cli.ExitError
 	if errors.As(err, &exit) {
 		return err
 	}
-	return &exitError{exitInvalid, err}
+	return &cli.ExitError{Code: cli.ExitInvalid, Err: err}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/episode"
@@ -34,12 +35,12 @@ const patience = 30 * time.Second
 const quiet = time.Second
 
 // connect reaches the cluster.
-func (s KafkaSettings) connect(ctx context.Context, app *App) (*kafkaconn.Conn, error) {
-	conn, err := s.open()
+func connect(ctx context.Context, s cli.KafkaSettings, log *zap.Logger) (*kafkaconn.Conn, error) {
+	conn, err := open(s)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.reach(ctx, conn, app.Log); err != nil {
+	if err := reach(ctx, s, conn, log); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -47,8 +48,8 @@ func (s KafkaSettings) connect(ctx context.Context, app *App) (*kafkaconn.Conn, 
 }
 
 // open makes the connection without using it.
-func (s KafkaSettings) open() (*kafkaconn.Conn, error) {
-	config, err := s.Config()
+func open(s cli.KafkaSettings) (*kafkaconn.Conn, error) {
+	config, err := configuration(s)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (s KafkaSettings) open() (*kafkaconn.Conn, error) {
 
 // reach waits for the cluster's first answer. Refused credentials are an error at once, an unreachable broker after
 // half a minute. While it waits, it says so.
-func (s KafkaSettings) reach(ctx context.Context, conn *kafkaconn.Conn, log *zap.Logger) error {
+func reach(ctx context.Context, s cli.KafkaSettings, conn *kafkaconn.Conn, log *zap.Logger) error {
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	began, told := time.Now(), false
@@ -77,11 +78,11 @@ func (s KafkaSettings) reach(ctx context.Context, conn *kafkaconn.Conn, log *zap
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return brokerError(s.connectError(err))
+	return cli.BrokerError(connectError(s, err))
 }
 
 // connectError says in one line why the cluster cannot be used and which setting to look at.
-func (s KafkaSettings) connectError(err error) error {
+func connectError(s cli.KafkaSettings, err error) error {
 	brokers := strings.Join(s.KafkaBrokers, ",")
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
@@ -157,17 +158,17 @@ func readerWith(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(prob
 
 // classed gives an error of the service or of a reader its exit code.
 func classed(err error) error {
-	var exit *exitError
+	var exit *cli.ExitError
 	var answer kafka.Error
 	switch {
 	case err == nil || errors.As(err, &exit):
 		return err
 	case errors.Is(err, ledger.ErrUnreadable), errors.Is(err, control.ErrForgotten):
-		return privacyStop(err)
+		return cli.PrivacyStop(err)
 	case errors.Is(err, topics.ErrUnfit), errors.Is(err, control.ErrRefused):
 		return err
 	case errors.Is(err, topics.ErrMissing), errors.As(err, &answer), kafkaconn.Refused(err), kafkaconn.Retriable(err):
-		return brokerError(err)
+		return cli.BrokerError(err)
 	}
 	return err
 }

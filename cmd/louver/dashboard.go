@@ -10,15 +10,16 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/health"
 )
 
 // dashboardCommand shows the published figures, without the service.
 type dashboardCommand struct {
-	KafkaSettings
-	RegistrySettings
-	HTTPSettings
+	cli.KafkaSettings
+	cli.RegistrySettings
+	cli.HTTPSettings
 	Streams string   `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob. It says what the figures are and what they cost."`
 	Topic   []string `placeholder:"TOPIC" help:"Output topic to show, besides those of the streams file."`
 }
@@ -35,36 +36,36 @@ name the topics:
 }
 
 // Run implements the command.
-func (c *dashboardCommand) Run(app *App) error {
+func (c *dashboardCommand) Run(app *cli.App) error {
 	var streams []*config.Stream
 	if c.Streams != "" {
-		file, err := loadStreams(c.Streams)
+		file, err := cli.LoadStreams(c.Streams)
 		if err != nil {
 			return err
 		}
 		streams = file.Streams
 	}
-	topics := append(outputTopics(streams), c.Topic...)
+	topics := append(cli.OutputTopics(streams), c.Topic...)
 	slices.Sort(topics)
 	if topics = slices.Compact(topics); len(topics) == 0 {
-		return usageError(errors.New("nothing to show: give --streams (LOUVER_STREAMS) or --topic"))
+		return cli.UsageError(errors.New("nothing to show: give --streams (LOUVER_STREAMS) or --topic"))
 	}
 	if c.HTTPAddr == "" {
-		return usageError(errors.New("LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080"))
+		return cli.UsageError(errors.New("LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080"))
 	}
-	schemas, _, err := c.registries(streams, true)
+	schemas, _, err := registries(c.RegistrySettings, streams, true)
 	if err != nil {
 		return err
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	conn, err := c.open()
+	conn, err := open(c.KafkaSettings)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	shown, monitor := newPublished(topics, streams), health.New(app.Log)
-	servers, err := c.server(shown, monitor.Report)
+	servers, err := publicServer(c.HTTPSettings, shown, monitor.Report)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (c *dashboardCommand) Run(app *App) error {
 	group.Go(func() error { return serving(ctx) })
 	group.Go(func() error {
 		monitor.Waiting("connecting to Kafka at " + strings.Join(conn.Brokers, ","))
-		if err := c.reach(ctx, conn, app.Log); err != nil {
+		if err := reach(ctx, c.KafkaSettings, conn, app.Log); err != nil {
 			return err
 		}
 		monitor.Started(nil)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -131,8 +132,8 @@ func TestDashboardNeedsReadAlone(t *testing.T) {
 
 func TestDashboardMistakes(t *testing.T) {
 	t.Setenv("LOUVER_STREAMS", "")
-	commandLine(t, "", "dashboard").wants(t, exitUsage, "louver: nothing to show: give --streams (LOUVER_STREAMS) or --topic")
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-addr=").wants(t, exitUsage, "louver: LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080")
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-base-path=louver/").wants(t, exitInvalid, `louver: LOUVER_HTTP_BASE_PATH="louver/"; want a path that begins with / and does not end with it, such as /louver`)
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-cors-origins=example.com").wants(t, exitInvalid, `louver: LOUVER_HTTP_CORS_ORIGINS: "example.com" is not an origin; want one such as https://status.example.com, or *`)
+	commandLine(t, "", "dashboard").wants(t, cli.ExitUsage, "louver: nothing to show: give --streams (LOUVER_STREAMS) or --topic")
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-addr=").wants(t, cli.ExitUsage, "louver: LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080")
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-base-path=louver/").wants(t, cli.ExitInvalid, `louver: LOUVER_HTTP_BASE_PATH="louver/"; want a path that begins with / and does not end with it, such as /louver`)
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-cors-origins=example.com").wants(t, cli.ExitInvalid, `louver: LOUVER_HTTP_CORS_ORIGINS: "example.com" is not an origin; want one such as https://status.example.com, or *`)
 }

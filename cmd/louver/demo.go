@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -18,9 +19,9 @@ import (
 
 // demoCommand runs everything in one process: broker, events, service, table.
 type demoCommand struct {
-	HTTPSettings
-	MetricsSettings
-	ServiceSettings
+	cli.HTTPSettings
+	cli.MetricsSettings
+	cli.ServiceSettings
 	fileFlags
 }
 
@@ -41,7 +42,7 @@ A terminal shows the figures as a table. A pipe gets a header and then a line fo
 const demoApp = "demo"
 
 // Run implements the command.
-func (c *demoCommand) Run(app *App) error {
+func (c *demoCommand) Run(app *cli.App) error {
 	ctx, stop := app.UntilSignal()
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
@@ -57,7 +58,7 @@ func (c *demoCommand) Run(app *App) error {
 		defer cancel()
 		return d.run(ctx)
 	})
-	group.Go(func() error { return stoppedAs(ctx, c.play(ctx, s, d, log)) })
+	group.Go(func() error { return stoppedAs(ctx, c.play(ctx, app.Build.Version, s, d, log)) })
 	return group.Wait()
 }
 
@@ -70,10 +71,10 @@ func (c *demoCommand) scene() (scene, error) {
 }
 
 // newDisplay makes a screen on a terminal, and lines elsewhere. With a screen, log lines wait for flush.
-func newDisplay(app *App, s scene) (d display, log *zap.Logger, flush func()) {
+func newDisplay(app *cli.App, s scene) (d display, log *zap.Logger, flush func()) {
 	log = app.Log.WithOptions(zap.IncreaseLevel(zap.ErrorLevel))
 	out, ok := app.Out.(*os.File)
-	if !ok || !isScreen(out) {
+	if !ok || !cli.IsScreen(out) {
 		return newLines(app.Out, app.Err), log, func() {}
 	}
 	held := &held{to: app.Err}
@@ -81,7 +82,7 @@ func newDisplay(app *App, s scene) (d display, log *zap.Logger, flush func()) {
 }
 
 // play runs broker, events and service until ctx ends.
-func (c *demoCommand) play(ctx context.Context, s scene, d display, log *zap.Logger) error {
+func (c *demoCommand) play(ctx context.Context, version string, s scene, d display, log *zap.Logger) error {
 	streams, err := s.streams(ctx, d.say)
 	if err != nil {
 		return err
@@ -108,9 +109,9 @@ func (c *demoCommand) play(ctx context.Context, s scene, d display, log *zap.Log
 		s.tell(&p)
 		d.show(p)
 	}, d.over)
-	service := &service{AppSettings: AppSettings{AppID: demoApp}, TopicSettings: TopicSettings{TopicsCreate: true, TopicsReplication: 1},
+	service := &service{AppSettings: cli.AppSettings{AppID: demoApp}, TopicSettings: cli.TopicSettings{TopicsCreate: true, TopicsReplication: 1},
 		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings, stages: stream.Stages,
-		streams: streams, conn: conn, log: log, anyPort: true, since: start(streams), released: shown.add, listening: d.listening, demo: s.known()}
+		streams: streams, conn: conn, log: log, version: version, anyPort: true, since: start(streams), released: shown.add, listening: d.listening, demo: s.known()}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return service.run(ctx) })
 	group.Go(func() error { return stoppedAs(ctx, s.feed(ctx)) })

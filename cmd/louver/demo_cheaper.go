@@ -6,6 +6,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/outputs"
@@ -34,7 +35,7 @@ func (p picture) cheaper() []string {
 	drawn := func(items []budget.Item) cost.Loss { return cost.Of(p.stream.Budget.Limit, items) }
 	return []string{
 		fmt.Sprintf("Less ε: %s is drawn when it moves; %s counts a user %d times in any %s.", calm.Name, limited.stream.Name, count, per),
-		fmt.Sprintf("%s  (%s: %s; %s: %s)", names[0], plural(draws, "draw"), drawn(instancesOf(calm, draws)), plural(p.count, "window"), drawn(budget.Times(calm.Redraw(), int64(p.count)))),
+		fmt.Sprintf("%s  (%s: %s; %s: %s)", names[0], cli.Plural(draws, "draw"), drawn(instancesOf(calm, draws)), cli.Plural(p.count, "window"), drawn(budget.Times(calm.Redraw(), int64(p.count)))),
 		fmt.Sprintf("%s  (%s in any %s; unlimited: %s)", names[1], lost(count), per, lost(windows)),
 	}
 }

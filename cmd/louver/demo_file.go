@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -24,10 +25,10 @@ type fileFlags struct {
 	fileColumns
 	delimiterFlag
 	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file, for example 3h. Absent: chosen to give a few dozen windows."`
-	Epsilon number        `default:"4" placeholder:"E" help:"The most ε that one user of the file can lose in one window, all figures together."`
-	Lower   number        `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
-	Upper   number        `default:"1000000" placeholder:"X" help:"Upper bound of the file's values."`
-	Step    number        `default:"1" placeholder:"X" help:"Distance between values that can be released."`
+	Epsilon cli.Number    `default:"4" placeholder:"E" help:"The most ε that one user of the file can lose in one window, all figures together."`
+	Lower   cli.Number    `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
+	Upper   cli.Number    `default:"1000000" placeholder:"X" help:"Upper bound of the file's values."`
+	Step    cli.Number    `default:"1" placeholder:"X" help:"Distance between values that can be released."`
 	Unit    string        `placeholder:"UNIT" help:"Unit of the file's values."`
 }
 
@@ -44,7 +45,7 @@ type fileScene struct {
 // newFileScene checks the flags.
 func newFileScene(f fileFlags) (*fileScene, error) {
 	if f.Time == "" {
-		return nil, usageError(fmt.Errorf("--csv %s without --time; want the column of times, because a demo shows windows. "+
+		return nil, cli.UsageError(fmt.Errorf("--csv %s without --time; want the column of times, because a demo shows windows. "+
 			"For a file without times: louver release %[1]s --statistic median --value COLUMN --lower X --upper X --step X --epsilon 1", f.CSV))
 	}
 	s := &fileScene{fileFlags: f}
@@ -56,7 +57,7 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 		return nil, err
 	}
 	if f.Window < 0 || f.Window%time.Second != 0 {
-		return nil, usageError(fmt.Errorf("--window %s; want whole seconds, such as 10s or 3h", f.Window))
+		return nil, cli.UsageError(fmt.Errorf("--window %s; want whole seconds, such as 10s or 3h", f.Window))
 	}
 	return s, nil
 }
@@ -65,7 +66,7 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 func (f fileFlags) check() error {
 	for _, c := range []struct{ flag, value string }{{"--user", f.User}, {"--value", f.Value}, {"--time", f.Time}, {"--group", f.Group}, {"--unit", f.Unit}} {
 		if c.value != "" {
-			return usageError(fmt.Errorf("%s %q without --csv; want --csv FILE too", c.flag, c.value))
+			return cli.UsageError(fmt.Errorf("%s %q without --csv; want --csv FILE too", c.flag, c.value))
 		}
 	}
 	return nil
@@ -84,10 +85,10 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 		return nil, fileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns", s.CSV, r[0].First, meaning(r[0].Reason, s.columns)))
 	}
 	if _, err := mechanisms.NewGrid(s.Lower.Decimal, s.Upper.Decimal, s.Step.Decimal); err != nil {
-		return nil, usageError(err)
+		return nil, cli.UsageError(err)
 	}
 	if !s.Epsilon.IsPositive() {
-		return nil, usageError(fmt.Errorf("--epsilon %s; want a number greater than 0", s.Epsilon))
+		return nil, cli.UsageError(fmt.Errorf("--epsilon %s; want a number greater than 0", s.Epsilon))
 	}
 	text, err := replay.StreamsFor(replay.Demo{Columns: s.columns, Survey: s.survey, Lower: s.Lower.Decimal, Upper: s.Upper.Decimal, Step: s.Step.Decimal,
 		Epsilon: s.Epsilon.Decimal, Unit: s.Unit})

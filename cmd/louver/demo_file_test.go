@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
@@ -101,10 +103,10 @@ func TestDemoFile(t *testing.T) {
 	if err := csv.NewWriter(&text).WriteAll(reversed); err != nil {
 		t.Fatal(err)
 	}
-	got := commandLine(t, "", "demo", "--csv", file(t, "reversed.csv", text.String()), "--user", "client", "--value", "bytes", "--time", "time",
+	got := commandLine(t, "", "demo", "--csv", clitest.File(t, "reversed.csv", text.String()), "--user", "client", "--value", "bytes", "--time", "time",
 		"--epsilon", "10000000", "--upper", "100000", "--http-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0")
 	lines := strings.Split(strings.TrimSuffix(got.out, "\n"), "\n")
-	if got.code != exitDone || got.err != "" || len(lines) != 1+4*len(want) {
+	if got.code != cli.ExitDone || got.err != "" || len(lines) != 1+4*len(want) {
 		t.Fatalf("exit code %d, standard error %q, %d lines; want %d", got.code, got.err, len(lines), 1+4*len(want))
 	}
 	for _, line := range lines[1:] {
@@ -134,7 +136,7 @@ func TestDemoFileOfStretches(t *testing.T) {
 		at := first.Add(time.Duration(i)*10*time.Second).AddDate(i/300*7, 0, 0)
 		fmt.Fprintf(&text, "u%d,%d,%s,g%d\n", i%50, i%7, at.Format(time.RFC3339), i%2)
 	}
-	s, err := newFileScene(fileFlags{CSV: file(t, "two.csv", text.String()), fileColumns: fileColumns{User: "who", Value: "what", Time: "when", Group: "where"},
+	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "two.csv", text.String()), fileColumns: fileColumns{User: "who", Value: "what", Time: "when", Group: "where"},
 		delimiterFlag: delimiterFlag{","}, Epsilon: decimalNumber(t, "4"), Lower: decimalNumber(t, "0"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +158,7 @@ func TestDemoFileOfStretches(t *testing.T) {
 	}
 }
 
-func decimalNumber(t *testing.T, text string) (n number) {
+func decimalNumber(t *testing.T, text string) (n cli.Number) {
 	t.Helper()
 	if err := n.UnmarshalText([]byte(text)); err != nil {
 		t.Fatal(err)
@@ -166,22 +168,22 @@ func decimalNumber(t *testing.T, text string) (n number) {
 
 // What is wrong is said in one line.
 func TestDemoFileMistakes(t *testing.T) {
-	people := file(t, "people.csv", "who,what,when\na,x,2015-05-17\nb,y,2015-05-18\n")
-	sound := []string{"--csv", file(t, "sound.csv", "who,what,when\na,1,2015-05-17\nb,2,2015-05-18\n"), "--user", "who", "--value", "what", "--time", "when"}
+	people := clitest.File(t, "people.csv", "who,what,when\na,x,2015-05-17\nb,y,2015-05-18\n")
+	sound := []string{"--csv", clitest.File(t, "sound.csv", "who,what,when\na,1,2015-05-17\nb,2,2015-05-18\n"), "--user", "who", "--value", "what", "--time", "when"}
 	for _, c := range []struct {
 		code int
 		want string
 		args []string
 	}{
-		{exitUsage, "louver: --csv people.csv without --time; want the column of times, because a demo shows windows. For a file without times: louver release people.csv ", []string{"--csv", "people.csv"}},
-		{exitUsage, "louver: --user, --value missing", []string{"--csv", people, "--time", "when"}},
-		{exitUsage, `louver: --user "who" without --csv`, []string{"--user", "who"}},
-		{exitUsage, "louver: --window 1.5s; want whole seconds", []string{"--csv", people, "--user", "who", "--value", "what", "--time", "when", "--window", "1.5s"}},
-		{exitInvalid, "louver: " + people + ":2: what is missing or not a number such as 12 or -3.5, and no other line can be used either", []string{"--csv", people, "--user", "who", "--value", "what", "--time", "when"}},
-		{exitInvalid, "louver: " + people + `:1: time "day" is not in the header; want one of who, what, when`, []string{"--csv", people, "--user", "who", "--value", "what", "--time", "day"}},
-		{exitUsage, "louver: --upper 5; want more than lower, which is 10", append(sound[:len(sound):len(sound)], "--lower", "10", "--upper", "5")},
-		{exitUsage, "louver: --epsilon 0; want a number greater than 0", append(sound[:len(sound):len(sound)], "--epsilon", "0")},
-		{exitInvalid, "louver: open none.csv: no such file", []string{"--csv", "none.csv", "--user", "who", "--value", "what", "--time", "when"}},
+		{cli.ExitUsage, "louver: --csv people.csv without --time; want the column of times, because a demo shows windows. For a file without times: louver release people.csv ", []string{"--csv", "people.csv"}},
+		{cli.ExitUsage, "louver: --user, --value missing", []string{"--csv", people, "--time", "when"}},
+		{cli.ExitUsage, `louver: --user "who" without --csv`, []string{"--user", "who"}},
+		{cli.ExitUsage, "louver: --window 1.5s; want whole seconds", []string{"--csv", people, "--user", "who", "--value", "what", "--time", "when", "--window", "1.5s"}},
+		{cli.ExitInvalid, "louver: " + people + ":2: what is missing or not a number such as 12 or -3.5, and no other line can be used either", []string{"--csv", people, "--user", "who", "--value", "what", "--time", "when"}},
+		{cli.ExitInvalid, "louver: " + people + `:1: time "day" is not in the header; want one of who, what, when`, []string{"--csv", people, "--user", "who", "--value", "what", "--time", "day"}},
+		{cli.ExitUsage, "louver: --upper 5; want more than lower, which is 10", append(sound[:len(sound):len(sound)], "--lower", "10", "--upper", "5")},
+		{cli.ExitUsage, "louver: --epsilon 0; want a number greater than 0", append(sound[:len(sound):len(sound)], "--epsilon", "0")},
+		{cli.ExitInvalid, "louver: open none.csv: no such file", []string{"--csv", "none.csv", "--user", "who", "--value", "what", "--time", "when"}},
 	} {
 		commandLine(t, "", append([]string{"demo"}, c.args...)...).wants(t, c.code, c.want)
 	}
@@ -189,7 +191,7 @@ func TestDemoFileMistakes(t *testing.T) {
 
 // A file of which some lines can't be used says how many.
 func TestDemoFileLeftOut(t *testing.T) {
-	s, err := newFileScene(fileFlags{CSV: file(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\nc,3,2015-05-19\n"),
+	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\nc,3,2015-05-19\n"),
 		fileColumns: fileColumns{User: "u", Value: "v", Time: "t"}, delimiterFlag: delimiterFlag{","},
 		Epsilon: decimalNumber(t, "4"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/outputs"
 )
 
@@ -117,4 +118,4 @@ func filled(text string) string {
 }
 
 // errorOf says between which percentiles a value lies, or how far off it may be, with 95 %.
-func errorOf(r outputs.Record) string { return strings.ReplaceAll(bound(r), "± ", "±") }
+func errorOf(r outputs.Record) string { return strings.ReplaceAll(cli.Bound(r), "± ", "±") }

@@ -16,6 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -65,8 +66,8 @@ func watch(t *testing.T, s scene, enough func([]picture) bool) *audience {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	a := &audience{t: t, enough: enough, end: cancel}
-	c := &demoCommand{MetricsSettings: MetricsSettings{MetricsAddr: "127.0.0.1:0"}, ServiceSettings: ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
-	if err := c.play(ctx, s, a, zap.NewNop()); err != nil && ctx.Err() == nil {
+	c := &demoCommand{MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
+	if err := c.play(ctx, "", s, a, zap.NewNop()); err != nil && ctx.Err() == nil {
 		t.Fatal(err)
 	}
 	a.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 )
@@ -164,7 +165,7 @@ func (v *view) foot() (lines []string) {
 
 // hundredths writes a probability as a number of 100, rounded up. It tells certain from nearly certain.
 func hundredths(p float64) string {
-	text := strings.TrimSuffix(certainty(p), " %")
+	text := strings.TrimSuffix(cli.Certainty(p), " %")
 	if p < 0.99 {
 		text = fmt.Sprintf("%.0f", math.Ceil(100*p))
 	}
@@ -184,7 +185,7 @@ func (v *view) question() string {
 	g := v.guesses
 	score := ""
 	if g.total > 0 {
-		score = fmt.Sprintf(" You were right %d of %s.", g.right, plural(g.total, "time"))
+		score = fmt.Sprintf(" You were right %d of %s.", g.right, cli.Plural(g.total, "time"))
 	}
 	if !g.made {
 		return "Did Robin from eu call in this window? A coin decided. Guess: y or n." + score

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -57,7 +58,7 @@ func TestDeployedMetricsExist(t *testing.T) {
 		}
 	}
 	generated := commandLine(t, "", "rules", deployed("streams.yaml"), "--above", "checkout-latency/p50=800")
-	if generated.code != exitDone {
+	if generated.code != cli.ExitDone {
 		t.Fatalf("%+v", generated)
 	}
 	for name, text := range map[string]string{"louver rules": generated.out, "alerts.yaml": deployedText(t, "prometheus/alerts.yaml"),
@@ -108,7 +109,7 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 // The examples of streams files are sound, and nothing in them is worth a warning.
 func TestExamplesAreSound(t *testing.T) {
 	for _, name := range []string{"streams.yaml", "streams-minutes.yaml"} {
-		if got := commandLine(t, "", "check", deployed(name)); got.code != exitDone || got.err != "" {
+		if got := commandLine(t, "", "check", deployed(name)); got.code != cli.ExitDone || got.err != "" {
 			t.Errorf("%s: %d, %s", name, got.code, got.err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -32,7 +33,7 @@ func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.
 			return
 		case <-tick.C:
 		}
-		now, err := loadStreams(pattern)
+		now, err := cli.LoadStreams(pattern)
 		state := same
 		switch {
 		case err != nil:

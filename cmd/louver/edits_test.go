@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
 // TestEditsAreTold edits the streams file under a process, as editors and Kubernetes do.
@@ -58,7 +60,7 @@ streams:
 					}
 				}
 				write(text)
-				read, err := loadStreams(file)
+				read, err := cli.LoadStreams(file)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
@@ -23,7 +26,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 		lost, event := pays.Lost(of, 1), pays.Lost(of, overlap)
 		e := examinedStream{Stream: s.Name, Unit: s.Unit, Where: s.Where, Users: s.ExpectedUsers, Size: config.Duration(s.Window.Size), Every: config.Duration(s.Window.Every),
 			Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups), MaxGroups: s.MaxGroups, Budget: s.Budget.Name,
-			Epsilon: figure{lost.Epsilon}, Delta: figure{lost.Delta}, Overlap: overlap, EventEpsilon: figure{event.Epsilon}, EventDelta: figure{event.Delta}, window: lost, event: event}
+			Epsilon: cli.NewFigure(lost.Epsilon), Delta: cli.NewFigure(lost.Delta), Overlap: overlap, EventEpsilon: cli.NewFigure(event.Epsilon), EventDelta: cli.NewFigure(event.Delta), window: lost, event: event}
 		if m := s.MaxWindows; m != nil {
 			e.MaxWindows = &examinedCap{m.By.AtMost(), config.Duration(m.Per), m.By.Most, config.Duration(time.Duration(m.By.Block) * s.Window.Every), min(1, float64(m.By.Most)/float64(m.By.Block))}
 		}
@@ -65,10 +68,10 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 
 func examineRelease(s *config.Stream, r config.Release) (examinedRelease, error) {
 	promise := r.Mechanism.Promise()
-	x := examinedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: figure{promise.Epsilon},
-		Delta: figure{promise.Delta}, Charge: figure{promise.Epsilon.Mul(decimalOf(int64(s.MaxGroups)))}}
+	x := examinedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: cli.NewFigure(promise.Epsilon),
+		Delta: cli.NewFigure(promise.Delta), Charge: cli.NewFigure(promise.Epsilon.Mul(decimal.NewFromInt(int64(s.MaxGroups))))}
 	if x.charge = x.Charge.String(); promise.Kind == privacy.ZCDP {
-		x.charge = "ρ " + promise.Rho.Mul(decimalOf(int64(s.MaxGroups))).String()
+		x.charge = "ρ " + promise.Rho.Mul(decimal.NewFromInt(int64(s.MaxGroups))).String()
 	}
 	figures, err := forecast.Of(r.Query, r.Mechanism, publicOf(s))
 	if err != nil {
@@ -81,7 +84,7 @@ func examineRelease(s *config.Stream, r config.Release) (examinedRelease, error)
 }
 
 func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedBudget {
-	x := examinedBudget{Budget: b.Name, Where: b.Where, Epsilon: figure{b.Epsilon}, Delta: figure{b.Delta}, Per: config.Period(b.Per), Streams: []string{}}
+	x := examinedBudget{Budget: b.Name, Where: b.Where, Epsilon: cli.NewFigure(b.Epsilon), Delta: cli.NewFigure(b.Delta), Per: config.Period(b.Per), Streams: []string{}}
 	streams := file.StreamsOf(b)
 	if len(streams) == 0 {
 		x.Pays, x.Lasts = true, "unused"
@@ -106,16 +109,16 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 		if later {
 			x.later = " with later ones in which that user counts instead,"
 		}
-		x.Touched, x.StretchEpsilon, x.StretchDelta, x.stretch = &touched, &figure{lost.Epsilon}, &figure{lost.Delta}, lost
+		x.Touched, x.StretchEpsilon, x.StretchDelta, x.stretch = &touched, new(cli.NewFigure(lost.Epsilon)), new(cli.NewFigure(lost.Delta)), lost
 	}
 	x.day = pays.InAnyDay()
-	x.DayEpsilon, x.DayDelta, x.DaySum = figure{x.day.Epsilon}, figure{x.day.Delta}, sumOf(x.day)
+	x.DayEpsilon, x.DayDelta, x.DaySum = cli.NewFigure(x.day.Epsilon), cli.NewFigure(x.day.Delta), sumOf(x.day)
 	runway := pays.Runway()
 	x.Pays, x.Windows = runway.Pays, runway.Windows
 	x.needs = pays.Needs()
 	x.Wanted, x.WantedSum = known(x.needs), sumOf(x.needs)
 	if less, ok := pays.Saved(file.PayerWithDelta(b, now)); ok {
-		x.WithDelta = &examinedDelta{figure{less.Epsilon}, figure{less.Delta}}
+		x.WithDelta = &examinedDelta{cli.NewFigure(less.Epsilon), cli.NewFigure(less.Delta)}
 	}
 	switch {
 	case runway.Pays && end > 0:
@@ -145,17 +148,17 @@ func publicOf(s *config.Stream) forecast.Public {
 }
 
 // known returns the ε of a loss, or nil if it has no bound.
-func known(l cost.Loss) *figure {
+func known(l cost.Loss) *cli.Figure {
 	if l.Unbounded {
 		return nil
 	}
-	return &figure{l.Epsilon}
+	return new(cli.NewFigure(l.Epsilon))
 }
 
 // sumOf returns the plain sum beside a bound with a δ; nil if they are the same, or if there is none.
-func sumOf(l cost.Loss) *figure {
+func sumOf(l cost.Loss) *cli.Figure {
 	if l.Sum == nil || l.Unbounded || l.Sum.Equal(l.Epsilon) {
 		return nil
 	}
-	return &figure{*l.Sum}
+	return new(cli.NewFigure(*l.Sum))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 )
@@ -15,8 +16,8 @@ type examinedBacklog struct {
 	Windows int64     `json:"windows"`
 	// Paid is how many of them the budget pays for; nil if they are too many to count. Epsilon is what these cost a
 	// user in total.
-	Paid    *int64  `json:"paid"`
-	Epsilon *figure `json:"epsilon"`
+	Paid    *int64      `json:"paid"`
+	Epsilon *cli.Figure `json:"epsilon"`
 
 	lost cost.Loss
 }
@@ -38,7 +39,7 @@ func (b *examinedBacklog) print(w *bytes.Buffer) {
 	if b == nil {
 		return
 	}
-	fmt.Fprintf(w, "  it starts at %s: %s already over, to be released at once\n", b.Since.Format(time.RFC3339), plural(b.Windows, "window"))
+	fmt.Fprintf(w, "  it starts at %s: %s already over, to be released at once\n", b.Since.Format(time.RFC3339), cli.Plural(b.Windows, "window"))
 	switch {
 	case b.Paid == nil:
 		fmt.Fprintln(w, "  the budget cannot pay for all of them and withholds the others")

@@ -6,14 +6,15 @@ import (
 	"io"
 	"math"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 )
 
 // print writes the examination as text.
-func (e *examination) print(app *App) error {
+func (e *examination) print(app *cli.App) error {
 	var out bytes.Buffer
 	for _, s := range e.Streams {
-		if err := s.print(&out, app.width()); err != nil {
+		if err := s.print(&out, app.Width()); err != nil {
 			return err
 		}
 	}
@@ -23,7 +24,7 @@ func (e *examination) print(app *App) error {
 	for _, in := range e.Inputs {
 		fmt.Fprintln(&out, in.text)
 	}
-	if _, err := io.WriteString(app.Out, app.fold(out.String())); err != nil {
+	if _, err := io.WriteString(app.Out, app.Fold(out.String())); err != nil {
 		return err
 	}
 	if err := printTopics(app, e.Topics, e.Rights, nil); err != nil {
@@ -71,7 +72,7 @@ func (s examinedStream) printWindows(w *bytes.Buffer) {
 		if s.MaxWindows != nil {
 			who = "expected to count"
 		}
-		fmt.Fprintf(w, "  %s %s in a window and group\n", plural(s.Users, "user"), who)
+		fmt.Fprintf(w, "  %s %s in a window and group\n", cli.Plural(s.Users, "user"), who)
 	}
 }
 
@@ -91,7 +92,7 @@ func (s examinedStream) printLoss(w *bytes.Buffer) {
 		if m.Each > 1 {
 			first = fmt.Sprint(m.Each)
 		}
-		fmt.Fprintf(w, "  one user counts in at most %s of any %s: in each stretch of %s, the first %s in which they appear\n", plural(m.Count, "window"), m.Per, m.Block, first)
+		fmt.Fprintf(w, "  one user counts in at most %s of any %s: in each stretch of %s, the first %s in which they appear\n", cli.Plural(m.Count, "window"), m.Per, m.Block, first)
 		if m.Share < 1 {
 			fmt.Fprintf(w, "  of users with something in every window, one in %.0f counts in each; those who come rarely all count\n", math.Ceil(1/m.Share))
 		}
@@ -134,7 +135,7 @@ func (s examinedStream) printReleases(w *bytes.Buffer, width int) error {
 			rows = append(rows, row)
 		}
 	}
-	if err := writeTable(w, width, head, rows); err != nil {
+	if err := cli.WriteTable(w, width, head, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -159,7 +160,7 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  %s\n", inAnyDay(b.day))
 	}
 	if b.Touched != nil {
-		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n", b.Per, plural(*b.Touched, "window"), b.later, b.stretch, b.twice)
+		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n", b.Per, cli.Plural(*b.Touched, "window"), b.later, b.stretch, b.twice)
 		if b.Pays && b.Wanted != nil && b.Wanted.GreaterThan(b.StretchEpsilon.Decimal) {
 			fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds up")
 		}
@@ -170,7 +171,7 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 	case b.Pays:
 		fmt.Fprintf(w, "  lasts %s\n", b.Lasts)
 	default:
-		fmt.Fprintf(w, "  lasts %s: it pays for %s and withholds those that it cannot pay for\n", b.Lasts, plural(b.Windows, "window"))
+		fmt.Fprintf(w, "  lasts %s: it pays for %s and withholds those that it cannot pay for\n", b.Lasts, cli.Plural(b.Windows, "window"))
 	}
 	fmt.Fprintln(w)
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -17,11 +18,11 @@ type examinedWatch struct {
 	words     string // the condition, as a clause
 	capped    bool   // the stream has max_windows, so more users are there than are expected to count
 	// Epsilon is the cost to one user from arming to firing. The watch is armed at most AtMost times in a period of the budget.
-	Epsilon figure `json:"epsilon"`
-	AtMost  int64  `json:"at_most"`
+	Epsilon cli.Figure `json:"epsilon"`
+	AtMost  int64      `json:"at_most"`
 	// FalseAlarms is the probability of any false alarm in a time of FalseAlarmsPer.
-	FalseAlarms    figure `json:"false_alarms"`
-	FalseAlarmsPer string `json:"false_alarms_per"`
+	FalseAlarms    cli.Figure `json:"false_alarms"`
+	FalseAlarmsPer string     `json:"false_alarms_per"`
 	// Margin is how many users the watch adds to its target. Excess is how many must be amiss to be seen with 95 % in the first
 	// window.
 	Margin float64 `json:"margin"`
@@ -33,8 +34,8 @@ type examinedWatch struct {
 }
 
 func examineWatch(s *config.Stream, w config.Watch, users int64) examinedWatch {
-	x := examinedWatch{Watch: w.Name, Condition: w.Query.Conditions[0].String(), words: w.Query.Conditions[0].Words(s.Unit), capped: s.MaxWindows != nil, Epsilon: figure{w.Query.Epsilon}, AtMost: w.AtMost,
-		FalseAlarms: figure{w.Query.FalseAlarms}, FalseAlarmsPer: config.Duration(w.FalseAlarmsPer), Margin: w.Mechanism.Margin(), Excess: w.Mechanism.Excess95()}
+	x := examinedWatch{Watch: w.Name, Condition: w.Query.Conditions[0].String(), words: w.Query.Conditions[0].Words(s.Unit), capped: s.MaxWindows != nil, Epsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost,
+		FalseAlarms: cli.NewFigure(w.Query.FalseAlarms), FalseAlarmsPer: config.Duration(w.FalseAlarmsPer), Margin: w.Mechanism.Margin(), Excess: w.Mechanism.Excess95()}
 	if users > 0 {
 		most := w.Mechanism.Most(users)
 		x.Most, x.Missed = &most, new(w.Mechanism.Miss(most))
@@ -45,11 +46,11 @@ func examineWatch(s *config.Stream, w config.Watch, users int64) examinedWatch {
 // print writes what a watch costs and sees, behind an indent.
 func (x examinedWatch) print(w *bytes.Buffer, indent string, users int64) {
 	fmt.Fprintf(w, indent+"watch %s fires if %s\n", x.Watch, x.words)
-	fmt.Fprintf(w, indent+"  costs one user ε %s until it fires, at most %s in a period of the budget\n", x.Epsilon, plural(x.AtMost, "time"))
-	fmt.Fprintf(w, indent+"  with a margin of %s it raises a false alarm in %s with at most %s %%\n", withUnit(tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
-	fmt.Fprintf(w, indent+"  sees %s %s in a group with 95 %% in the first window\n", withUnit(tenths(x.Excess), "users"), amiss(x.Condition))
+	fmt.Fprintf(w, indent+"  costs one user ε %s until it fires, at most %s in a period of the budget\n", x.Epsilon, cli.Plural(x.AtMost, "time"))
+	fmt.Fprintf(w, indent+"  with a margin of %s it raises a false alarm in %s with at most %s %%\n", cli.WithUnit(cli.Tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
+	fmt.Fprintf(w, indent+"  sees %s %s in a group with 95 %% in the first window\n", cli.WithUnit(cli.Tenths(x.Excess), "users"), cli.Direction(x.Condition))
 	if x.Most != nil {
-		fmt.Fprintf(w, indent+"  of %d expected users at most %s can be %s; it misses even that with %s\n", users, tenths(*x.Most), amiss(x.Condition), missed(*x.Missed))
+		fmt.Fprintf(w, indent+"  of %d expected users at most %s can be %s; it misses even that with %s\n", users, cli.Tenths(*x.Most), cli.Direction(x.Condition), missed(*x.Missed))
 	}
 	if x.Most != nil && x.capped {
 		fmt.Fprintln(w, indent+"  that goes by those who still count under max_windows; it looks at everybody, and so sees more")
@@ -68,7 +69,7 @@ func blind(file *config.File) error {
 			}
 			if short := w.Mechanism.Margin() - w.Mechanism.Most(0); short > 0 {
 				all = append(all, fmt.Errorf("%s: streams[%s].watches[%s].users_below: %d is less than the margin of %s users, so the watch stays silent even if nobody is there; want at least %d, a larger epsilon or more false alarms",
-					w.Where, s.Name, w.Name, *m, tenths(w.Mechanism.Margin()), *m+int64(math.Ceil(short))))
+					w.Where, s.Name, w.Name, *m, cli.Tenths(w.Mechanism.Margin()), *m+int64(math.Ceil(short))))
 			}
 		}
 	}
@@ -80,7 +81,7 @@ func missed(p float64) string {
 	if p < 0.001 {
 		return "less than 0.1 %"
 	}
-	return tenths(100*p) + " %"
+	return cli.Tenths(100*p) + " %"
 }
 
 // everybody is what a warning by expected_users adds in a stream with max_windows.
@@ -112,7 +113,7 @@ func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
 		w.warn(of.Where, "streams[%s].watches[%s]: it can never fire, because %d users are expected; want a condition that fewer users can meet%s", s.Name, of.Name, s.ExpectedUsers, everybody(s))
 	case x.Most != nil && *x.Most < x.Excess:
 		w.warn(of.Where, "streams[%s].watches[%s]: at most %s of %d expected users can be %s, but %s are needed to be seen with 95 %%; want more users, a larger epsilon or more false alarms%s",
-			s.Name, of.Name, tenths(*x.Most), s.ExpectedUsers, amiss(x.Condition), tenths(x.Excess), everybody(s))
+			s.Name, of.Name, cli.Tenths(*x.Most), s.ExpectedUsers, cli.Direction(x.Condition), cli.Tenths(x.Excess), everybody(s))
 	}
 }
 

@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
 type healthcheckCommand struct {
-	MetricsSettings
+	cli.MetricsSettings
 	Path    string        `default:"/readyz" help:"Path to ask for: /readyz (is it working?) or /livez (is it alive?)." placeholder:"PATH"`
 	Timeout time.Duration `default:"5s" help:"How long to wait for the answer." placeholder:"DURATION"`
 }
@@ -24,10 +26,10 @@ func (healthcheckCommand) Help() string {
 }
 
 // Run asks once.
-func (c *healthcheckCommand) Run(app *App) error {
+func (c *healthcheckCommand) Run(app *cli.App) error {
 	host, port, err := net.SplitHostPort(c.MetricsAddr)
 	if err != nil {
-		return usageError(fmt.Errorf("LOUVER_METRICS_ADDR %q; want host:port, such as 127.0.0.1:9797", c.MetricsAddr))
+		return cli.UsageError(fmt.Errorf("LOUVER_METRICS_ADDR %q; want host:port, such as 127.0.0.1:9797", c.MetricsAddr))
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
@@ -61,7 +63,7 @@ func (c *healthcheckCommand) Run(app *App) error {
 func ask(ctx context.Context, url string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, cli.UsageError(err)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	return client.Do(request)

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"text/template"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
 // initCommand writes a streams file to begin with.
 type initCommand struct {
-	KafkaSettings
+	cli.KafkaSettings
 	File  string `arg:"" optional:"" help:"File to write, such as streams.yaml. Absent or -: standard output."`
 	Topic string `placeholder:"TOPIC" help:"Input topic. The file gets the names and types of the fields in a few records, never their values."`
 	Force bool   `help:"Replace the file if it exists."`
@@ -35,10 +37,10 @@ var draftText string
 var draftTemplate = template.Must(template.New("init").Parse(draftText))
 
 // Run writes the file.
-func (c *initCommand) Run(app *App) error {
+func (c *initCommand) Run(app *cli.App) error {
 	d := emptyDraft()
 	if c.Topic != "" {
-		sample, err := c.sample(app, c.Topic)
+		sample, err := sampleOf(app, c.KafkaSettings, c.Topic)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -21,10 +22,10 @@ const (
 	samplePartitions = 8
 )
 
-// sample reads a few of the newest records of a topic.
-func (k KafkaSettings) sample(app *App, topic string) (sampled, error) {
+// sampleOf reads a few of the newest records of a topic.
+func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) {
 	s := sampled{keyed: true}
-	conn, err := k.connect(app.Context, app)
+	conn, err := connect(app.Context, k, app.Log)
 	if err != nil {
 		return s, err
 	}
@@ -86,7 +87,7 @@ func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, topic string) (part
 		if len(others) > 0 {
 			there = "there are " + strings.Join(others[:min(most, len(others))], ", ")
 		}
-		return nil, brokerError(fmt.Errorf("--topic %s: there is no such topic at %s, or you may not describe it; %s", topic, strings.Join(conn.Brokers, ","), there))
+		return nil, cli.BrokerError(fmt.Errorf("--topic %s: there is no such topic at %s, or you may not describe it; %s", topic, strings.Join(conn.Brokers, ","), there))
 	}
 	slices.Sort(partitions)
 	return partitions[:min(samplePartitions, len(partitions))], nil

@@ -12,12 +12,13 @@ import (
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/login"
 )
 
-// Config turns the settings into a connection's configuration. Its errors name the wrong variable.
-func (s KafkaSettings) Config() (kafkaconn.Config, error) {
+// configuration turns the settings into a connection's configuration. Its errors name the wrong variable.
+func configuration(s cli.KafkaSettings) (kafkaconn.Config, error) {
 	c := kafkaconn.Config{ClientID: s.KafkaClientID}
 	for _, b := range s.KafkaBrokers {
 		c.Brokers = append(c.Brokers, strings.TrimSpace(b))
@@ -26,7 +27,7 @@ func (s KafkaSettings) Config() (kafkaconn.Config, error) {
 		return c, fmt.Errorf("LOUVER_KAFKA_ISOLATION=%q; want read_committed or read_uncommitted", s.KafkaIsolation)
 	}
 	var err error
-	if c.TLS, err = s.tls(); err != nil {
+	if c.TLS, err = credentials(s).tls(); err != nil {
 		return c, err
 	}
 	if s.KafkaTLSCAFile != "" {
@@ -39,11 +40,14 @@ func (s KafkaSettings) Config() (kafkaconn.Config, error) {
 		}
 		c.Authorities = authorities.Pool
 	}
-	c.SASL, err = s.sasl()
+	c.SASL, err = credentials(s).sasl()
 	return c, err
 }
 
-func (s KafkaSettings) tls() (*tls.Config, error) {
+// credentials are the settings that say who we are, and whom we trust.
+type credentials cli.KafkaSettings
+
+func (s credentials) tls() (*tls.Config, error) {
 	if !s.KafkaTLS {
 		for _, f := range []struct{ name, value string }{
 			{"CA_FILE", s.KafkaTLSCAFile}, {"CERT_FILE", s.KafkaTLSCertFile}, {"KEY_FILE", s.KafkaTLSKeyFile}, {"SERVER_NAME", s.KafkaTLSServerName},
@@ -71,7 +75,7 @@ func (s KafkaSettings) tls() (*tls.Config, error) {
 // saslMechanisms are those that LOUVER_KAFKA_SASL_MECHANISM names.
 const saslMechanisms = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM"
 
-func (s KafkaSettings) sasl() (sasl.Mechanism, error) {
+func (s credentials) sasl() (sasl.Mechanism, error) {
 	name := strings.ToUpper(s.KafkaSASLMechanism)
 	switch name {
 	case "":
@@ -107,7 +111,7 @@ func (s KafkaSettings) sasl() (sasl.Mechanism, error) {
 }
 
 // withPassword makes a mechanism with the password of the moment.
-func (s KafkaSettings) withPassword(mechanism string) (sasl.Mechanism, error) {
+func (s credentials) withPassword(mechanism string) (sasl.Mechanism, error) {
 	password, err := s.password()
 	if err != nil {
 		return nil, err
@@ -122,7 +126,7 @@ func (s KafkaSettings) withPassword(mechanism string) (sasl.Mechanism, error) {
 }
 
 // oauth is OAUTHBEARER: the user name is the client's id, and the password its secret.
-func (s KafkaSettings) oauth() (sasl.Mechanism, error) {
+func (s credentials) oauth() (sasl.Mechanism, error) {
 	if u, err := url.Parse(s.KafkaSASLOAuthTokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
 		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_OAUTH_TOKEN_URL=%q; want the address where OAUTHBEARER gets its tokens, such as https://login.example.com/oauth2/token", s.KafkaSASLOAuthTokenURL)
 	}
@@ -141,7 +145,7 @@ func (s KafkaSettings) oauth() (sasl.Mechanism, error) {
 	return m, nil
 }
 
-func (s KafkaSettings) password() (string, error) {
+func (s credentials) password() (string, error) {
 	switch {
 	case s.KafkaSASLPassword != "" && s.KafkaSASLPasswordFile != "":
 		return "", fmt.Errorf("LOUVER_KAFKA_SASL_PASSWORD and LOUVER_KAFKA_SASL_PASSWORD_FILE are both set; want one of them")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -54,13 +55,13 @@ func TestLedgerThatGoesBackEndsTheProcess(t *testing.T) {
 	p := l.run()
 	kafkatest.Await(t, "the first figures", func() bool { l.send(rand.New(rand.NewPCG(1, 2))); return len(l.published()) > 0 })
 	p.signal(t, syscall.SIGTERM)
-	if code := p.exit(t); code != exitDone {
+	if code := p.exit(t); code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, p.log.String())
 	}
 	b.DeleteTopic(t, topics.Names{App: l.app}.Ledger())
 	for _, stages := range []string{"publish", "release", "ingest,release,publish"} {
 		p := louver(t, b, "run", "--streams", l.file, "--app-id", l.app, "--stages", stages)
-		if code := p.exit(t); code != exitPrivacyStop || !strings.Contains(p.log.String(), "louver: ledger entry unreadable: ") {
+		if code := p.exit(t); code != cli.ExitPrivacyStop || !strings.Contains(p.log.String(), "louver: ledger entry unreadable: ") {
 			t.Errorf("stages %s: exit code %d, and the log says\n%s", stages, code, p.log.String())
 		}
 	}
@@ -87,7 +88,7 @@ func TestRightOnAnOutputIsLost(t *testing.T) {
 		return strings.Contains(g.process.log.String(), "topic "+g.output+" can be read again")
 	})
 	g.process.signal(t, syscall.SIGTERM)
-	if code := g.process.exit(t); code != exitDone {
+	if code := g.process.exit(t); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -125,7 +126,7 @@ func TestRightOnAnInputIsLost(t *testing.T) {
 	before := g.end()
 	kafkatest.Await(t, "figures go on", func() bool { return g.end() > before+2 })
 	g.process.signal(t, syscall.SIGTERM)
-	if code := g.process.exit(t); code != exitDone {
+	if code := g.process.exit(t); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 }

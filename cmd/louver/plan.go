@@ -8,6 +8,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
@@ -16,12 +17,12 @@ import (
 type planCommand struct {
 	File string `arg:"" optional:"" help:"Streams file to forecast. Absent: the release that the flags describe."`
 
-	queryFlags
-	Lower     *number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one."`
-	Upper     *number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
-	Step      *number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
-	Epsilon   *number `group:"privacy" placeholder:"E" help:"ε of each window. Absent: the ε that --error needs."`
-	MaxGroups int     `default:"1" group:"privacy" placeholder:"N" help:"In how many groups of a window one user counts."`
+	cli.QueryFlags
+	Lower     *cli.Number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one."`
+	Upper     *cli.Number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
+	Step      *cli.Number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
+	Epsilon   *cli.Number `group:"privacy" placeholder:"E" help:"ε of each window. Absent: the ε that --error needs."`
+	MaxGroups int         `default:"1" group:"privacy" placeholder:"N" help:"In how many groups of a window one user counts."`
 
 	forecastFlags
 	planWatchFlags
@@ -49,7 +50,7 @@ typical error.`
 }
 
 // Run forecasts and prints.
-func (c *planCommand) Run(app *App) error {
+func (c *planCommand) Run(app *cli.App) error {
 	if c.Watch != "" {
 		return c.planWatch(app)
 	}
@@ -60,59 +61,59 @@ func (c *planCommand) Run(app *App) error {
 	plans := make([]*plannedStream, len(streams))
 	for i, s := range streams {
 		if plans[i], err = c.plan(s); err != nil {
-			return usageError(err)
+			return cli.UsageError(err)
 		}
 	}
 	if c.JSON {
-		return writeJSON(app.Out, map[string]any{"streams": plans})
+		return cli.WriteJSON(app.Out, map[string]any{"streams": plans})
 	}
 	return printPlans(app, plans)
 }
 
 // streams returns those of the file, or one made from the flags.
-func (c *planCommand) streams(app *App) ([]*config.Stream, error) {
+func (c *planCommand) streams(app *cli.App) ([]*config.Stream, error) {
 	switch {
 	case c.Users < 0:
-		return nil, usageError(fmt.Errorf("--users %d; want at least 1", c.Users))
+		return nil, cli.UsageError(fmt.Errorf("--users %d; want at least 1", c.Users))
 	case c.MaxGroups < 1:
-		return nil, usageError(fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups))
+		return nil, cli.UsageError(fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups))
 	case c.Every < time.Second:
-		return nil, usageError(fmt.Errorf("--every %s; want at least 1s", c.Every))
+		return nil, cli.UsageError(fmt.Errorf("--every %s; want at least 1s", c.Every))
 	case c.CountEpsilon != nil && !c.CountEpsilon.IsPositive():
-		return nil, usageError(fmt.Errorf("--count-epsilon %s; want a number greater than 0", c.CountEpsilon))
+		return nil, cli.UsageError(fmt.Errorf("--count-epsilon %s; want a number greater than 0", c.CountEpsilon))
 	case c.Spread != nil && !c.Spread.IsPositive():
-		return nil, usageError(fmt.Errorf("--spread %s; want a number greater than 0", c.Spread))
+		return nil, cli.UsageError(fmt.Errorf("--spread %s; want a number greater than 0", c.Spread))
 	case c.Spread != nil && c.Shape != "":
-		return nil, usageError(fmt.Errorf("--spread %s with --shape %s; use one or the other", c.Spread, c.Shape))
+		return nil, cli.UsageError(fmt.Errorf("--spread %s with --shape %s; use one or the other", c.Spread, c.Shape))
 	}
 	if c.File == "" {
 		s, err := c.described()
 		if err != nil {
-			return nil, usageError(err)
+			return nil, cli.UsageError(err)
 		}
 		return []*config.Stream{s}, nil
 	}
 	for _, p := range mechanisms.Parameters() {
-		if _, given := c.given(p); given {
-			return nil, usageError(fmt.Errorf("--%s with a streams file, which says it; want one of the two", flagOf(p.Name)))
+		if _, given := c.Given(p); given {
+			return nil, cli.UsageError(fmt.Errorf("--%s with a streams file, which says it; want one of the two", cli.FlagOf(p.Name)))
 		}
 	}
 	for flag, given := range map[string]bool{"--epsilon": c.Epsilon != nil, "--lower": c.Lower != nil, "--upper": c.Upper != nil, "--step": c.Step != nil,
 		"--mechanism": c.Mechanism != ""} {
 		if given {
-			return nil, usageError(fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag))
+			return nil, cli.UsageError(fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag))
 		}
 	}
 	file, err := config.LoadAll([]string{c.File}, os.LookupEnv)
 	if err != nil {
-		return nil, refuse(app, err, c.JSON)
+		return nil, cli.Refuse(app, err, c.JSON)
 	}
 	return file.Streams, nil
 }
 
 // described returns a stream with the one release that the flags describe. Its ε or users may be missing.
 func (c *planCommand) described() (*config.Stream, error) {
-	q, err := c.query()
+	q, err := c.Query()
 	if err != nil {
 		return nil, err
 	}
@@ -147,12 +148,12 @@ func (c *planCommand) described() (*config.Stream, error) {
 func (c *planCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
 	bounds := []struct {
 		flag  string
-		value *number
+		value *cli.Number
 	}{{"--lower", c.Lower}, {"--upper", c.Upper}, {"--step", c.Step}}
 	if q.CountsUsers() || q.Statistic == mechanisms.Outside {
 		for i, x := range []int64{0, 1, 1} {
 			if bounds[i].value == nil {
-				bounds[i].value = &number{decimalOf(x)}
+				bounds[i].value = &cli.Number{Decimal: decimal.NewFromInt(x)}
 			}
 		}
 	}
@@ -166,7 +167,7 @@ func (c *planCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
 
 // neededEpsilon returns the ε with which the error is as wanted.
 func (c *planCommand) neededEpsilon(s *config.Stream, q mechanisms.Query) (decimal.Decimal, error) {
-	q.Epsilon = decimalOf(1)
+	q.Epsilon = decimal.NewFromInt(1)
 	public, wanted, err := c.asked(s, q)
 	if err != nil {
 		return decimal.Decimal{}, err
@@ -175,7 +176,7 @@ func (c *planCommand) neededEpsilon(s *config.Stream, q mechanisms.Query) (decim
 	if err != nil {
 		return decimal.Decimal{}, c.unsolved(err, s.ExpectedUsers)
 	}
-	c.found = &plannedNeeds{Error: c.Error, Epsilon: &figure{epsilon}}
+	c.found = &plannedNeeds{Error: c.Error, Epsilon: new(cli.NewFigure(epsilon))}
 	return epsilon, nil
 }
 

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
@@ -20,8 +23,8 @@ type forecastFlags struct {
 	Users        int64         `group:"Forecast:" placeholder:"N" help:"Users expected in a window and group. Absent: as many as --error needs, or the file's expected_users."`
 	Error        string        `group:"Forecast:" placeholder:"X" help:"Error that you accept: a share of the users such as 2%, or a number. Means and sums take it in the values' unit, and so do quantiles with a --shape. All others take a number of users."`
 	Shape        string        `group:"Forecast:" placeholder:"SHAPE" help:"Public guess of the values: lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform."`
-	Spread       *number       `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation, instead of a shape. They are taken as normal, around the middle of the bounds."`
-	CountEpsilon *number       `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released too."`
+	Spread       *cli.Number   `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation, instead of a shape. They are taken as normal, around the middle of the bounds."`
+	CountEpsilon *cli.Number   `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released too."`
 	Every        time.Duration `default:"1h" group:"Forecast:" placeholder:"D" help:"Time from one window to the next."`
 
 	found *plannedNeeds // what was computed from the wanted error
@@ -50,11 +53,11 @@ type plannedStream struct {
 
 // plannedLoss says how much a user can lose through some windows.
 type plannedLoss struct {
-	Windows int64  `json:"windows"`
-	Epsilon figure `json:"epsilon"`
-	Delta   figure `json:"delta"`
+	Windows int64      `json:"windows"`
+	Epsilon cli.Figure `json:"epsilon"`
+	Delta   cli.Figure `json:"delta"`
 	// Sum is the plain sum, where that is more.
-	Sum *figure `json:"epsilon_sum,omitempty"`
+	Sum *cli.Figure `json:"epsilon_sum,omitempty"`
 	// Belief is how high a belief of 50 % that a given user took part can become.
 	Belief float64 `json:"belief"`
 
@@ -65,17 +68,17 @@ type plannedRelease struct {
 	Release   string          `json:"release"`
 	Statistic string          `json:"statistic"`
 	Mechanism string          `json:"mechanism"`
-	Epsilon   figure          `json:"epsilon"`
-	Delta     figure          `json:"delta"`
+	Epsilon   cli.Figure      `json:"epsilon"`
+	Delta     cli.Figure      `json:"delta"`
 	Values    []examinedValue `json:"values"`
 	Needs     *plannedNeeds   `json:"needs,omitempty"`
 }
 
 // plannedNeeds says what the wanted error needs: this ε with the expected users, or these users with the planned ε.
 type plannedNeeds struct {
-	Error   string  `json:"error"`
-	Epsilon *figure `json:"epsilon"`
-	Users   *int64  `json:"users"`
+	Error   string      `json:"error"`
+	Epsilon *cli.Figure `json:"epsilon"`
+	Users   *int64      `json:"users"`
 }
 
 // plan forecasts a stream.
@@ -141,12 +144,12 @@ func (p *plannedStream) loses(s *config.Stream) {
 }
 
 func newPlannedLoss(lost cost.Loss, windows int64) plannedLoss {
-	return plannedLoss{windows, figure{lost.Epsilon}, figure{lost.Delta}, sumOf(lost), budget.Spending{Epsilon: lost.Epsilon}.Guess(), lost}
+	return plannedLoss{windows, cli.NewFigure(lost.Epsilon), cli.NewFigure(lost.Delta), sumOf(lost), budget.Spending{Epsilon: lost.Epsilon}.Guess(), lost}
 }
 
 func (c *forecastFlags) planRelease(r config.Release, public forecast.Public) (plannedRelease, error) {
 	promise := r.Mechanism.Promise()
-	p := plannedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: figure{promise.Epsilon}, Delta: figure{promise.Delta}}
+	p := plannedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: cli.NewFigure(promise.Epsilon), Delta: cli.NewFigure(promise.Delta)}
 	figures, err := forecast.Of(r.Query, r.Mechanism, public)
 	if err != nil {
 		return p, err
@@ -173,7 +176,7 @@ func (c *forecastFlags) needs(r config.Release, public forecast.Public) (*planne
 	epsilon, err := forecast.Epsilon(r.Query, public, wanted)
 	switch {
 	case err == nil:
-		n.Epsilon = &figure{epsilon}
+		n.Epsilon = new(cli.NewFigure(epsilon))
 	case !open(err):
 		return nil, err
 	}
@@ -219,7 +222,7 @@ func (c *forecastFlags) public(s *config.Stream, grid *mechanisms.Grid) (forecas
 	}
 	shape := c.Shape
 	if c.Spread != nil {
-		middle := grid.Lower().Add(grid.Upper()).Div(decimalOf(2))
+		middle := grid.Lower().Add(grid.Upper()).Div(decimal.NewFromInt(2))
 		shape = fmt.Sprintf("normal:%s,%s", middle, c.Spread)
 	}
 	if shape == "" {

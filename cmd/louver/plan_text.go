@@ -6,23 +6,24 @@ import (
 	"io"
 	"strings"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 )
 
 // printPlans writes forecasts as text.
-func printPlans(app *App, plans []*plannedStream) error {
+func printPlans(app *cli.App, plans []*plannedStream) error {
 	var out bytes.Buffer
 	for i, p := range plans {
 		if i > 0 {
 			fmt.Fprintln(&out)
 		}
-		if err := p.print(&out, app.width()); err != nil {
+		if err := p.print(&out, app.Width()); err != nil {
 			return err
 		}
 	}
-	_, err := io.WriteString(app.Out, app.fold(out.String()))
+	_, err := io.WriteString(app.Out, app.Fold(out.String()))
 	return err
 }
 
@@ -32,7 +33,7 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 		heads = append(heads, "stream "+p.Stream)
 	}
 	if p.Users > 0 {
-		heads = append(heads, plural(p.Users, "user")+" in a window and group")
+		heads = append(heads, cli.Plural(p.Users, "user")+" in a window and group")
 	}
 	if p.Shape != "" {
 		heads = append(heads, "values like "+p.Shape)
@@ -64,7 +65,7 @@ func (p *plannedStream) print(w *bytes.Buffer, width int) error {
 		}
 	}
 	if len(rows) > 0 {
-		if err := writeTable(w, width, head, rows); err != nil {
+		if err := cli.WriteTable(w, width, head, rows); err != nil {
 			return err
 		}
 	}
@@ -106,13 +107,13 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 	if p.besides != "" {
 		with = ", with its " + p.besides
 	}
-	who := fmt.Sprintf("A user in every window of a day (%s, one every %s%s) loses", plural(p.Day.Windows, "window"), config.Duration(p.every), with)
+	who := fmt.Sprintf("A user in every window of a day (%s, one every %s%s) loses", cli.Plural(p.Day.Windows, "window"), config.Duration(p.every), with)
 	if p.capped {
-		who = fmt.Sprintf("A user counts in at most %s of a day%s, and then loses", plural(p.Day.Windows, "window"), with)
+		who = fmt.Sprintf("A user counts in at most %s of a day%s, and then loses", cli.Plural(p.Day.Windows, "window"), with)
 	}
 	fmt.Fprintf(w, "%s at most %s: %s", who, p.Day.lost, p.Day.sure())
-	if p.Advanced != nil && certainty(p.Advanced.Belief) != nearlyAll {
-		fmt.Fprintf(w, ". With delta: %s in the budget it is ε %s: %s", cost.Suggested, short(p.Advanced.Epsilon.InexactFloat64()), p.Advanced.sure())
+	if p.Advanced != nil && cli.Certainty(p.Advanced.Belief) != cli.NearlyAll {
+		fmt.Fprintf(w, ". With delta: %s in the budget it is ε %s: %s", cost.Suggested, cli.Short(p.Advanced.Epsilon.InexactFloat64()), p.Advanced.sure())
 	}
 	fmt.Fprintln(w, ".")
 }
@@ -120,9 +121,9 @@ func (p *plannedStream) printLosses(w *bytes.Buffer) {
 // sure says how sure somebody can become who gave it a chance of 50:50.
 func (l plannedLoss) sure() string {
 	if l.Delta.IsPositive() {
-		return sure(l.Belief) + ", except with a probability of about δ"
+		return cli.Sure(l.Belief) + ", except with a probability of about δ"
 	}
-	return sure(l.Belief)
+	return cli.Sure(l.Belief)
 }
 
 func (r plannedRelease) needsText(users int64) string {
@@ -130,12 +131,12 @@ func (r plannedRelease) needsText(users int64) string {
 	if n := r.Needs; n.Epsilon != nil {
 		way := "ε " + n.Epsilon.String()
 		if users > 0 {
-			way += " with " + plural(users, "user")
+			way += " with " + cli.Plural(users, "user")
 		}
 		ways = append(ways, way)
 	}
 	if n := r.Needs; n.Users != nil {
-		ways = append(ways, fmt.Sprintf("%s with ε %s", plural(*n.Users, "user"), r.Epsilon))
+		ways = append(ways, fmt.Sprintf("%s with ε %s", cli.Plural(*n.Users, "user"), r.Epsilon))
 	}
 	if ways == nil {
 		return fmt.Sprintf("%s: an error of %s is out of reach, or cannot be forecast.", r.Release, r.Needs.Error)

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -215,10 +216,10 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	scene, display := rehearsed{newSimulation(), make(chan simulate.Incident, 1)}, unseen{make(chan []string, 1)}
 	scene.file = brisk()
-	c := &demoCommand{HTTPSettings: HTTPSettings{HTTPAddr: "127.0.0.1:0"}, MetricsSettings: MetricsSettings{MetricsAddr: "127.0.0.1:0"},
-		ServiceSettings: ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
+	c := &demoCommand{HTTPSettings: cli.HTTPSettings{HTTPAddr: "127.0.0.1:0"}, MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
+		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
 	demo, ctx := errgroup.WithContext(ctx)
-	demo.Go(func() error { return c.play(ctx, scene, display, zap.NewNop()) })
+	demo.Go(func() error { return c.play(ctx, "", scene, display, zap.NewNop()) })
 	t.Cleanup(func() {
 		cancel()
 		if err := demo.Wait(); err != nil && ctx.Err() == nil {

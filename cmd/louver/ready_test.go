@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -37,7 +38,7 @@ func get(address, path string) (int, string) {
 func TestProbes(t *testing.T) {
 	b := kafkatest.Fake(t)
 	input := kafkatest.Name(t)
-	path := file(t, "streams.yaml", strings.NewReplacer("INPUT", input).Replace(`
+	path := clitest.File(t, "streams.yaml", strings.NewReplacer("INPUT", input).Replace(`
 version: 1
 streams:
   - name: web

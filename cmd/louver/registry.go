@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/publish"
@@ -14,7 +15,7 @@ import (
 
 // registries returns the schema registry that the streams need: the same one for what comes in and for what goes out, or
 // nil twice if none is set. reads says that only the outputs matter.
-func (s RegistrySettings) registries(streams []*config.Stream, reads bool) (codec.Registry, publish.Registrar, error) {
+func registries(s cli.RegistrySettings, streams []*config.Stream, reads bool) (codec.Registry, publish.Registrar, error) {
 	needed := ""
 	for _, stream := range streams {
 		switch {
@@ -24,7 +25,7 @@ func (s RegistrySettings) registries(streams []*config.Stream, reads bool) (code
 			needed = fmt.Sprintf("stream %s has schema: registry", stream.Name)
 		}
 	}
-	client, err := s.registry()
+	client, err := registryOf(s)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -36,8 +37,8 @@ func (s RegistrySettings) registries(streams []*config.Stream, reads bool) (code
 	return client, client, nil
 }
 
-// registry returns the schema registry of the settings, or nil if they name none.
-func (s RegistrySettings) registry() (*registry.Client, error) {
+// registryOf returns the schema registry of the settings, or nil if they name none.
+func registryOf(s cli.RegistrySettings) (*registry.Client, error) {
 	switch {
 	case s.SchemaRegistryURL == "":
 		return nil, nil

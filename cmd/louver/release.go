@@ -7,18 +7,19 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 )
 
 type releaseCommand struct {
 	File string `arg:"" optional:"" help:"File with the values. Absent or -: standard input."`
 
-	queryFlags
-	Lower   *number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one. Bounds are public: never take them from the data. A plain count needs none."`
-	Upper   *number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
-	Step    *number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
-	Epsilon number  `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what it costs each user."`
-	Repeat  int     `default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
+	cli.QueryFlags
+	Lower   *cli.Number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one. Bounds are public: never take them from the data. A plain count needs none."`
+	Upper   *cli.Number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
+	Step    *cli.Number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
+	Epsilon cli.Number  `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what it costs each user."`
+	Repeat  int         `default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
 
 	valueFlags
 
@@ -56,17 +57,17 @@ Publish standard output only.`
 }
 
 // Run reads, draws and prints.
-func (c *releaseCommand) Run(app *App) error {
+func (c *releaseCommand) Run(app *cli.App) error {
 	if c.Watch != "" {
 		return c.watch(app)
 	}
 	query, err := c.asked()
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	mechanism, err := mechanisms.New(query)
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	name, in := "stdin", app.In
 	if c.File != "" && c.File != "-" {
@@ -91,7 +92,7 @@ func (c *releaseCommand) Run(app *App) error {
 }
 
 func (c *releaseCommand) asked() (mechanisms.Query, error) {
-	q, err := c.query()
+	q, err := c.Query()
 	switch {
 	case err != nil:
 		return q, err
@@ -113,7 +114,7 @@ func (c *releaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
 	var missing []string
 	for _, b := range []struct {
 		flag  string
-		value *number
+		value *cli.Number
 	}{{"--lower", c.Lower}, {"--upper", c.Upper}, {"--step", c.Step}} {
 		if b.value == nil {
 			missing = append(missing, b.flag)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 )
@@ -44,7 +45,7 @@ const batch = 256
 
 // repeat writes n draws, on all processors and in no particular order: draws from one sample are independent and
 // identically distributed.
-func repeat(app *App, n int, d *draws) error {
+func repeat(app *cli.App, n int, d *draws) error {
 	var (
 		began   atomic.Int64
 		writing sync.Mutex

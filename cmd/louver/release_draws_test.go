@@ -11,13 +11,14 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 )
 
 func TestRepeatCounts(t *testing.T) {
 	for _, n := range []int{1, 2, batch - 1, batch, batch + 1, 5*batch + 7} {
 		got := commandLine(t, "1 2 3", with("--repeat", fmt.Sprint(n))...)
-		if lines := strings.Count(got.out, "2\n"); lines != n || len(got.out) != 2*n || got.code != exitDone {
+		if lines := strings.Count(got.out, "2\n"); lines != n || len(got.out) != 2*n || got.code != cli.ExitDone {
 			t.Errorf("--repeat %d gives %d lines: %+v", n, lines, got)
 		}
 		got = commandLine(t, "1 2 3", with("--repeat", fmt.Sprint(n), "--statistic", "quantiles", "--p", "0.4", "--p", "0.6", "--mechanism", "split")...)
@@ -43,7 +44,7 @@ func TestRepeatStopsWhenNobodyListens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app := &App{Context: t.Context(), Out: closedPipe{}}
+	app := &cli.App{Context: t.Context(), Out: closedPipe{}}
 	if err := repeat(app, math.MaxInt, newDraws(q, m, mechanisms.NewSample[mechanisms.Point](g, nil), false)); !errors.Is(err, errPipe) {
 		t.Errorf("%v, want %v", err, errPipe)
 	}
@@ -135,7 +136,7 @@ func TestReleaseOffersEveryMechanism(t *testing.T) {
 				all = append(all, "--delta", "0.000001")
 			}
 			got := commandLine(t, "1 2 3 4 5 6 7 8", all...)
-			if got.code != exitDone || strings.Count(got.out, `"mechanism":"`+name+`"`) != 3 || strings.Count(got.out, "\n") != 3 {
+			if got.code != cli.ExitDone || strings.Count(got.out, `"mechanism":"`+name+`"`) != 3 || strings.Count(got.out, "\n") != 3 {
 				t.Errorf("%s by %s: %+v", statistic, name, got)
 			}
 		}
@@ -157,7 +158,7 @@ func BenchmarkRepeat(b *testing.B) {
 		points = append(points, mechanisms.Point{Index: i * i / 50, Count: 1})
 	}
 	var sink strings.Builder
-	app := &App{Context: b.Context(), Out: &sink}
+	app := &cli.App{Context: b.Context(), Out: &sink}
 	d := newDraws(q, m, mechanisms.NewSample(g, points), false)
 	b.ReportAllocs()
 	if err := repeat(app, b.N, d); err != nil {

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
@@ -24,7 +24,7 @@ type watchFlags struct {
 	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z. It is public: never take it from the data."`
 	To          string        `group:"watch" placeholder:"TIME" help:"End of the last window."`
 	Window      time.Duration `default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
-	FalseAlarms number        `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
+	FalseAlarms cli.Number    `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
 	Per         time.Duration `default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
 	Hold        time.Duration `group:"watch" placeholder:"D" help:"How long after firing it is armed again, which costs ε again."`
 	AtMost      int           `default:"1" group:"watch" placeholder:"N" help:"How many times it is armed at most. This is what a user can lose: N times ε."`
@@ -41,14 +41,14 @@ func (f watchFlags) misplaced() string {
 }
 
 // watch replays a file against a watch.
-func (c *releaseCommand) watch(app *App) error {
+func (c *releaseCommand) watch(app *cli.App) error {
 	w, schedule, err := c.watching()
 	if err != nil {
-		return usageError(err)
+		return cli.UsageError(err)
 	}
 	if n, most := c.ExpectedUsers, w.Most(c.ExpectedUsers); n > 0 && most < w.Excess95() {
 		_, _ = fmt.Fprintf(app.Err, "louver: of %s at most %s can be %s, and the watch sees %s: want more users or a larger ε\n",
-			plural(n, "user"), tenths(most), amiss(c.Watch), tenths(w.Excess95()))
+			cli.Plural(n, "user"), cli.Tenths(most), cli.Direction(c.Watch), cli.Tenths(w.Excess95()))
 	}
 	name, in := "stdin", app.In
 	if c.File != "" && c.File != "-" {
@@ -84,8 +84,8 @@ func (c *releaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error)
 		return nil, s, fmt.Errorf("--watch with --statistic, --mechanism or --repeat; want it without them")
 	}
 	for _, p := range mechanisms.Parameters() {
-		if _, given := c.given(p); given {
-			return nil, s, fmt.Errorf("--watch with --%s; want it within the condition, or not at all", flagOf(p.Name))
+		if _, given := c.Given(p); given {
+			return nil, s, fmt.Errorf("--watch with --%s; want it within the condition, or not at all", cli.FlagOf(p.Name))
 		}
 	}
 	if c.AtMost < 1 || c.Hold < 0 || c.Per < c.Window {
@@ -112,42 +112,9 @@ func (c *releaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error)
 	if err != nil {
 		return nil, s, err
 	}
-	w, err := newWatch(c.Watch, mechanisms.WatchQuery{Epsilon: c.Epsilon.Decimal, FalseAlarms: c.FalseAlarms.Decimal,
+	w, err := cli.NewWatch(c.Watch, mechanisms.WatchQuery{Epsilon: c.Epsilon.Decimal, FalseAlarms: c.FalseAlarms.Decimal,
 		Windows: int64((c.Per-1)/c.Window) + 1, Grid: grid})
 	return w, s, err
-}
-
-// newWatch makes a watch for the condition of --watch.
-func newWatch(text string, q mechanisms.WatchQuery) (*mechanisms.Watch, error) {
-	condition, err := mechanisms.ParseCondition(text)
-	if err != nil {
-		return nil, inCondition(err)
-	}
-	q.Conditions = []mechanisms.Condition{condition}
-	w, err := mechanisms.NewWatch(q)
-	return w, inCondition(err)
-}
-
-// inCondition says of an error about a part of the condition that it is about --watch.
-func inCondition(err error) error {
-	var wrong *mechanisms.Error
-	switch {
-	case !errors.As(err, &wrong), wrong.Parameter == "epsilon", wrong.Parameter == "false_alarms":
-		return err
-	case wrong.Parameter == "grid":
-		return errors.New("--watch without --lower, --upper and --step; want the public bounds of the values")
-	case wrong.Parameter == "condition":
-		return fmt.Errorf("--watch %s; want %s", wrong.Value, wrong.Want)
-	}
-	return fmt.Errorf("--watch: %s %s; want %s", wrong.Parameter, wrong.Value, wrong.Want)
-}
-
-// amiss says what users are whom the watch looks for.
-func amiss(condition string) string {
-	if strings.Contains(condition, "less_than") || strings.Contains(condition, "users_below") {
-		return "too few"
-	}
-	return "too many"
 }
 
 // windowed reads a file into samples by the start of their window. There is none of a window without users.
@@ -198,6 +165,3 @@ func (c *releaseCommand) windowed(ctx context.Context, name string, in io.Reader
 	}
 	return samples, nil
 }
-
-// tenths writes a number with at most one digit after the point.
-func tenths(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/windows"
 )
@@ -58,7 +59,7 @@ func (f *followed) arm(at windows.Window) (err error) {
 	}
 	f.instance++
 	return f.say(f.out, at.Start, "armed, %d of %d, for ε %s; sees %s %s with 95 %%", f.instance, f.AtMost, f.watch.Promise().Epsilon,
-		withUnit(tenths(f.watch.Excess95()), "users"), amiss(f.Watch))
+		cli.WithUnit(cli.Tenths(f.watch.Excess95()), "users"), cli.Direction(f.Watch))
 }
 
 // holds says whether the window begins while the last firing holds.
@@ -132,5 +133,5 @@ func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return plural(n, "time")
+	return cli.Plural(n, "time")
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
@@ -18,7 +19,7 @@ import (
 
 // replayCommand sends a file of events to a topic.
 type replayCommand struct {
-	KafkaSettings
+	cli.KafkaSettings
 	fileColumns
 	delimiterFlag
 	File       string  `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
@@ -46,7 +47,7 @@ before them, or move them with --from now --speed X.`
 }
 
 // Run implements the command.
-func (c *replayCommand) Run(app *App) error {
+func (c *replayCommand) Run(app *cli.App) error {
 	columns, err := c.columns()
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (c *replayCommand) Run(app *App) error {
 		options.From = time.Now()
 	default:
 		if options.From, err = time.Parse(time.RFC3339, c.From); err != nil {
-			return usageError(fmt.Errorf("--from=%s; want now, or a time such as 2026-11-20T08:00:00Z", c.From))
+			return cli.UsageError(fmt.Errorf("--from=%s; want now, or a time such as 2026-11-20T08:00:00Z", c.From))
 		}
 	}
 	if c.DryRun {
@@ -80,11 +81,11 @@ func (c *replayCommand) Run(app *App) error {
 	defer stop()
 	n, err := c.send(ctx, app, tried(file.Records(ctx), trial))
 	if ctx.Err() != nil && app.Context.Err() == nil {
-		_, err = fmt.Fprintf(app.Err, "louver: stopped after %s\n", plural(n, "event"))
+		_, err = fmt.Fprintf(app.Err, "louver: stopped after %s\n", cli.Plural(n, "event"))
 		return err
 	}
 	if err != nil && n > 0 && !c.DryRun {
-		return fmt.Errorf("%w (after sending %s)", err, plural(n, "event"))
+		return fmt.Errorf("%w (after sending %s)", err, cli.Plural(n, "event"))
 	} else if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (c *replayCommand) Run(app *App) error {
 }
 
 // open opens the file or standard input.
-func (c *replayCommand) open(app *App, columns replay.Columns, options replay.Options) (*replay.File, error) {
+func (c *replayCommand) open(app *cli.App, columns replay.Columns, options replay.Options) (*replay.File, error) {
 	if c.File == "-" {
 		return replay.New("stdin", app.In, columns, options)
 	}
@@ -114,7 +115,7 @@ func tried(records iter.Seq2[replay.Record, error], trial *replay.Trial) iter.Se
 }
 
 // send sends the records, or only reads them in a dry run.
-func (c *replayCommand) send(ctx context.Context, app *App, records iter.Seq2[replay.Record, error]) (n int, err error) {
+func (c *replayCommand) send(ctx context.Context, app *cli.App, records iter.Seq2[replay.Record, error]) (n int, err error) {
 	if c.DryRun {
 		for _, err := range records {
 			if err != nil {
@@ -124,7 +125,7 @@ func (c *replayCommand) send(ctx context.Context, app *App, records iter.Seq2[re
 		}
 		return n, nil
 	}
-	conn, err := c.connect(ctx, app)
+	conn, err := connect(ctx, c.KafkaSettings, app.Log)
 	if err != nil {
 		return 0, err
 	}
@@ -137,10 +138,10 @@ func (c *replayCommand) send(ctx context.Context, app *App, records iter.Seq2[re
 }
 
 // tell prints what was sent, and the input that reads it, as YAML.
-func (c *replayCommand) tell(app *App, columns replay.Columns, n int, trial *replay.Trial) error {
-	sent := fmt.Sprintf("Sent %s to %s.", plural(n, "event"), c.Topic)
+func (c *replayCommand) tell(app *cli.App, columns replay.Columns, n int, trial *replay.Trial) error {
+	sent := fmt.Sprintf("Sent %s to %s.", cli.Plural(n, "event"), c.Topic)
 	if c.DryRun {
-		sent = fmt.Sprintf("Would send %s to %s.", plural(n, "event"), c.Topic)
+		sent = fmt.Sprintf("Would send %s to %s.", cli.Plural(n, "event"), c.Topic)
 	}
 	text := fmt.Sprintf("# %s This input, in a stream of a streams file, reads them:\ninput:\n  %s\n", sent,
 		strings.ReplaceAll(strings.TrimSpace(columns.Input(c.Topic)), "\n", "\n  "))
@@ -154,7 +155,7 @@ func (c *replayCommand) tell(app *App, columns replay.Columns, n int, trial *rep
 		return err
 	}
 	for _, r := range trial.Rejected() {
-		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of %s: %s, first on line %d (%s)\n", r.Count, plural(n, "event"), r.Reason, r.First, meaning(r.Reason, columns))
+		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of %s: %s, first on line %d (%s)\n", r.Count, cli.Plural(n, "event"), r.Reason, r.First, meaning(r.Reason, columns))
 	}
 	return nil
 }

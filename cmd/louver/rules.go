@@ -9,6 +9,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/rules"
 )
@@ -36,13 +37,13 @@ window_end_timestamp_seconds in the same way.`
 }
 
 // Run writes the rules.
-func (c *rulesCommand) Run(app *App) error {
+func (c *rulesCommand) Run(app *cli.App) error {
 	if c.Windows < 0 {
-		return usageError(fmt.Errorf("--windows %d; want 1 or more", c.Windows))
+		return cli.UsageError(fmt.Errorf("--windows %d; want 1 or more", c.Windows))
 	}
 	file, err := config.LoadAll(c.Files, os.LookupEnv)
 	if err != nil {
-		return refuse(app, err, false)
+		return cli.Refuse(app, err, false)
 	}
 	var thresholds []rules.Threshold
 	for _, side := range []struct {
@@ -53,7 +54,7 @@ func (c *rulesCommand) Run(app *App) error {
 			t := rules.Threshold{Below: side.below, Value: side.values[name], Windows: c.Windows, Noisy: c.Noisy}
 			var ok bool
 			if t.Stream, t.Release, ok = strings.Cut(name, "/"); !ok {
-				return usageError(fmt.Errorf("%s=%s names no release; want STREAM/RELEASE=VALUE", name, t.Value))
+				return cli.UsageError(fmt.Errorf("%s=%s names no release; want STREAM/RELEASE=VALUE", name, t.Value))
 			}
 			thresholds = append(thresholds, t)
 		}

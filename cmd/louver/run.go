@@ -8,51 +8,52 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream"
 )
 
 // runCommand is the service.
 type runCommand struct {
-	KafkaSettings
-	RegistrySettings
-	AppSettings
-	TopicSettings
-	HTTPSettings
-	MetricsSettings
-	ServiceSettings
+	cli.KafkaSettings
+	cli.RegistrySettings
+	cli.AppSettings
+	cli.TopicSettings
+	cli.HTTPSettings
+	cli.MetricsSettings
+	cli.ServiceSettings
 	Stages     []string `default:"ingest,release,publish" placeholder:"STAGE" help:"Stages that this process takes part in."`
 	BeginAgain bool     `help:"Begin although all topics of the app are gone and its outputs have figures. What these cost is forgotten, and the budgets begin at zero."`
 }
 
 // Run implements the command.
-func (c *runCommand) Run(app *App) error {
+func (c *runCommand) Run(app *cli.App) error {
 	for _, s := range c.Stages {
 		if !slices.Contains(stream.Stages, s) {
-			return usageError(fmt.Errorf("--stages: %q is not a stage; want one or more of %s", s, strings.Join(stream.Stages, ",")))
+			return cli.UsageError(fmt.Errorf("--stages: %q is not a stage; want one or more of %s", s, strings.Join(stream.Stages, ",")))
 		}
 	}
 	if err := c.notYet(); err != nil {
 		return err
 	}
-	file, err := loadStreams(c.Streams)
+	file, err := cli.LoadStreams(c.Streams)
 	if err != nil {
 		return err
 	}
-	schemas, registrar, err := c.registries(file.Streams, false)
+	schemas, registrar, err := registries(c.RegistrySettings, file.Streams, false)
 	if err != nil {
 		return err
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	conn, err := c.open()
+	conn, err := open(c.KafkaSettings)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	limitMemory(c.BagBytes)
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
-		ServiceSettings: c.ServiceSettings, stages: c.Stages, beginAgain: c.BeginAgain, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, registrar: registrar, conn: conn, log: app.Log,
-		reach: func(ctx context.Context) error { return c.reach(ctx, conn, app.Log) }}
+		ServiceSettings: c.ServiceSettings, stages: c.Stages, beginAgain: c.BeginAgain, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, registrar: registrar, conn: conn, log: app.Log, version: app.Build.Version,
+		reach: func(ctx context.Context) error { return reach(ctx, c.KafkaSettings, conn, app.Log) }}
 	go tellEdits(ctx, c.Streams, file, app.Log)
 	return s.run(ctx)
 }

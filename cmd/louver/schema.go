@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/web"
@@ -31,20 +32,20 @@ Write the schema next to the file:
 }
 
 // Run prints one contract or reference.
-func (c schemaCommand) Run(app *App) error {
+func (c schemaCommand) Run(app *cli.App) error {
 	switch {
 	case c.Format == "avro" && c.Of != "release":
-		return usageError(fmt.Errorf("--format avro: there is no schema of %s in Avro; want release, or json", c.Of))
+		return cli.UsageError(fmt.Errorf("--format avro: there is no schema of %s in Avro; want release, or json", c.Of))
 	case c.Format == "avro":
 		schema, err := record.AvroSchema()
 		if err != nil {
 			return err
 		}
-		return writeJSON(app.Out, json.RawMessage(schema))
+		return cli.WriteJSON(app.Out, json.RawMessage(schema))
 	case c.Format == "markdown":
 		reference, ok := references[c.Of]
 		if !ok {
-			return usageError(fmt.Errorf("--format markdown: there is no reference of %s; want json", c.Of))
+			return cli.UsageError(fmt.Errorf("--format markdown: there is no reference of %s; want json", c.Of))
 		}
 		text, err := reference()
 		if err != nil {
@@ -57,7 +58,7 @@ func (c schemaCommand) Run(app *App) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(app.Out, contract)
+	return cli.WriteJSON(app.Out, contract)
 }
 
 // contracts make what can be printed as JSON.

@@ -15,11 +15,6 @@ import (
 	"golang.org/x/term"
 )
 
-// isScreen reports whether a file is a terminal whose lines can be redrawn.
-func isScreen(f *os.File) bool {
-	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
-}
-
 // screen shows the newest figures on a terminal, and listens to keys.
 type screen struct{ program *tea.Program }
 

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
@@ -25,11 +26,11 @@ import (
 
 // service is the stages with their HTTP addresses.
 type service struct {
-	AppSettings
-	TopicSettings
-	HTTPSettings
-	MetricsSettings
-	ServiceSettings
+	cli.AppSettings
+	cli.TopicSettings
+	cli.HTTPSettings
+	cli.MetricsSettings
+	cli.ServiceSettings
 	stages      []string
 	beginAgain  bool
 	uncommitted bool
@@ -40,6 +41,7 @@ type service struct {
 	registrar   publish.Registrar // the same
 	conn        *kafkaconn.Conn
 	log         *zap.Logger
+	version     string // of this program
 	// reach, if not nil, waits for the first answer of Kafka.
 	reach func(context.Context) error
 	// anyPort takes a free port if the wanted one is in use.
@@ -66,14 +68,14 @@ func (s *service) run(ctx context.Context) error {
 		return fmt.Errorf("LOUVER_CHECKPOINT_EVERY=%d; want at least 1", s.CheckpointEvery)
 	}
 	operators := prometheus.NewRegistry()
-	shown := newPublished(outputTopics(s.streams), s.streams)
+	shown := newPublished(cli.OutputTopics(s.streams), s.streams)
 	shown.released, shown.demo = s.released, s.demo
-	engine := s.engine(operatorMetrics(operators, s.streams))
-	public, err := s.HTTPSettings.server(shown, engine.Health.Report)
+	engine := s.engine(operatorMetrics(operators, s.streams, s.version))
+	public, err := publicServer(s.HTTPSettings, shown, engine.Health.Report)
 	if err != nil {
 		return err
 	}
-	servers := slices.Concat(public, s.MetricsSettings.server(operators, engine.Health.Report))
+	servers := slices.Concat(public, operatorsServer(s.MetricsSettings, operators, engine.Health.Report))
 	addresses, serving, err := serve(s.anyPort, servers...)
 	if err != nil {
 		return err
@@ -81,7 +83,7 @@ func (s *service) run(ctx context.Context) error {
 	if s.listening != nil {
 		s.listening(addresses)
 	}
-	s.log.Info("louver starts", zap.String("version", build().Version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
+	s.log.Info("louver starts", zap.String("version", s.version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
 		zap.Strings("http", addresses))
 	done := make(chan error, 1)
 	go func() { done <- s.work(ctx, engine, shown, serving) }()
@@ -102,7 +104,7 @@ const leastBagBytes = 1 << 20
 
 // engine makes the service from the settings.
 func (s *service) engine(m *metrics.Operator) *stream.Service {
-	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: build().Version, Stages: s.stages, BeginAgain: s.beginAgain, Conn: s.conn, Schemas: s.schemas, Registrar: s.registrar, ReadUncommitted: s.uncommitted,
+	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: s.version, Stages: s.stages, BeginAgain: s.beginAgain, Conn: s.conn, Schemas: s.schemas, Registrar: s.registrar, ReadUncommitted: s.uncommitted,
 		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes, CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.log, Health: health.New(s.log, s.stages...)}
 }
 
@@ -145,19 +147,9 @@ func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
 	return late
 }
 
-// outputTopics are the streams' output topics, each once.
-func outputTopics(streams []*config.Stream) []string {
-	var names []string
-	for _, s := range streams {
-		names = append(names, s.Output)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // operatorMetrics registers the operators' metrics.
-func operatorMetrics(r prometheus.Registerer, streams []*config.Stream) *metrics.Operator {
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge())
+func operatorMetrics(r prometheus.Registerer, streams []*config.Stream, version string) *metrics.Operator {
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge(version))
 	return metrics.New(r, described(streams), reasons())
 }
 
@@ -185,8 +177,8 @@ func reasons() []string {
 	return names
 }
 
-func versionGauge() prometheus.Collector {
+func versionGauge(version string) prometheus.Collector {
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "Always 1. The label gives the version."}, []string{"version"})
-	g.WithLabelValues(build().Version).Set(1)
+	g.WithLabelValues(version).Set(1)
 	return g
 }

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 )
 
 // streamsCommand prints the definitions that the app has agreed on.
 type streamsCommand struct {
-	KafkaSettings
-	AppSettings
+	cli.KafkaSettings
+	cli.AppSettings
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
@@ -31,7 +32,7 @@ what that file would change and from which window on. Nothing is written.`
 }
 
 // Run prints the definitions, and what a file would change.
-func (c *streamsCommand) Run(app *App) error {
+func (c *streamsCommand) Run(app *cli.App) error {
 	var file *config.File
 	if c.Streams != "" {
 		var err error
@@ -39,12 +40,12 @@ func (c *streamsCommand) Run(app *App) error {
 			return err
 		}
 	}
-	conn, err := c.connect(app.Context, app)
+	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	agreed := agreedOn(conn, app, c.AppID)
+	agreed := agreedOn(conn, app.Log, c.AppID)
 	state, err := control.Read(app.Context, agreed)
 	if err != nil {
 		return classed(err)
@@ -66,7 +67,7 @@ func (c *streamsCommand) Run(app *App) error {
 }
 
 // printHistoryJSON writes the definitions, and with a file those that it would begin and end.
-func printHistoryJSON(app *App, agreed agreement, history control.History, file *config.File) error {
+func printHistoryJSON(app *cli.App, agreed agreement, history control.History, file *config.File) error {
 	listed := struct {
 		control.History
 		Preview *foreseen `json:"preview,omitempty"`
@@ -78,7 +79,7 @@ func printHistoryJSON(app *App, agreed agreement, history control.History, file 
 		}
 		listed.Preview = newForeseen(p)
 	}
-	return writeJSON(app.Out, listed)
+	return cli.WriteJSON(app.Out, listed)
 }
 
 // foreseen is a preview in JSON.
@@ -103,7 +104,7 @@ func orEmpty[T any](s []T) []T {
 }
 
 // printHistory writes the definitions as a table, and below it what each of them has changed.
-func printHistory(app *App, id string, h control.History) error {
+func printHistory(app *cli.App, id string, h control.History) error {
 	if h.Epoch == 0 {
 		_, err := fmt.Fprintf(app.Out, "app %s has no streams yet\n", id)
 		return err
@@ -119,7 +120,7 @@ func printHistory(app *App, id string, h control.History) error {
 	for _, d := range h.Definitions {
 		rows = append(rows, []string{d.Stream, strconv.Itoa(int(d.Number)), folding(d.From), lastOf(d, folding), windowsOf(d), d.Budget, d.Fingerprint})
 	}
-	if err := writeTable(app.Out, app.width(), []string{"stream", "no.", "first window starts", "last window ends", "windows", "budget", "fingerprint"}, rows); err != nil {
+	if err := cli.WriteTable(app.Out, app.Width(), []string{"stream", "no.", "first window starts", "last window ends", "windows", "budget", "fingerprint"}, rows); err != nil {
 		return err
 	}
 	for _, d := range h.Definitions {
@@ -140,7 +141,7 @@ func printChanges(w io.Writer, d control.Dated) error {
 }
 
 // printPreview writes what a file would change.
-func printPreview(app *App, agreed agreement, file *config.File) error {
+func printPreview(app *cli.App, agreed agreement, file *config.File) error {
 	p, err := agreed.foresee(app.Context, file)
 	if err != nil {
 		return err

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
 // topicsCommand lists, and creates, what the streams need on the cluster.
 type topicsCommand struct {
-	KafkaSettings
+	cli.KafkaSettings
 	AppID             string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Prefix of the internal topics and groups."`
 	Streams           string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	File              string `arg:"" optional:"" help:"The same as --streams."`
@@ -24,14 +25,14 @@ type topicsCommand struct {
 }
 
 // Run implements the command.
-func (c *topicsCommand) Run(app *App) error {
+func (c *topicsCommand) Run(app *cli.App) error {
 	if c.File != "" {
 		c.Streams = c.File
 	}
 	if err := topics.CheckApp(c.AppID); err != nil {
 		return err
 	}
-	file, err := loadStreams(c.Streams)
+	file, err := cli.LoadStreams(c.Streams)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (c *topicsCommand) Run(app *App) error {
 	if !c.Create {
 		return c.print(app, plan, nil)
 	}
-	conn, err := c.connect(app.Context, app)
+	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (c *topicsCommand) Run(app *App) error {
 }
 
 // print writes topics and rights in the chosen form.
-func (c *topicsCommand) print(app *App, plan []topics.Topic, states map[string]topics.State) error {
+func (c *topicsCommand) print(app *cli.App, plan []topics.Topic, states map[string]topics.State) error {
 	rights := topics.Rights(c.AppID, plan)
 	switch {
 	case c.Format == "acls":
@@ -81,7 +82,7 @@ func (c *topicsCommand) print(app *App, plan []topics.Topic, states map[string]t
 				listed[i].MinRetentionMS = -1
 			}
 		}
-		return writeJSON(app.Out, map[string]any{"topics": listed, "rights": rights})
+		return cli.WriteJSON(app.Out, map[string]any{"topics": listed, "rights": rights})
 	}
 	return printTopics(app, plan, rights, states)
 }
@@ -102,7 +103,7 @@ func (c *topicsCommand) principal() string {
 
 // printTopics writes two tables: what topics must look like, with their states if these are known, and what the service
 // must be allowed to do.
-func printTopics(app *App, plan []topics.Topic, rights []topics.Right, states map[string]topics.State) error {
+func printTopics(app *cli.App, plan []topics.Topic, rights []topics.Right, states map[string]topics.State) error {
 	head := []string{"topic", "for", "partitions", "cleanup", "retention"}
 	if states != nil {
 		head = append(head, "state")
@@ -119,7 +120,7 @@ func printTopics(app *App, plan []topics.Topic, rights []topics.Right, states ma
 		}
 		rows = append(rows, row)
 	}
-	if err := writeTable(app.Out, app.width(), head, rows); err != nil {
+	if err := cli.WriteTable(app.Out, app.Width(), head, rows); err != nil {
 		return err
 	}
 	rows = nil
@@ -130,7 +131,7 @@ func printTopics(app *App, plan []topics.Topic, rights []topics.Right, states ma
 		}
 		rows = append(rows, []string{r.Resource, name, strings.Join(r.Operations, ", ")})
 	}
-	return writeTable(app.Out, app.width(), []string{"resource", "name", "rights"}, rows)
+	return cli.WriteTable(app.Out, app.Width(), []string{"resource", "name", "rights"}, rows)
 }
 
 func or(s, otherwise string) string {

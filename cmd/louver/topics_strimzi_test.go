@@ -10,15 +10,18 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 // The resources for Strimzi say the same as the other formats: each topic that Louver would create, and each right.
 func TestTopicsForStrimzi(t *testing.T) {
-	path := file(t, "streams.yaml", strings.Replace(streamsFile, "checkout.private", "Checkout_private", 1))
+	path := clitest.File(t, "streams.yaml", strings.Replace(clitest.StreamsFile, "checkout.private", "Checkout_private", 1))
 	print := func(args ...string) string {
 		t.Helper()
 		got := commandLine(t, "", append([]string{"topics", path}, args...)...)
-		if got.code != exitDone {
+		if got.code != cli.ExitDone {
 			t.Fatalf("%+v", got)
 		}
 		return got.out

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
@@ -15,8 +16,8 @@ import (
 
 // watchCommand prints releases as they come.
 type watchCommand struct {
-	KafkaSettings
-	RegistrySettings
+	cli.KafkaSettings
+	cli.RegistrySettings
 	Streams string        `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	Stream  string        `placeholder:"NAME" help:"Only this stream."`
 	Since   time.Duration `placeholder:"DURATION" help:"Begin with the windows that ended this long ago. Absent: print new figures only."`
@@ -35,8 +36,8 @@ Into a pipe every figure is one line, beginning with the window's end. Ctrl-C en
 }
 
 // Run implements the command.
-func (c *watchCommand) Run(app *App) error {
-	file, err := loadStreams(c.Streams)
+func (c *watchCommand) Run(app *cli.App) error {
+	file, err := cli.LoadStreams(c.Streams)
 	if err != nil {
 		return err
 	}
@@ -47,13 +48,13 @@ func (c *watchCommand) Run(app *App) error {
 			return fmt.Errorf("--stream=%s: %s has no such stream", c.Stream, c.Streams)
 		}
 	}
-	schemas, _, err := c.registries(streams, true)
+	schemas, _, err := registries(c.RegistrySettings, streams, true)
 	if err != nil {
 		return err
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	conn, err := c.connect(ctx, app)
+	conn, err := connect(ctx, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (c *watchCommand) Run(app *App) error {
 		from = time.Now().Add(-c.Since)
 	}
 	lines := newWatchLines(app, streams)
-	err = readerTelling(conn, schemas, tellOnce(app.Err)).Follow(ctx, outputTopics(streams), from, func(m outputs.Message, r outputs.Record) error {
+	err = readerTelling(conn, schemas, tellOnce(app.Err)).Follow(ctx, cli.OutputTopics(streams), from, func(m outputs.Message, r outputs.Record) error {
 		if c.Stream != "" && r.Stream != c.Stream {
 			return nil
 		}

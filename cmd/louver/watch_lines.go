@@ -9,6 +9,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
@@ -24,10 +25,10 @@ type watchLines struct {
 	window string     // the last one that was written
 }
 
-func newWatchLines(app *App, streams []*config.Stream) *watchLines {
-	l := &watchLines{out: app.Out, width: app.width}
+func newWatchLines(app *cli.App, streams []*config.Stream) *watchLines {
+	l := &watchLines{out: app.Out, width: app.Width}
 	if f, ok := app.Out.(*os.File); ok {
-		l.live = isScreen(f)
+		l.live = cli.IsScreen(f)
 	}
 	for _, s := range streams {
 		for _, g := range s.Groups {
@@ -85,8 +86,8 @@ func figureColumns(r outputs.Record) string {
 			value, off = "firing", "since "+r.Since.Format("15:04:05")
 		}
 	case r.Value != nil:
-		value = withUnit(r.Value.String(), r.Unit)
-		if off = bound(r); off == "" {
+		value = cli.WithUnit(r.Value.String(), r.Unit)
+		if off = cli.Bound(r); off == "" {
 			off = "no public error"
 		}
 		if quality = string(r.Quality); quality == "" {

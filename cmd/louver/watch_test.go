@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/outputs"
@@ -36,7 +38,7 @@ func watched(t testing.TB) (records []string) {
 }
 
 func TestWatchLines(t *testing.T) {
-	file, err := config.Parse("s.yaml", []byte(streamsFile), os.LookupEnv)
+	file, err := config.Parse("s.yaml", []byte(clitest.StreamsFile), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,7 @@ func TestWatchLines(t *testing.T) {
 `},
 	} {
 		var out bytes.Buffer
-		lines := newWatchLines(&App{Out: &out}, file.Streams)
+		lines := newWatchLines(&cli.App{Out: &out}, file.Streams)
 		if c.live {
 			lines = &watchLines{out: &out, live: true, width: func() int { return c.width }, series: len("eu/users")}
 		}
@@ -90,7 +92,7 @@ func TestWatchLines(t *testing.T) {
 // A topic that is missing is named, and what comes once it is there is shown, from its first record on.
 func TestWatchWaitsForTheTopic(t *testing.T) {
 	b := kafkatest.Fake(t)
-	path := file(t, "s.yaml", streamsFile)
+	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
 	ctx, cancel := context.WithCancel(kafkatest.Context(t))
 	out, writesOut := io.Pipe()
 	errOut, writesErr := io.Pipe()
@@ -120,7 +122,7 @@ func TestWatchWaitsForTheTopic(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	cancel()
-	if got := <-code; got != exitDone {
+	if got := <-code; got != cli.ExitDone {
 		t.Errorf("exit code %d", got)
 	}
 }

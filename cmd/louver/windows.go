@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/timeline"
@@ -14,7 +15,7 @@ import (
 
 // windowsCommand tells the state of each window.
 type windowsCommand struct {
-	KafkaSettings
+	cli.KafkaSettings
 	AppID  string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose windows are listed."`
 	Stream string `placeholder:"NAME" help:"Only this stream."`
 	JSON   bool   `name:"json" help:"Print JSON."`
@@ -34,13 +35,13 @@ writes nothing.`
 }
 
 // Run prints the windows.
-func (c *windowsCommand) Run(app *App) error {
-	conn, err := c.connect(app.Context, app)
+func (c *windowsCommand) Run(app *cli.App) error {
+	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	agreed := agreedOn(conn, app, c.AppID)
+	agreed := agreedOn(conn, app.Log, c.AppID)
 	state, err := control.Read(app.Context, agreed)
 	if err != nil {
 		return classed(err)
@@ -56,7 +57,7 @@ func (c *windowsCommand) Run(app *App) error {
 	runs := facts.Runs(now)
 	causes{agreed}.explain(app.Context, runs, facts)
 	if c.JSON {
-		return writeJSON(app.Out, struct {
+		return cli.WriteJSON(app.Out, struct {
 			At      time.Time      `json:"at"`
 			Windows []timeline.Run `json:"windows"`
 		}{now.UTC().Truncate(time.Second), orEmpty(runs)})
@@ -65,7 +66,7 @@ func (c *windowsCommand) Run(app *App) error {
 }
 
 // facts reads the input of the timeline.
-func (c *windowsCommand) facts(app *App, agreed agreement, state *control.State) (*timeline.Facts, error) {
+func (c *windowsCommand) facts(app *cli.App, agreed agreement, state *control.State) (*timeline.Facts, error) {
 	editions, err := state.Editions(control.Wanted{})
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (c *windowsCommand) facts(app *App, agreed agreement, state *control.State)
 	if there, err := agreed.has(app.Context, agreed.Names.Ledger()); err != nil || !there { // nothing is decided yet
 		return facts, classed(err)
 	}
-	tails, err := agreed.tails(app, listed)
+	tails, err := agreed.tails(app.Context, listed)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (c *windowsCommand) facts(app *App, agreed agreement, state *control.State)
 const listed = 2000
 
 // all calls f for every committed record of a topic. A missing topic has none.
-func (a agreement) all(app *App, topic string, f func(outputs.Message) error) error {
+func (a agreement) all(app *cli.App, topic string, f func(outputs.Message) error) error {
 	if there, err := a.has(app.Context, topic); err != nil || !there {
 		return classed(err)
 	}
@@ -119,7 +120,7 @@ func (a agreement) all(app *App, topic string, f func(outputs.Message) error) er
 }
 
 // printWindows writes the table.
-func printWindows(app *App, runs []timeline.Run) error {
+func printWindows(app *cli.App, runs []timeline.Run) error {
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(app.Out, "no window has begun yet")
 		return err
@@ -132,7 +133,7 @@ func printWindows(app *App, runs []timeline.Run) error {
 		}
 		rows = append(rows, []string{r.Stream, ends, strconv.FormatInt(r.Windows, 10), stateOf(r), noteOf(r)})
 	}
-	return writeTable(app.Out, app.width(), []string{"stream", "ends", "windows", "state", "note"}, rows)
+	return cli.WriteTable(app.Out, app.Width(), []string{"stream", "ends", "windows", "state", "note"}, rows)
 }
 
 func stateOf(r timeline.Run) string {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/timeline"
@@ -48,7 +50,7 @@ func standing(t *testing.T, app string, args ...string) []timeline.Run {
 	t.Helper()
 	var told struct{ Windows []timeline.Run }
 	got := commandLine(t, "", append([]string{"windows", "--app-id", app, "--json"}, args...)...)
-	if got.code != exitDone || got.err != "" {
+	if got.code != cli.ExitDone || got.err != "" {
 		return nil // the app has not begun
 	}
 	if err := json.Unmarshal([]byte(got.out), &told); err != nil {
@@ -76,8 +78,8 @@ func TestWindowsCommand(t *testing.T) {
 	const long = 240 * 60 * 60 // seconds
 	yaml := strings.NewReplacer("PLAIN", plain, "PRESENT", b.Topic(t, 2, forEver), "HELD", held, "OUTPUT", b.Topic(t, 1, forEver),
 		"START", time.Unix(time.Now().Unix()/long*long, 0).UTC().Format(time.RFC3339)).Replace(threeStreams)
-	streams := file(t, "streams.yaml", yaml)
-	commandLine(t, "", "windows", "--app-id", app).wants(t, exitBroker, "louver: app "+app+" has no streams yet")
+	streams := clitest.File(t, "streams.yaml", yaml)
+	commandLine(t, "", "windows", "--app-id", app).wants(t, cli.ExitBroker, "louver: app "+app+" has no streams yet")
 
 	hung := b.Begin(t, kafkatest.Name(t))
 	hung.Produce(t, held, 1, kafkatest.Values(`{"user":"u","value":1}`)...)
@@ -125,7 +127,7 @@ func TestWindowsCommand(t *testing.T) {
 			t.Errorf("%q is not in\n%s%s", want, table.out, table.err)
 		}
 	}
-	commandLine(t, "", "windows", "--app-id", app, "--stream", "nope").wants(t, exitInvalid, "louver: --stream=nope: app "+app+" has no such stream")
+	commandLine(t, "", "windows", "--app-id", app, "--stream", "nope").wants(t, cli.ExitInvalid, "louver: --stream=nope: app "+app+" has no such stream")
 }
 
 // TestNoTransactionIsNotToBeEnded: the advice to end a transaction comes only where one is open.

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	_ "embed" // the scripts
@@ -10,13 +10,13 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// completionCommand prints a shell's completion script.
-type completionCommand struct {
+// CompletionCommand prints a shell's completion script.
+type CompletionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
 // Help is the long help.
-func (completionCommand) Help() string {
+func (CompletionCommand) Help() string {
 	return `Prints a script that makes the Tab key complete commands and flags. To load it whenever a shell starts:
 
   bash:  echo 'source <(louver completion bash)' >>~/.bashrc
@@ -31,7 +31,7 @@ var bashCompletion string
 var fishCompletion string
 
 // Run prints the script.
-func (c *completionCommand) Run(app *App, parsed *kong.Context) error {
+func (c *CompletionCommand) Run(app *App, parsed *kong.Context) error {
 	text := bashCompletion
 	if c.Shell == "fish" {
 		text = fishCompletion

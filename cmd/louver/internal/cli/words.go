@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// plural writes a number and a noun: 1 user, 2 users.
-func plural[N int | int64](n N, noun string) string {
+// Plural writes a number and a noun: 1 user, 2 users.
+func Plural[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, english.PluralWord(int(n), noun, ""))
 }
 
-// withUnit writes a figure with its unit: 812 ms, 2 users, 1 user.
-func withUnit(figure, unit string) string {
+// WithUnit writes a figure with its unit: 812 ms, 2 users, 1 user.
+func WithUnit(figure, unit string) string {
 	if figure == "1" && (unit == "users" || unit == "ranks") {
 		unit = strings.TrimSuffix(unit, "s")
 	}

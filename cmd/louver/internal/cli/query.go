@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// queryFlags say what to compute from the values, and how. Make them with [newQueryFlags].
-type queryFlags struct {
+// QueryFlags say what to compute from the values, and how. Make them with [NewQueryFlags].
+type QueryFlags struct {
 	Statistic string `default:"median" enum:"${statistics}" group:"what" placeholder:"NAME" help:"${statistic_series}."`
 	Mechanism string `group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
 	kong.Plugins
@@ -25,8 +25,8 @@ type queryFlags struct {
 	Prior string `default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
 }
 
-// newQueryFlags makes a flag for each parameter in the catalogue of statistics.
-func newQueryFlags() queryFlags {
+// NewQueryFlags makes a flag for each parameter in the catalogue of statistics.
+func NewQueryFlags() QueryFlags {
 	var fields []reflect.StructField
 	for _, p := range mechanisms.Parameters() {
 		if i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return f.Tag.Get("parameter") == p.Name }); i >= 0 {
@@ -37,15 +37,15 @@ func newQueryFlags() queryFlags {
 		}
 		fields = append(fields, parameterFlag(p))
 	}
-	return queryFlags{Plugins: kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
+	return QueryFlags{Plugins: kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
 }
 
 func parameterFlag(p mechanisms.Parameter) reflect.StructField {
-	var kind any = (*number)(nil)
+	var kind any = (*Number)(nil)
 	placeholder := "X"
 	switch p.Form {
 	case mechanisms.Numbers, mechanisms.Pair:
-		kind, placeholder = []number(nil), "X,X"
+		kind, placeholder = []Number(nil), "X,X"
 	case mechanisms.Word:
 		kind, placeholder = "", strings.Join(p.Words, "|")
 	}
@@ -53,21 +53,22 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 	if !strings.HasPrefix(help, "`") { // a value begins in lower case
 		help = strings.ToUpper(help[:1]) + help[1:]
 	}
-	tag := fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, flagOf(p.Name), placeholder, strings.ReplaceAll(help, "`", "")+".")
+	tag := fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name), placeholder, strings.ReplaceAll(help, "`", "")+".")
 	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind), Tag: reflect.StructTag(tag)}
 }
 
-func flagOf(parameter string) string { return strings.ReplaceAll(parameter, "_", "-") }
+// FlagOf returns the name of a parameter's flag.
+func FlagOf(parameter string) string { return strings.ReplaceAll(parameter, "_", "-") }
 
-// given returns the setting of a parameter by the flags.
-func (f queryFlags) given(p mechanisms.Parameter) (v mechanisms.Setting, given bool) {
+// Given returns the setting of a parameter by the flags.
+func (f QueryFlags) Given(p mechanisms.Parameter) (v mechanisms.Setting, given bool) {
 	field := reflect.ValueOf(f.Plugins[0]).Elem().FieldByName(strings.ToUpper(p.Name[:1]) + p.Name[1:])
 	switch x := field.Interface().(type) {
-	case *number:
+	case *Number:
 		if x != nil {
 			v.Numbers = []decimal.Decimal{x.Decimal}
 		}
-	case []number:
+	case []Number:
 		for _, n := range x {
 			v.Numbers = append(v.Numbers, n.Decimal)
 		}
@@ -77,24 +78,24 @@ func (f queryFlags) given(p mechanisms.Parameter) (v mechanisms.Setting, given b
 	return v, v.Numbers != nil || v.Word != ""
 }
 
-// number is an exact decimal on the command line.
-type number struct{ decimal.Decimal }
+// Number is an exact decimal on the command line.
+type Number struct{ decimal.Decimal }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
-func (n *number) UnmarshalText(text []byte) (err error) {
+func (n *Number) UnmarshalText(text []byte) (err error) {
 	n.Decimal, err = config.Number(string(text))
 	return err
 }
 
-// query returns what the flags ask for. The command adds the grid and ε.
-func (f queryFlags) query() (mechanisms.Query, error) {
+// Query returns what the flags ask for. The command adds the grid and ε.
+func (f QueryFlags) Query() (mechanisms.Query, error) {
 	q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Mechanism: f.Mechanism, Prior: f.Prior, ExpectedUsers: f.ExpectedUsers}
 	set := map[string]bool{}
 	for _, p := range mechanisms.Parameters() {
-		v, given := f.given(p)
+		v, given := f.Given(p)
 		switch {
 		case !given && p.Required && p.Takes(q.Statistic):
-			return q, fmt.Errorf("--statistic %s without --%s; want --%s, such as --%s %s", q.Statistic, flagOf(p.Name), flagOf(p.Name), flagOf(p.Name), strings.Trim(p.Example, "[]"))
+			return q, fmt.Errorf("--statistic %s without --%s; want --%s, such as --%s %s", q.Statistic, FlagOf(p.Name), FlagOf(p.Name), FlagOf(p.Name), strings.Trim(p.Example, "[]"))
 		case !given || set[p.Name]:
 			continue
 		}
@@ -103,7 +104,7 @@ func (f queryFlags) query() (mechanisms.Query, error) {
 		}
 		set[p.Name] = true
 		if takers := takersOf(p.Name); takers != nil && !slices.Contains(takers, q.Statistic) {
-			return q, fmt.Errorf("--%s with --statistic %s; want it with %s only", flagOf(p.Name), q.Statistic, english.WordSeries(statisticNames(takers), "or"))
+			return q, fmt.Errorf("--%s with --statistic %s; want it with %s only", FlagOf(p.Name), q.Statistic, english.WordSeries(statisticNames(takers), "or"))
 		}
 	}
 	return q, nil

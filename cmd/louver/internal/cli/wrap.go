@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -8,12 +8,12 @@ import (
 	"golang.org/x/term"
 )
 
-// fold breaks lines of text between words where a terminal would break them anywhere. A pipe gets them whole.
-func (a *App) fold(text string) string {
+// Fold breaks lines of text between words where a terminal would break them anywhere. A pipe gets them whole.
+func (a *App) Fold(text string) string {
 	if f, ok := a.Out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return text
 	}
-	return foldLines(text, a.width())
+	return foldLines(text, a.Width())
 }
 
 // together keeps a figure with its sign.

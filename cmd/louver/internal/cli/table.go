@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io"
@@ -14,8 +14,8 @@ import (
 // usualWidth is the width of tables if that of the terminal is unknown.
 const usualWidth = 80
 
-// width is how many characters fit on a line of the output: the terminal's width, or else COLUMNS.
-func (a *App) width() int {
+// Width is how many characters fit on a line of the output: the terminal's width, or else COLUMNS.
+func (a *App) Width() int {
 	if f, ok := a.Out.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			return w
@@ -27,9 +27,14 @@ func (a *App) width() int {
 	return usualWidth
 }
 
-// writeTable writes a table. If it would be wider than width, its cells wrap between words. Words stay whole, so that
+// IsScreen reports whether a file is a terminal whose lines can be redrawn.
+func IsScreen(f *os.File) bool {
+	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// WriteTable writes a table. If it would be wider than width, its cells wrap between words. Words stay whole, so that
 // names can be copied: a table of long words may be too wide.
-func writeTable(w io.Writer, width int, head []string, rows [][]string) error {
+func WriteTable(w io.Writer, width int, head []string, rows [][]string) error {
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault // an ε in capitals looks like an E

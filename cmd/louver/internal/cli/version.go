@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -7,36 +7,36 @@ import (
 	"runtime/debug"
 )
 
-// version is set by the linker: -ldflags "-X main.version=v1.2.3".
-var version string
-
-type versionCommand struct {
+// VersionCommand prints what is running.
+type VersionCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Run prints one line: name, version, commit, Go and platform.
-func (c *versionCommand) Run(app *App) error {
+func (c *VersionCommand) Run(app *App) error {
 	if c.JSON {
-		return writeJSON(app.Out, build())
+		return WriteJSON(app.Out, app.Build)
 	}
-	_, err := fmt.Fprintln(app.Out, build())
+	_, err := fmt.Fprintln(app.Out, app.Build)
 	return err
 }
 
-// buildInfo describes the running program.
-type buildInfo struct {
+// BuildInfo describes the running program.
+type BuildInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-func (b buildInfo) String() string {
+// String is one line.
+func (b BuildInfo) String() string {
 	return fmt.Sprintf("louver %s (%s, %s, %s)", b.Version, b.Revision, b.Go, b.Platform)
 }
 
-func build() buildInfo {
-	b := buildInfo{Version: version, Revision: "unknown revision", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+// build describes this program. An empty version means that the build says which one it is.
+func build(version string) BuildInfo {
+	b := BuildInfo{Version: version, Revision: "unknown revision", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

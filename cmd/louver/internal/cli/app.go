@@ -1,4 +1,6 @@
-package main
+// Package cli is what all commands of louver have in common: the command line and its mistakes, flags that several
+// commands share, settings from the environment, exit codes, and how tables, numbers and times are written.
+package cli
 
 import (
 	"context"
@@ -17,6 +19,8 @@ type App struct {
 	Context  context.Context
 	In       io.Reader
 	Out, Err io.Writer
+	// Build says what is running.
+	Build BuildInfo
 	// Log goes to Err.
 	Log *zap.Logger
 }
@@ -40,7 +44,8 @@ func endings() []os.Signal {
 	return all
 }
 
-func writeJSON(w io.Writer, v any) error {
+// WriteJSON writes a value as JSON to read: indented, with characters such as < as they are.
+func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

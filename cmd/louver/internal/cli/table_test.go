@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ func TestTablesFoldBetweenWords(t *testing.T) {
 	rows := [][]string{{"louver.partials", "sealed bags of values, ε", "Read, Write, Describe, DescribeConfigs"}, {"t", "", "Read"}}
 	draw := func(width int) []string {
 		var out strings.Builder
-		if err := writeTable(&out, width, head, rows); err != nil {
+		if err := WriteTable(&out, width, head, rows); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -30,19 +30,6 @@ func TestTablesFoldBetweenWords(t *testing.T) {
 	for _, word := range []string{"louver.partials", "DescribeConfigs", "values,"} {
 		if !strings.Contains(narrow, word) {
 			t.Errorf("%s is broken:\n%s", word, narrow)
-		}
-	}
-}
-
-// Topics and rights fit into 80 columns.
-func TestTablesFitTheTerminal(t *testing.T) {
-	t.Setenv("COLUMNS", "")
-	path := file(t, "streams.yaml", streamsFile)
-	for _, args := range [][]string{{"topics", path}, {"check", path}, {"plan", path}} {
-		for line := range strings.Lines(commandLine(t, "", args...).out) {
-			if n := len([]rune(strings.TrimSpace(line))); n > 80 && strings.ContainsAny(line, "│─") {
-				t.Errorf("%v: %d characters: %s", args, n, line)
-			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"reflect"
@@ -64,9 +64,4 @@ func TestForeignVariables(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-func TestMisspeltVariableStopsEveryCommand(t *testing.T) {
-	t.Setenv("LOUVER_KAFKA_BROKER", "kafka:9092")
-	commandLine(t, "", "version").wants(t, exitInvalid, "louver: LOUVER_KAFKA_BROKER is not a setting; did you mean LOUVER_KAFKA_BROKERS?")
 }
