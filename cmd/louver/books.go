@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -43,12 +44,12 @@ Watches have a table of their own: how often each was armed, and whether it is a
 
 // Run implements the command.
 func (c *budgetCommand) Run(app *cli.App) error {
-	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
+	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	tails, err := agreedOn(conn, app.Log, c.AppID).tails(app.Context, 0)
+	tails, err := cluster.ControlOf(conn, app.Log, c.AppID).Tails(app.Context, 0)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (c *budgetCommand) Run(app *cli.App) error {
 			return err
 		}
 	}
-	editions, err := agreedOn(conn, app.Log, c.AppID).editions(app.Context)
+	editions, err := cluster.ControlOf(conn, app.Log, c.AppID).Editions(app.Context)
 	if err != nil { // what is spent is known all the same
 		app.Log.Warn("the definitions of the streams cannot be read: what one person loses at most is left out", zap.Error(err))
 	}
@@ -112,16 +113,16 @@ window, the checkpoints among it. That takes a minute or two for a million entri
 
 // Run implements the command.
 func (c *auditCommand) Run(app *cli.App) error {
-	schemas, _, err := registries(c.RegistrySettings, nil, true)
+	schemas, _, err := cluster.Registries(c.RegistrySettings, nil, true)
 	if err != nil {
 		return err
 	}
-	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
+	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	r := reader(conn, app.Log)
+	r := cluster.Reader(conn, app.Log)
 	r.Schemas = schemas
 	audit := ledger.NewAudit()
 	from, published, err := c.begin(app, r, audit)
@@ -144,7 +145,7 @@ func (c *auditCommand) Run(app *cli.App) error {
 		}
 	}
 	for topic := range published {
-		if err := auditOutput(app, r, agreedOn(conn, app.Log, c.AppID), audit, topic); err != nil {
+		if err := auditOutput(app, r, cluster.ControlOf(conn, app.Log, c.AppID), audit, topic); err != nil {
 			return err
 		}
 	}
@@ -173,7 +174,7 @@ func (c *auditCommand) Run(app *cli.App) error {
 // what they cover. Checkpoints that do not fit are compared, as all are with --full: their partitions are read from the
 // first entry. Checkpoints are read before entries, so that these include those that a checkpoint covers.
 func (c *auditCommand) begin(app *cli.App, r *outputs.Reader, audit *ledger.Audit) (from map[int]int64, published map[string]bool, err error) {
-	if err := hasLedger(app.Context, r.Conn, c.AppID); err != nil {
+	if err := cluster.HasLedger(app.Context, r.Conn, c.AppID); err != nil {
 		return nil, nil, err
 	}
 	from, published = map[int]int64{}, map[string]bool{}
@@ -205,18 +206,18 @@ func (c *auditCommand) begin(app *cli.App, r *outputs.Reader, audit *ledger.Audi
 	if err = errors.Join(err, failed); err == nil && len(folds) > 0 {
 		audit.Begin(folds)
 	}
-	return from, published, classed(err)
+	return from, published, cluster.WithExitCode(err)
 }
 
 // auditOutput compares an output topic.
-func auditOutput(app *cli.App, r *outputs.Reader, agreed agreement, audit *ledger.Audit, topic string) error {
-	switch there, err := agreed.has(app.Context, topic); { // a reader would wait for it for ever
+func auditOutput(app *cli.App, r *outputs.Reader, agreed cluster.Control, audit *ledger.Audit, topic string) error {
+	switch there, err := agreed.Has(app.Context, topic); { // a reader would wait for it for ever
 	case err != nil:
-		return classed(err)
+		return cluster.WithExitCode(err)
 	case !there:
 		return cli.BrokerError(fmt.Errorf("output topic %s does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty", topic))
 	}
-	return classed(r.All(app.Context, []string{topic}, func(m outputs.Message) error {
+	return cluster.WithExitCode(r.All(app.Context, []string{topic}, func(m outputs.Message) error {
 		value := m.Value
 		if m.Avro {
 			if kept, err := record.AvroContent(value); err == nil { // else the audit says that it is no figure
@@ -235,9 +236,9 @@ func position(m outputs.Message) ledger.Position {
 
 // measures returns the learner for the definitions of all streams, or nil if the app has none.
 func (c *auditCommand) measures(conn *kafkaconn.Conn, app *cli.App) (ledger.Learner, error) {
-	editions, err := agreedOn(conn, app.Log, c.AppID).editions(app.Context)
+	editions, err := cluster.ControlOf(conn, app.Log, c.AppID).Editions(app.Context)
 	if err != nil || len(editions) == 0 {
-		return nil, classed(err)
+		return nil, cluster.WithExitCode(err)
 	}
 	return release.NewMeasures(editions), nil
 }
@@ -262,5 +263,5 @@ func printFindings(w io.Writer, found ledger.Findings) {
 
 // entries reads the committed records of the app's ledger, in each partition from an offset on.
 func entries(ctx context.Context, r *outputs.Reader, app string, from map[int]int64, f func(outputs.Message) error) error {
-	return classed(r.AllFrom(ctx, []string{topics.Names{App: app}.Ledger()}, from, f))
+	return cluster.WithExitCode(r.AllFrom(ctx, []string{topics.Names{App: app}.Ledger()}, from, f))
 }

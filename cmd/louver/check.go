@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/topics"
 )
@@ -60,7 +61,7 @@ func (c *checkCommand) Run(app *cli.App) error {
 		return err
 	}
 	warn := func(line string) { _, _ = fmt.Fprintln(app.Err, line) }
-	return c.onCluster(app, file, warn, func(agreed agreement) error { return printPreview(app, agreed, file) })
+	return c.onCluster(app, file, warn, func(agreed cluster.Control) error { return printPreview(app, agreed, file) })
 }
 
 // printJSON prints all findings, including those on the cluster, as one
@@ -69,8 +70,8 @@ func (c *checkCommand) printJSON(app *cli.App, file *config.File, found *examina
 	var failure error
 	if c.Connect {
 		warn := func(line string) { found.Warnings = append(found.Warnings, line) }
-		failure = c.onCluster(app, file, warn, func(agreed agreement) error {
-			p, err := agreed.foresee(app.Context, file)
+		failure = c.onCluster(app, file, warn, func(agreed cluster.Control) error {
+			p, err := agreed.Foresee(app.Context, file)
 			if err == nil {
 				found.Preview = newForeseen(p)
 			}
@@ -85,14 +86,14 @@ func (c *checkCommand) printJSON(app *cli.App, file *config.File, found *examina
 
 // onCluster verifies the topics, and calls preview to say what the files would
 // change.
-func (c *checkCommand) onCluster(app *cli.App, file *config.File, warn func(string), preview func(agreement) error) error {
-	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
+func (c *checkCommand) onCluster(app *cli.App, file *config.File, warn func(string), preview func(cluster.Control) error) error {
+	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	if err := topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams), warn); err != nil {
-		return classed(err)
+		return cluster.WithExitCode(err)
 	}
-	return preview(agreedOn(conn, app.Log, c.AppID))
+	return preview(cluster.ControlOf(conn, app.Log, c.AppID))
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/health"
 )
@@ -53,13 +54,13 @@ func (c *dashboardCommand) Run(app *cli.App) error {
 	if c.HTTPAddr == "" {
 		return cli.UsageError(errors.New("LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080"))
 	}
-	schemas, _, err := registries(c.RegistrySettings, streams, true)
+	schemas, _, err := cluster.Registries(c.RegistrySettings, streams, true)
 	if err != nil {
 		return err
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	conn, err := open(c.KafkaSettings)
+	conn, err := cluster.Open(c.KafkaSettings)
 	if err != nil {
 		return err
 	}
@@ -78,14 +79,14 @@ func (c *dashboardCommand) Run(app *cli.App) error {
 	group.Go(func() error { return serving(ctx) })
 	group.Go(func() error {
 		monitor.Waiting("connecting to Kafka at " + strings.Join(conn.Brokers, ","))
-		if err := reach(ctx, c.KafkaSettings, conn, app.Log); err != nil {
+		if err := cluster.Reach(ctx, c.KafkaSettings, conn, app.Log); err != nil {
 			return err
 		}
 		monitor.Started(nil)
 		watching, done := context.WithCancel(ctx)
 		defer done()
 		go monitor.Watch(watching, conn.Contact.Brokers)
-		return shown.follow(ctx, readerTelling(conn, schemas, shown.store.Retrying(monitor.Retrying)), time.Time{})
+		return shown.follow(ctx, cluster.Follower(conn, schemas, shown.store.Retrying(monitor.Retrying)), time.Time{})
 	})
 	return group.Wait()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -25,7 +26,7 @@ const (
 // sampleOf reads a few of the newest records of a topic.
 func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) {
 	s := sampled{keyed: true}
-	conn, err := connect(app.Context, k, app.Log)
+	conn, err := cluster.Connect(app.Context, k, app.Log)
 	if err != nil {
 		return s, err
 	}
@@ -38,11 +39,11 @@ func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) 
 	client := fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID, ReadUncommitted: true})
 	starts, err := client.Starts(app.Context, topic, partitions)
 	if err != nil {
-		return s, classed(err)
+		return s, cluster.WithExitCode(err)
 	}
 	ends, err := client.Ends(app.Context, topic, partitions)
 	if err != nil {
-		return s, classed(err)
+		return s, cluster.WithExitCode(err)
 	}
 	for _, p := range partitions {
 		from := max(starts[p], ends[p]-sampleSize)
@@ -54,7 +55,7 @@ func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) 
 			return nil
 		})
 		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) { // just deleted: other records will do
-			return s, classed(fmt.Errorf("topic %s: %w", topic, err))
+			return s, cluster.WithExitCode(fmt.Errorf("topic %s: %w", topic, err))
 		}
 	}
 	s.keyed = s.keyed && len(s.values) > 0
@@ -67,7 +68,7 @@ func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, topic string) (part
 		return conn.Client.Metadata(ctx, &kafka.MetadataRequest{})
 	})
 	if err != nil {
-		return nil, classed(err)
+		return nil, cluster.WithExitCode(err)
 	}
 	var others []string
 	for _, t := range meta.Topics {

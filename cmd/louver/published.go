@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/outputs"
@@ -57,7 +58,7 @@ func (p *published) follow(ctx context.Context, reader *outputs.Reader, since ti
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
 	}
-	return classed(err)
+	return cluster.WithExitCode(err)
 }
 
 // topic reads one topic. If it is recreated, all of it is new.

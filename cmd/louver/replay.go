@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
@@ -125,14 +126,14 @@ func (c *replayCommand) send(ctx context.Context, app *cli.App, records iter.Seq
 		}
 		return n, nil
 	}
-	conn, err := connect(ctx, c.KafkaSettings, app.Log)
+	conn, err := cluster.Connect(ctx, c.KafkaSettings, app.Log)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
 	plan := []topics.Topic{{Name: c.Topic, Partitions: c.Partitions}}
 	if _, err := topics.Create(ctx, conn.Client, plan, -1); err != nil {
-		return 0, classed(err)
+		return 0, cluster.WithExitCode(err)
 	}
 	return sendRecords(ctx, conn, records, c.Topic)
 }
@@ -171,7 +172,7 @@ const sendEvery = 100 * time.Millisecond
 func sendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[replay.Record, error], topic string) (sent int, err error) {
 	partitions, err := topics.PartitionsOf(ctx, conn.Client, topic, 0, nil)
 	if err != nil {
-		return 0, classed(err)
+		return 0, cluster.WithExitCode(err)
 	}
 	var batch []txn.Record
 	last := time.Now()
@@ -179,7 +180,7 @@ func sendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[re
 		err := txn.Send(ctx, conn.Client, batch)
 		sent += len(batch)
 		batch, last = batch[:0], time.Now()
-		return classed(err)
+		return cluster.WithExitCode(err)
 	}
 	for r, err := range records {
 		if err != nil {

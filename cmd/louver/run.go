@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream"
 )
 
@@ -39,13 +40,13 @@ func (c *runCommand) Run(app *cli.App) error {
 	if err != nil {
 		return err
 	}
-	schemas, registrar, err := registries(c.RegistrySettings, file.Streams, false)
+	schemas, registrar, err := cluster.Registries(c.RegistrySettings, file.Streams, false)
 	if err != nil {
 		return err
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	conn, err := open(c.KafkaSettings)
+	conn, err := cluster.Open(c.KafkaSettings)
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (c *runCommand) Run(app *cli.App) error {
 	limitMemory(c.BagBytes)
 	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
 		ServiceSettings: c.ServiceSettings, stages: c.Stages, beginAgain: c.BeginAgain, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, registrar: registrar, conn: conn, log: app.Log, version: app.Build.Version,
-		reach: func(ctx context.Context) error { return reach(ctx, c.KafkaSettings, conn, app.Log) }}
+		reach: func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }}
 	go tellEdits(ctx, c.Streams, file, app.Log)
 	return s.run(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
@@ -122,14 +123,14 @@ func (s *service) work(ctx context.Context, engine *stream.Service, shown *publi
 			}
 		}
 		working, ctx := errgroup.WithContext(ctx)
-		working.Go(func() error { return classed(engine.Run(ctx)) })
+		working.Go(func() error { return cluster.WithExitCode(engine.Run(ctx)) })
 		working.Go(func() error {
-			reader := readerTelling(s.conn, s.schemas, shown.store.Retrying(engine.Health.Retrying))
+			reader := cluster.Follower(s.conn, s.schemas, shown.store.Retrying(engine.Health.Retrying))
 			reader.Lenient = true // nothing that somebody writes to an output may end the service
 			return shown.follow(ctx, reader, s.since)
 		})
 		working.Go(func() error {
-			err := restore(ctx, readerTelling(s.conn, nil, engine.Health.Retrying), s.AppID, s.streams, shown.gauges)
+			err := restore(ctx, cluster.Follower(s.conn, nil, engine.Health.Retrying), s.AppID, s.streams, shown.gauges)
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("the ledger cannot be read: the public metrics show only what is published from now on", zap.Error(err))
 			}

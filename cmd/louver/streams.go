@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 )
@@ -40,22 +41,22 @@ func (c *streamsCommand) Run(app *cli.App) error {
 			return err
 		}
 	}
-	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
+	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	agreed := agreedOn(conn, app.Log, c.AppID)
+	agreed := cluster.ControlOf(conn, app.Log, c.AppID)
 	state, err := control.Read(app.Context, agreed)
 	if err != nil {
-		return classed(err)
+		return cluster.WithExitCode(err)
 	}
 	history, err := state.History()
 	if err != nil {
 		return err
 	}
 	if history.Epoch == 0 && file == nil {
-		return agreed.noStreams()
+		return agreed.NoStreams()
 	}
 	if c.JSON {
 		return printHistoryJSON(app, agreed, history, file)
@@ -67,13 +68,13 @@ func (c *streamsCommand) Run(app *cli.App) error {
 }
 
 // printHistoryJSON writes the definitions, and with a file those that it would begin and end.
-func printHistoryJSON(app *cli.App, agreed agreement, history control.History, file *config.File) error {
+func printHistoryJSON(app *cli.App, agreed cluster.Control, history control.History, file *config.File) error {
 	listed := struct {
 		control.History
 		Preview *foreseen `json:"preview,omitempty"`
 	}{History: history}
 	if file != nil {
-		p, err := agreed.foresee(app.Context, file)
+		p, err := agreed.Foresee(app.Context, file)
 		if err != nil {
 			return err
 		}
@@ -141,8 +142,8 @@ func printChanges(w io.Writer, d control.Dated) error {
 }
 
 // printPreview writes what a file would change.
-func printPreview(app *cli.App, agreed agreement, file *config.File) error {
-	p, err := agreed.foresee(app.Context, file)
+func printPreview(app *cli.App, agreed cluster.Control, file *config.File) error {
+	p, err := agreed.Foresee(app.Context, file)
 	if err != nil {
 		return err
 	}

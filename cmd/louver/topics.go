@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/topics"
 )
@@ -40,7 +41,7 @@ func (c *topicsCommand) Run(app *cli.App) error {
 	if !c.Create {
 		return c.print(app, plan, nil)
 	}
-	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
+	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
@@ -50,9 +51,9 @@ func (c *topicsCommand) Run(app *cli.App) error {
 		err = errors.Join(c.print(app, plan, states), err)
 	}
 	if err != nil {
-		return classed(err)
+		return cluster.WithExitCode(err)
 	}
-	return classed(topics.Verify(app.Context, conn.Client, plan, func(line string) { _, _ = fmt.Fprintln(app.Err, line) }))
+	return cluster.WithExitCode(topics.Verify(app.Context, conn.Client, plan, func(line string) { _, _ = fmt.Fprintln(app.Err, line) }))
 }
 
 // print writes topics and rights in the chosen form.

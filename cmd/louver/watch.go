@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
@@ -48,13 +49,13 @@ func (c *watchCommand) Run(app *cli.App) error {
 			return fmt.Errorf("--stream=%s: %s has no such stream", c.Stream, c.Streams)
 		}
 	}
-	schemas, _, err := registries(c.RegistrySettings, streams, true)
+	schemas, _, err := cluster.Registries(c.RegistrySettings, streams, true)
 	if err != nil {
 		return err
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	conn, err := connect(ctx, c.KafkaSettings, app.Log)
+	conn, err := cluster.Connect(ctx, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (c *watchCommand) Run(app *cli.App) error {
 		from = time.Now().Add(-c.Since)
 	}
 	lines := newWatchLines(app, streams)
-	err = readerTelling(conn, schemas, tellOnce(app.Err)).Follow(ctx, cli.OutputTopics(streams), from, func(m outputs.Message, r outputs.Record) error {
+	err = cluster.Follower(conn, schemas, tellOnce(app.Err)).Follow(ctx, cli.OutputTopics(streams), from, func(m outputs.Message, r outputs.Record) error {
 		if c.Stream != "" && r.Stream != c.Stream {
 			return nil
 		}
@@ -77,7 +78,7 @@ func (c *watchCommand) Run(app *cli.App) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return classed(err)
+	return cluster.WithExitCode(err)
 }
 
 // tellOnce makes hooks that tell a person of a failure when it begins and when it is over. They may be used concurrently.

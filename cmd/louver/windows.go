@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/timeline"
@@ -36,18 +37,18 @@ writes nothing.`
 
 // Run prints the windows.
 func (c *windowsCommand) Run(app *cli.App) error {
-	conn, err := connect(app.Context, c.KafkaSettings, app.Log)
+	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	agreed := agreedOn(conn, app.Log, c.AppID)
+	agreed := cluster.ControlOf(conn, app.Log, c.AppID)
 	state, err := control.Read(app.Context, agreed)
 	if err != nil {
-		return classed(err)
+		return cluster.WithExitCode(err)
 	}
 	if state.Epoch() == 0 {
-		return agreed.noStreams()
+		return agreed.NoStreams()
 	}
 	facts, err := c.facts(app, agreed, state)
 	if err != nil {
@@ -66,7 +67,7 @@ func (c *windowsCommand) Run(app *cli.App) error {
 }
 
 // facts reads the input of the timeline.
-func (c *windowsCommand) facts(app *cli.App, agreed agreement, state *control.State) (*timeline.Facts, error) {
+func (c *windowsCommand) facts(app *cli.App, agreed cluster.Control, state *control.State) (*timeline.Facts, error) {
 	editions, err := state.Editions(control.Wanted{})
 	if err != nil {
 		return nil, err
@@ -76,17 +77,17 @@ func (c *windowsCommand) facts(app *cli.App, agreed agreement, state *control.St
 	}
 	inputs := control.NewInputs(agreed)
 	if err := inputs.Learn(app.Context); err != nil {
-		return nil, classed(err)
+		return nil, cluster.WithExitCode(err)
 	}
 	facts := &timeline.Facts{Editions: editions, Partitions: inputs.Partitions, Lineage: state.Lineage, Only: c.Stream}
-	err = agreed.all(app, agreed.Names.Progress(), func(m outputs.Message) error { return facts.Progress(m.Key, m.Value) })
+	err = agreed.All(app.Context, agreed.Names.Progress(), func(m outputs.Message) error { return facts.Progress(m.Key, m.Value) })
 	if err != nil {
 		return nil, err
 	}
-	if there, err := agreed.has(app.Context, agreed.Names.Ledger()); err != nil || !there { // nothing is decided yet
-		return facts, classed(err)
+	if there, err := agreed.Has(app.Context, agreed.Names.Ledger()); err != nil || !there { // nothing is decided yet
+		return facts, cluster.WithExitCode(err)
 	}
-	tails, err := agreed.tails(app.Context, listed)
+	tails, err := agreed.Tails(app.Context, listed)
 	if err != nil {
 		return nil, err
 	}
@@ -105,19 +106,6 @@ func (c *windowsCommand) facts(app *cli.App, agreed agreement, state *control.St
 
 // listed is how many of the newest entries of each partition of the ledger are listed.
 const listed = 2000
-
-// all calls f for every committed record of a topic. A missing topic has none.
-func (a agreement) all(app *cli.App, topic string, f func(outputs.Message) error) error {
-	if there, err := a.has(app.Context, topic); err != nil || !there {
-		return classed(err)
-	}
-	return classed(reader(a.conn, app.Log).All(app.Context, []string{topic}, func(m outputs.Message) error {
-		if err := f(m); err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", m.Topic, m.Partition, m.Offset, err)
-		}
-		return nil
-	}))
-}
 
 // printWindows writes the table.
 func printWindows(app *cli.App, runs []timeline.Run) error {

@@ -9,13 +9,14 @@ import (
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/timeline"
 )
 
 // causes finds out in Kafka why windows wait.
-type causes struct{ agreement }
+type causes struct{ cluster.Control }
 
 const (
 	// askedAtOnce is how many partitions are searched for transactions at the same time.
@@ -125,7 +126,7 @@ type group struct {
 }
 
 func (c causes) describe(ctx context.Context, name string) group {
-	res, err := c.conn.Client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{name}})
+	res, err := c.Conn.Client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{name}})
 	switch {
 	case err != nil:
 		return group{name: name, err: err}

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/louver/louver/stream/registry"
 )
 
-// registries returns the schema registry that the streams need: the same one for what comes in and for what goes out, or
+// Registries returns the schema registry that the streams need: the same one for what comes in and for what goes out, or
 // nil twice if none is set. reads says that only the outputs matter.
-func registries(s cli.RegistrySettings, streams []*config.Stream, reads bool) (codec.Registry, publish.Registrar, error) {
+func Registries(s cli.RegistrySettings, streams []*config.Stream, reads bool) (codec.Registry, publish.Registrar, error) {
 	needed := ""
 	for _, stream := range streams {
 		switch {

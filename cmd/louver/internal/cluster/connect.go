@@ -1,4 +1,6 @@
-package main
+// Package cluster reaches Kafka and the schema registry as the settings say, and reads what an app keeps there. Its errors
+// say which setting to look at.
+package cluster
 
 import (
 	"context"
@@ -34,21 +36,21 @@ const patience = 30 * time.Second
 // quiet is how long it waits without saying so.
 const quiet = time.Second
 
-// connect reaches the cluster.
-func connect(ctx context.Context, s cli.KafkaSettings, log *zap.Logger) (*kafkaconn.Conn, error) {
-	conn, err := open(s)
+// Connect reaches the cluster.
+func Connect(ctx context.Context, s cli.KafkaSettings, log *zap.Logger) (*kafkaconn.Conn, error) {
+	conn, err := Open(s)
 	if err != nil {
 		return nil, err
 	}
-	if err := reach(ctx, s, conn, log); err != nil {
+	if err := Reach(ctx, s, conn, log); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return conn, nil
 }
 
-// open makes the connection without using it.
-func open(s cli.KafkaSettings) (*kafkaconn.Conn, error) {
+// Open makes the connection without using it.
+func Open(s cli.KafkaSettings) (*kafkaconn.Conn, error) {
 	config, err := configuration(s)
 	if err != nil {
 		return nil, err
@@ -60,9 +62,9 @@ func open(s cli.KafkaSettings) (*kafkaconn.Conn, error) {
 	return conn, nil
 }
 
-// reach waits for the cluster's first answer. Refused credentials are an error at once, an unreachable broker after
+// Reach waits for the cluster's first answer. Refused credentials are an error at once, an unreachable broker after
 // half a minute. While it waits, it says so.
-func reach(ctx context.Context, s cli.KafkaSettings, conn *kafkaconn.Conn, log *zap.Logger) error {
+func Reach(ctx context.Context, s cli.KafkaSettings, conn *kafkaconn.Conn, log *zap.Logger) error {
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	began, told := time.Now(), false
@@ -137,14 +139,15 @@ func unreachable(err error) string {
 	return err.Error()
 }
 
-// reader reads committed records, for a command that prints what there is. It gives up on a partition that cannot be read for half a
-// minute, as one without a leader.
-func reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
+// Reader returns a reader of committed records for a command that prints what there is. It gives up on a partition that
+// cannot be read for half a minute, as one without a leader.
+func Reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
 	return readerWith(conn, nil, episode.New(log).Retrying, fetch.Options{Patience: patience})
 }
 
-// readerTelling returns a reader with hooks, made by retrying, for retried failures. schemas may be nil.
-func readerTelling(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(problem, solved string) func(error)) *outputs.Reader {
+// Follower returns a reader for a service, which never gives up. Its hooks for retried failures are made by retrying.
+// schemas may be nil.
+func Follower(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(problem, solved string) func(error)) *outputs.Reader {
 	return readerWith(conn, schemas, retrying, fetch.Options{})
 }
 
@@ -156,8 +159,8 @@ func readerWith(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(prob
 	return &outputs.Reader{Conn: conn, Schemas: schemas, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, o)}
 }
 
-// classed gives an error of the service or of a reader its exit code.
-func classed(err error) error {
+// WithExitCode gives an error of the service or of a reader its exit code.
+func WithExitCode(err error) error {
 	var exit *cli.ExitError
 	var answer kafka.Error
 	switch {
