@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/service"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -59,7 +60,7 @@ func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.
 	}
 	broker, err := kfake.NewCluster(append(options, more...)...)
 	if err != nil {
-		return nil, fmt.Errorf("the embedded broker cannot listen on %s: %w; want a free host:port of this machine", net.JoinHostPort(host, strconv.Itoa(port)), cause(err))
+		return nil, fmt.Errorf("the embedded broker cannot listen on %s: %w; want a free host:port of this machine", net.JoinHostPort(host, strconv.Itoa(port)), service.Cause(err))
 	}
 	refuseNames(broker)
 	return broker, nil

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/service"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -109,11 +110,11 @@ func (c *demoCommand) play(ctx context.Context, version string, s scene, d displ
 		s.tell(&p)
 		d.show(p)
 	}, d.over)
-	service := &service{AppSettings: cli.AppSettings{AppID: demoApp}, TopicSettings: cli.TopicSettings{TopicsCreate: true, TopicsReplication: 1},
-		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings, stages: stream.Stages,
-		streams: streams, conn: conn, log: log, version: version, anyPort: true, since: start(streams), released: shown.add, listening: d.listening, demo: s.known()}
+	serving := &service.Service{AppSettings: cli.AppSettings{AppID: demoApp}, TopicSettings: cli.TopicSettings{TopicsCreate: true, TopicsReplication: 1},
+		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings, Stages: stream.Stages,
+		Streams: streams, Conn: conn, Log: log, Version: version, AnyPort: true, Since: start(streams), Released: shown.add, Listening: d.listening, Demo: s.known()}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return service.run(ctx) })
+	group.Go(func() error { return serving.Run(ctx) })
 	group.Go(func() error { return stoppedAs(ctx, s.feed(ctx)) })
 	return group.Wait()
 }

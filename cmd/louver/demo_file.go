@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -22,8 +23,8 @@ import (
 // fileFlags choose the file that a demo shows, and how.
 type fileFlags struct {
 	CSV string `name:"csv" placeholder:"FILE" help:"Show the figures of a file instead of the simulated service's: CSV with a header, or JSON lines."`
-	fileColumns
-	delimiterFlag
+	feed.FileColumns
+	feed.DelimiterFlag
 	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file, for example 3h. Absent: chosen to give a few dozen windows."`
 	Epsilon cli.Number    `default:"4" placeholder:"E" help:"The most ε that one user of the file can lose in one window, all figures together."`
 	Lower   cli.Number    `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
@@ -50,10 +51,10 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 	}
 	s := &fileScene{fileFlags: f}
 	var err error
-	if s.columns, err = f.columns(); err != nil {
+	if s.columns, err = f.Columns(); err != nil {
 		return nil, err
 	}
-	if s.options.Delimiter, err = f.rune(); err != nil {
+	if s.options.Delimiter, err = f.Rune(); err != nil {
 		return nil, err
 	}
 	if f.Window < 0 || f.Window%time.Second != 0 {
@@ -79,10 +80,10 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 	}
 	defer func() { _ = closer.Close() }() // only read
 	if s.survey, err = replay.NewSurvey(ctx, file, s.Window, s.columns); err != nil {
-		return nil, fileError(err)
+		return nil, feed.FileError(err)
 	}
 	if r := s.survey.Trial.Rejected(); s.left() == s.survey.Events {
-		return nil, fileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns", s.CSV, r[0].First, meaning(r[0].Reason, s.columns)))
+		return nil, feed.FileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns", s.CSV, r[0].First, feed.Meaning(r[0].Reason, s.columns)))
 	}
 	if _, err := mechanisms.NewGrid(s.Lower.Decimal, s.Upper.Decimal, s.Step.Decimal); err != nil {
 		return nil, cli.UsageError(err)
@@ -119,7 +120,7 @@ func (s *fileScene) begin(ctx context.Context, conn *kafkaconn.Conn, say func(st
 		if err != nil {
 			return err
 		}
-		_, err = sendRecords(ctx, conn, within(stretch, file.Records(ctx)), s.inputs[i])
+		_, err = feed.SendRecords(ctx, conn, within(stretch, file.Records(ctx)), s.inputs[i])
 		if err := errors.Join(err, closer.Close()); err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func (s *fileScene) known() func() any { return nil }
 func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Closer, error) {
 	f, err := os.Open(s.CSV)
 	if err != nil {
-		return nil, nil, fileError(fmt.Errorf("%w; want a CSV or JSON-lines file", err))
+		return nil, nil, feed.FileError(fmt.Errorf("%w; want a CSV or JSON-lines file", err))
 	}
 	info, err := f.Stat()
 	if err == nil {
@@ -159,7 +160,7 @@ func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Close
 		}
 	}
 	_ = f.Close() // only read
-	return nil, nil, fileError(err)
+	return nil, nil, feed.FileError(err)
 }
 
 // progress tells how much has been read.

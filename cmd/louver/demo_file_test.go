@@ -14,6 +14,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
@@ -136,8 +137,8 @@ func TestDemoFileOfStretches(t *testing.T) {
 		at := first.Add(time.Duration(i)*10*time.Second).AddDate(i/300*7, 0, 0)
 		fmt.Fprintf(&text, "u%d,%d,%s,g%d\n", i%50, i%7, at.Format(time.RFC3339), i%2)
 	}
-	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "two.csv", text.String()), fileColumns: fileColumns{User: "who", Value: "what", Time: "when", Group: "where"},
-		delimiterFlag: delimiterFlag{","}, Epsilon: decimalNumber(t, "4"), Lower: decimalNumber(t, "0"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "two.csv", text.String()), FileColumns: feed.FileColumns{User: "who", Value: "what", Time: "when", Group: "where"},
+		DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, Epsilon: decimalNumber(t, "4"), Lower: decimalNumber(t, "0"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestDemoFileMistakes(t *testing.T) {
 // A file of which some lines can't be used says how many.
 func TestDemoFileLeftOut(t *testing.T) {
 	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\nc,3,2015-05-19\n"),
-		fileColumns: fileColumns{User: "u", Value: "v", Time: "t"}, delimiterFlag: delimiterFlag{","},
+		FileColumns: feed.FileColumns{User: "u", Value: "v", Time: "t"}, DelimiterFlag: feed.DelimiterFlag{Delimiter: ","},
 		Epsilon: decimalNumber(t, "4"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
 	if err != nil {
 		t.Fatal(err)

@@ -19,20 +19,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/service"
 	"github.com/louver/louver/stream/outputs"
 )
+
+//go:generate go test -run "^Test(Documents|Readme)" -update .
 
 var update = flag.Bool("update", false, "write the documents under deploy anew")
 
 // The documents say what the code says. After a change of the code, go generate ./cmd/louver makes them.
 func TestDocuments(t *testing.T) {
-	documents := map[string]func() (string, error){"STREAMS.md": references["streams"], "RECORD.md": references["release"],
-		"METRICS.md": func() (string, error) { return metricsReference(t), nil }}
-	for name, text := range documents {
-		want, err := text()
-		if err != nil {
-			t.Fatal(err)
-		}
+	documents := map[string]string{"STREAMS.md": reference(t, "streams"), "RECORD.md": reference(t, "release"),
+		"METRICS.md": metricsReference(t)}
+	for name, want := range documents {
 		path := filepath.Join("..", "..", "deploy", name)
 		if *update {
 			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -49,6 +48,16 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// reference returns what louver schema prints to read.
+func reference(t *testing.T, of string) string {
+	t.Helper()
+	got := commandLine(t, "", "schema", of, "--format", "markdown")
+	if got.code != cli.ExitDone {
+		t.Fatalf("%+v", got)
+	}
+	return got.out
+}
+
 const metricsIntroduction = `# Metrics and exit codes
 
 Louver serves Prometheus metrics on two addresses. This document is generated from the metrics that the program registers.
@@ -58,7 +67,7 @@ Louver serves Prometheus metrics on two addresses. This document is generated fr
 // metricsReference is the document of metrics.
 func metricsReference(t *testing.T) string {
 	var operators, public registered
-	operatorMetrics(&operators, nil, "")
+	service.OperatorMetrics(&operators, nil, "")
 	public.MustRegister(outputs.NewGauges())
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)

@@ -11,6 +11,9 @@ import (
 	"os"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/feed"
+	"github.com/louver/louver/cmd/louver/internal/generate"
+	"github.com/louver/louver/cmd/louver/internal/service"
 )
 
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
@@ -18,27 +21,27 @@ var version string
 
 // commands are the commands of the command line.
 type commands struct {
-	Demo        demoCommand           `cmd:"" help:"See it work: an embedded broker, a simulated service, a live table. Needs no Kafka."`
-	Init        initCommand           `cmd:"" help:"Write a first streams file, with comments."`
-	Run         runCommand            `cmd:"" help:"Run the service until SIGTERM."`
-	Check       checkCommand          `cmd:"" help:"Check streams files. Print what one user can lose and how accurate the figures will be."`
-	Release     releaseCommand        `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
-	Plan        planCommand           `cmd:"" help:"Forecast errors before anything is spent, or the ε or users needed for a given error."`
-	Replay      replayCommand         `cmd:"" help:"Send a CSV or JSON-lines file to a topic."`
-	Watch       watchCommand          `cmd:"" help:"Print figures as they are published."`
-	Dashboard   dashboardCommand      `cmd:"" help:"Serve the page and the API from the output topics alone."`
-	Budget      budgetCommand         `cmd:"" help:"Print what each stream and budget has spent and what is left, from the ledger."`
-	Audit       auditCommand          `cmd:"" help:"Compare the ledger with what was published: every charge once, every value the same."`
-	Windows     windowsCommand        `cmd:"" help:"Print the windows that are not out yet, and what each of them waits for."`
-	Streams     streamsCommand        `cmd:"" help:"Print which definition of each stream applies from when, and what a file would change."`
-	Topics      topicsCommand         `cmd:"" help:"List the topics, consumer groups and rights that the streams need. Create missing topics."`
-	Rules       rulesCommand          `cmd:"" help:"Write Prometheus alert rules that know how noisy the figures are."`
-	Schema      schemaCommand         `cmd:"" help:"Print the contracts: the streams file, the published record, the HTTP API, the output topics."`
-	Broker      brokerCommand         `cmd:"" help:"Run the embedded broker alone, to try things out."`
-	Version     cli.VersionCommand    `cmd:"" help:"Print the version."`
-	Healthcheck healthcheckCommand    `cmd:"" help:"Ask a running louver on this host whether it is ready."`
-	Completion  cli.CompletionCommand `cmd:"" help:"Print the completion script of a shell."`
-	Help        cli.HelpCommand       `cmd:"" help:"Explain a command."`
+	Demo        demoCommand                `cmd:"" help:"See it work: an embedded broker, a simulated service, a live table. Needs no Kafka."`
+	Init        generate.InitCommand       `cmd:"" help:"Write a first streams file, with comments."`
+	Run         service.RunCommand         `cmd:"" help:"Run the service until SIGTERM."`
+	Check       checkCommand               `cmd:"" help:"Check streams files. Print what one user can lose and how accurate the figures will be."`
+	Release     releaseCommand             `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
+	Plan        planCommand                `cmd:"" help:"Forecast errors before anything is spent, or the ε or users needed for a given error."`
+	Replay      feed.ReplayCommand         `cmd:"" help:"Send a CSV or JSON-lines file to a topic."`
+	Watch       watchCommand               `cmd:"" help:"Print figures as they are published."`
+	Dashboard   service.DashboardCommand   `cmd:"" help:"Serve the page and the API from the output topics alone."`
+	Budget      budgetCommand              `cmd:"" help:"Print what each stream and budget has spent and what is left, from the ledger."`
+	Audit       auditCommand               `cmd:"" help:"Compare the ledger with what was published: every charge once, every value the same."`
+	Windows     windowsCommand             `cmd:"" help:"Print the windows that are not out yet, and what each of them waits for."`
+	Streams     streamsCommand             `cmd:"" help:"Print which definition of each stream applies from when, and what a file would change."`
+	Topics      topicsCommand              `cmd:"" help:"List the topics, consumer groups and rights that the streams need. Create missing topics."`
+	Rules       generate.RulesCommand      `cmd:"" help:"Write Prometheus alert rules that know how noisy the figures are."`
+	Schema      generate.SchemaCommand     `cmd:"" help:"Print the contracts: the streams file, the published record, the HTTP API, the output topics."`
+	Broker      brokerCommand              `cmd:"" help:"Run the embedded broker alone, to try things out."`
+	Version     cli.VersionCommand         `cmd:"" help:"Print the version."`
+	Healthcheck service.HealthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
+	Completion  cli.CompletionCommand      `cmd:"" help:"Print the completion script of a shell."`
+	Help        cli.HelpCommand            `cmd:"" help:"Explain a command."`
 }
 
 func main() {

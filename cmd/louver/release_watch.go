@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
@@ -61,7 +62,7 @@ func (c *releaseCommand) watch(app *cli.App) error {
 	}
 	samples, err := c.windowed(app.Context, name, in, schedule)
 	if err != nil {
-		return fileError(err)
+		return feed.FileError(err)
 	}
 	if len(samples) == 0 {
 		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not publish it)\n", name, c.From, c.To)
@@ -122,7 +123,7 @@ func (c *releaseCommand) windowed(ctx context.Context, name string, in io.Reader
 	columns := replay.Columns{User: c.User, Value: c.Value, Time: c.Time}
 	options := replay.Options{}
 	var err error
-	if options.Delimiter, err = c.rune(); err != nil {
+	if options.Delimiter, err = c.Rune(); err != nil {
 		return nil, err
 	}
 	grid, err := c.grid(mechanisms.Query{})
@@ -148,7 +149,7 @@ func (c *releaseCommand) windowed(ctx context.Context, name string, in io.Reader
 		}
 		var e codec.Event
 		if reason := decoder.Decode(codec.Record{Value: record.Value, Time: record.Time.UnixNano()}, &e); reason != codec.OK {
-			return nil, fmt.Errorf("%s:%d: column %s", name, record.Line, meaning(reason, columns))
+			return nil, fmt.Errorf("%s:%d: column %s", name, record.Line, feed.Meaning(reason, columns))
 		}
 		for w := range s.Containing(e.Time) {
 			bag := bags[w.Start]

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/windows"
@@ -18,7 +19,7 @@ import (
 type valueFlags struct {
 	Value string `group:"input" placeholder:"COLUMN" help:"Column of the values, in a CSV file with a header."`
 	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users. Absent: each row is another user."`
-	delimiterFlag
+	feed.DelimiterFlag
 	Contribution string `default:"last" enum:"first,last,min,max,random" group:"input" placeholder:"NAME" help:"Which value of a user counts: first, last (by row), min, max or random."`
 }
 
@@ -64,7 +65,7 @@ func (c *valueFlags) readCSV(name string, in io.Reader, grid *mechanisms.Grid) (
 	rows := csv.NewReader(in)
 	rows.TrimLeadingSpace = true
 	var err error
-	if rows.Comma, err = c.rune(); err != nil {
+	if rows.Comma, err = c.Rune(); err != nil {
 		return nil, err
 	}
 	header, err := replay.ReadHeader(rows)

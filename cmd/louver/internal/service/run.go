@@ -1,4 +1,6 @@
-package main
+// Package service has the commands that serve: run, dashboard, and the healthcheck of both; and what they serve at the two
+// HTTP addresses.
+package service
 
 import (
 	"context"
@@ -13,8 +15,8 @@ import (
 	"github.com/louver/louver/stream"
 )
 
-// runCommand is the service.
-type runCommand struct {
+// RunCommand is the service.
+type RunCommand struct {
 	cli.KafkaSettings
 	cli.RegistrySettings
 	cli.AppSettings
@@ -27,7 +29,7 @@ type runCommand struct {
 }
 
 // Run implements the command.
-func (c *runCommand) Run(app *cli.App) error {
+func (c *RunCommand) Run(app *cli.App) error {
 	for _, s := range c.Stages {
 		if !slices.Contains(stream.Stages, s) {
 			return cli.UsageError(fmt.Errorf("--stages: %q is not a stage; want one or more of %s", s, strings.Join(stream.Stages, ",")))
@@ -52,11 +54,13 @@ func (c *runCommand) Run(app *cli.App) error {
 	}
 	defer conn.Close()
 	limitMemory(c.BagBytes)
-	s := &service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
-		ServiceSettings: c.ServiceSettings, stages: c.Stages, beginAgain: c.BeginAgain, uncommitted: c.KafkaIsolation == "read_uncommitted", streams: file.Streams, revision: file.Revision, removed: file.Removed, schemas: schemas, registrar: registrar, conn: conn, log: app.Log, version: app.Build.Version,
-		reach: func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }}
+	s := &Service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
+		ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain, Uncommitted: c.KafkaIsolation == "read_uncommitted",
+		Streams: file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas, Registrar: registrar,
+		Conn: conn, Log: app.Log, Version: app.Build.Version,
+		Reach: func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }}
 	go tellEdits(ctx, c.Streams, file, app.Log)
-	return s.run(ctx)
+	return s.Run(ctx)
 }
 
 // besideBags is the memory that a process needs in addition to open windows: pages of records, decoders, connections,
@@ -72,7 +76,7 @@ func limitMemory(bags int64) {
 }
 
 // notYet refuses settings that this version would ignore.
-func (c *runCommand) notYet() error {
+func (c *RunCommand) notYet() error {
 	if c.KafkaIsolation != "read_committed" && c.KafkaIsolation != "read_uncommitted" {
 		return fmt.Errorf("LOUVER_KAFKA_ISOLATION=%q; want read_committed or read_uncommitted", c.KafkaIsolation)
 	}

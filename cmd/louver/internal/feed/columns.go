@@ -1,4 +1,4 @@
-package main
+package feed
 
 import (
 	"errors"
@@ -11,16 +11,16 @@ import (
 	"github.com/louver/louver/stream/replay"
 )
 
-// fileColumns name the columns of a file of events.
-type fileColumns struct {
+// FileColumns name the columns of a file of events.
+type FileColumns struct {
 	User  string `placeholder:"COLUMN" help:"Column of the user. In JSON lines a column is a field; dots lead into objects."`
 	Value string `placeholder:"COLUMN" help:"Column of the value."`
 	Time  string `placeholder:"COLUMN" help:"Column of the time."`
 	Group string `placeholder:"COLUMN" help:"Column of the group. Absent: no groups."`
 }
 
-// columns returns the columns that the flags name.
-func (c fileColumns) columns() (replay.Columns, error) {
+// Columns returns the columns that the flags name.
+func (c FileColumns) Columns() (replay.Columns, error) {
 	var missing []string
 	for _, f := range []struct{ flag, value string }{{"--user", c.User}, {"--value", c.Value}, {"--time", c.Time}} {
 		if f.value == "" {
@@ -33,8 +33,8 @@ func (c fileColumns) columns() (replay.Columns, error) {
 	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}, nil
 }
 
-// meaning puts a reason for rejecting a record in terms of a file's columns.
-func meaning(r codec.Reason, c replay.Columns) string {
+// Meaning puts a reason for rejecting a record in terms of a file's columns.
+func Meaning(r codec.Reason, c replay.Columns) string {
 	switch r {
 	case codec.BadValue:
 		return c.Value + " is missing or not a number such as 12 or -3.5"
@@ -48,13 +48,13 @@ func meaning(r codec.Reason, c replay.Columns) string {
 	return "a stream cannot read the line"
 }
 
-// delimiterFlag says what separates the columns of a CSV file.
-type delimiterFlag struct {
+// DelimiterFlag says what separates the columns of a CSV file.
+type DelimiterFlag struct {
 	Delimiter string `default:"," placeholder:"C" help:"Character between the columns of a CSV file; \\t for a tab."`
 }
 
-// rune is the character.
-func (d delimiterFlag) rune() (rune, error) {
+// Rune is the character.
+func (d DelimiterFlag) Rune() (rune, error) {
 	r := []rune(d.Delimiter)
 	switch {
 	case d.Delimiter == `\t`:
@@ -65,8 +65,8 @@ func (d delimiterFlag) rune() (rune, error) {
 	return r[0], nil
 }
 
-// fileError gives an error about a file its exit code.
-func fileError(err error) error {
+// FileError gives an error about a file its exit code.
+func FileError(err error) error {
 	var exit *cli.ExitError
 	if errors.As(err, &exit) {
 		return err

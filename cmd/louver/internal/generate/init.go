@@ -1,4 +1,4 @@
-package main
+package generate
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
-// initCommand writes a streams file to begin with.
-type initCommand struct {
+// InitCommand writes a streams file to begin with.
+type InitCommand struct {
 	cli.KafkaSettings
 	File  string `arg:"" optional:"" help:"File to write, such as streams.yaml. Absent or -: standard output."`
 	Topic string `placeholder:"TOPIC" help:"Input topic. The file gets the names and types of the fields in a few records, never their values."`
@@ -21,7 +21,7 @@ type initCommand struct {
 }
 
 // Help is the long help.
-func (initCommand) Help() string {
+func (InitCommand) Help() string {
 	return `Writes a streams file with comments. Keys that you have to choose are empty, and louver check lists them:
 
   louver init streams.yaml --topic checkout.events
@@ -37,7 +37,7 @@ var draftText string
 var draftTemplate = template.Must(template.New("init").Parse(draftText))
 
 // Run writes the file.
-func (c *initCommand) Run(app *cli.App) error {
+func (c *InitCommand) Run(app *cli.App) error {
 	d := emptyDraft()
 	if c.Topic != "" {
 		sample, err := sampleOf(app, c.KafkaSettings, c.Topic)
@@ -64,7 +64,7 @@ func (c *initCommand) Run(app *cli.App) error {
 }
 
 // write makes the file. It replaces an existing one only with --force.
-func (c *initCommand) write(text []byte) error {
+func (c *InitCommand) write(text []byte) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if c.Force {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 				_ = l.Close()
 			}
 			setting := strings.Replace(s.setting, "WEB_CONFIG_FILE", "ADDR", 1)
-			return nil, nil, fmt.Errorf("%s=%s: %w; want a free host:port of this machine, such as 127.0.0.1:8090", setting, s.address, cause(err))
+			return nil, nil, fmt.Errorf("%s=%s: %w; want a free host:port of this machine, such as 127.0.0.1:8090", setting, s.address, Cause(err))
 		}
 		listeners = append(listeners, l)
 		addresses = append(addresses, l.Addr().String())
@@ -76,8 +76,8 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 	}, nil
 }
 
-// cause returns why an address cannot be listened on, without the address.
-func cause(err error) error {
+// Cause returns why an address cannot be listened on, without the address.
+func Cause(err error) error {
 	var syscall *os.SyscallError
 	var address *net.AddrError
 	switch {

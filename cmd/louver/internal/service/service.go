@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -25,40 +25,40 @@ import (
 	"github.com/louver/louver/stream/publish"
 )
 
-// service is the stages with their HTTP addresses.
-type service struct {
+// Service is the stages with their HTTP addresses.
+type Service struct {
 	cli.AppSettings
 	cli.TopicSettings
 	cli.HTTPSettings
 	cli.MetricsSettings
 	cli.ServiceSettings
-	stages      []string
-	beginAgain  bool
-	uncommitted bool
-	streams     []*config.Stream
-	revision    int
-	removed     []string
-	schemas     codec.Registry    // nil: no stream needs it
-	registrar   publish.Registrar // the same
-	conn        *kafkaconn.Conn
-	log         *zap.Logger
-	version     string // of this program
-	// reach, if not nil, waits for the first answer of Kafka.
-	reach func(context.Context) error
-	// anyPort takes a free port if the wanted one is in use.
-	anyPort bool
-	// since is the window end from which figures are followed. Zero means those that the public metrics show.
-	since time.Time
-	// released and listening, if not nil, are called with every published figure, and with the HTTP addresses.
-	released  func(outputs.Record)
-	listening func(addresses []string)
-	// demo, if not nil, tells what only a demo knows.
-	demo func() any
+	Stages      []string
+	BeginAgain  bool
+	Uncommitted bool
+	Streams     []*config.Stream
+	Revision    int
+	Removed     []string
+	Schemas     codec.Registry    // nil: no stream needs it
+	Registrar   publish.Registrar // the same
+	Conn        *kafkaconn.Conn
+	Log         *zap.Logger
+	Version     string // of this program
+	// Reach, if not nil, waits for the first answer of Kafka.
+	Reach func(context.Context) error
+	// AnyPort takes a free port if the wanted one is in use.
+	AnyPort bool
+	// Since is the window end from which figures are followed. Zero means those that the public metrics show.
+	Since time.Time
+	// Released and Listening, if not nil, are called with every published figure, and with the HTTP addresses.
+	Released  func(outputs.Record)
+	Listening func(addresses []string)
+	// Demo, if not nil, tells what only a demo knows.
+	Demo func() any
 }
 
-// run works until ctx ends and then for at most the shutdown timeout. It listens before it connects and until all work
+// Run works until ctx ends and then for at most the shutdown timeout. It listens before it connects and until all work
 // has ended, so that the probes always answer.
-func (s *service) run(ctx context.Context) error {
+func (s *Service) Run(ctx context.Context) error {
 	if s.BagBytes < leastBagBytes {
 		return fmt.Errorf("LOUVER_BAG_BYTES=%d; want at least %d (1 MiB)", s.BagBytes, leastBagBytes)
 	}
@@ -69,22 +69,22 @@ func (s *service) run(ctx context.Context) error {
 		return fmt.Errorf("LOUVER_CHECKPOINT_EVERY=%d; want at least 1", s.CheckpointEvery)
 	}
 	operators := prometheus.NewRegistry()
-	shown := newPublished(cli.OutputTopics(s.streams), s.streams)
-	shown.released, shown.demo = s.released, s.demo
-	engine := s.engine(operatorMetrics(operators, s.streams, s.version))
+	shown := newPublished(cli.OutputTopics(s.Streams), s.Streams)
+	shown.released, shown.demo = s.Released, s.Demo
+	engine := s.engine(OperatorMetrics(operators, s.Streams, s.Version))
 	public, err := publicServer(s.HTTPSettings, shown, engine.Health.Report)
 	if err != nil {
 		return err
 	}
 	servers := slices.Concat(public, operatorsServer(s.MetricsSettings, operators, engine.Health.Report))
-	addresses, serving, err := serve(s.anyPort, servers...)
+	addresses, serving, err := serve(s.AnyPort, servers...)
 	if err != nil {
 		return err
 	}
-	if s.listening != nil {
-		s.listening(addresses)
+	if s.Listening != nil {
+		s.Listening(addresses)
 	}
-	s.log.Info("louver starts", zap.String("version", s.version), zap.String("app", s.AppID), zap.Int("streams", len(s.streams)), zap.Strings("stages", s.stages),
+	s.Log.Info("louver starts", zap.String("version", s.Version), zap.String("app", s.AppID), zap.Int("streams", len(s.Streams)), zap.Strings("stages", s.Stages),
 		zap.Strings("http", addresses))
 	done := make(chan error, 1)
 	go func() { done <- s.work(ctx, engine, shown, serving) }()
@@ -94,7 +94,7 @@ func (s *service) run(ctx context.Context) error {
 		return fmt.Errorf("not stopped within LOUVER_SHUTDOWN_TIMEOUT=%s", s.ShutdownTimeout)
 	}
 	if err == nil || ctx.Err() != nil {
-		s.log.Info("louver has stopped")
+		s.Log.Info("louver has stopped")
 		return nil
 	}
 	return err
@@ -104,35 +104,37 @@ func (s *service) run(ctx context.Context) error {
 const leastBagBytes = 1 << 20
 
 // engine makes the service from the settings.
-func (s *service) engine(m *metrics.Operator) *stream.Service {
-	return &stream.Service{App: s.AppID, Streams: s.streams, Revision: s.revision, Removed: s.removed, Version: s.version, Stages: s.stages, BeginAgain: s.beginAgain, Conn: s.conn, Schemas: s.schemas, Registrar: s.registrar, ReadUncommitted: s.uncommitted,
-		CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes, CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.log, Health: health.New(s.log, s.stages...)}
+func (s *Service) engine(m *metrics.Operator) *stream.Service {
+	return &stream.Service{App: s.AppID, Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, Version: s.Version,
+		Stages: s.Stages, BeginAgain: s.BeginAgain, Conn: s.Conn, Schemas: s.Schemas, Registrar: s.Registrar,
+		ReadUncommitted: s.Uncommitted, CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes,
+		CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.Log, Health: health.New(s.Log, s.Stages...)}
 }
 
 // work serves, connects, and runs the stages until ctx ends.
-func (s *service) work(ctx context.Context, engine *stream.Service, shown *published, serving func(context.Context) error) error {
+func (s *Service) work(ctx context.Context, engine *stream.Service, shown *published, serving func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	listening, silence := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return serving(listening) })
 	group.Go(func() error {
 		defer silence()
-		engine.Health.Waiting("connecting to Kafka at " + strings.Join(s.conn.Brokers, ","))
-		if s.reach != nil {
-			if err := s.reach(ctx); err != nil {
+		engine.Health.Waiting("connecting to Kafka at " + strings.Join(s.Conn.Brokers, ","))
+		if s.Reach != nil {
+			if err := s.Reach(ctx); err != nil {
 				return err
 			}
 		}
 		working, ctx := errgroup.WithContext(ctx)
 		working.Go(func() error { return cluster.WithExitCode(engine.Run(ctx)) })
 		working.Go(func() error {
-			reader := cluster.Follower(s.conn, s.schemas, shown.store.Retrying(engine.Health.Retrying))
+			reader := cluster.Follower(s.Conn, s.Schemas, shown.store.Retrying(engine.Health.Retrying))
 			reader.Lenient = true // nothing that somebody writes to an output may end the service
-			return shown.follow(ctx, reader, s.since)
+			return shown.follow(ctx, reader, s.Since)
 		})
 		working.Go(func() error {
-			err := restore(ctx, cluster.Follower(s.conn, nil, engine.Health.Retrying), s.AppID, s.streams, shown.gauges)
+			err := restore(ctx, cluster.Follower(s.Conn, nil, engine.Health.Retrying), s.AppID, s.Streams, shown.gauges)
 			if err != nil && ctx.Err() == nil {
-				s.log.Warn("the ledger cannot be read: the public metrics show only what is published from now on", zap.Error(err))
+				s.Log.Warn("the ledger cannot be read: the public metrics show only what is published from now on", zap.Error(err))
 			}
 			return nil
 		})
@@ -148,8 +150,8 @@ func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
 	return late
 }
 
-// operatorMetrics registers the operators' metrics.
-func operatorMetrics(r prometheus.Registerer, streams []*config.Stream, version string) *metrics.Operator {
+// OperatorMetrics registers the operators' metrics.
+func OperatorMetrics(r prometheus.Registerer, streams []*config.Stream, version string) *metrics.Operator {
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge(version))
 	return metrics.New(r, described(streams), reasons())
 }

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/louver/louver/stream/health"
 )
 
-// dashboardCommand shows the published figures, without the service.
-type dashboardCommand struct {
+// DashboardCommand shows the published figures, without the service.
+type DashboardCommand struct {
 	cli.KafkaSettings
 	cli.RegistrySettings
 	cli.HTTPSettings
@@ -26,7 +26,7 @@ type dashboardCommand struct {
 }
 
 // Help is the long help.
-func (dashboardCommand) Help() string {
+func (DashboardCommand) Help() string {
 	return `Serves the page, the API and the public metrics from the output topics alone. It needs the right Read on these topics and
 no other, so it can run where nobody may see personal data.
 
@@ -37,7 +37,7 @@ name the topics:
 }
 
 // Run implements the command.
-func (c *dashboardCommand) Run(app *cli.App) error {
+func (c *DashboardCommand) Run(app *cli.App) error {
 	var streams []*config.Stream
 	if c.Streams != "" {
 		file, err := cli.LoadStreams(c.Streams)

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -133,7 +133,7 @@ func TestTLSAndPasswords(t *testing.T) {
 				t.Errorf("password %q: %s; want %d", password, a.Status, status)
 			}
 		}
-		if code, body := get(address, "/livez"); code == http.StatusOK {
+		if code, body := clitest.Get(address, "/livez"); code == http.StatusOK {
 			t.Errorf("without TLS: %d %s", code, body)
 		}
 	}
@@ -152,7 +152,7 @@ func TestTLSAndPasswords(t *testing.T) {
 	if _, err := io.ReadFull(a.Body, first); err != nil || string(first) != "retry:" {
 		t.Errorf("%q, %v", first, err)
 	}
-	check := healthcheckCommand{MetricsSettings: cli.MetricsSettings{MetricsAddr: addresses[1], MetricsWebConfigFile: path}, Path: "/livez", Timeout: time.Minute}
+	check := HealthcheckCommand{MetricsSettings: cli.MetricsSettings{MetricsAddr: addresses[1], MetricsWebConfigFile: path}, Path: "/livez", Timeout: time.Minute}
 	if err := check.Run(&cli.App{Context: t.Context()}); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("healthcheck: %v; want to hear of the password", err)
 	}

@@ -1,4 +1,6 @@
-package main
+// Package generate has the commands that write files for others: a first streams file, alert rules, and the schemas of what
+// louver reads and publishes.
+package generate
 
 import (
 	_ "embed" // introductions
@@ -11,17 +13,14 @@ import (
 	"github.com/louver/louver/stream/web"
 )
 
-// The documents under deploy are generated from the code that they describe. A test checks that they are up to date.
-//go:generate go test -run "^Test(Documents|Readme)" -update .
-
-// schemaCommand prints the schemas of files, records and the API.
-type schemaCommand struct {
+// SchemaCommand prints the schemas of files, records and the API.
+type SchemaCommand struct {
 	Of     string `arg:"" name:"streams|release|openapi|asyncapi" enum:"streams,release,openapi,asyncapi" help:"streams: the streams file. release: the published record. openapi: the HTTP API. asyncapi: the output topics."`
 	Format string `default:"json" enum:"json,markdown,avro" placeholder:"FORMAT" help:"json: a JSON Schema (draft 2020-12), OpenAPI 3.1 or AsyncAPI 3.0. markdown: a reference to read, of streams and release. avro: the schema of release in Avro."`
 }
 
 // Help is the long help.
-func (schemaCommand) Help() string {
+func (SchemaCommand) Help() string {
 	return `Editors complete and check a streams file that begins with this line:
 
   # yaml-language-server: $schema=louver-streams.schema.json
@@ -32,7 +31,7 @@ Write the schema next to the file:
 }
 
 // Run prints one contract or reference.
-func (c schemaCommand) Run(app *cli.App) error {
+func (c SchemaCommand) Run(app *cli.App) error {
 	switch {
 	case c.Format == "avro" && c.Of != "release":
 		return cli.UsageError(fmt.Errorf("--format avro: there is no schema of %s in Avro; want release, or json", c.Of))

@@ -1,4 +1,5 @@
-package main
+// Package feed sends files of events to a topic, and says how such files are read.
+package feed
 
 import (
 	"context"
@@ -18,11 +19,11 @@ import (
 	"github.com/louver/louver/stream/replay"
 )
 
-// replayCommand sends a file of events to a topic.
-type replayCommand struct {
+// ReplayCommand sends a file of events to a topic.
+type ReplayCommand struct {
 	cli.KafkaSettings
-	fileColumns
-	delimiterFlag
+	FileColumns
+	DelimiterFlag
 	File       string  `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
 	Topic      string  `required:"" placeholder:"TOPIC" help:"Topic to send to. It is created if it is missing."`
 	Partitions int     `default:"3" placeholder:"N" help:"Partitions of the topic, if it is created."`
@@ -33,7 +34,7 @@ type replayCommand struct {
 }
 
 // Help is the long help.
-func (replayCommand) Help() string {
+func (ReplayCommand) Help() string {
 	return `Sends each row as a JSON record with the columns that you name. The fields have the names of the columns. A dot in a name
 leads into an object: geo.city becomes {"geo":{"city":…}}, which a streams file reads as geo.city.
 
@@ -48,13 +49,13 @@ before them, or move them with --from now --speed X.`
 }
 
 // Run implements the command.
-func (c *replayCommand) Run(app *cli.App) error {
-	columns, err := c.columns()
+func (c *ReplayCommand) Run(app *cli.App) error {
+	columns, err := c.Columns()
 	if err != nil {
 		return err
 	}
 	options := replay.Options{Speed: c.Speed, Keyed: c.Keyed}
-	if options.Delimiter, err = c.rune(); err != nil {
+	if options.Delimiter, err = c.Rune(); err != nil {
 		return err
 	}
 	switch c.From {
@@ -71,7 +72,7 @@ func (c *replayCommand) Run(app *cli.App) error {
 	}
 	file, err := c.open(app, columns, options)
 	if err != nil {
-		return fileError(err)
+		return FileError(err)
 	}
 	defer func() { _ = file.Close() }() // only read
 	trial, err := replay.NewTrial(columns)
@@ -94,7 +95,7 @@ func (c *replayCommand) Run(app *cli.App) error {
 }
 
 // open opens the file or standard input.
-func (c *replayCommand) open(app *cli.App, columns replay.Columns, options replay.Options) (*replay.File, error) {
+func (c *ReplayCommand) open(app *cli.App, columns replay.Columns, options replay.Options) (*replay.File, error) {
 	if c.File == "-" {
 		return replay.New("stdin", app.In, columns, options)
 	}
@@ -116,11 +117,11 @@ func tried(records iter.Seq2[replay.Record, error], trial *replay.Trial) iter.Se
 }
 
 // send sends the records, or only reads them in a dry run.
-func (c *replayCommand) send(ctx context.Context, app *cli.App, records iter.Seq2[replay.Record, error]) (n int, err error) {
+func (c *ReplayCommand) send(ctx context.Context, app *cli.App, records iter.Seq2[replay.Record, error]) (n int, err error) {
 	if c.DryRun {
 		for _, err := range records {
 			if err != nil {
-				return n, fileError(err)
+				return n, FileError(err)
 			}
 			n++
 		}
@@ -135,11 +136,11 @@ func (c *replayCommand) send(ctx context.Context, app *cli.App, records iter.Seq
 	if _, err := topics.Create(ctx, conn.Client, plan, -1); err != nil {
 		return 0, cluster.WithExitCode(err)
 	}
-	return sendRecords(ctx, conn, records, c.Topic)
+	return SendRecords(ctx, conn, records, c.Topic)
 }
 
 // tell prints what was sent, and the input that reads it, as YAML.
-func (c *replayCommand) tell(app *cli.App, columns replay.Columns, n int, trial *replay.Trial) error {
+func (c *ReplayCommand) tell(app *cli.App, columns replay.Columns, n int, trial *replay.Trial) error {
 	sent := fmt.Sprintf("Sent %s to %s.", cli.Plural(n, "event"), c.Topic)
 	if c.DryRun {
 		sent = fmt.Sprintf("Would send %s to %s.", cli.Plural(n, "event"), c.Topic)
@@ -156,7 +157,7 @@ func (c *replayCommand) tell(app *cli.App, columns replay.Columns, n int, trial 
 		return err
 	}
 	for _, r := range trial.Rejected() {
-		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of %s: %s, first on line %d (%s)\n", r.Count, cli.Plural(n, "event"), r.Reason, r.First, meaning(r.Reason, columns))
+		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of %s: %s, first on line %d (%s)\n", r.Count, cli.Plural(n, "event"), r.Reason, r.First, Meaning(r.Reason, columns))
 	}
 	return nil
 }
@@ -167,9 +168,9 @@ const sendAtOnce = 10_000
 // sendEvery is how long gathered records wait at most before they are sent.
 const sendEvery = 100 * time.Millisecond
 
-// sendRecords sends records as they come. Their timestamp is the time of sending, because a topic would delete records
+// SendRecords sends records as they come. Their timestamp is the time of sending, because a topic would delete records
 // that look older than its retention.
-func sendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[replay.Record, error], topic string) (sent int, err error) {
+func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[replay.Record, error], topic string) (sent int, err error) {
 	partitions, err := topics.PartitionsOf(ctx, conn.Client, topic, 0, nil)
 	if err != nil {
 		return 0, cluster.WithExitCode(err)
@@ -184,7 +185,7 @@ func sendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[re
 	}
 	for r, err := range records {
 		if err != nil {
-			return sent, fileError(err)
+			return sent, FileError(err)
 		}
 		partition, err := anywhere(r, partitions)
 		if err != nil {

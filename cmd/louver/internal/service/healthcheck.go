@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -14,19 +14,20 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
-type healthcheckCommand struct {
+// HealthcheckCommand asks the louver on this host whether it is ready.
+type HealthcheckCommand struct {
 	cli.MetricsSettings
 	Path    string        `default:"/readyz" help:"Path to ask for: /readyz (is it working?) or /livez (is it alive?)." placeholder:"PATH"`
 	Timeout time.Duration `default:"5s" help:"How long to wait for the answer." placeholder:"DURATION"`
 }
 
 // Help is the long help.
-func (healthcheckCommand) Help() string {
+func (HealthcheckCommand) Help() string {
 	return `For containers: asks the louver on this host, at its operators' address. Exits with 0 if the answer has status 200, else with 1.`
 }
 
 // Run asks once.
-func (c *healthcheckCommand) Run(app *cli.App) error {
+func (c *HealthcheckCommand) Run(app *cli.App) error {
 	host, port, err := net.SplitHostPort(c.MetricsAddr)
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("LOUVER_METRICS_ADDR %q; want host:port, such as 127.0.0.1:9797", c.MetricsAddr))

@@ -1,4 +1,4 @@
-package main
+package generate
 
 import (
 	"fmt"
@@ -14,7 +14,8 @@ import (
 	"github.com/louver/louver/stream/rules"
 )
 
-type rulesCommand struct {
+// RulesCommand writes alert rules for Prometheus.
+type RulesCommand struct {
 	Files   []string                   `arg:"" name:"file" help:"Streams files, directories of them, or globs."`
 	Above   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
 	Below   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
@@ -23,7 +24,7 @@ type rulesCommand struct {
 }
 
 // Help is the long help.
-func (rulesCommand) Help() string {
+func (RulesCommand) Help() string {
 	return `Writes a rule file for Prometheus to standard output. An alert fires when the whole band of a figure lies beyond the
 value, not when the figure alone does. Its description says how many alarms the noise alone raises in 30 days. If
 there may be more than three, a warning says so. An alert with more than one a day is refused without --noisy.
@@ -37,7 +38,7 @@ window_end_timestamp_seconds in the same way.`
 }
 
 // Run writes the rules.
-func (c *rulesCommand) Run(app *cli.App) error {
+func (c *RulesCommand) Run(app *cli.App) error {
 	if c.Windows < 0 {
 		return cli.UsageError(fmt.Errorf("--windows %d; want 1 or more", c.Windows))
 	}
