@@ -7,6 +7,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/topics"
 )
@@ -61,7 +62,7 @@ func (c *checkCommand) Run(app *cli.App) error {
 		return err
 	}
 	warn := func(line string) { _, _ = fmt.Fprintln(app.Err, line) }
-	return c.onCluster(app, file, warn, func(agreed cluster.Control) error { return printPreview(app, agreed, file) })
+	return c.onCluster(app, file, warn, func(agreed cluster.Control) error { return inspect.PrintPreview(app, agreed, file) })
 }
 
 // printJSON prints all findings, including those on the cluster, as one
@@ -73,7 +74,7 @@ func (c *checkCommand) printJSON(app *cli.App, file *config.File, found *examina
 		failure = c.onCluster(app, file, warn, func(agreed cluster.Control) error {
 			p, err := agreed.Foresee(app.Context, file)
 			if err == nil {
-				found.Preview = newForeseen(p)
+				found.Preview = inspect.NewPreview(p)
 			}
 			return err
 		})

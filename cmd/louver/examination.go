@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/kafka/topics"
 )
@@ -12,12 +13,12 @@ import (
 type examination struct {
 	Streams  []examinedStream `json:"streams"`
 	Budgets  []examinedBudget `json:"budgets"`
-	Inputs   []inputReport    `json:"inputs,omitempty"`
+	Inputs   []inspect.Input  `json:"inputs,omitempty"`
 	Topics   []topics.Topic   `json:"topics"`
 	Rights   []topics.Right   `json:"rights"`
 	Warnings []string         `json:"warnings"`
 	// Preview says what the files would change; nil if the cluster was not asked.
-	Preview *foreseen `json:"preview,omitempty"`
+	Preview *inspect.Preview `json:"preview,omitempty"`
 }
 
 type examinedStream struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
@@ -50,7 +51,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 		if len(s.Watches) > 0 {
 			e.Besides = config.Besides(s)
 			e.watches = cost.Of(s.Budget.Limit, of.Watches)
-			e.WatchEpsilon = known(e.watches)
+			e.WatchEpsilon = inspect.EpsilonOf(e.watches)
 		}
 		found.Streams = append(found.Streams, e)
 	}
@@ -61,7 +62,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 			found.Streams[slices.Index(file.Streams, s)].Backlog = examineBacklog(s, backlogs[i])
 		}
 	}
-	found.Inputs = inputsOf(file.Payers(now))
+	found.Inputs = inspect.InputsOf(file.Payers(now))
 	found.Warnings = append(found.Warnings, warnings(file, found)...)
 	return found, nil
 }
@@ -112,11 +113,11 @@ func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedB
 		x.Touched, x.StretchEpsilon, x.StretchDelta, x.stretch = &touched, new(cli.NewFigure(lost.Epsilon)), new(cli.NewFigure(lost.Delta)), lost
 	}
 	x.day = pays.InAnyDay()
-	x.DayEpsilon, x.DayDelta, x.DaySum = cli.NewFigure(x.day.Epsilon), cli.NewFigure(x.day.Delta), sumOf(x.day)
+	x.DayEpsilon, x.DayDelta, x.DaySum = cli.NewFigure(x.day.Epsilon), cli.NewFigure(x.day.Delta), inspect.SumOf(x.day)
 	runway := pays.Runway()
 	x.Pays, x.Windows = runway.Pays, runway.Windows
 	x.needs = pays.Needs()
-	x.Wanted, x.WantedSum = known(x.needs), sumOf(x.needs)
+	x.Wanted, x.WantedSum = inspect.EpsilonOf(x.needs), inspect.SumOf(x.needs)
 	if less, ok := pays.Saved(file.PayerWithDelta(b, now)); ok {
 		x.WithDelta = &examinedDelta{cli.NewFigure(less.Epsilon), cli.NewFigure(less.Delta)}
 	}
@@ -145,20 +146,4 @@ func publicOf(s *config.Stream) forecast.Public {
 		}
 	}
 	return public
-}
-
-// known returns the ε of a loss, or nil if it has no bound.
-func known(l cost.Loss) *cli.Figure {
-	if l.Unbounded {
-		return nil
-	}
-	return new(cli.NewFigure(l.Epsilon))
-}
-
-// sumOf returns the plain sum beside a bound with a δ; nil if they are the same, or if there is none.
-func sumOf(l cost.Loss) *cli.Figure {
-	if l.Sum == nil || l.Unbounded || l.Sum.Equal(l.Epsilon) {
-		return nil
-	}
-	return new(cli.NewFigure(*l.Sum))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 )
@@ -31,7 +32,7 @@ func examineBacklog(s *config.Stream, b cost.Backlog) *examinedBacklog {
 	if b.Paid == nil {
 		return x
 	}
-	x.lost, x.Epsilon = b.Lost, known(b.Lost)
+	x.lost, x.Epsilon = b.Lost, inspect.EpsilonOf(b.Lost)
 	return x
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/mechanisms"
 )
 
@@ -22,12 +23,12 @@ func (e *examination) print(app *cli.App) error {
 		b.print(&out)
 	}
 	for _, in := range e.Inputs {
-		fmt.Fprintln(&out, in.text)
+		fmt.Fprintln(&out, in.Text)
 	}
 	if _, err := io.WriteString(app.Out, app.Fold(out.String())); err != nil {
 		return err
 	}
-	if err := printTopics(app, e.Topics, e.Rights, nil); err != nil {
+	if err := inspect.PrintTopics(app, e.Topics, e.Rights, nil); err != nil {
 		return err
 	}
 	for _, line := range e.Warnings {
@@ -157,7 +158,7 @@ func (b examinedBudget) print(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  with delta: %s in the budget, the schedule would need ε %s\n", b.WithDelta.Delta, b.WithDelta.Epsilon)
 	}
 	if len(b.Streams) > 0 {
-		fmt.Fprintf(w, "  %s\n", inAnyDay(b.day))
+		fmt.Fprintf(w, "  %s\n", inspect.InAnyDay(b.day))
 	}
 	if b.Touched != nil {
 		fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n", b.Per, cli.Plural(*b.Touched, "window"), b.later, b.stretch, b.twice)

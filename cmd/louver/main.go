@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/cmd/louver/internal/generate"
+	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/cmd/louver/internal/service"
 )
 
@@ -28,13 +29,13 @@ type commands struct {
 	Release     releaseCommand             `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
 	Plan        planCommand                `cmd:"" help:"Forecast errors before anything is spent, or the ε or users needed for a given error."`
 	Replay      feed.ReplayCommand         `cmd:"" help:"Send a CSV or JSON-lines file to a topic."`
-	Watch       watchCommand               `cmd:"" help:"Print figures as they are published."`
+	Watch       inspect.WatchCommand       `cmd:"" help:"Print figures as they are published."`
 	Dashboard   service.DashboardCommand   `cmd:"" help:"Serve the page and the API from the output topics alone."`
-	Budget      budgetCommand              `cmd:"" help:"Print what each stream and budget has spent and what is left, from the ledger."`
-	Audit       auditCommand               `cmd:"" help:"Compare the ledger with what was published: every charge once, every value the same."`
-	Windows     windowsCommand             `cmd:"" help:"Print the windows that are not out yet, and what each of them waits for."`
-	Streams     streamsCommand             `cmd:"" help:"Print which definition of each stream applies from when, and what a file would change."`
-	Topics      topicsCommand              `cmd:"" help:"List the topics, consumer groups and rights that the streams need. Create missing topics."`
+	Budget      inspect.BudgetCommand      `cmd:"" help:"Print what each stream and budget has spent and what is left, from the ledger."`
+	Audit       inspect.AuditCommand       `cmd:"" help:"Compare the ledger with what was published: every charge once, every value the same."`
+	Windows     inspect.WindowsCommand     `cmd:"" help:"Print the windows that are not out yet, and what each of them waits for."`
+	Streams     inspect.StreamsCommand     `cmd:"" help:"Print which definition of each stream applies from when, and what a file would change."`
+	Topics      inspect.TopicsCommand      `cmd:"" help:"List the topics, consumer groups and rights that the streams need. Create missing topics."`
 	Rules       generate.RulesCommand      `cmd:"" help:"Write Prometheus alert rules that know how noisy the figures are."`
 	Schema      generate.SchemaCommand     `cmd:"" help:"Print the contracts: the streams file, the published record, the HTTP API, the output topics."`
 	Broker      brokerCommand              `cmd:"" help:"Run the embedded broker alone, to try things out."`

@@ -12,6 +12,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
@@ -144,7 +145,7 @@ func (p *plannedStream) loses(s *config.Stream) {
 }
 
 func newPlannedLoss(lost cost.Loss, windows int64) plannedLoss {
-	return plannedLoss{windows, cli.NewFigure(lost.Epsilon), cli.NewFigure(lost.Delta), sumOf(lost), budget.Spending{Epsilon: lost.Epsilon}.Guess(), lost}
+	return plannedLoss{windows, cli.NewFigure(lost.Epsilon), cli.NewFigure(lost.Delta), inspect.SumOf(lost), budget.Spending{Epsilon: lost.Epsilon}.Guess(), lost}
 }
 
 func (c *forecastFlags) planRelease(r config.Release, public forecast.Public) (plannedRelease, error) {

@@ -126,7 +126,7 @@ func (c *releaseCommand) say(out io.Writer, at int64, format string, args ...any
 	return err
 }
 
-func stamp(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339) }
+func stamp(at int64) string { return cli.Instant(time.Unix(0, at)) }
 
 // times says how often: once, 2 times.
 func times(n int) string {

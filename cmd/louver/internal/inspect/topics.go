@@ -1,6 +1,7 @@
-package main
+package inspect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
-// topicsCommand lists, and creates, what the streams need on the cluster.
-type topicsCommand struct {
+// TopicsCommand lists, and creates, what the streams need on the cluster.
+type TopicsCommand struct {
 	cli.KafkaSettings
 	AppID             string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Prefix of the internal topics and groups."`
 	Streams           string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
@@ -26,7 +27,7 @@ type topicsCommand struct {
 }
 
 // Run implements the command.
-func (c *topicsCommand) Run(app *cli.App) error {
+func (c *TopicsCommand) Run(app *cli.App) error {
 	if c.File != "" {
 		c.Streams = c.File
 	}
@@ -57,7 +58,7 @@ func (c *topicsCommand) Run(app *cli.App) error {
 }
 
 // print writes topics and rights in the chosen form.
-func (c *topicsCommand) print(app *cli.App, plan []topics.Topic, states map[string]topics.State) error {
+func (c *TopicsCommand) print(app *cli.App, plan []topics.Topic, states map[string]topics.State) error {
 	rights := topics.Rights(c.AppID, plan)
 	switch {
 	case c.Format == "acls":
@@ -85,7 +86,7 @@ func (c *topicsCommand) print(app *cli.App, plan []topics.Topic, states map[stri
 		}
 		return cli.WriteJSON(app.Out, map[string]any{"topics": listed, "rights": rights})
 	}
-	return printTopics(app, plan, rights, states)
+	return PrintTopics(app, plan, rights, states)
 }
 
 // listedTopic is a topic in JSON.
@@ -95,16 +96,16 @@ type listedTopic struct {
 	MinRetentionMS int64        `json:"min_retention_ms"` // −1 means for ever, 0 any
 }
 
-func (c *topicsCommand) principal() string {
+func (c *TopicsCommand) principal() string {
 	if c.KafkaSASLUsername != "" {
 		return c.KafkaSASLUsername
 	}
 	return "louver"
 }
 
-// printTopics writes two tables: what topics must look like, with their states if these are known, and what the service
+// PrintTopics writes two tables: what topics must look like, with their states if these are known, and what the service
 // must be allowed to do.
-func printTopics(app *cli.App, plan []topics.Topic, rights []topics.Right, states map[string]topics.State) error {
+func PrintTopics(app *cli.App, plan []topics.Topic, rights []topics.Right, states map[string]topics.State) error {
 	head := []string{"topic", "for", "partitions", "cleanup", "retention"}
 	if states != nil {
 		head = append(head, "state")
@@ -115,7 +116,7 @@ func printTopics(app *cli.App, plan []topics.Topic, rights []topics.Right, state
 		if t.Personal {
 			use += " (personal)"
 		}
-		row := []string{t.Name, use, partitions(t.Partitions), or(strings.ReplaceAll(t.Cleanup, ",", ", "), "any"), retention(t.MinRetention)}
+		row := []string{t.Name, use, partitions(t.Partitions), cmp.Or(strings.ReplaceAll(t.Cleanup, ",", ", "), "any"), retention(t.MinRetention)}
 		if states != nil {
 			row = append(row, string(states[t.Name]))
 		}
@@ -133,13 +134,6 @@ func printTopics(app *cli.App, plan []topics.Topic, rights []topics.Right, state
 		rows = append(rows, []string{r.Resource, name, strings.Join(r.Operations, ", ")})
 	}
 	return cli.WriteTable(app.Out, app.Width(), []string{"resource", "name", "rights"}, rows)
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 func partitions(n int) string {

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/stream/timeline"
 )
 
-// windowsCommand tells the state of each window.
-type windowsCommand struct {
+// WindowsCommand tells the state of each window.
+type WindowsCommand struct {
 	cli.KafkaSettings
 	AppID  string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose windows are listed."`
 	Stream string `placeholder:"NAME" help:"Only this stream."`
@@ -23,7 +23,7 @@ type windowsCommand struct {
 }
 
 // Help is the long help.
-func (windowsCommand) Help() string {
+func (WindowsCommand) Help() string {
 	return `Lists the windows of every stream that are not published yet, and says what each of them waits for. Then it lists the last
 windows that are published: those among the last 2,000 entries of each partition of the ledger. Consecutive windows in the same
 state share a row.
@@ -36,7 +36,7 @@ writes nothing.`
 }
 
 // Run prints the windows.
-func (c *windowsCommand) Run(app *cli.App) error {
+func (c *WindowsCommand) Run(app *cli.App) error {
 	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (c *windowsCommand) Run(app *cli.App) error {
 }
 
 // facts reads the input of the timeline.
-func (c *windowsCommand) facts(app *cli.App, agreed cluster.Control, state *control.State) (*timeline.Facts, error) {
+func (c *WindowsCommand) facts(app *cli.App, agreed cluster.Control, state *control.State) (*timeline.Facts, error) {
 	editions, err := state.Editions(control.Wanted{})
 	if err != nil {
 		return nil, err
@@ -115,9 +115,9 @@ func printWindows(app *cli.App, runs []timeline.Run) error {
 	}
 	var rows [][]string
 	for _, r := range runs {
-		ends := folding(r.First)
+		ends := cli.Folding(r.First)
 		if r.Windows > 1 {
-			ends += " to " + folding(r.Last)
+			ends += " to " + cli.Folding(r.Last)
 		}
 		rows = append(rows, []string{r.Stream, ends, strconv.FormatInt(r.Windows, 10), stateOf(r), noteOf(r)})
 	}
@@ -141,9 +141,9 @@ func noteOf(r timeline.Run) string {
 	why := strings.Join(r.Why, "; ")
 	switch r.State {
 	case timeline.Open:
-		return "due " + folding(r.Due)
+		return "due " + cli.Folding(r.Due)
 	case timeline.Waiting, timeline.Cut:
-		return fmt.Sprintf("due %s: %s", folding(r.Due), why)
+		return fmt.Sprintf("due %s: %s", cli.Folding(r.Due), why)
 	default:
 		return why
 	}

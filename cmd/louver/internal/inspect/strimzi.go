@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"crypto/sha256"
@@ -52,7 +52,7 @@ type strimziACL struct {
 }
 
 // printStrimzi writes a KafkaTopic for each topic that Louver would create, and a KafkaUser with the rights.
-func (c *topicsCommand) printStrimzi(w io.Writer, plan []topics.Topic, rights []topics.Right) error {
+func (c *TopicsCommand) printStrimzi(w io.Writer, plan []topics.Topic, rights []topics.Right) error {
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
 	for _, t := range plan {
@@ -81,14 +81,14 @@ func (c *topicsCommand) printStrimzi(w io.Writer, plan []topics.Topic, rights []
 	return encoder.Close()
 }
 
-func (c *topicsCommand) strimzi(kind, name string, spec any) strimziResource {
+func (c *TopicsCommand) strimzi(kind, name string, spec any) strimziResource {
 	r := strimziResource{APIVersion: "kafka.strimzi.io/v1", Kind: kind, Spec: spec}
 	r.Metadata.Name, r.Metadata.Labels = resourceName(name), map[string]string{"strimzi.io/cluster": c.Cluster}
 	return r
 }
 
 // strimziLogin is how the user logs in. Nothing is said for mechanisms whose users Strimzi does not manage.
-func (c *topicsCommand) strimziLogin() *strimziType {
+func (c *TopicsCommand) strimziLogin() *strimziType {
 	switch mechanism := strings.ToUpper(c.KafkaSASLMechanism); {
 	case mechanism == "SCRAM-SHA-512" || mechanism == "" && c.KafkaTLSCertFile == "":
 		return &strimziType{"scram-sha-512"}

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// watchCommand prints releases as they come.
-type watchCommand struct {
+// WatchCommand prints releases as they come.
+type WatchCommand struct {
 	cli.KafkaSettings
 	cli.RegistrySettings
 	Streams string        `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
@@ -26,7 +26,7 @@ type watchCommand struct {
 }
 
 // Help is the long help.
-func (watchCommand) Help() string {
+func (WatchCommand) Help() string {
 	return `Prints every figure as it is published: its value, its error and its quality. The error holds with a probability of 95 %:
 a range of percentiles for a quantile, a number of users for a count. The quality is useful, rough or noise. Both are computed from
 public figures alone, so some statistics have none.
@@ -37,7 +37,7 @@ Into a pipe every figure is one line, beginning with the window's end. Ctrl-C en
 }
 
 // Run implements the command.
-func (c *watchCommand) Run(app *cli.App) error {
+func (c *WatchCommand) Run(app *cli.App) error {
 	file, err := cli.LoadStreams(c.Streams)
 	if err != nil {
 		return err

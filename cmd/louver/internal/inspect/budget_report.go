@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"fmt"
@@ -19,28 +19,7 @@ type budgetReport struct {
 	Budgets []limitReport         `json:"budgets"`
 	Watches []ledger.WatchFigures `json:"watches,omitempty"`
 	// Inputs are the topics whose people several budgets pay for.
-	Inputs []inputReport `json:"inputs,omitempty"`
-}
-
-// inputReport bounds what one person of an input topic loses through all budgets that pay for it.
-type inputReport struct {
-	Topic   string   `json:"topic"`
-	Budgets []string `json:"budgets"`
-	// DayEpsilon is what the windows that end in any 24 hours cost under all of the budgets together; nil if it has no bound.
-	DayEpsilon *cli.Figure `json:"epsilon_per_day"`
-	DayDelta   cli.Figure  `json:"delta_per_day"`
-	// DaySum is the plain sum of the same windows, where that is more.
-	DaySum *cli.Figure `json:"epsilon_per_day_sum,omitempty"`
-
-	text string
-}
-
-// inputsOf reports on the topics that several budgets pay for.
-func inputsOf(payers []cost.Payer) (all []inputReport) {
-	for _, s := range cost.InCommon(payers) {
-		all = append(all, inputReport{s.Topic, s.Budgets, known(s.Day), cli.NewFigure(s.Day.Delta), sumOf(s.Day), s.String()})
-	}
-	return all
+	Inputs []Input `json:"inputs,omitempty"`
 }
 
 type streamReport struct {
@@ -81,11 +60,11 @@ func withMost(r ledger.Report, editions []control.Edition, now time.Time) budget
 		x := limitReport{Figures: of}
 		if i := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == of.Budget }); i >= 0 {
 			x.day = file.Payer(file.Budgets[i], now).InAnyDay()
-			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewFigure(x.day.Epsilon)), new(cli.NewFigure(x.day.Delta)), sumOf(x.day)
+			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewFigure(x.day.Epsilon)), new(cli.NewFigure(x.day.Delta)), SumOf(x.day)
 		}
 		all.Budgets = append(all.Budgets, x)
 	}
-	all.Inputs = inputsOf(withBooks(r, editions, file, now))
+	all.Inputs = InputsOf(withBooks(r, editions, file, now))
 	return all
 }
 
@@ -129,21 +108,16 @@ func (r budgetReport) lines() (lines []string) {
 	}
 	for _, b := range r.Budgets {
 		if b.DayEpsilon != nil {
-			lines = append(lines, fmt.Sprintf("budget %s: %s", b.Budget, inAnyDay(b.day)))
+			lines = append(lines, fmt.Sprintf("budget %s: %s", b.Budget, InAnyDay(b.day)))
 			if held := b.EpsilonDay; held != nil && held.GreaterThan(b.DayEpsilon.Decimal) {
 				lines = append(lines, fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: former definitions, or users who were counted anew, cost more", b.Budget, held))
 			}
 		}
 	}
 	for _, in := range r.Inputs {
-		lines = append(lines, in.text)
+		lines = append(lines, in.Text)
 	}
 	return lines
-}
-
-// inAnyDay says what one person loses at most through a budget's windows.
-func inAnyDay(lost cost.Loss) string {
-	return fmt.Sprintf("one person loses at most %s in any 24 h, counting the windows that end in it", lost)
 }
 
 // newest returns the newest definition of each stream that has windows to come.

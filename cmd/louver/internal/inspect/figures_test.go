@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"bytes"
@@ -96,9 +96,14 @@ func TestWatchWaitsForTheTopic(t *testing.T) {
 	ctx, cancel := context.WithCancel(kafkatest.Context(t))
 	out, writesOut := io.Pipe()
 	errOut, writesErr := io.Pipe()
+	program := cli.Program{Commands: func() any {
+		return &struct {
+			Watch WatchCommand `cmd:""`
+		}{}
+	}}
 	code := make(chan int, 1)
 	go func() {
-		code <- execute(ctx, []string{"watch", "--streams", path, "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")}, strings.NewReader(""), writesOut, writesErr)
+		code <- program.Execute(ctx, []string{"watch", "--streams", path, "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")}, strings.NewReader(""), writesOut, writesErr)
 	}()
 	read := func(from io.Reader) string {
 		t.Helper()
