@@ -53,13 +53,17 @@ func TestCheckUnderACap(t *testing.T) {
 	}
 	var report struct {
 		Streams []struct {
-			MaxWindows examinedCap `json:"max_windows"`
+			MaxWindows struct {
+				Count, Each int64
+				Per, Block  string
+				Share       float64
+			} `json:"max_windows"`
 		}
 	}
 	if err := json.Unmarshal([]byte(commandLine(t, "", "check", "--format", "json", path).out), &report); err != nil {
 		t.Fatal(err)
 	}
-	if m := report.Streams[0].MaxWindows; m != (examinedCap{8, "24h", 2, "8h1m", 2.0 / 481}) {
+	if m := report.Streams[0].MaxWindows; m.Count != 8 || m.Per != "24h" || m.Each != 2 || m.Block != "8h1m" || m.Share != 2.0/481 {
 		t.Errorf("max_windows %+v", m)
 	}
 	once := strings.Replace(cappedFile, "count: 9", "count: 4", 1)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/louver/louver/cmd/louver/internal/check"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/cmd/louver/internal/generate"
@@ -25,9 +26,9 @@ type commands struct {
 	Demo        demoCommand                `cmd:"" help:"See it work: an embedded broker, a simulated service, a live table. Needs no Kafka."`
 	Init        generate.InitCommand       `cmd:"" help:"Write a first streams file, with comments."`
 	Run         service.RunCommand         `cmd:"" help:"Run the service until SIGTERM."`
-	Check       checkCommand               `cmd:"" help:"Check streams files. Print what one user can lose and how accurate the figures will be."`
+	Check       check.Command              `cmd:"" help:"Check streams files. Print what one user can lose and how accurate the figures will be."`
 	Release     releaseCommand             `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
-	Plan        planCommand                `cmd:"" help:"Forecast errors before anything is spent, or the ε or users needed for a given error."`
+	Plan        check.PlanCommand          `cmd:"" help:"Forecast errors before anything is spent, or the ε or users needed for a given error."`
 	Replay      feed.ReplayCommand         `cmd:"" help:"Send a CSV or JSON-lines file to a topic."`
 	Watch       inspect.WatchCommand       `cmd:"" help:"Print figures as they are published."`
 	Dashboard   service.DashboardCommand   `cmd:"" help:"Serve the page and the API from the output topics alone."`
@@ -52,7 +53,7 @@ func main() {
 // execute runs a command line and returns the exit code.
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	p := cli.Program{Version: version, Commands: func() any {
-		return &commands{Release: releaseCommand{QueryFlags: cli.NewQueryFlags()}, Plan: planCommand{QueryFlags: cli.NewQueryFlags()}}
+		return &commands{Release: releaseCommand{QueryFlags: cli.NewQueryFlags()}, Plan: check.PlanCommand{QueryFlags: cli.NewQueryFlags()}}
 	}}
 	return p.Execute(ctx, args, in, out, errOut)
 }

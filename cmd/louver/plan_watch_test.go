@@ -20,7 +20,12 @@ func TestPlanWatch(t *testing.T) {
 			t.Errorf("%s\nwithout %q", got.out, want)
 		}
 	}
-	var planned struct{ Plans []plannedWatch }
+	var planned struct {
+		Plans []struct {
+			Excess       float64 `json:"excess_95"`
+			Most, Missed *float64
+		}
+	}
 	got = commandLine(t, "", append(bounds, "--users", "20", "--epsilon", "1", "--json")...)
 	if err := json.Unmarshal([]byte(got.out), &planned); err != nil || len(planned.Plans) != 1 {
 		t.Fatalf("%+v: %v", got, err)

@@ -1,8 +1,9 @@
-package main
+package check
 
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -103,6 +104,61 @@ func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
 		w.warn(r.Where, "streams[%s].releases[%s]: the mode is found only if it leads by %s, but only %d are expected; want more users, longer windows, a larger epsilon or a coarser step",
 			s.Name, v.Release, cli.Plural(*v.Lead, "user"), users)
 	}
+}
+
+// change warns of a release on change that protects hardly anyone.
+func (w *warner) change(s *config.Stream, of config.Watch) {
+	for _, c := range []struct {
+		key     string
+		epsilon decimal.Decimal
+	}{{"epsilon", of.Release.Query.Epsilon}, {"watch_epsilon", of.Query.Epsilon}} {
+		if c.epsilon.Cmp(tooMuch) > 0 {
+			w.warn(of.Where, "streams[%s].releases[%s].%s: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, c.key, c.epsilon)
+		}
+	}
+	p := of.Release.Query.Probabilities()[0]
+	if side := decimal.Min(p, decimal.NewFromInt(1).Sub(p)); of.Tolerance.Mul(decimal.NewFromInt(2)).Cmp(side) > 0 {
+		w.warn(of.Where, "streams[%s].releases[%s].tolerance: with %s a value holds from the quantile %s to %s, so hardly any change is seen; want at most %s",
+			s.Name, of.Name, of.Tolerance, p.Sub(of.Tolerance), p.Add(of.Tolerance), side.Div(decimal.NewFromInt(2)))
+	}
+}
+
+// everybody is what a warning by expected_users adds in a stream with max_windows.
+func everybody(s *config.Stream) string {
+	if s.MaxWindows == nil {
+		return ""
+	}
+	return ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only those who still count"
+}
+
+// watch warns of a watch that protects hardly anyone, or sees nothing.
+func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
+	if of.Query.Epsilon.Cmp(tooMuch) > 0 {
+		w.warn(of.Where, "streams[%s].watches[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, of.Query.Epsilon)
+	}
+	if m, n := of.Query.Conditions[0].UsersBelow, s.ExpectedUsers; m != nil && n > 0 && *m > n {
+		w.warn(of.Where, "streams[%s].watches[%s].users_below: %d is more than the %d expected users, so the watch fires without cause; want a smaller number%s", s.Name, of.Name, *m, n, everybody(s))
+	}
+	if most := mostAlarms(of, s.Window.Every); most > 30 {
+		w.warn(of.Where, "streams[%s].watches[%s].false_alarms: noise alone may raise this alarm %.0f times in 30 days, and each time costs ε %s; want a longer per, for example 30d, or a smaller at_most",
+			s.Name, of.Name, most, of.Query.Epsilon)
+	}
+	if of.Hold < s.Window.Every && of.AtMost > 1 {
+		w.warn(of.Where, "streams[%s].watches[%s].hold: %s is less than the %s from one window to the next, so a cause that lasts soon uses up at_most (%d); want %[4]s or more",
+			s.Name, of.Name, config.Duration(of.Hold), config.Duration(s.Window.Every), of.AtMost)
+	}
+	switch {
+	case x.Most != nil && *x.Most <= 0:
+		w.warn(of.Where, "streams[%s].watches[%s]: it can never fire, because %d users are expected; want a condition that fewer users can meet%s", s.Name, of.Name, s.ExpectedUsers, everybody(s))
+	case x.Most != nil && *x.Most < x.Excess:
+		w.warn(of.Where, "streams[%s].watches[%s]: at most %s of %d expected users can be %s, but %s are needed to be seen with 95 %%; want more users, a larger epsilon or more false alarms%s",
+			s.Name, of.Name, cli.Tenths(*x.Most), s.ExpectedUsers, cli.Direction(x.Condition), cli.Tenths(x.Excess), everybody(s))
+	}
+}
+
+// mostAlarms is how many false alarms in 30 days a watch allows. Its promise is for whole windows.
+func mostAlarms(of config.Watch, every time.Duration) float64 {
+	return of.Query.FalseAlarms.InexactFloat64() * float64(30*24*time.Hour) / float64(max(of.FalseAlarmsPer, every))
 }
 
 // window warns of releases that are harmless alone but not together.

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"errors"
@@ -14,7 +14,9 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-type planCommand struct {
+// PlanCommand forecasts the errors of a streams file, or of what the flags describe. Make its QueryFlags with
+// [cli.NewQueryFlags].
+type PlanCommand struct {
 	File string `arg:"" optional:"" help:"Streams file to forecast. Absent: the release that the flags describe."`
 
 	cli.QueryFlags
@@ -31,7 +33,7 @@ type planCommand struct {
 }
 
 // Help is the long help.
-func (planCommand) Help() string {
+func (PlanCommand) Help() string {
 	return `Says what errors to expect, from public figures alone, before anything is spent. With --error it works the other way
 round: it says which ε, or how many users, an error needs.
 
@@ -50,7 +52,7 @@ typical error.`
 }
 
 // Run forecasts and prints.
-func (c *planCommand) Run(app *cli.App) error {
+func (c *PlanCommand) Run(app *cli.App) error {
 	if c.Watch != "" {
 		return c.planWatch(app)
 	}
@@ -71,7 +73,7 @@ func (c *planCommand) Run(app *cli.App) error {
 }
 
 // streams returns those of the file, or one made from the flags.
-func (c *planCommand) streams(app *cli.App) ([]*config.Stream, error) {
+func (c *PlanCommand) streams(app *cli.App) ([]*config.Stream, error) {
 	switch {
 	case c.Users < 0:
 		return nil, cli.UsageError(fmt.Errorf("--users %d; want at least 1", c.Users))
@@ -112,7 +114,7 @@ func (c *planCommand) streams(app *cli.App) ([]*config.Stream, error) {
 }
 
 // described returns a stream with the one release that the flags describe. Its ε or users may be missing.
-func (c *planCommand) described() (*config.Stream, error) {
+func (c *PlanCommand) described() (*config.Stream, error) {
 	q, err := c.Query()
 	if err != nil {
 		return nil, err
@@ -145,7 +147,7 @@ func (c *planCommand) described() (*config.Stream, error) {
 }
 
 // bounds returns the grid of the flags. Where no bounds matter, some are taken.
-func (c *planCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
+func (c *PlanCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
 	bounds := []struct {
 		flag  string
 		value *cli.Number
@@ -166,7 +168,7 @@ func (c *planCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
 }
 
 // neededEpsilon returns the ε with which the error is as wanted.
-func (c *planCommand) neededEpsilon(s *config.Stream, q mechanisms.Query) (decimal.Decimal, error) {
+func (c *PlanCommand) neededEpsilon(s *config.Stream, q mechanisms.Query) (decimal.Decimal, error) {
 	q.Epsilon = decimal.NewFromInt(1)
 	public, wanted, err := c.asked(s, q)
 	if err != nil {
@@ -182,7 +184,7 @@ func (c *planCommand) neededEpsilon(s *config.Stream, q mechanisms.Query) (decim
 
 // needUsers sets the number of users with which the error is as wanted. An error in ranks does not depend on that number,
 // which stays unknown.
-func (c *planCommand) needUsers(s *config.Stream, q mechanisms.Query) error {
+func (c *PlanCommand) needUsers(s *config.Stream, q mechanisms.Query) error {
 	public, wanted, err := c.asked(s, q)
 	if err != nil || wanted.In == forecast.Ranks {
 		return err
@@ -195,7 +197,7 @@ func (c *planCommand) needUsers(s *config.Stream, q mechanisms.Query) error {
 }
 
 // asked is what the flags say of the users and of the error.
-func (c *planCommand) asked(s *config.Stream, q mechanisms.Query) (public forecast.Public, wanted forecast.Wanted, err error) {
+func (c *PlanCommand) asked(s *config.Stream, q mechanisms.Query) (public forecast.Public, wanted forecast.Wanted, err error) {
 	if wanted, err = c.wanted(q); err != nil {
 		return public, wanted, err
 	}

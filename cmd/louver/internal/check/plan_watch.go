@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ type plannedWatch struct {
 }
 
 // planWatch forecasts a watch.
-func (c *planCommand) planWatch(app *cli.App) error {
+func (c *PlanCommand) planWatch(app *cli.App) error {
 	for flag, given := range map[string]bool{"a streams file": c.File != "", "--error": c.Error != "", "--shape": c.Shape != "", "--mechanism": c.Mechanism != "",
 		"--statistic": c.Statistic != string(mechanisms.Median)} {
 		if given {
@@ -76,7 +76,7 @@ func (c *planCommand) planWatch(app *cli.App) error {
 	return c.printWatch(app, plans)
 }
 
-func (c *planCommand) printWatch(app *cli.App, plans []plannedWatch) error {
+func (c *PlanCommand) printWatch(app *cli.App, plans []plannedWatch) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s, in windows of %s; a false alarm in %s with at most %s %%\n", c.Watch, config.Duration(c.Every), config.Duration(c.Per), c.FalseAlarms.Shift(2))
 	head := []string{"ε until it fires", "margin", "seen with 95 %"}

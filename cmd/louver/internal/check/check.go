@@ -1,4 +1,6 @@
-package main
+// Package check says what streams files and single releases will cost and how accurate they will be, from public figures alone:
+// the commands check and plan.
+package check
 
 import (
 	"fmt"
@@ -12,7 +14,8 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
-type checkCommand struct {
+// Command checks streams files.
+type Command struct {
 	cli.KafkaSettings
 	cli.AppSettings
 	Connect bool     `help:"Also check on the cluster that the topics exist and keep their records for long enough. Say from which window on the files would change something."`
@@ -22,7 +25,7 @@ type checkCommand struct {
 }
 
 // Help is the long help.
-func (checkCommand) Help() string {
+func (Command) Help() string {
 	return `Checks all streams files together. For every stream it prints what one user can lose in a window, how long the budget
 lasts, and the mechanism, charge and error of each release. Then come the topics and rights that the streams need.
 
@@ -30,7 +33,7 @@ All mistakes go to standard error, each on a line "file:line: …", and the exit
 }
 
 // Run checks and prints.
-func (c *checkCommand) Run(app *cli.App) error {
+func (c *Command) Run(app *cli.App) error {
 	if c.JSON {
 		c.Format = "json"
 	}
@@ -67,7 +70,7 @@ func (c *checkCommand) Run(app *cli.App) error {
 
 // printJSON prints all findings, including those on the cluster, as one
 // document.
-func (c *checkCommand) printJSON(app *cli.App, file *config.File, found *examination) error {
+func (c *Command) printJSON(app *cli.App, file *config.File, found *examination) error {
 	var failure error
 	if c.Connect {
 		warn := func(line string) { found.Warnings = append(found.Warnings, line) }
@@ -87,7 +90,7 @@ func (c *checkCommand) printJSON(app *cli.App, file *config.File, found *examina
 
 // onCluster verifies the topics, and calls preview to say what the files would
 // change.
-func (c *checkCommand) onCluster(app *cli.App, file *config.File, warn func(string), preview func(cluster.Control) error) error {
+func (c *Command) onCluster(app *cli.App, file *config.File, warn func(string), preview func(cluster.Control) error) error {
 	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err

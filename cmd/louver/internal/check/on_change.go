@@ -1,10 +1,8 @@
-package main
+package check
 
 import (
 	"bytes"
 	"fmt"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
@@ -62,21 +60,4 @@ func (x examinedChange) print(w *bytes.Buffer, indent, unit string, users int64)
 		of = fmt.Sprintf(" of %d expected", users)
 	}
 	fmt.Fprintf(w, indent+"  sees %s%s beyond the tolerance with 95 %% in the first window\n", cli.WithUnit(cli.Tenths(x.Excess), "users"), of)
-}
-
-// change warns of a release on change that protects hardly anyone.
-func (w *warner) change(s *config.Stream, of config.Watch) {
-	for _, c := range []struct {
-		key     string
-		epsilon decimal.Decimal
-	}{{"epsilon", of.Release.Query.Epsilon}, {"watch_epsilon", of.Query.Epsilon}} {
-		if c.epsilon.Cmp(tooMuch) > 0 {
-			w.warn(of.Where, "streams[%s].releases[%s].%s: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, c.key, c.epsilon)
-		}
-	}
-	p := of.Release.Query.Probabilities()[0]
-	if side := decimal.Min(p, decimal.NewFromInt(1).Sub(p)); of.Tolerance.Mul(decimal.NewFromInt(2)).Cmp(side) > 0 {
-		w.warn(of.Where, "streams[%s].releases[%s].tolerance: with %s a value holds from the quantile %s to %s, so hardly any change is seen; want at most %s",
-			s.Name, of.Name, of.Tolerance, p.Sub(of.Tolerance), p.Add(of.Tolerance), side.Div(decimal.NewFromInt(2)))
-	}
 }

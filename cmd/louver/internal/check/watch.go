@@ -1,11 +1,10 @@
-package main
+package check
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
@@ -82,42 +81,4 @@ func missed(p float64) string {
 		return "less than 0.1 %"
 	}
 	return cli.Tenths(100*p) + " %"
-}
-
-// everybody is what a warning by expected_users adds in a stream with max_windows.
-func everybody(s *config.Stream) string {
-	if s.MaxWindows == nil {
-		return ""
-	}
-	return ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only those who still count"
-}
-
-// watch warns of a watch that protects hardly anyone, or sees nothing.
-func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
-	if of.Query.Epsilon.Cmp(tooMuch) > 0 {
-		w.warn(of.Where, "streams[%s].watches[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, of.Query.Epsilon)
-	}
-	if m, n := of.Query.Conditions[0].UsersBelow, s.ExpectedUsers; m != nil && n > 0 && *m > n {
-		w.warn(of.Where, "streams[%s].watches[%s].users_below: %d is more than the %d expected users, so the watch fires without cause; want a smaller number%s", s.Name, of.Name, *m, n, everybody(s))
-	}
-	if most := mostAlarms(of, s.Window.Every); most > 30 {
-		w.warn(of.Where, "streams[%s].watches[%s].false_alarms: noise alone may raise this alarm %.0f times in 30 days, and each time costs ε %s; want a longer per, for example 30d, or a smaller at_most",
-			s.Name, of.Name, most, of.Query.Epsilon)
-	}
-	if of.Hold < s.Window.Every && of.AtMost > 1 {
-		w.warn(of.Where, "streams[%s].watches[%s].hold: %s is less than the %s from one window to the next, so a cause that lasts soon uses up at_most (%d); want %[4]s or more",
-			s.Name, of.Name, config.Duration(of.Hold), config.Duration(s.Window.Every), of.AtMost)
-	}
-	switch {
-	case x.Most != nil && *x.Most <= 0:
-		w.warn(of.Where, "streams[%s].watches[%s]: it can never fire, because %d users are expected; want a condition that fewer users can meet%s", s.Name, of.Name, s.ExpectedUsers, everybody(s))
-	case x.Most != nil && *x.Most < x.Excess:
-		w.warn(of.Where, "streams[%s].watches[%s]: at most %s of %d expected users can be %s, but %s are needed to be seen with 95 %%; want more users, a larger epsilon or more false alarms%s",
-			s.Name, of.Name, cli.Tenths(*x.Most), s.ExpectedUsers, cli.Direction(x.Condition), cli.Tenths(x.Excess), everybody(s))
-	}
-}
-
-// mostAlarms is how many false alarms in 30 days a watch allows. Its promise is for whole windows.
-func mostAlarms(of config.Watch, every time.Duration) float64 {
-	return of.Query.FalseAlarms.InexactFloat64() * float64(30*24*time.Hour) / float64(max(of.FalseAlarmsPer, every))
 }
