@@ -15,6 +15,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/cmd/louver/internal/generate"
 	"github.com/louver/louver/cmd/louver/internal/inspect"
+	"github.com/louver/louver/cmd/louver/internal/offline"
 	"github.com/louver/louver/cmd/louver/internal/service"
 )
 
@@ -27,7 +28,7 @@ type commands struct {
 	Init        generate.InitCommand       `cmd:"" help:"Write a first streams file, with comments."`
 	Run         service.RunCommand         `cmd:"" help:"Run the service until SIGTERM."`
 	Check       check.Command              `cmd:"" help:"Check streams files. Print what one user can lose and how accurate the figures will be."`
-	Release     releaseCommand             `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
+	Release     offline.ReleaseCommand     `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
 	Plan        check.PlanCommand          `cmd:"" help:"Forecast errors before anything is spent, or the ε or users needed for a given error."`
 	Replay      feed.ReplayCommand         `cmd:"" help:"Send a CSV or JSON-lines file to a topic."`
 	Watch       inspect.WatchCommand       `cmd:"" help:"Print figures as they are published."`
@@ -53,7 +54,7 @@ func main() {
 // execute runs a command line and returns the exit code.
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	p := cli.Program{Version: version, Commands: func() any {
-		return &commands{Release: releaseCommand{QueryFlags: cli.NewQueryFlags()}, Plan: check.PlanCommand{QueryFlags: cli.NewQueryFlags()}}
+		return &commands{Release: offline.ReleaseCommand{QueryFlags: cli.NewQueryFlags()}, Plan: check.PlanCommand{QueryFlags: cli.NewQueryFlags()}}
 	}}
 	return p.Execute(ctx, args, in, out, errOut)
 }

@@ -73,7 +73,12 @@ func TestReleaseWatchJSON(t *testing.T) {
 		t.Fatalf("%d, %q, %d lines", got.code, got.err, len(lines))
 	}
 	for minute, line := range lines {
-		var w watchedWindow
+		var w struct {
+			Start         string `json:"window_start"`
+			Status        string
+			Value         *int
+			Since, Reason *string
+		}
 		if err := json.Unmarshal([]byte(line), &w); err != nil {
 			t.Fatal(err)
 		}

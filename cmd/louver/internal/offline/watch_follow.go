@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"crypto/rand"
@@ -13,8 +13,8 @@ import (
 )
 
 // follow looks at one window after another, arms the watch again where that is allowed, and prints what it says.
-func (c *releaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Schedule, samples map[int64]*mechanisms.Sample) error {
-	f := &followed{releaseCommand: c, out: out, watch: w, samples: samples}
+func (c *ReleaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Schedule, samples map[int64]*mechanisms.Sample) error {
+	f := &followed{ReleaseCommand: c, out: out, watch: w, samples: samples}
 	var last windows.Window
 	for at, more := s.First(), true; more; at, more = s.Next(at) {
 		last = at
@@ -39,7 +39,7 @@ func (c *releaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Sc
 
 // followed is a watch on its way through the windows.
 type followed struct {
-	*releaseCommand
+	*ReleaseCommand
 	out      io.Writer
 	watch    *mechanisms.Watch
 	samples  map[int64]*mechanisms.Sample
@@ -118,7 +118,7 @@ type watchedWindow struct {
 }
 
 // say writes a line with its time, unless there is JSON.
-func (c *releaseCommand) say(out io.Writer, at int64, format string, args ...any) error {
+func (c *ReleaseCommand) say(out io.Writer, at int64, format string, args ...any) error {
 	if c.JSON {
 		return nil
 	}

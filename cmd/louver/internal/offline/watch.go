@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (f watchFlags) misplaced() string {
 }
 
 // watch replays a file against a watch.
-func (c *releaseCommand) watch(app *cli.App) error {
+func (c *ReleaseCommand) watch(app *cli.App) error {
 	w, schedule, err := c.watching()
 	if err != nil {
 		return cli.UsageError(err)
@@ -71,7 +71,7 @@ func (c *releaseCommand) watch(app *cli.App) error {
 }
 
 // watching checks the flags.
-func (c *releaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error) {
+func (c *ReleaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error) {
 	var s windows.Schedule
 	for _, f := range []struct{ flag, value, want string }{
 		{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"}, {"--time", c.Time, "the column of the times"},
@@ -119,7 +119,7 @@ func (c *releaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error)
 }
 
 // windowed reads a file into samples by the start of their window. There is none of a window without users.
-func (c *releaseCommand) windowed(ctx context.Context, name string, in io.Reader, s windows.Schedule) (map[int64]*mechanisms.Sample, error) {
+func (c *ReleaseCommand) windowed(ctx context.Context, name string, in io.Reader, s windows.Schedule) (map[int64]*mechanisms.Sample, error) {
 	columns := replay.Columns{User: c.User, Value: c.Value, Time: c.Time}
 	options := replay.Options{}
 	var err error

@@ -1,4 +1,5 @@
-package main
+// Package offline draws from a file, without Kafka and without an account: single releases, and trials of a watch.
+package offline
 
 import (
 	"fmt"
@@ -11,7 +12,8 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-type releaseCommand struct {
+// ReleaseCommand draws from a list of numbers or a CSV file. Make its QueryFlags with [cli.NewQueryFlags].
+type ReleaseCommand struct {
 	File string `arg:"" optional:"" help:"File with the values. Absent or -: standard input."`
 
 	cli.QueryFlags
@@ -29,7 +31,7 @@ type releaseCommand struct {
 }
 
 // Help is the long help.
-func (releaseCommand) Help() string {
+func (ReleaseCommand) Help() string {
 	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a header. Files may
 be compressed with gzip.
 
@@ -57,7 +59,7 @@ Publish standard output only.`
 }
 
 // Run reads, draws and prints.
-func (c *releaseCommand) Run(app *cli.App) error {
+func (c *ReleaseCommand) Run(app *cli.App) error {
 	if c.Watch != "" {
 		return c.watch(app)
 	}
@@ -91,7 +93,7 @@ func (c *releaseCommand) Run(app *cli.App) error {
 	return repeat(app, c.Repeat, newDraws(query, mechanism, sample, c.JSON))
 }
 
-func (c *releaseCommand) asked() (mechanisms.Query, error) {
+func (c *ReleaseCommand) asked() (mechanisms.Query, error) {
 	q, err := c.Query()
 	switch {
 	case err != nil:
@@ -110,7 +112,7 @@ func (c *releaseCommand) asked() (mechanisms.Query, error) {
 
 // grid makes the grid from the bounds. A plain count uses no values and needs
 // no grid.
-func (c *releaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
+func (c *ReleaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
 	var missing []string
 	for _, b := range []struct {
 		flag  string
