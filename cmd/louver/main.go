@@ -3,6 +3,10 @@
 // Every command is a struct in a file of its own: its fields are the flags, by github.com/alecthomas/kong, and its method
 // Run(*cli.App) error does the work. A new one becomes a field of [commands]. Settings that several commands share are
 // the structs of package cli. A command that embeds one has its flags, with the environment's values as defaults.
+//
+// The packages under internal, each of which uses only those before it: cli is what all commands have in common, cluster
+// reaches Kafka, feed sends files, generate writes files for others, service serves, inspect looks at an app from outside,
+// check forecasts, offline draws without Kafka, and demo shows it all.
 package main
 
 import (
@@ -12,6 +16,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/check"
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/demo"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/cmd/louver/internal/generate"
 	"github.com/louver/louver/cmd/louver/internal/inspect"
@@ -24,7 +29,7 @@ var version string
 
 // commands are the commands of the command line.
 type commands struct {
-	Demo        demoCommand                `cmd:"" help:"See it work: an embedded broker, a simulated service, a live table. Needs no Kafka."`
+	Demo        demo.Command               `cmd:"" help:"See it work: an embedded broker, a simulated service, a live table. Needs no Kafka."`
 	Init        generate.InitCommand       `cmd:"" help:"Write a first streams file, with comments."`
 	Run         service.RunCommand         `cmd:"" help:"Run the service until SIGTERM."`
 	Check       check.Command              `cmd:"" help:"Check streams files. Print what one user can lose and how accurate the figures will be."`
@@ -40,7 +45,7 @@ type commands struct {
 	Topics      inspect.TopicsCommand      `cmd:"" help:"List the topics, consumer groups and rights that the streams need. Create missing topics."`
 	Rules       generate.RulesCommand      `cmd:"" help:"Write Prometheus alert rules that know how noisy the figures are."`
 	Schema      generate.SchemaCommand     `cmd:"" help:"Print the contracts: the streams file, the published record, the HTTP API, the output topics."`
-	Broker      brokerCommand              `cmd:"" help:"Run the embedded broker alone, to try things out."`
+	Broker      demo.BrokerCommand         `cmd:"" help:"Run the embedded broker alone, to try things out."`
 	Version     cli.VersionCommand         `cmd:"" help:"Print the version."`
 	Healthcheck service.HealthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
 	Completion  cli.CompletionCommand      `cmd:"" help:"Print the completion script of a shell."`
@@ -54,7 +59,10 @@ func main() {
 // execute runs a command line and returns the exit code.
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	p := cli.Program{Version: version, Commands: func() any {
-		return &commands{Release: offline.ReleaseCommand{QueryFlags: cli.NewQueryFlags()}, Plan: check.PlanCommand{QueryFlags: cli.NewQueryFlags()}}
+		return &commands{
+			Release: offline.ReleaseCommand{QueryFlags: cli.NewQueryFlags()},
+			Plan:    check.PlanCommand{QueryFlags: cli.NewQueryFlags()},
+		}
 	}}
 	return p.Execute(ctx, args, in, out, errOut)
 }

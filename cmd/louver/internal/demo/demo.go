@@ -1,4 +1,6 @@
-package main
+// Package demo shows the whole service in one process: an embedded broker, simulated events or those of a file, and the
+// figures on a screen. The broker is a command of its own, too.
+package demo
 
 import (
 	"context"
@@ -18,8 +20,8 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
-// demoCommand runs everything in one process: broker, events, service, table.
-type demoCommand struct {
+// Command runs everything in one process: broker, events, service, table.
+type Command struct {
 	cli.HTTPSettings
 	cli.MetricsSettings
 	cli.ServiceSettings
@@ -27,7 +29,7 @@ type demoCommand struct {
 }
 
 // Help is the long help.
-func (demoCommand) Help() string {
+func (Command) Help() string {
 	return `Without --csv it shows a simulated service. Its users are not real, so each private figure stands next to the truth.
 
 With --csv it shows the figures of a file of your own, with the file's own times. The rows may be in any order. All of
@@ -43,7 +45,7 @@ A terminal shows the figures as a table. A pipe gets a header and then a line fo
 const demoApp = "demo"
 
 // Run implements the command.
-func (c *demoCommand) Run(app *cli.App) error {
+func (c *Command) Run(app *cli.App) error {
 	ctx, stop := app.UntilSignal()
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
@@ -64,7 +66,7 @@ func (c *demoCommand) Run(app *cli.App) error {
 }
 
 // scene returns the scene of the simulated service or of a file.
-func (c *demoCommand) scene() (scene, error) {
+func (c *Command) scene() (scene, error) {
 	if c.CSV == "" {
 		return newSimulation(), c.check()
 	}
@@ -83,7 +85,7 @@ func newDisplay(app *cli.App, s scene) (d display, log *zap.Logger, flush func()
 }
 
 // play runs broker, events and service until ctx ends.
-func (c *demoCommand) play(ctx context.Context, version string, s scene, d display, log *zap.Logger) error {
+func (c *Command) play(ctx context.Context, version string, s scene, d display, log *zap.Logger) error {
 	streams, err := s.streams(ctx, d.say)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func watch(t *testing.T, s scene, enough func([]picture) bool) *audience {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	a := &audience{t: t, enough: enough, end: cancel}
-	c := &demoCommand{MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
+	c := &Command{MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
 	if err := c.play(ctx, "", s, a, zap.NewNop()); err != nil && ctx.Err() == nil {
 		t.Fatal(err)
 	}

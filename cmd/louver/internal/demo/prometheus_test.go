@@ -1,6 +1,7 @@
-package main
+package demo
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -92,7 +94,7 @@ func until(t *testing.T, what string, met func() bool) {
 // started runs a program until the test ends.
 func started(t *testing.T, path string, args ...string) {
 	t.Helper()
-	log := &output{}
+	log := &bytes.Buffer{} // read once the program has ended
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
@@ -170,7 +172,7 @@ func monitor(t *testing.T, public, operators string) monitoring {
 	t.Helper()
 	dir := t.TempDir()
 	m := monitoring{t, kafkatest.Address(t), kafkatest.Address(t)}
-	prometheus, alertmanager := debian(t, "prometheus", "prometheus"), debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
+	prometheus, alertmanager := clitest.Debian(t, "prometheus", "prometheus"), clitest.Debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
 	file, err := config.Parse("the demo's streams", brisk(), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +195,7 @@ func monitor(t *testing.T, public, operators string) monitoring {
 		return path
 	}
 	write("rules.yaml", written.String())
-	write("alerts.yaml", deployedText(t, "prometheus/alerts.yaml"))
+	write("alerts.yaml", clitest.DeployedText(t, "prometheus/alerts.yaml"))
 	started(t, prometheus, "--web.listen-address="+m.prometheus, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--config.file="+write("prometheus.yaml", fmt.Sprintf(`
 global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: [rules.yaml, alerts.yaml]
@@ -210,13 +212,13 @@ scrape_configs:
 // A real Prometheus and Alertmanager watch a demo. No alert fires while nothing happens; in an incident those on published
 // figures do, for the region that is slow and no other; and then they end. Every query of the boards finds data.
 func TestAlertsAndBoardsOfADemo(t *testing.T) {
-	debian(t, "prometheus", "prometheus")
-	debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
+	clitest.Debian(t, "prometheus", "prometheus")
+	clitest.Debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	scene, display := rehearsed{newSimulation(), make(chan simulate.Incident, 1)}, unseen{make(chan []string, 1)}
 	scene.file = brisk()
-	c := &demoCommand{HTTPSettings: cli.HTTPSettings{HTTPAddr: "127.0.0.1:0"}, MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
+	c := &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: "127.0.0.1:0"}, MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
 		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
 	demo, ctx := errgroup.WithContext(ctx)
 	demo.Go(func() error { return c.play(ctx, "", scene, display, zap.NewNop()) })
@@ -297,7 +299,7 @@ func boards(t *testing.T, m monitoring) {
 				Targets []struct{ Expr string }
 			}
 		}
-		if err := json.Unmarshal([]byte(deployedText(t, "grafana/"+name)), &board); err != nil {
+		if err := json.Unmarshal([]byte(clitest.DeployedText(t, "grafana/"+name)), &board); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		queries := map[string]string{}

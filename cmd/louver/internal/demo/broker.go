@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// brokerCommand is the embedded broker alone.
-type brokerCommand struct {
+// BrokerCommand is the embedded broker alone.
+type BrokerCommand struct {
 	Listen  string `default:"127.0.0.1:9092" placeholder:"ADDR" help:"Address to listen on."`
 	DataDir string `placeholder:"DIR" help:"Directory for the data. Absent: data is kept in memory."`
 }
 
 // Run implements the command.
-func (c *brokerCommand) Run(app *cli.App) error {
+func (c *BrokerCommand) Run(app *cli.App) error {
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--listen=%s; want host:port, such as 127.0.0.1:9092", c.Listen))
