@@ -61,7 +61,7 @@ func (c *Command) Run(app *cli.App) error {
 		defer cancel()
 		return d.run(ctx)
 	})
-	group.Go(func() error { return stoppedAs(ctx, c.play(ctx, app.Build.Version, s, d, log)) })
+	group.Go(func() error { return unlessCancelled(ctx, c.play(ctx, app.Build.Version, s, d, log)) })
 	return group.Wait()
 }
 
@@ -117,7 +117,7 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 		Streams: streams, Conn: conn, Log: log, Version: version, AnyPort: true, Since: start(streams), Released: shown.add, Listening: d.listening, Demo: s.known()}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serving.Run(ctx) })
-	group.Go(func() error { return stoppedAs(ctx, s.feed(ctx)) })
+	group.Go(func() error { return unlessCancelled(ctx, s.feed(ctx)) })
 	return group.Wait()
 }
 
@@ -156,8 +156,8 @@ func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.S
 	return err
 }
 
-// stoppedAs hides an error that is due to ctx's end.
-func stoppedAs(ctx context.Context, err error) error {
+// unlessCancelled hides an error that is due to ctx's end.
+func unlessCancelled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
