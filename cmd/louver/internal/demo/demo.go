@@ -112,7 +112,7 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 		s.tell(&p)
 		d.show(p)
 	}, d.over)
-	serving := &service.Service{AppSettings: cli.AppSettings{AppID: demoApp}, TopicSettings: cli.TopicSettings{TopicsCreate: true, TopicsReplication: 1},
+	serving := &service.Service{AppID: demoApp, TopicSettings: cli.TopicSettings{TopicsCreate: true, TopicsReplication: 1},
 		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings, Stages: stream.Stages,
 		Streams: streams, Conn: conn, Log: log, Version: version, AnyPort: true, Since: start(streams), Released: shown.add, Listening: d.listening, Demo: s.known()}
 	group, ctx := errgroup.WithContext(ctx)

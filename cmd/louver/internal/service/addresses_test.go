@@ -2,20 +2,13 @@ package service
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -73,30 +66,15 @@ func TestCORS(t *testing.T) {
 // webConfig writes a file that asks for TLS and the password "secret" of the user ann.
 func webConfig(t *testing.T) (path string, roots *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	certificate, key := clitest.Certificate(t)
+	text, err := os.ReadFile(certificate)
 	if err != nil {
 		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
-	for name, content := range map[string][]byte{"cert.pem": certificate, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-		"web.yml": []byte("tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {ann: $2a$04$BwV2m/ZoLfQiDJY7NSr/uuRsY5R3WvnEh6DwaaERyJ8S3D29IQJJi}\n")} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	roots = x509.NewCertPool()
-	roots.AppendCertsFromPEM(certificate)
-	return filepath.Join(dir, "web.yml"), roots
+	roots.AppendCertsFromPEM(text)
+	return clitest.File(t, "web.yml", "tls_server_config: {cert_file: "+certificate+", key_file: "+key+
+		"}\nbasic_auth_users: {ann: $2a$04$BwV2m/ZoLfQiDJY7NSr/uuRsY5R3WvnEh6DwaaERyJ8S3D29IQJJi}\n"), roots
 }
 
 func TestTLSAndPasswords(t *testing.T) {
@@ -114,7 +92,7 @@ func TestTLSAndPasswords(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	for _, address := range addresses {
 		for password, status := range map[string]int{"": 401, "wrong": 401, "secret": 200} {
 			r, err := http.NewRequest(http.MethodGet, "https://"+address+"/livez", nil)

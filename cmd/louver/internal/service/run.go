@@ -54,7 +54,7 @@ func (c *RunCommand) Run(app *cli.App) error {
 	}
 	defer conn.Close()
 	limitMemory(c.BagBytes)
-	s := &Service{AppSettings: c.AppSettings, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
+	s := &Service{AppID: c.AppID, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
 		ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain, Uncommitted: c.KafkaIsolation == "read_uncommitted",
 		Streams: file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas, Registrar: registrar,
 		Conn: conn, Log: app.Log, Version: app.Build.Version,

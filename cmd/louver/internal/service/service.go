@@ -27,7 +27,7 @@ import (
 
 // Service is the stages with their HTTP addresses.
 type Service struct {
-	cli.AppSettings
+	AppID string
 	cli.TopicSettings
 	cli.HTTPSettings
 	cli.MetricsSettings
