@@ -9,12 +9,6 @@ import (
 	"github.com/louver/louver/mechanisms/forecast"
 )
 
-// examinedValue is one released figure and its error.
-type examinedValue struct {
-	Release string `json:"release"`
-	forecast.Figure
-}
-
 // loss says what a user loses.
 func loss(epsilon, delta cli.Figure) string { return "ε " + figures(epsilon, delta) }
 

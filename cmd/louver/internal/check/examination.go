@@ -68,11 +68,7 @@ type examinedCap struct {
 }
 
 type examinedRelease struct {
-	Release   string     `json:"release"`
-	Statistic string     `json:"statistic"`
-	Mechanism string     `json:"mechanism"`
-	Epsilon   cli.Figure `json:"epsilon"`
-	Delta     cli.Figure `json:"delta"`
+	drawnRelease
 	// Charge is ε times the number of groups that a user may be in.
 	Charge cli.Figure      `json:"epsilon_per_window"`
 	Values []examinedValue `json:"values"`

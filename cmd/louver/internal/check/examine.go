@@ -38,15 +38,9 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 			}
 			e.Releases = append(e.Releases, x)
 		}
-		for _, w := range s.Alarms() {
-			e.Watches = append(e.Watches, examineWatch(s, w, s.ExpectedUsers))
-		}
-		for _, w := range s.OnChange() {
-			x, err := examineChange(s, w, publicOf(s))
-			if err != nil {
-				return nil, err
-			}
-			e.OnChange = append(e.OnChange, x)
+		var err error
+		if e.Watches, e.OnChange, err = examineBesides(s, publicOf(s)); err != nil {
+			return nil, err
 		}
 		if len(s.Watches) > 0 {
 			e.Besides = config.Besides(s)
@@ -67,21 +61,31 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 	return found, nil
 }
 
-func examineRelease(s *config.Stream, r config.Release) (examinedRelease, error) {
-	promise := r.Mechanism.Promise()
-	x := examinedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: cli.NewFigure(promise.Epsilon),
-		Delta: cli.NewFigure(promise.Delta), Charge: cli.NewFigure(promise.Epsilon.Mul(decimal.NewFromInt(int64(s.MaxGroups))))}
-	if x.charge = x.Charge.String(); promise.Kind == privacy.ZCDP {
-		x.charge = "ρ " + promise.Rho.Mul(decimal.NewFromInt(int64(s.MaxGroups))).String()
-	}
-	figures, err := forecast.Of(r.Query, r.Mechanism, publicOf(s))
-	if err != nil {
+func examineRelease(s *config.Stream, r config.Release) (x examinedRelease, err error) {
+	if x.drawnRelease, x.Values, err = describe(r, publicOf(s)); err != nil {
 		return x, fmt.Errorf("release %s: %w", r.Name, err)
 	}
-	for i, name := range r.Names() {
-		x.Values = append(x.Values, examinedValue{name, figures[i]})
+	promise, groups := r.Mechanism.Promise(), decimal.NewFromInt(int64(s.MaxGroups))
+	x.Charge = cli.NewFigure(promise.Epsilon.Mul(groups))
+	if x.charge = x.Charge.String(); promise.Kind == privacy.ZCDP {
+		x.charge = "ρ " + promise.Rho.Mul(groups).String()
 	}
 	return x, nil
+}
+
+// examineBesides describes what tells of windows beside the releases of each: watches, and releases on change.
+func examineBesides(s *config.Stream, public forecast.Public) (watches []examinedWatch, changes []examinedChange, err error) {
+	for _, w := range s.Alarms() {
+		watches = append(watches, examineWatch(s, w, public.Users))
+	}
+	for _, w := range s.OnChange() {
+		x, err := examineChange(s, w, public)
+		if err != nil {
+			return nil, nil, err
+		}
+		changes = append(changes, x)
+	}
+	return watches, changes, nil
 }
 
 func examineBudget(file *config.File, b *config.Budget, now time.Time) examinedBudget {

@@ -66,13 +66,9 @@ type plannedLoss struct {
 }
 
 type plannedRelease struct {
-	Release   string          `json:"release"`
-	Statistic string          `json:"statistic"`
-	Mechanism string          `json:"mechanism"`
-	Epsilon   cli.Figure      `json:"epsilon"`
-	Delta     cli.Figure      `json:"delta"`
-	Values    []examinedValue `json:"values"`
-	Needs     *plannedNeeds   `json:"needs,omitempty"`
+	drawnRelease
+	Values []examinedValue `json:"values"`
+	Needs  *plannedNeeds   `json:"needs,omitempty"`
 }
 
 // plannedNeeds says what the wanted error needs: this ε with the expected users, or these users with the planned ε.
@@ -99,15 +95,8 @@ func (c *forecastFlags) plan(s *config.Stream) (*plannedStream, error) {
 		}
 		p.Releases = append(p.Releases, planned)
 	}
-	for _, w := range s.Alarms() {
-		p.Watches = append(p.Watches, examineWatch(s, w, public.Users))
-	}
-	for _, w := range s.OnChange() {
-		x, err := examineChange(s, w, public)
-		if err != nil {
-			return nil, err
-		}
-		p.OnChange = append(p.OnChange, x)
+	if p.Watches, p.OnChange, err = examineBesides(s, public); err != nil {
+		return nil, err
 	}
 	p.loses(s)
 	return p, nil
@@ -148,15 +137,9 @@ func newPlannedLoss(lost cost.Loss, windows int64) plannedLoss {
 	return plannedLoss{windows, cli.NewFigure(lost.Epsilon), cli.NewFigure(lost.Delta), inspect.SumOf(lost), budget.Spending{Epsilon: lost.Epsilon}.Guess(), lost}
 }
 
-func (c *forecastFlags) planRelease(r config.Release, public forecast.Public) (plannedRelease, error) {
-	promise := r.Mechanism.Promise()
-	p := plannedRelease{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(), Epsilon: cli.NewFigure(promise.Epsilon), Delta: cli.NewFigure(promise.Delta)}
-	figures, err := forecast.Of(r.Query, r.Mechanism, public)
-	if err != nil {
+func (c *forecastFlags) planRelease(r config.Release, public forecast.Public) (p plannedRelease, err error) {
+	if p.drawnRelease, p.Values, err = describe(r, public); err != nil {
 		return p, err
-	}
-	for i, name := range r.Names() {
-		p.Values = append(p.Values, examinedValue{name, figures[i]})
 	}
 	if p.Needs = c.found; c.Error != "" && c.found == nil {
 		p.Needs, err = c.needs(r, public)

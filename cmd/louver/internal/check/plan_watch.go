@@ -25,14 +25,7 @@ type planWatchFlags struct {
 // plannedWatch describes a watch before it is armed.
 type plannedWatch struct {
 	Epsilon json.Number `json:"epsilon"`
-	// Margin is how many users the watch adds to its target. Excess is how many must be amiss to be seen with 95 % in the first
-	// window.
-	Margin float64 `json:"margin"`
-	Excess float64 `json:"excess_95"`
-	// Most is how many of the expected users can be amiss, and Missed the probability that even then the first window stays
-	// silent; nil without a number of users.
-	Most   *float64 `json:"most"`
-	Missed *float64 `json:"missed"`
+	sight
 }
 
 // planWatch forecasts a watch.
@@ -63,12 +56,7 @@ func (c *PlanCommand) planWatch(app *cli.App) error {
 		if err != nil {
 			return cli.UsageError(err)
 		}
-		p := plannedWatch{Epsilon: json.Number(epsilon.String()), Margin: w.Margin(), Excess: w.Excess95()}
-		if c.Users > 0 {
-			most := w.Most(c.Users)
-			p.Most, p.Missed = &most, new(w.Miss(most))
-		}
-		plans = append(plans, p)
+		plans = append(plans, plannedWatch{json.Number(epsilon.String()), sees(w, c.Users)})
 	}
 	if c.JSON {
 		return cli.WriteJSON(app.Out, map[string]any{"watch": c.Watch, "plans": plans})

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -22,24 +23,36 @@ type examinedWatch struct {
 	// FalseAlarms is the probability of any false alarm in a time of FalseAlarmsPer.
 	FalseAlarms    cli.Figure `json:"false_alarms"`
 	FalseAlarmsPer string     `json:"false_alarms_per"`
-	// Margin is how many users the watch adds to its target. Excess is how many must be amiss to be seen with 95 % in the first
-	// window.
+	sight
+}
+
+// sight is what a watch sees.
+type sight struct {
+	// Margin is how many users the watch adds to its target. Excess is how many users too many, or too few, it sees with 95 %
+	// in the first window.
 	Margin float64 `json:"margin"`
 	Excess float64 `json:"excess_95"`
-	// Most is how many of the expected users can be amiss, and Missed the probability that even then the first window stays
-	// silent; nil if no number of users is expected.
+	// Most is how many of the expected users can be too many, or too few, and Missed the probability that even then the first
+	// window stays silent; nil if no number of users is expected.
 	Most   *float64 `json:"most"`
 	Missed *float64 `json:"missed"`
 }
 
-func examineWatch(s *config.Stream, w config.Watch, users int64) examinedWatch {
-	x := examinedWatch{Watch: w.Name, Condition: w.Query.Conditions[0].String(), words: w.Query.Conditions[0].Words(s.Unit), capped: s.MaxWindows != nil, Epsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost,
-		FalseAlarms: cli.NewFigure(w.Query.FalseAlarms), FalseAlarmsPer: config.Duration(w.FalseAlarmsPer), Margin: w.Mechanism.Margin(), Excess: w.Mechanism.Excess95()}
+// sees says what a watch sees among so many users; 0 if unknown.
+func sees(w *mechanisms.Watch, users int64) sight {
+	s := sight{Margin: w.Margin(), Excess: w.Excess95()}
 	if users > 0 {
-		most := w.Mechanism.Most(users)
-		x.Most, x.Missed = &most, new(w.Mechanism.Miss(most))
+		most := w.Most(users)
+		s.Most, s.Missed = &most, new(w.Miss(most))
 	}
-	return x
+	return s
+}
+
+func examineWatch(s *config.Stream, w config.Watch, users int64) examinedWatch {
+	condition := w.Query.Conditions[0]
+	return examinedWatch{Watch: w.Name, Condition: condition.String(), words: condition.Words(s.Unit), capped: s.MaxWindows != nil,
+		Epsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost, FalseAlarms: cli.NewFigure(w.Query.FalseAlarms),
+		FalseAlarmsPer: config.Duration(w.FalseAlarmsPer), sight: sees(w.Mechanism, users)}
 }
 
 // print writes what a watch costs and sees, behind an indent.
