@@ -293,5 +293,3 @@ func TestCheckWarnsOfTwoBudgets(t *testing.T) {
 		t.Errorf("%+v\nwant %s", got, want)
 	}
 }
-
-// A start in the past: the windows since then follow at once, and check says so.

@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
+// A start in the past: the windows since then follow at once, and check says so.
 func TestCheckBacklog(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 20, 0, time.UTC) // the window that ends at 12:00:00 is not due yet
 	old := strings.Replace(clitest.StreamsFile, "window: {size: 15m, grace: 30s}", "window: {size: 15m, grace: 30s, start: 2020-01-01T00:00:00Z}", 1)
