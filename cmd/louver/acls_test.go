@@ -11,6 +11,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
@@ -53,7 +55,7 @@ streams:
 		t.Fatal(err)
 	}
 	got := commandLine(t, "", "topics", g.file, "--format", "acls", "--app-id", user, "--kafka-sasl-username", user)
-	if got.code != exitDone {
+	if got.code != cli.ExitDone {
 		t.Fatalf("%+v", got)
 	}
 	g.lines = strings.Split(strings.TrimSpace(got.out), "\n")
@@ -139,7 +141,7 @@ func (g *guarded) run() {
 		}
 	})
 	g.process = louver(g.t, g.broker, "run", "--streams", g.file, "--app-id", g.user,
-		"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", g.user, "--kafka-sasl-password-file", file(g.t, "password", g.user))
+		"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", g.user, "--kafka-sasl-password-file", clitest.File(g.t, "password", g.user))
 }
 
 // works says whether figures are published and the bad and the late record are copied.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -20,7 +22,7 @@ func TestAuditBeginsAtTheCheckpoint(t *testing.T) {
 	const app, count = "audited", 1500
 	input, output := b.Topic(t, 1, nil), b.Topic(t, 1, nil)
 	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
-	path := file(t, "s.yaml", fmt.Sprintf(`version: 1
+	path := clitest.File(t, "s.yaml", fmt.Sprintf(`version: 1
 streams:
   - name: s
     input: {topic: %s, user: user, value: value}
@@ -39,7 +41,7 @@ streams:
 	run.kill(t)
 	audit := func(args ...string) (found audit.Findings) {
 		got := commandLine(t, "", append(args, "--json", "--app-id", app, "--kafka-brokers", brokers)...)
-		if err := json.Unmarshal([]byte(got.out), &found); err != nil || got.code != exitDone || !found.OK {
+		if err := json.Unmarshal([]byte(got.out), &found); err != nil || got.code != cli.ExitDone || !found.OK {
 			t.Fatalf("%q: %v, %+v", args, err, got)
 		}
 		return found
@@ -51,10 +53,10 @@ streams:
 	if whole.Entries != count || whole.Matched != count || whole.Earlier != 0 || whole.Checkpoints != 1 {
 		t.Errorf("from the first entry: %+v", whole)
 	}
-	if got := commandLine(t, "", "budget", "--app-id", app, "--kafka-brokers", brokers); got.code != exitDone || !strings.Contains(got.out, "375 of ") {
+	if got := commandLine(t, "", "budget", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone || !strings.Contains(got.out, "375 of ") {
 		t.Errorf("%+v", got)
 	}
-	if got := commandLine(t, "", "windows", "--app-id", app, "--kafka-brokers", brokers); got.code != exitDone || !strings.Contains(got.out, "released") {
+	if got := commandLine(t, "", "windows", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone || !strings.Contains(got.out, "released") {
 		t.Errorf("%+v", got)
 	}
 }

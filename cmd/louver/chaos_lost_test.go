@@ -9,6 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
@@ -195,8 +196,8 @@ func (c *chaos) stop(do func(settled func()), ended func(), again bool) bool {
 func (c *chaos) stopped(m *member) {
 	c.remove(m)
 	var exit *exec.ExitError
-	if err := kafkatest.Receive(c.t, m.name+" ends", m.ended); !errors.As(err, &exit) || exit.ExitCode() != exitPrivacyStop {
-		c.t.Errorf("%s has ended with %v, want exit code %d\n%s", m.name, err, exitPrivacyStop, tail(m.log.String()))
+	if err := kafkatest.Receive(c.t, m.name+" ends", m.ended); !errors.As(err, &exit) || exit.ExitCode() != cli.ExitPrivacyStop {
+		c.t.Errorf("%s has ended with %v, want exit code %d\n%s", m.name, err, cli.ExitPrivacyStop, tail(m.log.String()))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -15,7 +16,7 @@ const chaosUser = "louver"
 
 // logIn gives the processes all rights.
 func (c *chaos) logIn() {
-	c.login = []string{"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", chaosUser, "--kafka-sasl-password-file", file(c.t, "password", chaosUser)}
+	c.login = []string{"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", chaosUser, "--kafka-sasl-password-file", clitest.File(c.t, "password", chaosUser)}
 	var acls []kafka.ACLEntry
 	for _, of := range []kafka.ResourceType{kafka.ResourceTypeTopic, kafka.ResourceTypeGroup, kafka.ResourceTypeTransactionalID} {
 		acls = append(acls, kafka.ACLEntry{ResourceType: of, ResourceName: "*", ResourcePatternType: kafka.PatternTypeLiteral, Principal: "User:" + chaosUser,

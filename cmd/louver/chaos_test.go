@@ -18,6 +18,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 )
@@ -335,7 +336,7 @@ func (c *chaos) until(what string, cond func() bool) {
 // starting. Whatever runs it starts it again, as the chaos does.
 func (c *chaos) unreached(m *member, err error) bool {
 	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.ExitCode() == exitBroker && time.Since(c.down) < 2*time.Minute &&
+	return errors.As(err, &exit) && exit.ExitCode() == cli.ExitBroker && time.Since(c.down) < 2*time.Minute &&
 		strings.Contains(m.log.String(), "no Kafka broker answered")
 }
 

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 const cappedFile = `version: 1
@@ -24,9 +27,9 @@ streams:
 // A budget of eight windows pays for all minutes, since nobody counts in more. The ninth that the file allows is in no block.
 func TestCheckUnderACap(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
-	path := file(t, "s.yaml", cappedFile)
+	path := clitest.File(t, "s.yaml", cappedFile)
 	got := commandLine(t, "", "check", path)
-	if got.code != exitDone || got.err != "" {
+	if got.code != cli.ExitDone || got.err != "" {
 		t.Fatalf("%+v", got)
 	}
 	for _, want := range []string{
@@ -42,7 +45,7 @@ func TestCheckUnderACap(t *testing.T) {
 		}
 	}
 	uneven := strings.NewReplacer("per: 24h}\n    bounds", "per: 10h}\n    bounds", "epsilon: 2, per", "epsilon: 6, per").Replace(cappedFile)
-	if got, want := commandLine(t, "", "check", file(t, "uneven.yaml", uneven)), "the schedule needs ε 6\n"+ // three periods of 10 h
+	if got, want := commandLine(t, "", "check", clitest.File(t, "uneven.yaml", uneven)), "the schedule needs ε 6\n"+ // three periods of 10 h
 		"  one person loses at most ε 4.5 in any 24 h, counting the windows that end in it\n"+ // nine blocks of a third of it
 		"  what one user does in any 24h falls into up to 1441 windows, with later ones in which that user counts instead, costing at most ε 5\n"+
 		"  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds up\n"; !strings.Contains(got.out, want) {
@@ -50,21 +53,25 @@ func TestCheckUnderACap(t *testing.T) {
 	}
 	var report struct {
 		Streams []struct {
-			MaxWindows examinedCap `json:"max_windows"`
+			MaxWindows struct {
+				Count, Each int64
+				Per, Block  string
+				Share       float64
+			} `json:"max_windows"`
 		}
 	}
 	if err := json.Unmarshal([]byte(commandLine(t, "", "check", "--format", "json", path).out), &report); err != nil {
 		t.Fatal(err)
 	}
-	if m := report.Streams[0].MaxWindows; m != (examinedCap{8, "24h", 2, "8h1m", 2.0 / 481}) {
+	if m := report.Streams[0].MaxWindows; m.Count != 8 || m.Per != "24h" || m.Each != 2 || m.Block != "8h1m" || m.Share != 2.0/481 {
 		t.Errorf("max_windows %+v", m)
 	}
 	once := strings.Replace(cappedFile, "count: 9", "count: 4", 1)
-	if got, want := commandLine(t, "", "check", file(t, "once.yaml", once)), "of any 24h: in each stretch of 8h1m, the first one in which they appear\n"; !strings.Contains(got.out, want) {
+	if got, want := commandLine(t, "", "check", clitest.File(t, "once.yaml", once)), "of any 24h: in each stretch of 8h1m, the first one in which they appear\n"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in\n%s", want, got.out)
 	}
 	all := strings.Replace(cappedFile, "    max_windows: {count: 9, per: 24h}\n", "", 1)
-	if got := commandLine(t, "", "check", file(t, "all.yaml", all)); got.code != exitInvalid || !strings.Contains(got.err, "pays for only 8 windows of the schedule; want an epsilon of at least 360") {
+	if got := commandLine(t, "", "check", clitest.File(t, "all.yaml", all)); got.code != cli.ExitInvalid || !strings.Contains(got.err, "pays for only 8 windows of the schedule; want an epsilon of at least 360") {
 		t.Errorf("without the cap: %+v", got)
 	}
 }
@@ -85,7 +92,7 @@ func TestCheckWhoIsExpected(t *testing.T) {
 			if everybody {
 				text = strings.Replace(capped, "    max_windows: {count: 9, per: 24h}\n", "", 1)
 			}
-			got := commandLine(t, "", "check", file(t, "s.yaml", text))
+			got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
 			if strings.Contains(got.out, c.line) == everybody && c.line != "" || strings.Contains(got.err, c.warning) == everybody {
 				t.Errorf("everybody counts %v: %+v\nwant %q and %q", everybody, got, c.line, c.warning)
 			}
@@ -94,7 +101,7 @@ func TestCheckWhoIsExpected(t *testing.T) {
 }
 
 func TestPlanUnderACap(t *testing.T) {
-	got := commandLine(t, "", "plan", file(t, "s.yaml", cappedFile))
+	got := commandLine(t, "", "plan", clitest.File(t, "s.yaml", cappedFile))
 	if want := "A user counts in at most 8 windows of a day, and then loses at most ε 2: at most 88.1 % sure"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in %+v", want, got)
 	}
@@ -105,21 +112,21 @@ func TestCheckRefusesABlindWatch(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	watching := func(users string) outcome {
 		text := strings.NewReplacer("epsilon: 2, per", "epsilon: 900, per", "    output", "    watches: [{name: gone, users_below: "+users+", epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, at_most: 1}]\n    output").Replace(cappedFile)
-		return commandLine(t, "", "check", file(t, "s.yaml", text))
+		return commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
 	}
 	got := watching("20")
 	_, least, found := strings.Cut(got.err, "so the watch stays silent even if nobody is there; want at least ")
-	if least, _, _ = strings.Cut(least, ","); got.code != exitInvalid || !found || !strings.Contains(got.err, "streams[visits].watches[gone].users_below: 20 is less than the margin of") {
+	if least, _, _ = strings.Cut(least, ","); got.code != cli.ExitInvalid || !found || !strings.Contains(got.err, "streams[visits].watches[gone].users_below: 20 is less than the margin of") {
 		t.Fatalf("%+v", got)
 	}
 	n, err := strconv.Atoi(least)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := watching(least); got.code != exitDone {
+	if got := watching(least); got.code != cli.ExitDone {
 		t.Errorf("%d: %+v", n, got)
 	}
-	if got := watching(strconv.Itoa(n - 1)); got.code != exitInvalid {
+	if got := watching(strconv.Itoa(n - 1)); got.code != cli.ExitInvalid {
 		t.Errorf("%d: %+v", n-1, got)
 	}
 }

@@ -1,41 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/louver/louver/stream/config/parse"
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
-
-const streamsFile = `version: 1
-budgets:
-  - {name: shoppers, epsilon: 24, per: 24h}
-  - {name: spare, epsilon: 1, per: forever}
-streams:
-  - name: checkout
-    input: {topic: checkout.events, user: user_id, value: latency_ms, group: region}
-    groups: [eu, us, ap]
-    max_groups: 2
-    bounds: {lower: 0, upper: 60000, step: 1}
-    expected_users: 5000
-    window: {size: 15m, grace: 30s}
-    releases:
-      - {name: p50, statistic: median, epsilon: 0.05}
-      - {name: users, statistic: count, epsilon: 0.02}
-    output: {topic: checkout.private}
-    budget: shoppers
-`
 
 func TestCheckText(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
-	path := file(t, "s.yaml", streamsFile)
+	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
 	got := commandLine(t, "", "check", path)
-	if got.code != exitDone {
+	if got.code != cli.ExitDone {
 		t.Fatalf("%+v", got)
 	}
 	for _, want := range []string{
@@ -70,15 +49,15 @@ func TestCheckOverlap(t *testing.T) {
 		"size: 1h, every: 5m":   {"one event falls into up to 12 windows, which cost its user at most ε 1.68\n", "falls into up to 300 windows, costing at most ε 42\n"},
 		"size: 1h, every: 4m":   {"one event falls into up to 15 windows, which cost its user at most ε 2.1\n", "falls into up to 375 windows, costing at most ε 48\n"}, // the limit of two periods
 	} {
-		got := commandLine(t, "", "check", file(t, "s.yaml", strings.Replace(streamsFile, "size: 15m", window, 1)+"    on_exhausted: withhold\n"))
-		if got.code != exitDone || !strings.Contains(got.out, want[0]) || !strings.Contains(got.out, want[1]) || want[0] == "" && strings.Contains(got.out, "one event") {
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", strings.Replace(clitest.StreamsFile, "size: 15m", window, 1)+"    on_exhausted: withhold\n"))
+		if got.code != cli.ExitDone || !strings.Contains(got.out, want[0]) || !strings.Contains(got.out, want[1]) || want[0] == "" && strings.Contains(got.out, "one event") {
 			t.Errorf("%s: want %q in %+v", window, want, got)
 		}
 	}
 }
 
 func TestCheckJSON(t *testing.T) {
-	path := file(t, "s.yaml", strings.Replace(streamsFile, "budget: shoppers", "budget: {epsilon: 0.3, per: forever}\n    on_exhausted: withhold", 1))
+	path := clitest.File(t, "s.yaml", strings.Replace(clitest.StreamsFile, "budget: shoppers", "budget: {epsilon: 0.3, per: forever}\n    on_exhausted: withhold", 1))
 	t.Setenv("LOUVER_STREAMS", path)
 	got := commandLine(t, "", "check", "--format", "json", "--app-id", "shop")
 	var report struct {
@@ -104,7 +83,7 @@ func TestCheckJSON(t *testing.T) {
 		}
 		Topics []struct{ Topic string }
 	}
-	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != exitDone || got.err != "" {
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != cli.ExitDone || got.err != "" {
 		t.Fatalf("%v in %+v", err, got)
 	}
 	s := report.Streams[0]
@@ -127,20 +106,20 @@ func TestCheckJSON(t *testing.T) {
 }
 
 func TestCheckMistakes(t *testing.T) {
-	path := file(t, "s.yaml", strings.NewReplacer("size: 15m", "size: 15x", "statistic: median", "statistic: medium").Replace(streamsFile))
+	path := clitest.File(t, "s.yaml", strings.NewReplacer("size: 15m", "size: 15x", "statistic: median", "statistic: medium").Replace(clitest.StreamsFile))
 	want := []string{
 		path + `:12: streams[checkout].window.size: 15x is not a duration; want a duration of whole seconds, for example 15m`,
 		path + `:14: streams[checkout].releases[p50].statistic: "medium" is not a statistic; did you mean median?`,
 	}
-	if got := commandLine(t, "", "check", path); got.code != exitInvalid || got.out != "" || got.err != strings.Join(want, "\n")+"\n" {
+	if got := commandLine(t, "", "check", path); got.code != cli.ExitInvalid || got.out != "" || got.err != strings.Join(want, "\n")+"\n" {
 		t.Errorf("%+v", got)
 	}
 	got := commandLine(t, "", "check", "--format", "json", path)
 	var report struct{ Errors []string }
-	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != exitInvalid || got.err != "" || fmt.Sprint(report.Errors) != fmt.Sprint(want) {
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != cli.ExitInvalid || got.err != "" || fmt.Sprint(report.Errors) != fmt.Sprint(want) {
 		t.Errorf("%v in %+v", err, got)
 	}
-	commandLine(t, "", "check", "none.yaml").wants(t, exitInvalid, "none.yaml: no such streams file; want a file, a directory or a glob")
+	commandLine(t, "", "check", "none.yaml").wants(t, cli.ExitInvalid, "none.yaml: no such streams file; want a file, a directory or a glob")
 }
 
 func TestCheckWarnings(t *testing.T) {
@@ -150,10 +129,10 @@ func TestCheckWarnings(t *testing.T) {
 		"epsilon: 5.1":   `:6: warning: streams[checkout]: one window costs a user ε 10.24, which hardly protects anyone; want fewer or cheaper releases, or max_groups below 2, which multiplies their cost`,
 		"epsilon: 0.001": `:14: warning: streams[checkout].releases[p50]: the error can reach `,
 	} {
-		text := strings.NewReplacer("epsilon: 0.05", edit, "epsilon: 24, per", "epsilon: 100000, per", "  - {name: spare, epsilon: 1, per: forever}\n", "").Replace(streamsFile)
+		text := strings.NewReplacer("epsilon: 0.05", edit, "epsilon: 24, per", "epsilon: 100000, per", "  - {name: spare, epsilon: 1, per: forever}\n", "").Replace(clitest.StreamsFile)
 		want = strings.NewReplacer(":14:", ":13:", ":6:", ":5:").Replace(want)
-		got := commandLine(t, "", "check", file(t, "s.yaml", text))
-		if got.code != exitDone || !strings.Contains(got.err, want) || (want == "") != (got.err == "") {
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
+		if got.code != cli.ExitDone || !strings.Contains(got.err, want) || (want == "") != (got.err == "") {
 			t.Errorf("%s: %+v", edit, got)
 		}
 	}
@@ -165,7 +144,7 @@ func TestCheckWarningsOfADay(t *testing.T) {
 		"    max_windows: {count: 8, per: 24h}\n    output:"
 	const calm = "      - {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 24}\n"
 	text := strings.NewReplacer("  - {name: spare, epsilon: 1, per: forever}\n", "", "      - {name: users, statistic: count, epsilon: 0.02}\n", "      - {name: users, statistic: count, epsilon: 0.02}\n"+calm,
-		"    output:", block).Replace(streamsFile)
+		"    output:", block).Replace(clitest.StreamsFile)
 	const condition = "above: 2000, more_than: 0.01"
 	for _, c := range []struct{ old, edit, want string }{
 		{"", "", ""},
@@ -181,8 +160,8 @@ func TestCheckWarningsOfADay(t *testing.T) {
 		if !strings.Contains(text, c.old) {
 			t.Fatalf("%q is not in\n%s", c.old, text)
 		}
-		got := commandLine(t, "", "check", file(t, "s.yaml", strings.Replace(text, c.old, c.edit, 1)))
-		if got.code != exitDone || !strings.Contains(got.err, "warning: "+c.want+"\n") && c.want != "" || strings.Count(got.err, "\n") != min(1, len(c.want)) {
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", strings.Replace(text, c.old, c.edit, 1)))
+		if got.code != cli.ExitDone || !strings.Contains(got.err, "warning: "+c.want+"\n") && c.want != "" || strings.Count(got.err, "\n") != min(1, len(c.want)) {
 			t.Errorf("%s: %d, %s", c.edit, got.code, got.err)
 		}
 	}
@@ -192,8 +171,8 @@ func TestCheckWarningsOfADay(t *testing.T) {
 func TestCheckOnChange(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	text := strings.NewReplacer("- {name: p50, statistic: median, epsilon: 0.05}", "- {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 24}",
-		"      - {name: users, statistic: count, epsilon: 0.02}\n", "").Replace(streamsFile)
-	path := file(t, "s.yaml", text)
+		"      - {name: users, statistic: count, epsilon: 0.02}\n", "").Replace(clitest.StreamsFile)
+	path := clitest.File(t, "s.yaml", text)
 	got := commandLine(t, "", "check", path)
 	for _, want := range []string{
 		"one user counts in 2 of 3 groups; budget shoppers pays\n",
@@ -205,17 +184,17 @@ func TestCheckOnChange(t *testing.T) {
 		" users of 5000 expected beyond the tolerance with 95 % in the first window\n",
 		"one person loses at most ε 3.7 in any 24 h, counting the windows that end in it\n",
 	} {
-		if got.code != exitDone || !strings.Contains(got.out, want) {
+		if got.code != cli.ExitDone || !strings.Contains(got.out, want) {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
 		}
 	}
-	if got := commandLine(t, "", "plan", path); got.code != exitDone || !strings.Contains(got.out, "release calm (median) is drawn anew") || strings.Contains(got.out, "One window costs") {
+	if got := commandLine(t, "", "plan", path); got.code != cli.ExitDone || !strings.Contains(got.out, "release calm (median) is drawn anew") || strings.Contains(got.out, "One window costs") {
 		t.Errorf("plan says %s%s", got.out, got.err)
 	}
-	if got := commandLine(t, "", "rules", path, "--above", "checkout/calm=5"); got.code == exitDone || !strings.Contains(got.err, "published on change and has no band") {
+	if got := commandLine(t, "", "rules", path, "--above", "checkout/calm=5"); got.code == cli.ExitDone || !strings.Contains(got.err, "published on change and has no band") {
 		t.Errorf("rules says %+v", got)
 	}
-	if got := commandLine(t, "", "check", file(t, "s.yaml", strings.Replace(text, "watch_epsilon: 0.1, at_most: 24", "watch_epsilon: 10.5, at_most: 2", 1))); !strings.Contains(got.err, "streams[checkout].releases[calm].watch_epsilon: ε 10.5 hardly protects anyone") {
+	if got := commandLine(t, "", "check", clitest.File(t, "s.yaml", strings.Replace(text, "watch_epsilon: 0.1, at_most: 24", "watch_epsilon: 10.5, at_most: 2", 1))); !strings.Contains(got.err, "streams[checkout].releases[calm].watch_epsilon: ε 10.5 hardly protects anyone") {
 		t.Errorf("check warns of %s", got.err)
 	}
 }
@@ -224,8 +203,8 @@ func TestCheckOnChange(t *testing.T) {
 func TestCheckWatches(t *testing.T) {
 	watches := "    watches:\n      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}\n" +
 		"      - {name: blind, below: 10, less_than: 0.005, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 2}\n    output:"
-	text := strings.NewReplacer("  - {name: spare, epsilon: 1, per: forever}\n", "", "    output:", watches).Replace(streamsFile)
-	path := file(t, "s.yaml", text)
+	text := strings.NewReplacer("  - {name: spare, epsilon: 1, per: forever}\n", "", "    output:", watches).Replace(clitest.StreamsFile)
+	path := clitest.File(t, "s.yaml", text)
 	got := commandLine(t, "", "check", path)
 	for _, want := range []string{
 		"  its watches cost one user at most ε 4 in a period of the budget, beside the windows\n",
@@ -235,7 +214,7 @@ func TestCheckWatches(t *testing.T) {
 		"the schedule needs ε 17.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 6.557342\n  one person loses at most ε 17.44 in any 24 h",
 		"falls into up to 97 windows, costing at most ε 21.58, with the watches of two periods\n",
 	} {
-		if got.code != exitDone || !strings.Contains(got.out, want) {
+		if got.code != cli.ExitDone || !strings.Contains(got.out, want) {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
 		}
 	}
@@ -261,10 +240,10 @@ func TestCheckWatches(t *testing.T) {
 }
 
 func TestCheckTellsOfAKeyWithoutEffect(t *testing.T) {
-	path := file(t, "s.yaml", strings.NewReplacer("user: user_id", "user: user_id, user_partitioned: true", "  - {name: spare, epsilon: 1, per: forever}\n", "").Replace(streamsFile))
+	path := clitest.File(t, "s.yaml", strings.NewReplacer("user: user_id", "user: user_id, user_partitioned: true", "  - {name: spare, epsilon: 1, per: forever}\n", "").Replace(clitest.StreamsFile))
 	got := commandLine(t, "", "check", path)
 	want := path + ":5: warning: streams[checkout].input.user_partitioned: has no effect: users are always compared across partitions, because adding partitions moves users; leave it out\n"
-	if got.code != exitDone || got.err != want {
+	if got.code != cli.ExitDone || got.err != want {
 		t.Errorf("exit code %d, warnings %q; want %q", got.code, got.err, want)
 	}
 }
@@ -295,9 +274,9 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 			delta = "0.09"
 		}
 		text := strings.NewReplacer(alone, "      - "+c.release+"\n", "epsilon: 24, per: 24h", "epsilon: 24, delta: "+delta+", per: 2h", "  - {name: spare, epsilon: 1, per: forever}\n", "",
-			"    output:", "    "+c.edit+"\n    output:").Replace(streamsFile)
-		got := commandLine(t, "", "check", file(t, "s.yaml", text))
-		if got.code != exitDone || !strings.Contains(got.err, c.want) || (c.want == "") != (got.err == "") {
+			"    output:", "    "+c.edit+"\n    output:").Replace(clitest.StreamsFile)
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
+		if got.code != cli.ExitDone || !strings.Contains(got.err, c.want) || (c.want == "") != (got.err == "") {
 			t.Errorf("%s %s: exit code %d, %q, want %q", c.release, c.edit, got.code, got.err, c.want)
 		}
 	}
@@ -305,52 +284,12 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 
 // Two budgets for one topic do not bound what its users lose.
 func TestCheckWarnsOfTwoBudgets(t *testing.T) {
-	_, second, _ := strings.Cut(streamsFile, "streams:\n")
-	text := strings.Replace(streamsFile, "  - {name: spare, epsilon: 1, per: forever}\n", "", 1) +
+	_, second, _ := strings.Cut(clitest.StreamsFile, "streams:\n")
+	text := strings.Replace(clitest.StreamsFile, "  - {name: spare, epsilon: 1, per: forever}\n", "", 1) +
 		strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers", "budget: {epsilon: 20, per: 24h}").Replace(second)
-	path := file(t, "s.yaml", text)
+	path := clitest.File(t, "s.yaml", text)
 	want := path + ":17: warning: streams[again]: reads topic checkout.events, as stream checkout does, but another budget pays, so users of the topic can lose the sum of both; louver run refuses it; want one budget for both, or fresh: true if that is intended\n"
-	if got := commandLine(t, "", "check", path); got.code != exitDone || got.err != want {
+	if got := commandLine(t, "", "check", path); got.code != cli.ExitDone || got.err != want {
 		t.Errorf("%+v\nwant %s", got, want)
-	}
-}
-
-// A start in the past: the windows since then follow at once, and check says so.
-func TestCheckBacklog(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 20, 0, time.UTC) // the window that ends at 12:00:00 is not due yet
-	old := strings.Replace(streamsFile, "window: {size: 15m, grace: 30s}", "window: {size: 15m, grace: 30s, start: 2020-01-01T00:00:00Z}", 1)
-	const windows = 241487 // (2026-11-20T11:45:00Z − 2020-01-01T00:00:00Z) / 15m: 2,515 days of 96, and 47
-	for _, c := range []struct {
-		name, text string
-		paid       int64
-		want       string
-	}{
-		{"all are paid", old, windows, "  it starts at 2020-01-01T00:00:00Z: 241487 windows already over, to be released at once\n  in total they cost a user ε 33808.18\n"},
-		{"a rolling budget withholds", strings.Replace(old, "budget: shoppers", "budget: {epsilon: 6.72, per: 24h}\n    on_exhausted: withhold", 1), 2515*48 + 47,
-			"  the budget pays for 120767 of them, which cost a user ε 16907.38 in total, and withholds 120720\n"},
-		{"a budget for ever withholds", strings.Replace(old, "budget: shoppers", "budget: {epsilon: 1, per: forever}\n    on_exhausted: withhold", 1), 7,
-			"  the budget pays for 7 of them, which cost a user ε 0.98 in total, and withholds 241480\n"},
-		{"a user counts in few", strings.Replace(old, "    max_groups: 2\n", "    max_groups: 2\n    max_windows: {count: 8, per: 24h}\n", 1), windows,
-			"  in total they cost a user ε 2049.32\n"}, // 7,319 blocks of 33 windows, two of ε 0.14 in each
-		{"none are over", strings.Replace(streamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:45:00Z", 1), 0, ""},
-		{"one is over", strings.Replace(streamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:30:00Z", 1), 1, ": 1 window already over, to be released at once\n  in total they cost a user ε 0.14\n"},
-		{"it begins now", streamsFile, 0, ""},
-	} {
-		f, err := parse.File("s.yaml", []byte(c.text), os.LookupEnv)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		found, err := examine(f, "louver", now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		backlog := found.Streams[0].Backlog
-		if (backlog == nil) != (c.want == "") || backlog != nil && *backlog.Paid != c.paid {
-			t.Errorf("%s: %+v, want %d paid", c.name, backlog, c.paid)
-		}
-		var text bytes.Buffer
-		if backlog.print(&text); !strings.HasSuffix(text.String(), c.want) {
-			t.Errorf("%s: %q, want %q", c.name, text.String(), c.want)
-		}
 	}
 }

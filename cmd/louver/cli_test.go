@@ -3,18 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 // outcome is the result of a command line.
@@ -39,36 +38,27 @@ func (o outcome) wants(t *testing.T, code int, line string) {
 	}
 }
 
-func file(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func TestUsage(t *testing.T) {
-	commandLine(t, "").wants(t, exitUsage, "louver: no command; try louver demo, or louver help for a list")
-	commandLine(t, "", "frobnicate").wants(t, exitUsage, "louver: frobnicate is not a command; louver help lists them")
-	commandLine(t, "", "chek").wants(t, exitUsage, `louver: chek is not a command; did you mean "check"?`)
-	commandLine(t, "", "help", "chek").wants(t, exitUsage, `louver: chek is not a command; did you mean "check"?`)
-	commandLine(t, "", "version", "extra").wants(t, exitUsage, "louver: unexpected argument extra")
-	commandLine(t, "", "check", "--frobnicate").wants(t, exitUsage, "louver: unknown flag --frobnicate")
-	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, exitUsage, "louver: --format xml; want text or json")
-	commandLine(t, "", "check").wants(t, exitUsage, "louver: no streams file: name one, or set LOUVER_STREAMS")
+	commandLine(t, "").wants(t, cli.ExitUsage, "louver: no command; try louver demo, or louver help for a list")
+	commandLine(t, "", "frobnicate").wants(t, cli.ExitUsage, "louver: frobnicate is not a command; louver help lists them")
+	commandLine(t, "", "chek").wants(t, cli.ExitUsage, `louver: chek is not a command; did you mean "check"?`)
+	commandLine(t, "", "help", "chek").wants(t, cli.ExitUsage, `louver: chek is not a command; did you mean "check"?`)
+	commandLine(t, "", "version", "extra").wants(t, cli.ExitUsage, "louver: unexpected argument extra")
+	commandLine(t, "", "check", "--frobnicate").wants(t, cli.ExitUsage, "louver: unknown flag --frobnicate")
+	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, cli.ExitUsage, "louver: --format xml; want text or json")
+	commandLine(t, "", "check").wants(t, cli.ExitUsage, "louver: no streams file: name one, or set LOUVER_STREAMS")
 }
 
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"check", "--help"}, {"release", "--help"}, {"healthcheck", "-h"}} {
 		got := commandLine(t, "", args...)
-		if got.code != exitDone || got.err != "" || !strings.HasPrefix(got.out, "Usage: louver") {
+		if got.code != cli.ExitDone || got.err != "" || !strings.HasPrefix(got.out, "Usage: louver") {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
 	for command, want := range map[string][]string{"help": {"--help"}, "help check": {"check", "--help"}} {
 		got, same := commandLine(t, "", strings.Fields(command)...), commandLine(t, "", want...)
-		if got != same || got.code != exitDone {
+		if got != same || got.code != cli.ExitDone {
 			t.Errorf("%s: %+v, want what %s prints", command, got, want)
 		}
 	}
@@ -90,7 +80,7 @@ func TestHelp(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	got := commandLine(t, "", "version")
-	if got.code != exitDone || !strings.HasPrefix(got.out, "louver ") || strings.Count(got.out, "\n") != 1 {
+	if got.code != cli.ExitDone || !strings.HasPrefix(got.out, "louver ") || strings.Count(got.out, "\n") != 1 {
 		t.Errorf("%+v", got)
 	}
 	if flag := commandLine(t, "", "--version"); flag != got {
@@ -99,27 +89,6 @@ func TestVersion(t *testing.T) {
 	var facts map[string]string
 	if err := json.Unmarshal([]byte(commandLine(t, "", "version", "--json").out), &facts); err != nil || !strings.Contains(got.out, facts["version"]) || facts["go"] != runtime.Version() {
 		t.Errorf("%v, %v", facts, err)
-	}
-}
-
-func TestExitCodes(t *testing.T) {
-	for want, err := range map[int]error{
-		exitDone: nil, exitInvalid: errors.New("bad"), exitUsage: usageError(errors.New("bad")),
-		exitBroker: fmt.Errorf("run: %w", brokerError(errors.New("bad"))), exitPrivacyStop: fmt.Errorf("run: %w", privacyStop(errors.New("bad"))),
-	} {
-		var out bytes.Buffer
-		if got := report(&out, err); got != want || (want != exitDone) != strings.HasPrefix(out.String(), "louver: ") {
-			t.Errorf("%v: exit code %d with %q, want %d", err, got, out.String(), want)
-		}
-	}
-	var out bytes.Buffer
-	report(&out, errors.Join(errors.New("a.yaml:1: x"), errors.New("a.yaml:2: y")))
-	if want := "louver: a.yaml:1: x\nlouver: a.yaml:2: y\n"; out.String() != want {
-		t.Errorf("several errors are %q, want %q", out.String(), want)
-	}
-	out.Reset()
-	if code := report(&out, reported()); code != exitInvalid || out.Len() != 0 {
-		t.Errorf("what was reported is reported again: %q", out.String())
 	}
 }
 
@@ -140,21 +109,21 @@ func TestHealthcheck(t *testing.T) {
 		t.Errorf("ready: %+v", got)
 	}
 	status = http.StatusServiceUnavailable
-	commandLine(t, "", "healthcheck").wants(t, exitInvalid, "louver: healthcheck: http://localhost:"+port+`/readyz: status 503 Service Unavailable, "ledger: not read yet`)
-	commandLine(t, "", "healthcheck", "--path", "/livez").wants(t, exitInvalid, "louver: healthcheck: http://localhost:"+port+"/livez: status 404")
-	commandLine(t, "", "healthcheck", "--metrics-addr", "9797").wants(t, exitUsage, `louver: LOUVER_METRICS_ADDR "9797"; want host:port`)
+	commandLine(t, "", "healthcheck").wants(t, cli.ExitInvalid, "louver: healthcheck: http://localhost:"+port+`/readyz: status 503 Service Unavailable, "ledger: not read yet`)
+	commandLine(t, "", "healthcheck", "--path", "/livez").wants(t, cli.ExitInvalid, "louver: healthcheck: http://localhost:"+port+"/livez: status 404")
+	commandLine(t, "", "healthcheck", "--metrics-addr", "9797").wants(t, cli.ExitUsage, `louver: LOUVER_METRICS_ADDR "9797"; want host:port`)
 	server.Close()
-	commandLine(t, "", "healthcheck").wants(t, exitInvalid, "louver: healthcheck: Get ")
+	commandLine(t, "", "healthcheck").wants(t, cli.ExitInvalid, "louver: healthcheck: Get ")
 }
 
 // TestNamesAndTimesThatCannotBe: an app id and topics that Kafka would refuse, and a time that lies ahead.
 func TestNamesAndTimesThatCannotBe(t *testing.T) {
 	for _, command := range []string{"check", "topics"} {
-		commandLine(t, "", command, "../../deploy/streams.yaml", "--app-id", "my app").wants(t, exitInvalid, `louver: app id "my app" (LOUVER_APP_ID); want 1–200 of the characters`)
+		commandLine(t, "", command, "../../deploy/streams.yaml", "--app-id", "my app").wants(t, cli.ExitInvalid, `louver: app id "my app" (LOUVER_APP_ID); want 1–200 of the characters`)
 	}
 	const bad = "{topic: bad topic}"
 	for key, yaml := range map[string]string{"10: streams[s].output.topic": "    output: " + bad, "11: streams[s].rejects.topic": "    output: {topic: o}\n    rejects: " + bad, "11: streams[s].late.topic": "    output: {topic: o}\n    late: " + bad} {
-		streams := file(t, "streams.yaml", `
+		streams := clitest.File(t, "streams.yaml", `
 version: 1
 streams:
   - name: s
@@ -165,8 +134,21 @@ streams:
     budget: {epsilon: 1000, per: 1h}
 `+yaml+"\n")
 		line := streams + ":" + key + `: "bad topic"; want the name of a topic: 1–249 of the characters`
-		commandLine(t, "", "check", streams).wants(t, exitInvalid, line)
-		commandLine(t, "", "run", "--streams", streams).wants(t, exitInvalid, "louver: "+line)
+		commandLine(t, "", "check", streams).wants(t, cli.ExitInvalid, line)
+		commandLine(t, "", "run", "--streams", streams).wants(t, cli.ExitInvalid, "louver: "+line)
 	}
-	commandLine(t, "", "watch", "--since=-1h").wants(t, exitUsage, "louver: --since: -1h lies in the other direction; want a duration of 0s or more")
+	commandLine(t, "", "watch", "--since=-1h").wants(t, cli.ExitUsage, "louver: --since: -1h lies in the other direction; want a duration of 0s or more")
+}
+
+// Topics and rights fit into 80 columns.
+func TestTablesFitTheTerminal(t *testing.T) {
+	t.Setenv("COLUMNS", "")
+	path := clitest.File(t, "streams.yaml", clitest.StreamsFile)
+	for _, args := range [][]string{{"topics", path}, {"check", path}, {"plan", path}} {
+		for line := range strings.Lines(commandLine(t, "", args...).out) {
+			if n := len([]rune(strings.TrimSpace(line))); n > 80 && strings.ContainsAny(line, "│─") {
+				t.Errorf("%v: %d characters: %s", args, n, line)
+			}
+		}
+	}
 }

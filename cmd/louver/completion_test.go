@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
 // TestBashCompletes asks a real bash what the Tab key would offer.
@@ -13,7 +15,7 @@ func TestBashCompletes(t *testing.T) {
 		t.Skip("there is no bash here")
 	}
 	script := commandLine(t, "", "completion", "bash")
-	if script.code != exitDone || script.err != "" {
+	if script.code != cli.ExitDone || script.err != "" {
 		t.Fatalf("%+v", script)
 	}
 	for line, want := range map[string]string{
@@ -52,5 +54,5 @@ func TestCompletionScriptsAreWhole(t *testing.T) {
 			t.Errorf("%s: flags are missing", shell)
 		}
 	}
-	commandLine(t, "", "completion", "tcsh").wants(t, exitUsage, "louver: completion tcsh; want ")
+	commandLine(t, "", "completion", "tcsh").wants(t, cli.ExitUsage, "louver: completion tcsh; want ")
 }

@@ -3,17 +3,15 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
@@ -21,7 +19,7 @@ import (
 
 // What stands in the way to Kafka and which setting to look at is one line, at once.
 func TestKafkaMistakes(t *testing.T) {
-	certificate, key := selfSigned(t)
+	certificate, key := clitest.Certificate(t)
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
 		t.Fatal(err)
@@ -44,18 +42,18 @@ func TestKafkaMistakes(t *testing.T) {
 		code          int
 		want          string
 	}{
-		{"TLS against a plain port", plain, map[string]string{"LOUVER_KAFKA_TLS": "true"}, exitBroker,
+		{"TLS against a plain port", plain, map[string]string{"LOUVER_KAFKA_TLS": "true"}, cli.ExitBroker,
 			"louver: brokers " + plain + ": the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want LOUVER_KAFKA_TLS=false, or a port with TLS"},
-		{"plain against a TLS port", encrypted, nil, exitBroker,
+		{"plain against a TLS port", encrypted, nil, cli.ExitBroker,
 			"louver: brokers " + encrypted + ": the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"},
-		{"unknown authority", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true"}, exitBroker,
+		{"unknown authority", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true"}, cli.ExitBroker,
 			"louver: brokers " + encrypted + ": the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"},
-		{"another host's certificate", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true", "LOUVER_KAFKA_TLS_CA_FILE": certificate, "LOUVER_KAFKA_TLS_SERVER_NAME": "elsewhere"}, exitBroker,
+		{"another host's certificate", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true", "LOUVER_KAFKA_TLS_CA_FILE": certificate, "LOUVER_KAFKA_TLS_SERVER_NAME": "elsewhere"}, cli.ExitBroker,
 			"louver: brokers " + encrypted + ": the broker's certificate is for another name ("},
-		{"wrong password", secured, user, exitBroker,
+		{"wrong password", secured, user, cli.ExitBroker,
 			"louver: brokers " + secured + `: the broker refuses the user "me" (PLAIN); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM`},
-		{"no port", "kafka", nil, exitInvalid, `louver: LOUVER_KAFKA_BROKERS: broker address "kafka"; want host:port, such as kafka:9092`},
-		{"no broker", "", nil, exitInvalid, "louver: LOUVER_KAFKA_BROKERS: no broker address is given; want at least one host:port"},
+		{"no port", "kafka", nil, cli.ExitInvalid, `louver: LOUVER_KAFKA_BROKERS: broker address "kafka"; want host:port, such as kafka:9092`},
+		{"no broker", "", nil, cli.ExitInvalid, "louver: LOUVER_KAFKA_BROKERS: no broker address is given; want at least one host:port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("LOUVER_KAFKA_BROKERS", c.brokers)
@@ -74,7 +72,7 @@ func TestKafkaMistakes(t *testing.T) {
 func TestNoLedger(t *testing.T) {
 	b := kafkatest.Fake(t)
 	for _, command := range []string{"audit", "budget"} {
-		commandLine(t, "", command, "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")).wants(t, exitBroker,
+		commandLine(t, "", command, "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")).wants(t, cli.ExitBroker,
 			"louver: app shop has no ledger: topic shop.ledger does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first")
 	}
 }
@@ -94,28 +92,10 @@ func TestAuditOfDeletedOutput(t *testing.T) {
 	audit := func() outcome {
 		return commandLine(t, "", "audit", "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","))
 	}
-	audit().wants(t, exitBroker, "louver: output topic shop.out does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty")
+	audit().wants(t, cli.ExitBroker, "louver: output topic shop.out does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty")
 	b.CreateTopic(t, output, 1, nil)
 	if got := audit(); !strings.Contains(got.out, "1 ledger entry, 0 outputs") {
 		t.Errorf("with an empty topic: %+v", got)
-	}
-}
-
-// A broker that cannot be reached is tried for a while; then the last failure is told in plain words.
-func TestUnreachableInWords(t *testing.T) {
-	s := KafkaSettings{KafkaBrokers: []string{"kafka:9092", "kafka2:9092"}}
-	for want, err := range map[string]error{
-		"nothing listens there":                &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-		`there is no host "kafka"`:             &net.OpError{Op: "dial", Err: &net.DNSError{Name: "kafka", IsNotFound: true}},
-		"the connection was closed without an": io.EOF,
-		"no route to that host":                &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
-		"no answer":                            &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
-		"odd":                                  errors.New("odd"),
-	} {
-		got := s.connectError(fmt.Errorf("%w (the last failure: %w)", context.DeadlineExceeded, err)).Error()
-		if want := "no Kafka broker answered at kafka:9092,kafka2:9092 within 30s: " + want; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; check LOUVER_KAFKA_BROKERS") {
-			t.Errorf("%v: %s; want %s", err, got, want)
-		}
 	}
 }
 

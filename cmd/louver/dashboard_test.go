@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -32,7 +34,7 @@ func (p *process) address(t *testing.T) string {
 func shows(t *testing.T, address, value string) {
 	t.Helper()
 	kafkatest.Await(t, "the API shows "+value, func() bool {
-		_, body := get(address, "/api/v1/releases/latest?fields=value")
+		_, body := clitest.Get(address, "/api/v1/releases/latest?fields=value")
 		return strings.Contains(body, `{"value":`+value+`}`)
 	})
 }
@@ -45,16 +47,16 @@ func TestDashboard(t *testing.T) {
 	p := louver(t, b, "dashboard", "--topic", topic)
 	address := p.address(t)
 	shows(t, address, "813")
-	if code, body := get(address, "/"); code != http.StatusOK || !strings.Contains(body, "<!doctype html>") {
+	if code, body := clitest.Get(address, "/"); code != http.StatusOK || !strings.Contains(body, "<!doctype html>") {
 		t.Errorf("the page: %d %s", code, body)
 	}
-	if code, body := get(address, "/readyz?verbose"); code != http.StatusOK {
+	if code, body := clitest.Get(address, "/readyz?verbose"); code != http.StatusOK {
 		t.Errorf("ready: %d %s", code, body)
 	}
-	if _, body := get(address, "/metrics"); !strings.Contains(body, `louver_release_window_end_timestamp_seconds{group="eu",release="users",stream="checkout"}`) {
+	if _, body := clitest.Get(address, "/metrics"); !strings.Contains(body, `louver_release_window_end_timestamp_seconds{group="eu",release="users",stream="checkout"}`) {
 		t.Errorf("the metrics:\n%s", body)
 	}
-	if code, body := get(address, "/api/v1/demo"); code != http.StatusNotFound {
+	if code, body := clitest.Get(address, "/api/v1/demo"); code != http.StatusNotFound {
 		t.Errorf("a demo: %d %s", code, body)
 	}
 	events := listen(t, address)
@@ -124,15 +126,15 @@ func TestDashboardNeedsReadAlone(t *testing.T) {
 	shows(t, start("reader").address(t), "812")
 	stranger := start("stranger")
 	kafkatest.Await(t, "it says that the topic is not to be seen", func() bool { return strings.Contains(stranger.log.String(), topic) })
-	if _, body := get(stranger.address(t), "/api/v1/releases/latest"); body != `{"releases":[]}`+"\n" {
+	if _, body := clitest.Get(stranger.address(t), "/api/v1/releases/latest"); body != `{"releases":[]}`+"\n" {
 		t.Errorf("without the right: %s", body)
 	}
 }
 
 func TestDashboardMistakes(t *testing.T) {
 	t.Setenv("LOUVER_STREAMS", "")
-	commandLine(t, "", "dashboard").wants(t, exitUsage, "louver: nothing to show: give --streams (LOUVER_STREAMS) or --topic")
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-addr=").wants(t, exitUsage, "louver: LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080")
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-base-path=louver/").wants(t, exitInvalid, `louver: LOUVER_HTTP_BASE_PATH="louver/"; want a path that begins with / and does not end with it, such as /louver`)
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-cors-origins=example.com").wants(t, exitInvalid, `louver: LOUVER_HTTP_CORS_ORIGINS: "example.com" is not an origin; want one such as https://status.example.com, or *`)
+	commandLine(t, "", "dashboard").wants(t, cli.ExitUsage, "louver: nothing to show: give --streams (LOUVER_STREAMS) or --topic")
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-addr=").wants(t, cli.ExitUsage, "louver: LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080")
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-base-path=louver/").wants(t, cli.ExitInvalid, `louver: LOUVER_HTTP_BASE_PATH="louver/"; want a path that begins with / and does not end with it, such as /louver`)
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-cors-origins=example.com").wants(t, cli.ExitInvalid, `louver: LOUVER_HTTP_CORS_ORIGINS: "example.com" is not an origin; want one such as https://status.example.com, or *`)
 }

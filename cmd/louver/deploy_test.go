@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,35 +11,15 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/config/parse"
 )
 
-// deployed is the path of a file under deploy.
-func deployed(name string) string { return filepath.Join("..", "..", "deploy", name) }
-
-func deployedText(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(deployed(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// debian finds a program, or skips the test and says which package of Debian has it.
-func debian(t *testing.T, program, pkg string) string {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		t.Skipf("%s is not installed; Debian's package %s has it", program, pkg)
-	}
-	return path
-}
-
 // The operators' alerts fire when they should and are silent otherwise: deploy/prometheus/alerts_test.yaml has the cases.
 func TestAlertsInPromtool(t *testing.T) {
-	promtool := debian(t, "promtool", "prometheus")
-	for _, args := range [][]string{{"check", "rules", "--lint-fatal", deployed("prometheus/alerts.yaml")}, {"test", "rules", deployed("prometheus/alerts_test.yaml")}} {
+	promtool := clitest.Debian(t, "promtool", "prometheus")
+	for _, args := range [][]string{{"check", "rules", "--lint-fatal", clitest.Deployed(t, "prometheus/alerts.yaml")}, {"test", "rules", clitest.Deployed(t, "prometheus/alerts_test.yaml")}} {
 		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
@@ -50,18 +29,18 @@ func TestAlertsInPromtool(t *testing.T) {
 // Alerts and boards use metrics that there are.
 func TestDeployedMetricsExist(t *testing.T) {
 	known := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(louver_[a-z_]+)` \\| ([a-z]+)").FindAllStringSubmatch(deployedText(t, "METRICS.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(louver_[a-z_]+)` \\| ([a-z]+)").FindAllStringSubmatch(clitest.DeployedText(t, "METRICS.md"), -1) {
 		known[m[1]] = true
 		if m[2] == "histogram" {
 			known[m[1]+"_bucket"], known[m[1]+"_sum"], known[m[1]+"_count"] = true, true, true
 		}
 	}
-	generated := commandLine(t, "", "rules", deployed("streams.yaml"), "--above", "checkout-latency/p50=800")
-	if generated.code != exitDone {
+	generated := commandLine(t, "", "rules", clitest.Deployed(t, "streams.yaml"), "--above", "checkout-latency/p50=800")
+	if generated.code != cli.ExitDone {
 		t.Fatalf("%+v", generated)
 	}
-	for name, text := range map[string]string{"louver rules": generated.out, "alerts.yaml": deployedText(t, "prometheus/alerts.yaml"),
-		"louver.json": deployedText(t, "grafana/louver.json"), "operators.json": deployedText(t, "grafana/operators.json")} {
+	for name, text := range map[string]string{"louver rules": generated.out, "alerts.yaml": clitest.DeployedText(t, "prometheus/alerts.yaml"),
+		"louver.json": clitest.DeployedText(t, "grafana/louver.json"), "operators.json": clitest.DeployedText(t, "grafana/operators.json")} {
 		used := regexp.MustCompile(`\blouver_[a-z_]+`).FindAllString(text, -1)
 		if len(used) == 0 {
 			t.Errorf("%s uses no metric", name)
@@ -84,7 +63,7 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(deployedText(t, "prometheus/alerts.yaml")), &rules); err != nil {
+	if err := yaml.Unmarshal([]byte(clitest.DeployedText(t, "prometheus/alerts.yaml")), &rules); err != nil {
 		t.Fatal(err)
 	}
 	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverWatchFiring", "LouverWatchBlind"} // of louver rules
@@ -97,7 +76,7 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 		}
 	}
 	var sections []string
-	for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(deployedText(t, "RUNBOOK.md"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(clitest.DeployedText(t, "RUNBOOK.md"), -1) {
 		sections = append(sections, m[1])
 	}
 	if slices.Sort(alerts); !slices.Equal(alerts, slices.Sorted(slices.Values(sections))) || len(alerts) < 13 {
@@ -108,11 +87,11 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 // The examples of streams files are sound, and nothing in them is worth a warning.
 func TestExamplesAreSound(t *testing.T) {
 	for _, name := range []string{"streams.yaml", "streams-minutes.yaml"} {
-		if got := commandLine(t, "", "check", deployed(name)); got.code != exitDone || got.err != "" {
+		if got := commandLine(t, "", "check", clitest.Deployed(t, name)); got.code != cli.ExitDone || got.err != "" {
 			t.Errorf("%s: %d, %s", name, got.code, got.err)
 		}
 	}
-	file, err := parse.Load(deployed("streams-minutes.yaml"), os.LookupEnv)
+	file, err := parse.Load(clitest.Deployed(t, "streams-minutes.yaml"), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +110,7 @@ func TestCompose(t *testing.T) {
 			Volumes   []string
 		}
 	}
-	if err := yaml.Unmarshal([]byte(deployedText(t, "compose.yaml")), &compose); err != nil {
+	if err := yaml.Unmarshal([]byte(clitest.DeployedText(t, "compose.yaml")), &compose); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"kafka", "generator", "louver", "prometheus", "grafana"} {
@@ -140,23 +119,23 @@ func TestCompose(t *testing.T) {
 			t.Errorf("service %s: %+v", name, s)
 		}
 		if s.Build != "" {
-			if _, err := os.Stat(deployed(s.Build + "/Dockerfile")); err != nil {
+			if _, err := os.Stat(clitest.Deployed(t, s.Build+"/Dockerfile")); err != nil {
 				t.Error(err)
 			}
 		}
 		for _, v := range s.Volumes {
 			from, _, _ := strings.Cut(v, ":")
-			if info, err := os.Stat(deployed(from)); err != nil || info.IsDir() {
+			if info, err := os.Stat(clitest.Deployed(t, from)); err != nil || info.IsDir() {
 				t.Errorf("service %s mounts %s: %v", name, from, err)
 			}
 		}
 	}
-	file, err := parse.Load(deployed("compose/streams.yaml"), os.LookupEnv)
+	file, err := parse.Load(clitest.Deployed(t, "compose/streams.yaml"), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The generator's events have the fields that the streams read.
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", "bash "+deployed("compose/generate.sh")+" | head -n 20")
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "bash "+clitest.Deployed(t, "compose/generate.sh")+" | head -n 20")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +155,7 @@ func TestCompose(t *testing.T) {
 	}
 	for _, name := range []string{"prometheus/prometheus.yaml", "grafana/provisioning/datasource.yaml", "grafana/provisioning/boards.yaml"} {
 		var any map[string]any
-		if err := yaml.Unmarshal([]byte(deployedText(t, name)), &any); err != nil || len(any) == 0 {
+		if err := yaml.Unmarshal([]byte(clitest.DeployedText(t, name)), &any); err != nil || len(any) == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

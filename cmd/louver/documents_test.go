@@ -18,20 +18,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/service"
 	"github.com/louver/louver/stream/outputs"
 )
+
+//go:generate go test -run "^Test(Documents|Readme)" -update .
 
 var update = flag.Bool("update", false, "write the documents under deploy anew")
 
 // The documents say what the code says. After a change of the code, go generate ./cmd/louver makes them.
 func TestDocuments(t *testing.T) {
-	documents := map[string]func() (string, error){"STREAMS.md": references["streams"], "RECORD.md": references["release"],
-		"METRICS.md": func() (string, error) { return metricsReference(t), nil }}
-	for name, text := range documents {
-		want, err := text()
-		if err != nil {
-			t.Fatal(err)
-		}
+	documents := map[string]string{"STREAMS.md": reference(t, "streams"), "RECORD.md": reference(t, "release"),
+		"METRICS.md": metricsReference(t)}
+	for name, want := range documents {
 		path := filepath.Join("..", "..", "deploy", name)
 		if *update {
 			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -48,6 +48,16 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// reference returns what louver schema prints to read.
+func reference(t *testing.T, of string) string {
+	t.Helper()
+	got := commandLine(t, "", "schema", of, "--format", "markdown")
+	if got.code != cli.ExitDone {
+		t.Fatalf("%+v", got)
+	}
+	return got.out
+}
+
 const metricsIntroduction = `# Metrics and exit codes
 
 Louver serves Prometheus metrics on two addresses. This document is generated from the metrics that the program registers.
@@ -57,7 +67,7 @@ Louver serves Prometheus metrics on two addresses. This document is generated fr
 // metricsReference is the document of metrics.
 func metricsReference(t *testing.T) string {
 	var operators, public registered
-	operatorMetrics(&operators, nil)
+	service.OperatorMetrics(&operators, nil, "")
 	public.MustRegister(outputs.NewGauges())
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
@@ -65,7 +75,7 @@ func metricsReference(t *testing.T) string {
 	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n", public.table(t))
 	codes := table.NewWriter()
 	codes.AppendHeader(table.Row{"code", "meaning"})
-	for code, meaning := range exitMeanings {
+	for code, meaning := range cli.ExitMeanings {
 		codes.AppendRow(table.Row{code, meaning})
 	}
 	fmt.Fprintf(&b, "## Exit codes\n\n%s\n", codes.RenderMarkdown())
@@ -137,7 +147,7 @@ func TestSchemaCommand(t *testing.T) {
 	for _, of := range []string{"streams", "release"} {
 		got := commandLine(t, "", "schema", of)
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(got.out)))
-		if err != nil || got.code != exitDone || got.err != "" {
+		if err != nil || got.code != cli.ExitDone || got.err != "" {
 			t.Fatalf("%s: %v in %+v", of, err, got)
 		}
 		c := jsonschema.NewCompiler()
@@ -147,26 +157,26 @@ func TestSchemaCommand(t *testing.T) {
 		if _, err := c.Compile(of); err != nil {
 			t.Errorf("%s: %v", of, err)
 		}
-		if got := commandLine(t, "", "schema", of, "--format", "markdown"); got.code != exitDone || !strings.HasPrefix(got.out, "# The ") {
+		if got := commandLine(t, "", "schema", of, "--format", "markdown"); got.code != cli.ExitDone || !strings.HasPrefix(got.out, "# The ") {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
 	for _, of := range []string{"openapi", "asyncapi"} {
-		if got := commandLine(t, "", "schema", of); got.code != exitDone || !strings.Contains(got.out, `"`+of+`": "3.`) || !strings.Contains(got.out, `"rank_error_95"`) {
+		if got := commandLine(t, "", "schema", of); got.code != cli.ExitDone || !strings.Contains(got.out, `"`+of+`": "3.`) || !strings.Contains(got.out, `"rank_error_95"`) {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
-	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, exitUsage, "louver: --format markdown: there is no reference of openapi; want json")
-	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != exitDone || !strings.Contains(got.out, `"timestamp-millis"`) {
+	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, cli.ExitUsage, "louver: --format markdown: there is no reference of openapi; want json")
+	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != cli.ExitDone || !strings.Contains(got.out, `"timestamp-millis"`) {
 		t.Errorf("%+v", got)
 	}
-	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, exitUsage, "louver: --format avro: there is no schema of streams in Avro; want release, or json")
-	commandLine(t, "", "schema", "avro").wants(t, exitUsage, "louver: schema avro; want streams, release, openapi or asyncapi")
+	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, cli.ExitUsage, "louver: --format avro: there is no schema of streams in Avro; want release, or json")
+	commandLine(t, "", "schema", "avro").wants(t, cli.ExitUsage, "louver: schema avro; want streams, release, openapi or asyncapi")
 }
 
 func TestExitCodesAreInHelp(t *testing.T) {
 	got := commandLine(t, "", "--help")
-	for code, meaning := range exitMeanings {
+	for code, meaning := range cli.ExitMeanings {
 		if want := fmt.Sprintf("%d %s", code, meaning); !strings.Contains(strings.Join(strings.Fields(got.out), " "), want) {
 			t.Errorf("%q is not in\n%s", want, got.out)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 // The boards have what Grafana's published types have, and nothing else. grafana/board.ts says which types.
@@ -27,7 +29,7 @@ func TestBoardsFollowGrafana(t *testing.T) {
 		return schema.Validate(board)
 	}
 	for _, name := range []string{"grafana/louver.json", "grafana/operators.json"} {
-		text := deployedText(t, name)
+		text := clitest.DeployedText(t, name)
 		if err := follows(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

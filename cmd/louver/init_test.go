@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -23,7 +25,7 @@ var chosen = map[string][]string{"topic": {"in", "out"}, "columns": {"[u, v]"}, 
 // done.
 func initIsFilledIn(t *testing.T, text string) {
 	t.Helper()
-	path := file(t, "streams.yaml", text)
+	path := clitest.File(t, "streams.yaml", text)
 	lines := strings.Split(text, "\n")
 	var want []string
 	used := map[string]int{}
@@ -38,7 +40,7 @@ func initIsFilledIn(t *testing.T, text string) {
 	found := strings.Split(strings.TrimSpace(got.err), "\n")
 	slices.Sort(found)
 	slices.Sort(want)
-	if got.code != exitInvalid || len(found) != len(want) {
+	if got.code != cli.ExitInvalid || len(found) != len(want) {
 		t.Fatalf("check finds\n%s\nwant lines\n%s", got.err, strings.Join(want, "\n"))
 	}
 	for i := range want {
@@ -46,14 +48,14 @@ func initIsFilledIn(t *testing.T, text string) {
 			t.Errorf("%q; want %s…: empty; want …", found[i], want[i])
 		}
 	}
-	if got := commandLine(t, "", "check", file(t, "streams.yaml", strings.Join(lines, "\n"))); got.code != exitDone {
+	if got := commandLine(t, "", "check", clitest.File(t, "streams.yaml", strings.Join(lines, "\n"))); got.code != cli.ExitDone {
 		t.Errorf("filled in, check says %s\n%s", got.err, strings.Join(lines, "\n"))
 	}
 }
 
 func TestInit(t *testing.T) {
 	got := commandLine(t, "", "init")
-	if got.code != exitDone || got.err != "" || !strings.HasPrefix(got.out, "# yaml-language-server: $schema=louver-streams.schema.json\n") ||
+	if got.code != cli.ExitDone || got.err != "" || !strings.HasPrefix(got.out, "# yaml-language-server: $schema=louver-streams.schema.json\n") ||
 		!strings.Contains(got.out, "louver schema streams > louver-streams.schema.json") {
 		t.Fatalf("%+v", got)
 	}
@@ -73,11 +75,11 @@ func TestInitFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	commandLine(t, "", "init", path).wants(t, exitInvalid, "louver: "+path+" already exists; choose another name, or replace it with --force")
+	commandLine(t, "", "init", path).wants(t, cli.ExitInvalid, "louver: "+path+" already exists; choose another name, or replace it with --force")
 	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
 		t.Errorf("what was there is %q, %v", text, err)
 	}
-	if got := commandLine(t, "", "init", "--force", path); got.code != exitDone {
+	if got := commandLine(t, "", "init", "--force", path); got.code != cli.ExitDone {
 		t.Errorf("%+v", got)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != commandLine(t, "", "init", "-").out {
@@ -98,7 +100,7 @@ func TestInitLooksAtNamesAndTypesOnly(t *testing.T) {
 		b.CreateTopic(t, topic, 2, nil)
 		b.Produce(t, topic, i, kafkatest.Values(records...)...)
 		got := commandLine(t, "", "init", "--topic", topic, brokers)
-		if got.code != exitDone || got.err != "" {
+		if got.code != cli.ExitDone || got.err != "" {
 			t.Fatalf("%+v", got)
 		}
 		for _, secret := range []string{"SECRET", "77123", "ann"} {
@@ -138,7 +140,7 @@ func TestInitTopics(t *testing.T) {
 		}
 		got := commandLine(t, "", "init", "--topic", topic, brokers)
 		for _, want := range c.want {
-			if got.code != exitDone || !strings.Contains(got.out, want) {
+			if got.code != cli.ExitDone || !strings.Contains(got.out, want) {
 				t.Errorf("%s: %q is missing in %+v", topic, want, got)
 			}
 		}
@@ -146,9 +148,9 @@ func TestInitTopics(t *testing.T) {
 	}
 	b.CreateTopic(t, "binary", 1, nil)
 	b.Produce(t, "binary", 0, kafkatest.Values("\x00\x00\x00\x00\x01x")...)
-	commandLine(t, "", "init", "--topic", "binary", brokers).wants(t, exitInvalid, "louver: topic binary: the records are neither JSON nor text; want")
+	commandLine(t, "", "init", "--topic", "binary", brokers).wants(t, cli.ExitInvalid, "louver: topic binary: the records are neither JSON nor text; want")
 	for _, own := range []string{"app.control", "app.ledger", "app.state", "a.ledger"} { // the last has no app
 		b.CreateTopic(t, own, 1, nil)
 	}
-	commandLine(t, "", "init", "--topic", "binari", brokers).wants(t, exitBroker, "louver: --topic binari: there is no such topic at "+strings.Join(b.Conn.Brokers, ",")+", or you may not describe it; there are Empty.Topic_1, a.ledger, binary, ")
+	commandLine(t, "", "init", "--topic", "binari", brokers).wants(t, cli.ExitBroker, "louver: --topic binari: there is no such topic at "+strings.Join(b.Conn.Brokers, ",")+", or you may not describe it; there are Empty.Topic_1, a.ledger, binary, ")
 }

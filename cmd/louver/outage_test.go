@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"os/exec"
@@ -12,27 +11,11 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
-	"github.com/louver/louver/stream/outputs"
 )
-
-// TestAFailureElsewhereEndsTheReading ends the reading of an output because the ledger was cut short: the output itself was
-// not, and nothing reads it again.
-func TestAFailureElsewhereEndsTheReading(t *testing.T) {
-	b := kafkatest.Fake(t)
-	b.CreateTopic(t, "private", 1, nil)
-	ctx, cancel := context.WithCancelCause(kafkatest.Context(t))
-	cancel(&fetch.TruncatedError{Topic: "app.ledger"})
-	ended := make(chan error, 1)
-	go func() {
-		ended <- newPublished([]string{"private"}, nil).follow(ctx, &outputs.Reader{Conn: b.Conn, Fetch: b.Fetch(fetch.Options{})}, time.Time{})
-	}()
-	if err := kafkatest.Receive(t, "the reading ends", ended); err != nil {
-		t.Errorf("it ended with %v", err)
-	}
-}
 
 // exit waits for a process to end by itself and returns its exit code.
 func (p *process) exit(t *testing.T) int {
@@ -54,13 +37,13 @@ func TestLedgerThatGoesBackEndsTheProcess(t *testing.T) {
 	p := l.run()
 	kafkatest.Await(t, "the first figures", func() bool { l.send(rand.New(rand.NewPCG(1, 2))); return len(l.published()) > 0 })
 	p.signal(t, syscall.SIGTERM)
-	if code := p.exit(t); code != exitDone {
+	if code := p.exit(t); code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, p.log.String())
 	}
 	b.DeleteTopic(t, topics.Names{App: l.app}.Ledger())
 	for _, stages := range []string{"publish", "release", "ingest,release,publish"} {
 		p := louver(t, b, "run", "--streams", l.file, "--app-id", l.app, "--stages", stages)
-		if code := p.exit(t); code != exitPrivacyStop || !strings.Contains(p.log.String(), "louver: ledger entry unreadable: ") {
+		if code := p.exit(t); code != cli.ExitPrivacyStop || !strings.Contains(p.log.String(), "louver: ledger entry unreadable: ") {
 			t.Errorf("stages %s: exit code %d, and the log says\n%s", stages, code, p.log.String())
 		}
 	}
@@ -87,7 +70,7 @@ func TestRightOnAnOutputIsLost(t *testing.T) {
 		return strings.Contains(g.process.log.String(), "topic "+g.output+" can be read again")
 	})
 	g.process.signal(t, syscall.SIGTERM)
-	if code := g.process.exit(t); code != exitDone {
+	if code := g.process.exit(t); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -107,7 +90,7 @@ func TestRightOnAnInputIsLost(t *testing.T) {
 	_, operators := g.process.addresses(t)
 	kafkatest.Await(t, "the first figures", func() bool { return g.holds(g.output) })
 	began, fact := time.Now(), "rights: Read on topic "+g.input+" is missing\n"
-	said := func() bool { _, body := get(operators, "/readyz?verbose"); return strings.Contains(body, fact) }
+	said := func() bool { _, body := clitest.Get(operators, "/readyz?verbose"); return strings.Contains(body, fact) }
 	giveBack := takeAway(t, b, "reader", kafka.ACLOperationTypeRead, g.input)
 	kafkatest.Await(t, "/readyz says that the right is missing", said)
 	problem := "cannot read topic " + g.input
@@ -125,7 +108,7 @@ func TestRightOnAnInputIsLost(t *testing.T) {
 	before := g.end()
 	kafkatest.Await(t, "figures go on", func() bool { return g.end() > before+2 })
 	g.process.signal(t, syscall.SIGTERM)
-	if code := g.process.exit(t); code != exitDone {
+	if code := g.process.exit(t); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 }

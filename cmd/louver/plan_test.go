@@ -5,6 +5,9 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 var wide = []string{"plan", "--lower", "0", "--upper", "60000", "--step", "1"}
@@ -50,7 +53,7 @@ func planJSON(t *testing.T, args ...string) planned {
 	t.Helper()
 	got := commandLine(t, "", append(args, "--json")...)
 	var p planned
-	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != exitDone || got.err != "" || len(p.Streams) == 0 {
+	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != cli.ExitDone || got.err != "" || len(p.Streams) == 0 {
 		t.Fatalf("%v in %+v", err, got)
 	}
 	return p
@@ -121,7 +124,7 @@ func TestPlanFromAnError(t *testing.T) {
 }
 
 func TestPlanFile(t *testing.T) {
-	path := file(t, "s.yaml", streamsFile)
+	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
 	s := planJSON(t, "plan", path).Streams[0]
 	if s.Stream != "checkout" || s.Users != 5000 || s.Window.Epsilon != 0.14 || s.Day.Windows != 96 || len(s.Releases) != 2 || *s.Releases[1].Values[0].CountError != 150 {
 		t.Errorf("%+v", s)
@@ -142,7 +145,7 @@ func TestPlanFile(t *testing.T) {
 
 func TestPlanText(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
-	got := commandLine(t, "", "plan", file(t, "s.yaml", streamsFile), "--error", "5%")
+	got := commandLine(t, "", "plan", clitest.File(t, "s.yaml", clitest.StreamsFile), "--error", "5%")
 	for _, want := range []string{
 		"stream checkout, 5000 users in a window and group\n",
 		"│ p50     │ margin    │ 0.05 │ p41.4–p55.7 (± 398.1 ranks) │ ",
@@ -151,7 +154,7 @@ func TestPlanText(t *testing.T) {
 		"One window costs a user ε 0.14, in 2 groups. Somebody who gave it a 50:50 chance that the user took part can become at most 53.5 % sure.\n",
 		"A user in every window of a day (96 windows, one every 15m) loses at most ε 13.44: at most 99.9999 % sure. With delta: 0.000000001 in the budget it is ε 2.7: at most 93.7 % sure, except with a probability of about δ.\n",
 	} {
-		if !strings.Contains(got.out, want) || got.code != exitDone {
+		if !strings.Contains(got.out, want) || got.code != cli.ExitDone {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
 		}
 	}
@@ -175,7 +178,7 @@ func TestPlanText(t *testing.T) {
 }
 
 func TestPlanMistakes(t *testing.T) {
-	path := file(t, "s.yaml", streamsFile)
+	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
 	for _, c := range []struct {
 		args []string
 		want string
@@ -200,23 +203,10 @@ func TestPlanMistakes(t *testing.T) {
 		{planOf("--error", "0.01"), "louver: --error 0.01: even ε 100 is not enough: out of reach; want a greater error"},
 		{[]string{"plan", path, "--epsilon", "1"}, "louver: --epsilon with a streams file, which sets it; use one or the other"},
 	} {
-		commandLine(t, "", c.args...).wants(t, exitUsage, c.want)
+		commandLine(t, "", c.args...).wants(t, cli.ExitUsage, c.want)
 	}
-	broken := file(t, "s.yaml", strings.Replace(streamsFile, "size: 15m", "size: 15x", 1))
-	if got := commandLine(t, "", "plan", broken); got.code != exitInvalid || !strings.HasPrefix(got.err, broken+":12: ") || got.out != "" {
+	broken := clitest.File(t, "s.yaml", strings.Replace(clitest.StreamsFile, "size: 15m", "size: 15x", 1))
+	if got := commandLine(t, "", "plan", broken); got.code != cli.ExitInvalid || !strings.HasPrefix(got.err, broken+":12: ") || got.out != "" {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestShort(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 0.001234: "0.00123", 1: "1", 1.5: "1.5", 12.34: "12.3", 123.4: "123", 60000: "60000", 1e9: "1000000000"} {
-		if got := short(x); got != want {
-			t.Errorf("%v is %q, want %q", x, got, want)
-		}
-	}
-	for p, want := range map[float64]string{0.5249: "52.5 %", 0.9996: "99.96 %", 0.99999: "99.999 %", 1: "practically 100 %"} {
-		if got := certainty(p); got != want {
-			t.Errorf("%v is %q, want %q", p, got, want)
-		}
 	}
 }

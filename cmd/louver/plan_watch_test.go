@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 func TestPlanWatch(t *testing.T) {
@@ -17,7 +20,12 @@ func TestPlanWatch(t *testing.T) {
 			t.Errorf("%s\nwithout %q", got.out, want)
 		}
 	}
-	var planned struct{ Plans []plannedWatch }
+	var planned struct {
+		Plans []struct {
+			Excess       float64 `json:"excess_95"`
+			Most, Missed *float64
+		}
+	}
 	got = commandLine(t, "", append(bounds, "--users", "20", "--epsilon", "1", "--json")...)
 	if err := json.Unmarshal([]byte(got.out), &planned); err != nil || len(planned.Plans) != 1 {
 		t.Fatalf("%+v: %v", got, err)
@@ -41,17 +49,17 @@ func TestPlanWatch(t *testing.T) {
 		{append(bounds, "--per", "1s"), "louver: --every 1m0s, --per 1s"},
 		{append(bounds, "--watch", "above: 5"), `louver: --watch "above: 5"; want above or below with`},
 	} {
-		commandLine(t, "", c.args...).wants(t, exitUsage, c.want)
+		commandLine(t, "", c.args...).wants(t, cli.ExitUsage, c.want)
 	}
 }
 
 // TestPlanOfAFileWithWatches: they are forecast for the number of users that is asked for.
 func TestPlanOfAFileWithWatches(t *testing.T) {
-	text := strings.Replace(streamsFile, "    output:", "    watches:\n      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}\n    output:", 1)
-	got := commandLine(t, "", "plan", "--users", "10", file(t, "s.yaml", text))
+	text := strings.Replace(clitest.StreamsFile, "    output:", "    watches:\n      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}\n    output:", 1)
+	got := commandLine(t, "", "plan", "--users", "10", clitest.File(t, "s.yaml", text))
 	for _, want := range []string{"\nwatch slow fires if more than 1 % of the users have a value above 2000\n  costs one user ε 1 until it fires, at most 3 times in a period of the budget\n",
 		"  of 10 expected users at most 9.9 can be too many; it misses even that with 99.", "(96 windows, one every 15m, with its watches) loses at most ε 16.44: at most 99.99999 % sure."} {
-		if got.code != exitDone || !strings.Contains(got.out, want) {
+		if got.code != cli.ExitDone || !strings.Contains(got.out, want) {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/mechanisms"
 )
 
@@ -131,8 +133,8 @@ func TestReadmeBlocks(t *testing.T) {
 		{"watches", watches + output, "budget: {epsilon: 20.32, per: 24h}", ""},
 		{"on_change", calm + output, "budget: {epsilon: 20, per: 24h}", ""},
 	} {
-		got := commandLine(t, "", "check", file(t, "s.yaml", strings.NewReplacer(output, c.more, budget, c.budget).Replace(whole)))
-		if (got.code == exitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" && got.err != "" {
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", strings.NewReplacer(output, c.more, budget, c.budget).Replace(whole)))
+		if (got.code == cli.ExitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" && got.err != "" {
 			t.Errorf("%s: %d, %s", c.name, got.code, got.err)
 		}
 	}
@@ -143,7 +145,7 @@ func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
 	_, example, _ := strings.Cut(readme(t), "```yaml\nversion: 1\n")
 	example, _, _ = strings.Cut(example, "```")
 	for _, c := range []struct{ every, windows string }{{"1h", "24"}, {"15m", "96"}, {"1m", "1,440"}} {
-		got := commandLine(t, "", "check", "--json", file(t, "s.yaml", "version: 1\n"+strings.NewReplacer("size: 15m, every: 15m", "size: "+c.every, "epsilon: 17,", "epsilon: 300,").Replace(example)))
+		got := commandLine(t, "", "check", "--json", clitest.File(t, "s.yaml", "version: 1\n"+strings.NewReplacer("size: 15m, every: 15m", "size: "+c.every, "epsilon: 17,", "epsilon: 300,").Replace(example)))
 		var found struct {
 			Budgets []struct {
 				Wanted float64 `json:"epsilon_wanted"`

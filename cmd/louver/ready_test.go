@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -22,22 +22,11 @@ func (p *process) addresses(t *testing.T) (public, operators string) {
 	return found[1], found[2]
 }
 
-// get gives the status and the body; 0 if nobody answers.
-func get(address, path string) (int, string) {
-	response, err := http.Get("http://" + address + path)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, _ := io.ReadAll(response.Body)
-	return response.StatusCode, string(body)
-}
-
 // TestProbes follows a process from before it connects to its end: it is alive all the time, and ready while it works.
 func TestProbes(t *testing.T) {
 	b := kafkatest.Fake(t)
 	input := kafkatest.Name(t)
-	path := file(t, "streams.yaml", strings.NewReplacer("INPUT", input).Replace(`
+	path := clitest.File(t, "streams.yaml", strings.NewReplacer("INPUT", input).Replace(`
 version: 1
 streams:
   - name: web
@@ -52,15 +41,15 @@ streams:
 	alone := louver(t, b, "run", "--streams", path, "--kafka-brokers", "127.0.0.1:1")
 	public, operators := alone.addresses(t)
 	for _, address := range []string{public, operators} {
-		if code, body := get(address, "/livez"); code != http.StatusOK {
+		if code, body := clitest.Get(address, "/livez"); code != http.StatusOK {
 			t.Errorf("alive without Kafka: %d %s", code, body)
 		}
 	}
-	if code, body := get(operators, "/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(body, "service: not ready: connecting to Kafka at 127.0.0.1:1\n") {
+	if code, body := clitest.Get(operators, "/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(body, "service: not ready: connecting to Kafka at 127.0.0.1:1\n") {
 		t.Errorf("ready without Kafka: %d %s", code, body)
 	}
 	for _, path := range []string{"/readyz", "/readyz?verbose"} { // the public is told no more
-		if code, body := get(public, path); code != http.StatusServiceUnavailable || body != "not ready\n" {
+		if code, body := clitest.Get(public, path); code != http.StatusServiceUnavailable || body != "not ready\n" {
 			t.Errorf("%s in public without Kafka: %d %s", path, code, body)
 		}
 	}
@@ -69,20 +58,23 @@ streams:
 	p := louver(t, b, "run", "--streams", path)
 	public, operators = p.addresses(t)
 	kafkatest.Await(t, "the missing topic is named", func() bool {
-		code, body := get(operators, "/readyz")
+		code, body := clitest.Get(operators, "/readyz")
 		return code == http.StatusServiceUnavailable && strings.Contains(body, input+" does not exist")
 	})
 	b.CreateTopic(t, input, 2, nil)
 	for _, address := range []string{public, operators} {
-		kafkatest.Await(t, "it is ready", func() bool { code, body := get(address, "/readyz"); return code == http.StatusOK && body == "ok\n" })
+		kafkatest.Await(t, "it is ready", func() bool {
+			code, body := clitest.Get(address, "/readyz")
+			return code == http.StatusOK && body == "ok\n"
+		})
 	}
-	_, body := get(operators, "/readyz?verbose")
+	_, body := clitest.Get(operators, "/readyz?verbose")
 	for _, fact := range []string{"service: ok\n", "kafka: ok\n", "broker " + b.Conn.Brokers[0] + ": ", "ingest: 2 partitions\n", "release: 8 partitions\n", "publish: 8 partitions\n", "stream web: ok\n"} {
 		if !strings.Contains(body, fact) {
 			t.Errorf("no %q in\n%s", fact, body)
 		}
 	}
-	if _, body := get(public, "/readyz?verbose"); body != "ok\n" {
+	if _, body := clitest.Get(public, "/readyz?verbose"); body != "ok\n" {
 		t.Errorf("the public is told %s", body)
 	}
 	// A process that leaves its groups waits for an answer.
@@ -93,10 +85,10 @@ streams:
 	})
 	p.signal(t, syscall.SIGTERM)
 	kafkatest.Await(t, "readiness goes off first", func() bool {
-		code, body := get(operators, "/readyz")
+		code, body := clitest.Get(operators, "/readyz")
 		return code == http.StatusServiceUnavailable && strings.HasPrefix(body, "service: not ready: stopping")
 	})
-	if code, body := get(operators, "/livez"); code != http.StatusOK {
+	if code, body := clitest.Get(operators, "/livez"); code != http.StatusOK {
 		t.Errorf("alive while it stops: %d %s", code, body)
 	}
 	close(leaves)

@@ -2,52 +2,15 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/shopspring/decimal"
-
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 )
-
-func TestRepeatCounts(t *testing.T) {
-	for _, n := range []int{1, 2, batch - 1, batch, batch + 1, 5*batch + 7} {
-		got := commandLine(t, "1 2 3", with("--repeat", fmt.Sprint(n))...)
-		if lines := strings.Count(got.out, "2\n"); lines != n || len(got.out) != 2*n || got.code != exitDone {
-			t.Errorf("--repeat %d gives %d lines: %+v", n, lines, got)
-		}
-		got = commandLine(t, "1 2 3", with("--repeat", fmt.Sprint(n), "--statistic", "quantiles", "--p", "0.4", "--p", "0.6", "--mechanism", "split")...)
-		if lines := strings.Count(got.out, "\n"); lines != 2*n || strings.Count(got.out, "p40=2\np60=2\n") != n {
-			t.Errorf("--repeat %d of two quantiles gives %d lines", n, lines)
-		}
-	}
-}
-
-type closedPipe struct{}
-
-var errPipe = errors.New("broken pipe")
-
-func (closedPipe) Write([]byte) (int, error) { return 0, errPipe }
-
-func TestRepeatStopsWhenNobodyListens(t *testing.T) {
-	g, err := mechanisms.NewGrid(dec("0"), dec("5"), dec("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("1"), Grid: g}
-	m, err := mechanisms.New(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	app := &App{Context: t.Context(), Out: closedPipe{}}
-	if err := repeat(app, math.MaxInt, newDraws(q, m, mechanisms.NewSample[mechanisms.Point](g, nil), false)); !errors.Is(err, errPipe) {
-		t.Errorf("%v, want %v", err, errPipe)
-	}
-}
 
 // The draws of all processors together have the law P(x) ∝ e^{−ε·max(L, G)} of margin on a median, for L users with
 // less than x and G with more.
@@ -135,34 +98,9 @@ func TestReleaseOffersEveryMechanism(t *testing.T) {
 				all = append(all, "--delta", "0.000001")
 			}
 			got := commandLine(t, "1 2 3 4 5 6 7 8", all...)
-			if got.code != exitDone || strings.Count(got.out, `"mechanism":"`+name+`"`) != 3 || strings.Count(got.out, "\n") != 3 {
+			if got.code != cli.ExitDone || strings.Count(got.out, `"mechanism":"`+name+`"`) != 3 || strings.Count(got.out, "\n") != 3 {
 				t.Errorf("%s by %s: %+v", statistic, name, got)
 			}
 		}
 	}
 }
-
-func BenchmarkRepeat(b *testing.B) {
-	g, err := mechanisms.NewGrid(dec("0"), dec("60000"), dec("1"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	q := mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("1"), Grid: g}
-	m, err := mechanisms.New(q)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var points []mechanisms.Point
-	for i := range int64(1000) {
-		points = append(points, mechanisms.Point{Index: i * i / 50, Count: 1})
-	}
-	var sink strings.Builder
-	app := &App{Context: b.Context(), Out: &sink}
-	d := newDraws(q, m, mechanisms.NewSample(g, points), false)
-	b.ReportAllocs()
-	if err := repeat(app, b.N, d); err != nil {
-		b.Fatal(err)
-	}
-}
-
-func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
 // hour is an hour of minutes from eight o'clock: so many users a minute, of whom some are slow in some minutes. Each comes
@@ -71,7 +73,12 @@ func TestReleaseWatchJSON(t *testing.T) {
 		t.Fatalf("%d, %q, %d lines", got.code, got.err, len(lines))
 	}
 	for minute, line := range lines {
-		var w watchedWindow
+		var w struct {
+			Start         string `json:"window_start"`
+			Status        string
+			Value         *int
+			Since, Reason *string
+		}
 		if err := json.Unmarshal([]byte(line), &w); err != nil {
 			t.Fatal(err)
 		}
@@ -114,22 +121,22 @@ func TestReleaseWatchMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{watchHour("--watch", "above: 2000"), exitUsage, `louver: --watch "above: 2000"; want above or below with one of`},
-		{watchHour("--watch", "over: 2000"), exitUsage, `louver: --watch "over: 2000"; want such as above: 2000, more_than: 0.01`},
-		{watchHour("--watch", "above: 20000, more_than: 0.1"), exitUsage, "louver: --watch: above 20000; want a number within the bounds, 0 to 10000"},
-		{watchHour("--watch", "above: 2000, more_than: 2"), exitUsage, "louver: --watch: more_than 2; want a share"},
-		{watchHour(append(watch, "--false-alarms", "1")...), exitUsage, "louver: --false-alarms 1; want a probability"},
-		{watchHour(append(watch, "--statistic", "mode")...), exitUsage, "louver: --watch with --statistic"},
-		{watchHour(append(watch, "--above", "3")...), exitUsage, "louver: --watch with --above; want it within the condition"},
-		{watchHour(append(watch, "--repeat", "2")...), exitUsage, "louver: --watch with --statistic, --mechanism or --repeat"},
-		{watchHour(append(watch, "--at-most", "0")...), exitUsage, "louver: --at-most 0, "},
-		{watchHour(append(watch, "--window", "7m")...), exitUsage, "louver: --from 2026-11-20T08:00:00Z is not a multiple of every (7m)"},
-		{watchHour(append(watch, "--from", "eight")...), exitUsage, "louver: --from eight; want a time such as"},
-		{watchHour(append(watch, "--user", "")...), exitUsage, "louver: --watch without --user; want the column of the users"},
-		{watchHour(), exitUsage, "louver: --time without --watch; want --watch"},
-		{watchHour(watch...), exitInvalid, "louver: stdin:3: column ms is missing or not a number"},
-		{watchHour(append(watch, "--time", "when")...), exitInvalid, `louver: stdin:1: time "when" is not in the header`},
-		{watchHour(append(watch, "/nowhere")...), exitInvalid, "louver: open /nowhere"},
+		{watchHour("--watch", "above: 2000"), cli.ExitUsage, `louver: --watch "above: 2000"; want above or below with one of`},
+		{watchHour("--watch", "over: 2000"), cli.ExitUsage, `louver: --watch "over: 2000"; want such as above: 2000, more_than: 0.01`},
+		{watchHour("--watch", "above: 20000, more_than: 0.1"), cli.ExitUsage, "louver: --watch: above 20000; want a number within the bounds, 0 to 10000"},
+		{watchHour("--watch", "above: 2000, more_than: 2"), cli.ExitUsage, "louver: --watch: more_than 2; want a share"},
+		{watchHour(append(watch, "--false-alarms", "1")...), cli.ExitUsage, "louver: --false-alarms 1; want a probability"},
+		{watchHour(append(watch, "--statistic", "mode")...), cli.ExitUsage, "louver: --watch with --statistic"},
+		{watchHour(append(watch, "--above", "3")...), cli.ExitUsage, "louver: --watch with --above; want it within the condition"},
+		{watchHour(append(watch, "--repeat", "2")...), cli.ExitUsage, "louver: --watch with --statistic, --mechanism or --repeat"},
+		{watchHour(append(watch, "--at-most", "0")...), cli.ExitUsage, "louver: --at-most 0, "},
+		{watchHour(append(watch, "--window", "7m")...), cli.ExitUsage, "louver: --from 2026-11-20T08:00:00Z is not a multiple of every (7m)"},
+		{watchHour(append(watch, "--from", "eight")...), cli.ExitUsage, "louver: --from eight; want a time such as"},
+		{watchHour(append(watch, "--user", "")...), cli.ExitUsage, "louver: --watch without --user; want the column of the users"},
+		{watchHour(), cli.ExitUsage, "louver: --time without --watch; want --watch"},
+		{watchHour(watch...), cli.ExitInvalid, "louver: stdin:3: column ms is missing or not a number"},
+		{watchHour(append(watch, "--time", "when")...), cli.ExitInvalid, `louver: stdin:1: time "when" is not in the header`},
+		{watchHour(append(watch, "/nowhere")...), cli.ExitInvalid, "louver: open /nowhere"},
 	} {
 		commandLine(t, text, c.args...).wants(t, c.code, c.want)
 	}

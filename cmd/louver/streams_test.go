@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
@@ -23,9 +25,9 @@ func TestStreamsCommand(t *testing.T) {
 	t.Setenv("LOUVER_KAFKA_BROKERS", strings.Join(b.Conn.Brokers, ","))
 	t.Setenv("COLUMNS", "200")
 	// The windows begin in the past: the first definition is not replaced before it begins, whatever the time of day.
-	begun := strings.Replace(streamsFile, "grace: 30s}", "grace: 30s, start: 2020-01-01T00:00:00Z}", 1)
-	first := file(t, "a.yaml", begun)
-	second := file(t, "b.yaml", strings.NewReplacer("size: 15m", "size: 30m", "median, epsilon: 0.05", "median, epsilon: 0.1").Replace(begun))
+	begun := strings.Replace(clitest.StreamsFile, "grace: 30s}", "grace: 30s, start: 2020-01-01T00:00:00Z}", 1)
+	first := clitest.File(t, "a.yaml", begun)
+	second := clitest.File(t, "b.yaml", strings.NewReplacer("size: 15m", "size: 30m", "median, epsilon: 0.05", "median, epsilon: 0.1").Replace(begun))
 	has := func(got outcome, code int, lines ...string) {
 		t.Helper()
 		if got.code != code {
@@ -37,9 +39,9 @@ func TestStreamsCommand(t *testing.T) {
 			}
 		}
 	}
-	commandLine(t, "", "streams", "--streams", "nope.yaml", "--kafka-brokers", "127.0.0.1:1").wants(t, exitInvalid, "louver: nope.yaml: no such streams file")
-	commandLine(t, "", "streams").wants(t, exitBroker, "louver: app louver has no streams yet: topic louver.control is empty or missing")
-	has(commandLine(t, "", "streams", "--streams", first), exitDone, "would begin epoch 1", "stream checkout: definition 0 applies from the window that starts 2020-01-01T00:00:00Z: 15m, budget shoppers")
+	commandLine(t, "", "streams", "--streams", "nope.yaml", "--kafka-brokers", "127.0.0.1:1").wants(t, cli.ExitInvalid, "louver: nope.yaml: no such streams file")
+	commandLine(t, "", "streams").wants(t, cli.ExitBroker, "louver: app louver has no streams yet: topic louver.control is empty or missing")
+	has(commandLine(t, "", "streams", "--streams", first), cli.ExitDone, "would begin epoch 1", "stream checkout: definition 0 applies from the window that starts 2020-01-01T00:00:00Z: 15m, budget shoppers")
 
 	names := topics.Names{App: "louver"}
 	parsed, err := parse.Load(first, os.LookupEnv)
@@ -56,12 +58,12 @@ func TestStreamsCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(commandLine(t, "", "streams"), exitDone, "app louver: epoch 1, revision 0, agreed on ", ", proposed by here (client id c, version v7)\n", "│ checkout │ 0   │", "│ never            │ 15m     │ shoppers │", parsed.Streams[0].Definition.Fingerprint())
-	has(commandLine(t, "", "streams", "--streams", first), exitDone, "the file changes nothing: epoch 1 already has its definitions\n")
+	has(commandLine(t, "", "streams"), cli.ExitDone, "app louver: epoch 1, revision 0, agreed on ", ", proposed by here (client id c, version v7)\n", "│ checkout │ 0   │", "│ never            │ 15m     │ shoppers │", parsed.Streams[0].Definition.Fingerprint())
+	has(commandLine(t, "", "streams", "--streams", first), cli.ExitDone, "the file changes nothing: epoch 1 already has its definitions\n")
 	changes := []string{"would begin epoch 2 if it started now:\n", "stream checkout: the last window of definition 0 ends ", "stream checkout: definition 1 applies from the window that starts ",
 		"checkout 1: releases[p50].epsilon: 0.05 → 0.1\n", "checkout 1: window.size: 15m → 30m\n"}
-	has(commandLine(t, "", "streams", "--streams", second), exitDone, changes...)
-	has(commandLine(t, "", "check", "--connect", second), exitDone, changes...)
+	has(commandLine(t, "", "streams", "--streams", second), cli.ExitDone, changes...)
+	has(commandLine(t, "", "check", "--connect", second), cli.ExitDone, changes...)
 	var checked struct {
 		Streams []struct{ Stream string }
 		Preview *struct {
@@ -69,15 +71,15 @@ func TestStreamsCommand(t *testing.T) {
 			Begins []control.Dated
 		}
 	}
-	if got := commandLine(t, "", "check", "--connect", "--json", second); got.code != exitDone || got.err != "" || json.Unmarshal([]byte(got.out), &checked) != nil ||
+	if got := commandLine(t, "", "check", "--connect", "--json", second); got.code != cli.ExitDone || got.err != "" || json.Unmarshal([]byte(got.out), &checked) != nil ||
 		len(checked.Streams) != 1 || checked.Preview == nil || checked.Preview.Epoch != 2 || len(checked.Preview.Begins) != 1 || len(checked.Preview.Begins[0].Changes) != 2 {
 		t.Errorf("check --connect --json: %+v", got)
 	}
 	if got := commandLine(t, "", "check", "--json", second); strings.Contains(got.out, "preview") {
 		t.Errorf("without --connect there is a preview: %s", got.out)
 	}
-	has(commandLine(t, "", "streams", "--streams", file(t, "c.yaml", strings.Replace(begun, "name: checkout\n", "name: other\n", 1))),
-		exitInvalid, "stream checkout is no longer in the streams files")
+	has(commandLine(t, "", "streams", "--streams", clitest.File(t, "c.yaml", strings.Replace(begun, "name: checkout\n", "name: other\n", 1))),
+		cli.ExitInvalid, "stream checkout is no longer in the streams files")
 
 	var listed struct {
 		Epoch       int

@@ -10,15 +10,18 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 // The resources for Strimzi say the same as the other formats: each topic that Louver would create, and each right.
 func TestTopicsForStrimzi(t *testing.T) {
-	path := file(t, "streams.yaml", strings.Replace(streamsFile, "checkout.private", "Checkout_private", 1))
+	path := clitest.File(t, "streams.yaml", strings.Replace(clitest.StreamsFile, "checkout.private", "Checkout_private", 1))
 	print := func(args ...string) string {
 		t.Helper()
 		got := commandLine(t, "", append([]string{"topics", path}, args...)...)
-		if got.code != exitDone {
+		if got.code != cli.ExitDone {
 			t.Fatalf("%+v", got)
 		}
 		return got.out
@@ -115,19 +118,5 @@ func TestTopicsForStrimzi(t *testing.T) {
 		if got := print("--format", "strimzi", args); strings.Contains(got, "authentication:") != (want != "") || !strings.Contains(got, want) {
 			t.Errorf("%s: want %q in\n%s", args, want, got)
 		}
-	}
-}
-
-func TestResourceName(t *testing.T) {
-	seen := map[string]bool{}
-	for _, name := range []string{"checkout.private", "Checkout_private", "checkout-private", "checkout_private", "_", "..a", "a..b", "a.-b", strings.Repeat("x", 249)} {
-		got := resourceName(name)
-		if seen[got] || len(got) > 253 || strings.ContainsAny(got, "_ABC") || strings.Contains(got, "..") || strings.HasPrefix(got, "-") {
-			t.Errorf("%s: %s", name, got)
-		}
-		seen[got] = true
-	}
-	if got := resourceName("checkout.private"); got != "checkout.private" {
-		t.Error(got)
 	}
 }

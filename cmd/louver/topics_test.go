@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -13,7 +15,7 @@ import (
 func TestTopicsCreate(t *testing.T) {
 	b := kafkatest.Fake(t)
 	b.CreateTopic(t, "checkout.private", 1, nil)
-	path := file(t, "streams.yaml", streamsFile)
+	path := clitest.File(t, "streams.yaml", clitest.StreamsFile)
 	create := func(args ...string) outcome {
 		return commandLine(t, "", append([]string{"topics", path, "--create", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")}, args...)...)
 	}
@@ -26,7 +28,7 @@ func TestTopicsCreate(t *testing.T) {
 	}
 	t.Setenv("COLUMNS", "200")
 	first := create()
-	if first.code != exitBroker || !strings.HasPrefix(first.err, "louver: topic missing: checkout.events does not exist") || strings.Count(first.err, "\n") != 1 {
+	if first.code != cli.ExitBroker || !strings.HasPrefix(first.err, "louver: topic missing: checkout.events does not exist") || strings.Count(first.err, "\n") != 1 {
 		t.Errorf("%+v, want to hear of the missing input", first)
 	}
 	for topic, want := range map[string]string{"louver.ledger": "created", "checkout.private": "exists", "checkout.events": "yours to create"} {
@@ -36,7 +38,7 @@ func TestTopicsCreate(t *testing.T) {
 	}
 	b.CreateTopic(t, "checkout.events", 2, nil)
 	second := create()
-	if second.code != exitDone || second.err != "" {
+	if second.code != cli.ExitDone || second.err != "" {
 		t.Errorf("%+v", second)
 	}
 	for _, topic := range []string{"louver.ledger", "checkout.private", "checkout.events"} {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/timeline"
 )
@@ -48,7 +48,7 @@ func standing(t *testing.T, app string, args ...string) []timeline.Run {
 	t.Helper()
 	var told struct{ Windows []timeline.Run }
 	got := commandLine(t, "", append([]string{"windows", "--app-id", app, "--json"}, args...)...)
-	if got.code != exitDone || got.err != "" {
+	if got.code != cli.ExitDone || got.err != "" {
 		return nil // the app has not begun
 	}
 	if err := json.Unmarshal([]byte(got.out), &told); err != nil {
@@ -62,7 +62,11 @@ func brief(runs []timeline.Run, stream string) string {
 	var all []string
 	for _, r := range runs {
 		if r.Stream == stream {
-			all = append(all, fmt.Sprintf("%d %s", r.Windows, stateOf(r)))
+			state := string(r.State)
+			if r.Overdue {
+				state += ", overdue"
+			}
+			all = append(all, fmt.Sprintf("%d %s", r.Windows, state))
 		}
 	}
 	return strings.Join(all, ", ")
@@ -76,8 +80,8 @@ func TestWindowsCommand(t *testing.T) {
 	const long = 240 * 60 * 60 // seconds
 	yaml := strings.NewReplacer("PLAIN", plain, "PRESENT", b.Topic(t, 2, forEver), "HELD", held, "OUTPUT", b.Topic(t, 1, forEver),
 		"START", time.Unix(time.Now().Unix()/long*long, 0).UTC().Format(time.RFC3339)).Replace(threeStreams)
-	streams := file(t, "streams.yaml", yaml)
-	commandLine(t, "", "windows", "--app-id", app).wants(t, exitBroker, "louver: app "+app+" has no streams yet")
+	streams := clitest.File(t, "streams.yaml", yaml)
+	commandLine(t, "", "windows", "--app-id", app).wants(t, cli.ExitBroker, "louver: app "+app+" has no streams yet")
 
 	hung := b.Begin(t, kafkatest.Name(t))
 	hung.Produce(t, held, 1, kafkatest.Values(`{"user":"u","value":1}`)...)
@@ -125,24 +129,5 @@ func TestWindowsCommand(t *testing.T) {
 			t.Errorf("%q is not in\n%s%s", want, table.out, table.err)
 		}
 	}
-	commandLine(t, "", "windows", "--app-id", app, "--stream", "nope").wants(t, exitInvalid, "louver: --stream=nope: app "+app+" has no such stream")
-}
-
-// TestNoTransactionIsNotToBeEnded: the advice to end a transaction comes only where one is open.
-func TestNoTransactionIsNotToBeEnded(t *testing.T) {
-	at := timeline.Partition{Topic: "in", Number: 3}
-	for text, of := range map[string]struct {
-		who fetch.Producer
-		err error
-	}{
-		"a transaction is open from offset 7 (producer id 5, epoch 2); to end it: kafka-transactions.sh abort --topic in --partition 3 --start-offset 7": {fetch.Producer{ID: 5, Epoch: 2, Transactional: true}, nil},
-		"its readable end does not move from offset 7, and no open transaction was found there: its brokers may be busy, or a replica behind":            {fetch.Producer{ID: -1, Epoch: -1}, nil},
-	} {
-		if got := stalled(at, 7, of.who, of.err); got != text {
-			t.Errorf("%q, want %q", got, text)
-		}
-	}
-	if got := stalled(at, 7, fetch.Producer{}, errors.New("no record")); strings.Contains(got, "abort") {
-		t.Errorf("%q", got)
-	}
+	commandLine(t, "", "windows", "--app-id", app, "--stream", "nope").wants(t, cli.ExitInvalid, "louver: --stream=nope: app "+app+" has no such stream")
 }

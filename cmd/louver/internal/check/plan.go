@@ -1,0 +1,207 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/forecast"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
+)
+
+// PlanCommand forecasts the errors of a streams file, or of what the flags describe. Make its QueryFlags with
+// [cli.NewQueryFlags].
+type PlanCommand struct {
+	File string `arg:"" optional:"" help:"Streams file to forecast. Absent: the release that the flags describe."`
+
+	cli.QueryFlags
+	Lower     *cli.Number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one."`
+	Upper     *cli.Number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
+	Step      *cli.Number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
+	Epsilon   *cli.Number `group:"privacy" placeholder:"E" help:"ε of each window. Absent: the ε that --error needs."`
+	MaxGroups int         `default:"1" group:"privacy" placeholder:"N" help:"In how many groups of a window one user counts."`
+
+	forecastFlags
+	planWatchFlags
+
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Help is the long help.
+func (PlanCommand) Help() string {
+	return `Says what errors to expect, from public figures alone, before anything is spent. With --error it works the other way
+round: it says which ε, or how many users, an error needs.
+
+  louver plan streams.yaml --users 2000
+  louver plan --statistic median --epsilon 0.1 --users 5000 \
+    --lower 0 --upper 60000 --step 1
+  louver plan --statistic quantile --p 0.99 --error 1% --users 5000 \
+    --lower 0 --upper 60000 --step 1
+  louver plan --error 5 --shape lognormal:120,0.6 --epsilon 0.1 \
+    --lower 0 --upper 60000 --step 1
+  louver plan --watch "above: 2000, more_than: 0.01" --every 1m \
+    --users 5000 --lower 0 --upper 60000 --step 1
+
+With a probability of 95 % a release is off by no more than its error. Half of the releases are off by no more than the
+typical error.`
+}
+
+// Run forecasts and prints.
+func (c *PlanCommand) Run(app *cli.App) error {
+	if c.Watch != "" {
+		return c.planWatch(app)
+	}
+	streams, err := c.streams(app)
+	if err != nil {
+		return err
+	}
+	plans := make([]*plannedStream, len(streams))
+	for i, s := range streams {
+		if plans[i], err = c.plan(s); err != nil {
+			return cli.UsageError(err)
+		}
+	}
+	if c.JSON {
+		return cli.WriteJSON(app.Out, map[string]any{"streams": plans})
+	}
+	return printPlans(app, plans)
+}
+
+// streams returns those of the file, or one made from the flags.
+func (c *PlanCommand) streams(app *cli.App) ([]*config.Stream, error) {
+	switch {
+	case c.Users < 0:
+		return nil, cli.UsageError(fmt.Errorf("--users %d; want at least 1", c.Users))
+	case c.MaxGroups < 1:
+		return nil, cli.UsageError(fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups))
+	case c.Every < time.Second:
+		return nil, cli.UsageError(fmt.Errorf("--every %s; want at least 1s", c.Every))
+	case c.CountEpsilon != nil && !c.CountEpsilon.IsPositive():
+		return nil, cli.UsageError(fmt.Errorf("--count-epsilon %s; want a number greater than 0", c.CountEpsilon))
+	case c.Spread != nil && !c.Spread.IsPositive():
+		return nil, cli.UsageError(fmt.Errorf("--spread %s; want a number greater than 0", c.Spread))
+	case c.Spread != nil && c.Shape != "":
+		return nil, cli.UsageError(fmt.Errorf("--spread %s with --shape %s; use one or the other", c.Spread, c.Shape))
+	}
+	if c.File == "" {
+		s, err := c.described()
+		if err != nil {
+			return nil, cli.UsageError(err)
+		}
+		return []*config.Stream{s}, nil
+	}
+	for _, p := range mechanisms.Parameters() {
+		if _, given := c.Given(p); given {
+			return nil, cli.UsageError(fmt.Errorf("--%s with a streams file, which says it; want one of the two", cli.FlagOf(p.Name)))
+		}
+	}
+	for flag, given := range map[string]bool{"--epsilon": c.Epsilon != nil, "--lower": c.Lower != nil, "--upper": c.Upper != nil, "--step": c.Step != nil,
+		"--mechanism": c.Mechanism != ""} {
+		if given {
+			return nil, cli.UsageError(fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag))
+		}
+	}
+	file, err := parse.LoadAll([]string{c.File}, os.LookupEnv)
+	if err != nil {
+		return nil, cli.Refuse(app, err, c.JSON)
+	}
+	return file.Streams, nil
+}
+
+// described returns a stream with the one release that the flags describe. Its ε or users may be missing.
+func (c *PlanCommand) described() (*config.Stream, error) {
+	q, err := c.Query()
+	if err != nil {
+		return nil, err
+	}
+	if q.Grid, err = c.bounds(q); err != nil {
+		return nil, err
+	}
+	s := &config.Stream{Grid: q.Grid, MaxGroups: c.MaxGroups, ExpectedUsers: c.Users, Window: config.Window{Size: c.Every, Every: c.Every}}
+	switch {
+	case c.Epsilon != nil:
+		q.Epsilon = c.Epsilon.Decimal
+	case c.Error == "":
+		return nil, errors.New("missing flag --epsilon; want it, or --error to learn which ε you need")
+	default:
+		if q.Epsilon, err = c.neededEpsilon(s, q); err != nil {
+			return nil, err
+		}
+	}
+	m, err := mechanisms.New(q)
+	if err != nil {
+		return nil, err
+	}
+	if c.Users == 0 && c.Epsilon != nil && c.Error != "" {
+		if err := c.needUsers(s, q); err != nil {
+			return nil, err
+		}
+	}
+	s.Releases = []config.Release{{Name: string(q.Statistic), Query: q, Mechanism: m}}
+	return s, nil
+}
+
+// bounds returns the grid of the flags. Where no bounds matter, some are taken.
+func (c *PlanCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
+	bounds := []struct {
+		flag  string
+		value *cli.Number
+	}{{"--lower", c.Lower}, {"--upper", c.Upper}, {"--step", c.Step}}
+	if q.CountsUsers() || q.Statistic == mechanisms.Outside {
+		for i, x := range []int64{0, 1, 1} {
+			if bounds[i].value == nil {
+				bounds[i].value = &cli.Number{Decimal: decimal.NewFromInt(x)}
+			}
+		}
+	}
+	for _, b := range bounds {
+		if b.value == nil {
+			return nil, fmt.Errorf("missing flag %s; want the public bounds (--lower, --upper and --step), or a streams file", b.flag)
+		}
+	}
+	return mechanisms.NewGrid(bounds[0].value.Decimal, bounds[1].value.Decimal, bounds[2].value.Decimal)
+}
+
+// neededEpsilon returns the ε with which the error is as wanted.
+func (c *PlanCommand) neededEpsilon(s *config.Stream, q mechanisms.Query) (decimal.Decimal, error) {
+	q.Epsilon = decimal.NewFromInt(1)
+	public, wanted, err := c.asked(s, q)
+	if err != nil {
+		return decimal.Decimal{}, err
+	}
+	epsilon, err := forecast.Epsilon(q, public, wanted)
+	if err != nil {
+		return decimal.Decimal{}, c.unsolved(err, s.ExpectedUsers)
+	}
+	c.found = &plannedNeeds{Error: c.Error, Epsilon: new(cli.NewFigure(epsilon))}
+	return epsilon, nil
+}
+
+// needUsers sets the number of users with which the error is as wanted. An error in ranks does not depend on that number,
+// which stays unknown.
+func (c *PlanCommand) needUsers(s *config.Stream, q mechanisms.Query) error {
+	public, wanted, err := c.asked(s, q)
+	if err != nil || wanted.In == forecast.Ranks {
+		return err
+	}
+	if s.ExpectedUsers, err = forecast.Users(q, public, wanted); err != nil {
+		return c.unsolved(err, 1)
+	}
+	c.found = &plannedNeeds{Error: c.Error, Users: &s.ExpectedUsers}
+	return nil
+}
+
+// asked is what the flags say of the users and of the error.
+func (c *PlanCommand) asked(s *config.Stream, q mechanisms.Query) (public forecast.Public, wanted forecast.Wanted, err error) {
+	if wanted, err = c.wanted(q); err != nil {
+		return public, wanted, err
+	}
+	public, err = c.public(s, q.Grid)
+	return public, wanted, err
+}

@@ -1,0 +1,87 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+)
+
+// planWatchFlags say what watch to forecast.
+type planWatchFlags struct {
+	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Forecast a watch, such as \"above: 2000, more_than: 0.01\", that looks at a window each --every. Without --epsilon: for several ε."`
+	FalseAlarms cli.Number    `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
+	Per         time.Duration `default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
+	WatchGroups int64         `default:"1" group:"watch" placeholder:"N" help:"Number of groups in a window."`
+}
+
+// plannedWatch describes a watch before it is armed.
+type plannedWatch struct {
+	Epsilon json.Number `json:"epsilon"`
+	sight
+}
+
+// planWatch forecasts a watch.
+func (c *PlanCommand) planWatch(app *cli.App) error {
+	for flag, given := range map[string]bool{"a streams file": c.File != "", "--error": c.Error != "", "--shape": c.Shape != "", "--mechanism": c.Mechanism != "",
+		"--statistic": c.Statistic != string(mechanisms.Median)} {
+		if given {
+			return cli.UsageError(fmt.Errorf("--watch with %s; want one of the two", flag))
+		}
+	}
+	if c.Every < time.Second || c.Per < c.Every || c.WatchGroups < 1 || c.Users < 0 {
+		return cli.UsageError(fmt.Errorf("--every %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at least --every, at least 1, and a number of users", c.Every, c.Per, c.WatchGroups, c.Users))
+	}
+	var grid *mechanisms.Grid
+	if c.Lower != nil && c.Upper != nil && c.Step != nil {
+		var err error
+		if grid, err = mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal); err != nil {
+			return cli.UsageError(err)
+		}
+	}
+	epsilons := []decimal.Decimal{decimal.New(1, -1), decimal.New(2, -1), decimal.New(5, -1), decimal.New(1, 0), decimal.New(2, 0)}
+	if c.Epsilon != nil {
+		epsilons = []decimal.Decimal{c.Epsilon.Decimal}
+	}
+	var plans []plannedWatch
+	for _, epsilon := range epsilons {
+		w, err := cli.NewWatch(c.Watch, mechanisms.WatchQuery{Epsilon: epsilon, FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1, Groups: c.WatchGroups, Grid: grid})
+		if err != nil {
+			return cli.UsageError(err)
+		}
+		plans = append(plans, plannedWatch{json.Number(epsilon.String()), sees(w, c.Users)})
+	}
+	if c.JSON {
+		return cli.WriteJSON(app.Out, map[string]any{"watch": c.Watch, "plans": plans})
+	}
+	return c.printWatch(app, plans)
+}
+
+func (c *PlanCommand) printWatch(app *cli.App, plans []plannedWatch) error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s, in windows of %s; a false alarm in %s with at most %s %%\n", c.Watch, config.Duration(c.Every), config.Duration(c.Per), c.FalseAlarms.Shift(2))
+	head := []string{"ε until it fires", "margin", "seen with 95 %"}
+	if c.Users > 0 {
+		head = append(head, fmt.Sprintf("at most, of %d", c.Users), "that is missed with")
+	}
+	var rows [][]string
+	for _, p := range plans {
+		row := []string{p.Epsilon.String(), cli.WithUnit(cli.Tenths(p.Margin), "users"), cli.WithUnit(cli.Tenths(p.Excess), "users") + " " + cli.Direction(c.Watch)}
+		if p.Most != nil {
+			row = append(row, cli.WithUnit(cli.Tenths(*p.Most), "users"), missed(*p.Missed))
+		}
+		rows = append(rows, row)
+	}
+	if err := cli.WriteTable(&out, app.Width(), head, rows); err != nil {
+		return err
+	}
+	_, err := io.WriteString(app.Out, app.Fold(out.String()))
+	return err
+}

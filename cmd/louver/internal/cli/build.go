@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// BuildInfo describes the running program.
+type BuildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// String is one line.
+func (b BuildInfo) String() string {
+	return fmt.Sprintf("louver %s (%s, %s, %s)", b.Version, b.Revision, b.Go, b.Platform)
+}
+
+// build describes this program. An empty version means that the build says which one it is.
+func build(version string) BuildInfo {
+	b := BuildInfo{Version: version, Revision: "unknown revision", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if b.Version == "" {
+		b.Version = cmp.Or(info.Main.Version, "(devel)")
+	}
+	modified := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			b.Revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = ", modified"
+		}
+	}
+	b.Revision += modified
+	return b
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config/parse"
+)
+
+// Program is the command line: its commands, and what they have in common.
+type Program struct {
+	// Commands makes a new table of the commands: a pointer to a struct with a field for each.
+	Commands func() any
+	// Version is what the linker says of the build, or "".
+	Version string
+}
+
+// everyCommand are the flags that all commands have.
+type everyCommand struct {
+	LogSettings
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+}
+
+const description = `Louver turns a Kafka topic of personal numbers into a Kafka topic of private statistics.
+
+Flags win over the environment (LOUVER_…, named at each flag), the environment over defaults.
+`
+
+// Execute runs a command line and returns the exit code.
+func (p Program) Execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	app := &App{Context: ctx, In: in, Out: out, Err: errOut, Build: build(p.Version)}
+	helped := false
+	var line everyCommand
+	statistics := statisticNames(mechanisms.Statistics())
+	parser, err := kong.New(&line,
+		kong.Embed(p.Commands()),
+		kong.Name("louver"),
+		kong.Description(description+exitText()),
+		kong.Writers(out, errOut),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 120}),
+		kong.ValueFormatter(helpText),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
+		kong.Vars{"version": app.Build.String(), "statistics": strings.Join(statistics, ","), "statistic_series": english.WordSeries(statistics, "or")},
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "what", Title: "What to draw:"},
+			{Key: "privacy", Title: "Bounds and privacy (no defaults where it matters):"},
+			{Key: "input", Title: "Input:"},
+			{Key: "watch", Title: "Watch:"},
+			{Key: "kafka", Title: "Kafka:"},
+			{Key: "http", Title: "HTTP:"},
+			{Key: "log", Title: "Log:"},
+		}),
+		kong.WithHyphenPrefixedParameters(true), // --lower -10
+	)
+	if err != nil {
+		return report(errOut, err)
+	}
+	if len(args) == 0 {
+		return report(errOut, UsageError(errors.New("no command; try louver demo, or louver help for a list")))
+	}
+	parsed, err := parser.Parse(args)
+	switch {
+	case helped:
+		return ExitDone
+	case unfinished(parsed, err, args) != nil:
+		return report(errOut, UsageError(unfinished(parsed, err, args)))
+	case err != nil:
+		return report(errOut, UsageError(lineError(err)))
+	}
+	if err := applyEnvironment(parsed); err != nil {
+		return report(errOut, err)
+	}
+	if app.Log, err = line.logger(errOut); err != nil {
+		return report(errOut, err)
+	}
+	err = parsed.Run(app, p)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		err = nil // stopped by a signal, as asked
+	}
+	return report(errOut, err)
+}
+
+// lineError explains mistakes in a command line better than its parser does.
+func lineError(err error) error {
+	var p *kong.ParseError
+	if !errors.As(err, &p) {
+		return err
+	}
+	command := p.Context.Selected()
+	if name, found := strings.CutPrefix(err.Error(), "unexpected argument "); found && command == nil {
+		name, hint, hinted := strings.Cut(name, ", ")
+		if !hinted {
+			hint = "louver help lists them"
+		}
+		return fmt.Errorf("%s is not a command; %s", name, hint)
+	}
+	if argument, found := strings.CutPrefix(err.Error(), "unexpected argument "); found && takesStreams(command) {
+		return fmt.Errorf("unexpected argument %s; want --streams %s", argument, argument)
+	}
+	if argument, found := strings.CutPrefix(err.Error(), "expected "); found && command != nil {
+		return fmt.Errorf("%s is missing; louver help %s explains it", strings.Trim(argument, `"`), command.Name)
+	}
+	if flag, got, found := strings.Cut(err.Error(), ": expected a valid 64 bit int but got "); found {
+		return fmt.Errorf("%s %s; want a whole number", flag, strings.Trim(got, `"`))
+	}
+	if flag, got, found := strings.Cut(err.Error(), `: expected "<key>=<value>" but got `); found {
+		return fmt.Errorf("%s %s; want %s", flag, strings.Trim(got, `"`), placeholder(command, flag))
+	}
+	if what, rest, found := strings.Cut(err.Error(), " must be one of "); found {
+		words, got, _ := strings.Cut(strings.ReplaceAll(rest, `"`, ""), " but got ")
+		if strings.HasPrefix(what, "<") && command != nil {
+			what = command.Name
+		}
+		if meant := parse.MeantStatistic(got); what == "--statistic" && meant != "" {
+			return fmt.Errorf("%s %s is not a statistic; did you mean %s?", what, got, meant)
+		}
+		return fmt.Errorf("%s %s; want %s", what, got, english.WordSeries(strings.Split(words, ","), "or"))
+	}
+	return err
+}
+
+// unfinished refuses a command line that ends with a flag whose value is missing. The parser reads an empty text there.
+func unfinished(parsed *kong.Context, err error, args []string) error {
+	var p *kong.ParseError
+	if errors.As(err, &p) {
+		parsed = p.Context
+	}
+	name, isFlag := strings.CutPrefix(args[len(args)-1], "--")
+	if parsed == nil || parsed.Selected() == nil || !isFlag {
+		return nil
+	}
+	for _, group := range parsed.Selected().AllFlags(false) {
+		for _, f := range group {
+			if f.Name == name && !f.IsBool() {
+				return fmt.Errorf("--%s without a value; want --%s=%s", name, name, f.PlaceHolder)
+			}
+		}
+	}
+	return nil
+}
+
+// takesStreams reports whether a command has the flag --streams.
+func takesStreams(command *kong.Node) bool {
+	return command != nil && slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "streams" })
+}
+
+// placeholder returns how the value of a command's flag is written.
+func placeholder(command *kong.Node, flag string) string {
+	for _, f := range command.Flags {
+		if "--"+f.Name == flag {
+			return f.PlaceHolder
+		}
+	}
+	return "KEY=VALUE"
+}

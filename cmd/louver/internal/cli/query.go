@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize/english"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config/form"
+)
+
+// QueryFlags say what to compute from the values, and how. Make them with [NewQueryFlags].
+type QueryFlags struct {
+	Statistic string `default:"median" enum:"${statistics}" group:"what" placeholder:"NAME" help:"${statistic_series}."`
+	Mechanism string `group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
+	kong.Plugins
+
+	ExpectedUsers int64 `group:"what" placeholder:"N" help:"Public forecast of the number of users, for means, sums and quantiles in the tails. Absent: they spend part of ε to find out."`
+
+	Prior string `default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
+}
+
+// NewQueryFlags makes a flag for each parameter in the catalogue of statistics.
+func NewQueryFlags() QueryFlags {
+	var fields []reflect.StructField
+	for _, p := range mechanisms.Parameters() {
+		if i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return f.Tag.Get("parameter") == p.Name }); i >= 0 {
+			list := parameterFlag(p) // the one with the list
+			list.Tag = reflect.StructTag(strings.Replace(string(list.Tag), `help:"`, `help:"`+fields[i].Tag.Get("help")+" For several quantiles: ", 1))
+			fields[i] = list
+			continue
+		}
+		fields = append(fields, parameterFlag(p))
+	}
+	return QueryFlags{Plugins: kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
+}
+
+func parameterFlag(p mechanisms.Parameter) reflect.StructField {
+	var kind any = (*Number)(nil)
+	placeholder := "X"
+	switch p.Form {
+	case mechanisms.Numbers, mechanisms.Pair:
+		kind, placeholder = []Number(nil), "X,X"
+	case mechanisms.Word:
+		kind, placeholder = "", strings.Join(p.Words, "|")
+	}
+	help := p.Meaning
+	if !strings.HasPrefix(help, "`") { // a value begins in lower case
+		help = strings.ToUpper(help[:1]) + help[1:]
+	}
+	tag := fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name), placeholder, strings.ReplaceAll(help, "`", "")+".")
+	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind), Tag: reflect.StructTag(tag)}
+}
+
+// FlagOf returns the name of a parameter's flag.
+func FlagOf(parameter string) string { return strings.ReplaceAll(parameter, "_", "-") }
+
+// Given returns the setting of a parameter by the flags.
+func (f QueryFlags) Given(p mechanisms.Parameter) (v mechanisms.Setting, given bool) {
+	field := reflect.ValueOf(f.Plugins[0]).Elem().FieldByName(strings.ToUpper(p.Name[:1]) + p.Name[1:])
+	switch x := field.Interface().(type) {
+	case *Number:
+		if x != nil {
+			v.Numbers = []decimal.Decimal{x.Decimal}
+		}
+	case []Number:
+		for _, n := range x {
+			v.Numbers = append(v.Numbers, n.Decimal)
+		}
+	case string:
+		v.Word = x
+	}
+	return v, v.Numbers != nil || v.Word != ""
+}
+
+// Number is an exact decimal on the command line.
+type Number struct{ decimal.Decimal }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (n *Number) UnmarshalText(text []byte) (err error) {
+	n.Decimal, err = form.ParseNumber(string(text))
+	return err
+}
+
+// Query returns what the flags ask for. The command adds the grid and ε.
+func (f QueryFlags) Query() (mechanisms.Query, error) {
+	q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Mechanism: f.Mechanism, Prior: f.Prior, ExpectedUsers: f.ExpectedUsers}
+	set := map[string]bool{}
+	for _, p := range mechanisms.Parameters() {
+		v, given := f.Given(p)
+		switch {
+		case !given && p.Required && p.Takes(q.Statistic):
+			return q, fmt.Errorf("--statistic %s without --%s; want --%s, such as --%s %s", q.Statistic, FlagOf(p.Name), FlagOf(p.Name), FlagOf(p.Name), strings.Trim(p.Example, "[]"))
+		case !given || set[p.Name]:
+			continue
+		}
+		if err := p.Set(&q, v); err != nil {
+			return q, err
+		}
+		set[p.Name] = true
+		if takers := takersOf(p.Name); takers != nil && !slices.Contains(takers, q.Statistic) {
+			return q, fmt.Errorf("--%s with --statistic %s; want it with %s only", FlagOf(p.Name), q.Statistic, english.WordSeries(statisticNames(takers), "or"))
+		}
+	}
+	return q, nil
+}
+
+// statisticNames returns the names of statistics.
+func statisticNames(of []mechanisms.Statistic) []string {
+	names := make([]string, len(of))
+	for i, s := range of {
+		names[i] = string(s)
+	}
+	return names
+}
+
+// takersOf returns the statistics that have a parameter, or nil if it belongs to some mechanisms.
+func takersOf(parameter string) (takers []mechanisms.Statistic) {
+	for _, p := range mechanisms.Parameters() {
+		if p.Name == parameter {
+			takers = append(takers, p.Statistics...)
+		}
+	}
+	return takers
+}

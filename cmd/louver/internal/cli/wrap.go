@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// Fold breaks lines of text between words where a terminal would break them anywhere. A pipe gets them whole.
+func (a *App) Fold(text string) string {
+	if f, ok := a.Out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return text
+	}
+	return foldLines(text, a.Width())
+}
+
+// together keeps a figure with its sign.
+var together = strings.NewReplacer("ε ", "ε\u00a0", "δ ", "δ\u00a0", " %", "\u00a0%", "± ", "±\u00a0")
+
+// foldLines breaks what is longer than width between words. What follows is indented by two more. Rows of tables stay.
+func foldLines(text string, width int) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		words := strings.TrimLeft(line, " ")
+		if utf8.RuneCountInString(line) <= width || strings.IndexAny(words, "│┌├└") == 0 {
+			out.WriteString(line + "\n")
+			continue
+		}
+		indent := line[:len(line)-len(words)]
+		at := 0 // where the line ends that is being written
+		for _, word := range strings.Split(together.Replace(words), " ") {
+			word = strings.ReplaceAll(word, "\u00a0", " ")
+			n := utf8.RuneCountInString(word)
+			switch {
+			case at == 0:
+				out.WriteString(indent + word)
+				at = len(indent) + n
+			case at+1+n > width:
+				out.WriteString("\n" + indent + "  " + word)
+				at = len(indent) + 2 + n
+			default:
+				out.WriteString(" " + word)
+				at += 1 + n
+			}
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}

@@ -1,0 +1,33 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+)
+
+// A broker that cannot be reached is tried for a while; then the last failure is told in plain words.
+func TestUnreachableInWords(t *testing.T) {
+	s := cli.KafkaSettings{KafkaBrokers: []string{"kafka:9092", "kafka2:9092"}}
+	for want, err := range map[string]error{
+		"nothing listens there":                &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		`there is no host "kafka"`:             &net.OpError{Op: "dial", Err: &net.DNSError{Name: "kafka", IsNotFound: true}},
+		"the connection was closed without an": io.EOF,
+		"no route to that host":                &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH},
+		"no answer":                            &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
+		"odd":                                  errors.New("odd"),
+	} {
+		got := connectError(s, fmt.Errorf("%w (the last failure: %w)", context.DeadlineExceeded, err)).Error()
+		if want := "no Kafka broker answered at kafka:9092,kafka2:9092 within 30s: " + want; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; check LOUVER_KAFKA_BROKERS") {
+			t.Errorf("%v: %s; want %s", err, got, want)
+		}
+	}
+}

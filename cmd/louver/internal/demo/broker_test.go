@@ -1,0 +1,59 @@
+package demo
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/metadata"
+
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+)
+
+// TestEmbeddedBrokerRefusesNames: what works on the embedded broker must work on Kafka, too.
+func TestEmbeddedBrokerRefusesNames(t *testing.T) {
+	broker, err := embedded("127.0.0.1", 0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: broker.ListenAddrs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	for name, want := range map[string]error{
+		"good.topic_1-a": nil, strings.Repeat("x", 249): nil, "...a": nil,
+		"bad topic": kafka.InvalidTopic, "bad/topic": kafka.InvalidTopic, ".": kafka.InvalidTopic, "..": kafka.InvalidTopic,
+		strings.Repeat("x", 250): kafka.InvalidTopic, "späße": kafka.InvalidTopic,
+	} {
+		ctx := kafkatest.Context(t)
+		made, err := conn.Client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: name, NumPartitions: 1, ReplicationFactor: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := made.Errors[name]; !errors.Is(err, want) {
+			t.Errorf("topic %q is made with %v, want %v", name, err, want)
+		}
+		answer, err := conn.Transport.RoundTrip(ctx, conn.Addr, &metadata.Request{TopicNames: []string{name}, AllowAutoTopicCreation: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, topic := range answer.(*metadata.Response).Topics {
+			if code := kafka.Error(topic.ErrorCode); (code != 0) != (want != nil) || want != nil && !errors.Is(code, want) {
+				t.Errorf("asked for topic %q, the broker says %v, want %v", name, code, want)
+			}
+		}
+	}
+	all, err := conn.Client.Metadata(kafkatest.Context(t), &kafka.MetadataRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range all.Topics {
+		if strings.Contains(topic.Name, "bad") || strings.Trim(topic.Name, ".") == "" {
+			t.Errorf("there is a topic %q", topic.Name)
+		}
+	}
+}

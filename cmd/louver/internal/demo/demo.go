@@ -1,0 +1,165 @@
+// Package demo shows the whole service in one process: an embedded broker, simulated events or those of a file, and the
+// figures on a screen. The broker is a command of its own, too.
+package demo
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/service"
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
+)
+
+// Command runs everything in one process: broker, events, service, table.
+type Command struct {
+	cli.HTTPSettings
+	cli.MetricsSettings
+	cli.ServiceSettings
+	fileFlags
+}
+
+// Help is the long help.
+func (Command) Help() string {
+	return `Without --csv it shows a simulated service. Its users are not real, so each private figure stands next to the truth.
+
+With --csv it shows the figures of a file of your own, with the file's own times. The rows may be in any order. All of
+them are sent before the first window closes, so none is late. Times in which nothing happens are skipped.
+
+  louver demo --csv requests.csv --user client --value bytes --time time \
+    --group section --upper 100000
+
+A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.`
+}
+
+// demoApp names the internal topics of a demo, which live as long as it does.
+const demoApp = "demo"
+
+// Run implements the command.
+func (c *Command) Run(app *cli.App) error {
+	ctx, stop := app.UntilSignal()
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := c.scene()
+	if err != nil {
+		return err
+	}
+	d, log, flush := newDisplay(app, s)
+	defer flush()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer cancel()
+		return d.run(ctx)
+	})
+	group.Go(func() error { return unlessCancelled(ctx, c.play(ctx, app.Build.Version, s, d, log)) })
+	return group.Wait()
+}
+
+// scene returns the scene of the simulated service or of a file.
+func (c *Command) scene() (scene, error) {
+	if c.CSV == "" {
+		return newSimulation(), c.check()
+	}
+	return newFileScene(c.fileFlags)
+}
+
+// newDisplay makes a screen on a terminal, and lines elsewhere. With a screen, log lines wait for flush.
+func newDisplay(app *cli.App, s scene) (d display, log *zap.Logger, flush func()) {
+	log = app.Log.WithOptions(zap.IncreaseLevel(zap.ErrorLevel))
+	out, ok := app.Out.(*os.File)
+	if !ok || !cli.IsScreen(out) {
+		return newLines(app.Out, app.Err), log, func() {}
+	}
+	held := &held{to: app.Err}
+	return newScreen(out, s), held.logger(), held.flush
+}
+
+// play runs broker, events and service until ctx ends.
+func (c *Command) play(ctx context.Context, version string, s scene, d display, log *zap.Logger) error {
+	streams, err := s.streams(ctx, d.say)
+	if err != nil {
+		return err
+	}
+	d.say("starting a Kafka broker in this process")
+	broker, err := embedded("127.0.0.1", 0, "", forgetful())
+	if err != nil {
+		return err
+	}
+	defer broker.Close()
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: broker.ListenAddrs(), ClientID: "louver-demo"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := createInputs(ctx, conn, streams); err != nil {
+		return err
+	}
+	if err := s.begin(ctx, conn, d.say); err != nil {
+		return err
+	}
+	d.say("starting the stages; the first figures are on their way")
+	shown := newBoard(streams, func(p picture) {
+		s.tell(&p)
+		d.show(p)
+	}, d.over)
+	serving := &service.Service{AppID: demoApp, TopicSettings: cli.TopicSettings{TopicsCreate: true, TopicsReplication: 1},
+		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings, Stages: stream.Stages,
+		Streams: streams, Conn: conn, Log: log, Version: version, AnyPort: true, Since: start(streams), Released: shown.add, Listening: d.listening, Demo: s.known()}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return serving.Run(ctx) })
+	group.Go(func() error { return unlessCancelled(ctx, s.feed(ctx)) })
+	return group.Wait()
+}
+
+// start returns when the first window of the streams starts.
+func start(streams []*config.Stream) time.Time {
+	first := streams[0].Window.Start
+	for _, s := range streams {
+		first = min(first, s.Window.Start)
+	}
+	return time.Unix(0, first)
+}
+
+// inputRetention is how long the broker at least keeps events of an endless input, in memory. Their windows close long
+// before.
+const inputRetention = 10 * time.Minute
+
+// forgetful makes the broker delete unneeded records every minute, in pieces of a megabyte.
+func forgetful() kfake.Opt {
+	return kfake.BrokerConfigs(map[string]string{"log.cleaner.backoff.ms": "60000", "log.segment.bytes": "1048576"})
+}
+
+// createInputs makes the input topics. Streams that read the same one have the same kind of window.
+func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.Stream) error {
+	var plan []topics.Topic
+	for _, s := range streams {
+		if slices.ContainsFunc(plan, func(t topics.Topic) bool { return t.Name == s.Input.Topic }) {
+			continue
+		}
+		t := topics.Topic{Name: s.Input.Topic, Partitions: inputPartitions, MinRetention: inputRetention}
+		if s.Window.End != 0 {
+			t.MinRetention = topics.Forever
+		}
+		plan = append(plan, t)
+	}
+	_, err := topics.Create(ctx, conn.Client, plan, 1)
+	return err
+}
+
+// unlessCancelled hides an error that is due to ctx's end.
+func unlessCancelled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,259 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/feed"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/replay"
+)
+
+// fileFlags choose the file that a demo shows, and how.
+type fileFlags struct {
+	CSV string `name:"csv" placeholder:"FILE" help:"Show the figures of a file instead of the simulated service's: CSV with a header, or JSON lines."`
+	feed.FileColumns
+	feed.DelimiterFlag
+	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file, for example 3h. Absent: chosen to give a few dozen windows."`
+	Epsilon cli.Number    `default:"4" placeholder:"E" help:"The most ε that one user of the file can lose in one window, all figures together."`
+	Lower   cli.Number    `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
+	Upper   cli.Number    `default:"1000000" placeholder:"X" help:"Upper bound of the file's values."`
+	Step    cli.Number    `default:"1" placeholder:"X" help:"Distance between values that can be released."`
+	Unit    string        `placeholder:"UNIT" help:"Unit of the file's values."`
+}
+
+// fileScene is the scene of a file. All events are sent before the stages start. So none is late, in any order, and
+// windows can have the times of the file.
+type fileScene struct {
+	fileFlags
+	columns replay.Columns
+	options replay.Options
+	survey  *replay.Survey
+	inputs  []string // topics of the stretches
+}
+
+// newFileScene checks the flags.
+func newFileScene(f fileFlags) (*fileScene, error) {
+	if f.Time == "" {
+		return nil, cli.UsageError(fmt.Errorf("--csv %s without --time; want the column of times, because a demo shows windows. "+
+			"For a file without times: louver release %[1]s --statistic median --value COLUMN --lower X --upper X --step X --epsilon 1", f.CSV))
+	}
+	s := &fileScene{fileFlags: f}
+	var err error
+	if s.columns, err = f.Columns(); err != nil {
+		return nil, err
+	}
+	if s.options.Delimiter, err = f.Rune(); err != nil {
+		return nil, err
+	}
+	if f.Window < 0 || f.Window%time.Second != 0 {
+		return nil, cli.UsageError(fmt.Errorf("--window %s; want whole seconds, such as 10s or 3h", f.Window))
+	}
+	return s, nil
+}
+
+// check refuses flags that need a file if there is none.
+func (f fileFlags) check() error {
+	for _, c := range []struct{ flag, value string }{{"--user", f.User}, {"--value", f.Value}, {"--time", f.Time}, {"--group", f.Group}, {"--unit", f.Unit}} {
+		if c.value != "" {
+			return cli.UsageError(fmt.Errorf("%s %q without --csv; want --csv FILE too", c.flag, c.value))
+		}
+	}
+	return nil
+}
+
+func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.Stream, error) {
+	file, closer, err := s.open(say, "reading")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = closer.Close() }() // only read
+	if s.survey, err = replay.NewSurvey(ctx, file, s.Window, s.columns); err != nil {
+		return nil, feed.FileError(err)
+	}
+	if r := s.survey.Trial.Rejected(); s.left() == s.survey.Events {
+		return nil, feed.FileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns", s.CSV, r[0].First, feed.Meaning(r[0].Reason, s.columns)))
+	}
+	if _, err := mechanisms.NewGrid(s.Lower.Decimal, s.Upper.Decimal, s.Step.Decimal); err != nil {
+		return nil, cli.UsageError(err)
+	}
+	if !s.Epsilon.IsPositive() {
+		return nil, cli.UsageError(fmt.Errorf("--epsilon %s; want a number greater than 0", s.Epsilon))
+	}
+	text, err := replay.StreamsFor(replay.Demo{Columns: s.columns, Survey: s.survey, Lower: s.Lower.Decimal, Upper: s.Upper.Decimal, Step: s.Step.Decimal,
+		Epsilon: s.Epsilon.Decimal, Unit: s.Unit})
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parse.File("the demo's streams", []byte(text), os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range parsed.Streams {
+		s.inputs = append(s.inputs, st.Input.Topic)
+	}
+	return parsed.Streams, nil
+}
+
+// left returns how many lines are left out because a stream cannot use them.
+func (s *fileScene) left() (n int) {
+	for _, r := range s.survey.Trial.Rejected() {
+		n += r.Count
+	}
+	return n
+}
+
+func (s *fileScene) begin(ctx context.Context, conn *kafkaconn.Conn, say func(string)) error {
+	for i, stretch := range s.survey.Stretches {
+		file, closer, err := s.open(say, "sending")
+		if err != nil {
+			return err
+		}
+		_, err = feed.SendRecords(ctx, conn, within(stretch, file.Records(ctx)), s.inputs[i])
+		if err := errors.Join(err, closer.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within yields the records of a stretch.
+func within(s replay.Stretch, records iter.Seq2[replay.Record, error]) iter.Seq2[replay.Record, error] {
+	return func(yield func(replay.Record, error) bool) {
+		for r, err := range records {
+			if (err != nil || s.Contains(r.Time)) && !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *fileScene) feed(context.Context) error { return nil }
+
+func (s *fileScene) tell(*picture) {}
+
+func (s *fileScene) known() func() any { return nil }
+
+// open opens the file and shows the progress of reading it.
+func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Closer, error) {
+	f, err := os.Open(s.CSV)
+	if err != nil {
+		return nil, nil, feed.FileError(fmt.Errorf("%w; want a CSV or JSON-lines file", err))
+	}
+	info, err := f.Stat()
+	if err == nil {
+		var events *replay.File
+		in := &progress{in: f, size: info.Size(), say: func(percent int64) { say(fmt.Sprintf("%s %s, %d %%", doing, filepath.Base(s.CSV), percent)) }}
+		if events, err = replay.New(s.CSV, in, s.columns, s.options); err == nil {
+			return events, f, nil
+		}
+	}
+	_ = f.Close() // only read
+	return nil, nil, feed.FileError(err)
+}
+
+// progress tells how much has been read.
+type progress struct {
+	in         io.Reader
+	size, read int64
+	say        func(percent int64)
+}
+
+func (p *progress) Read(b []byte) (n int, err error) {
+	n, err = p.in.Read(b)
+	before := p.percent()
+	if p.read += int64(n); p.percent() != before || before == 0 {
+		p.say(p.percent())
+	}
+	return n, err
+}
+
+func (p *progress) percent() int64 { return min(100, p.read*100/max(1, p.size)) }
+
+func (s *fileScene) text() sceneText {
+	title := fmt.Sprintf("Louver demo: %s of each %s", s.columns.Value, s.columns.User)
+	if s.columns.Group != "" {
+		title += " by " + s.columns.Group
+	}
+	t := sceneText{
+		title:  title + ", " + filepath.Base(s.CSV),
+		remark: "The times are the file's own. A real stream declares its windows and groups.",
+		news:   s.news,
+		pace:   2 * time.Second,
+		layout: "2006-01-02 15:04",
+	}
+	if s.survey.Window < time.Minute {
+		t.layout += ":05"
+	}
+	for _, stretch := range s.survey.Stretches {
+		t.windows += stretch.Windows
+	}
+	for _, left := range []struct {
+		count int
+		why   string
+	}{{s.left(), "a stream would reject them"}, {s.survey.Ungrouped, "no group"}, {s.survey.Unfinished, "their window is not over"}} {
+		if left.count > 0 {
+			t.remark += fmt.Sprintf(" Left out: %d of %d lines (%s).", left.count, s.survey.Events, left.why)
+		}
+	}
+	return t
+}
+
+// news says how many values are beyond the bounds, or why there is little to see. It uses released figures only.
+func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
+	noise := 0
+	for _, r := range p.records {
+		if r.Quality == "noise" {
+			noise++
+		}
+	}
+	if 2*noise > len(p.records) {
+		fewer := ""
+		if len(p.stream.Groups) > 1 {
+			fewer = "no --group, "
+		}
+		return fmt.Sprintf("Too few users. Try %sa longer --window or a larger --epsilon.", fewer), true
+	}
+	bounds := fmt.Sprintf("%s … %s", s.Lower, s.Upper)
+	users := map[string]outputs.Record{}
+	for _, r := range p.records {
+		if r.Statistic == "count" {
+			users[r.Group] = r
+		}
+	}
+	most, where := 0., ""
+	for _, r := range p.records {
+		beyond, sure := surely(r)
+		all, some := surely(users[r.Group])
+		if r.Statistic == "outside" && sure && some && beyond/all > most {
+			most, where = beyond/all, r.Group
+		}
+	}
+	if most == 0 {
+		return fmt.Sprintf("No sign of values outside %s (--lower and --upper).", bounds), false
+	}
+	who := strings.TrimSpace(where + " users")
+	return fmt.Sprintf("About %.0f %% of %s have values outside %s (--lower and --upper).", 100*min(most, 1), who, bounds), most > 0.05
+}
+
+// surely returns a released count, and whether it is greater than its noise can explain.
+func surely(r outputs.Record) (count float64, ok bool) {
+	if r.Value == nil || r.Error95 == nil {
+		return 0, false
+	}
+	count, err := r.Value.Float64()
+	noise, err2 := r.Error95.Float64()
+	return count, err == nil && err2 == nil && count > noise
+}

@@ -1,0 +1,220 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/cmd/louver/internal/feed"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
+)
+
+// requestsFile is a file of real web requests.
+func requestsFile(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("LOUVER_TEST_DATA")
+	path := filepath.Join(dir, "web_requests.csv")
+	if _, err := os.Stat(path); dir == "" || err != nil {
+		t.Skipf("no web_requests.csv in LOUVER_TEST_DATA=%q", dir)
+	}
+	return path
+}
+
+// counted is the last value of each user in a window, ascending.
+type counted map[time.Time]map[string]struct {
+	at    time.Time
+	value int
+}
+
+func (c counted) add(at time.Time, size time.Duration, user string, value int) {
+	end := at.Truncate(size).Add(size)
+	if c[end] == nil {
+		c[end] = map[string]struct {
+			at    time.Time
+			value int
+		}{}
+	}
+	if old, ok := c[end][user]; !ok || at.After(old.at) || at.Equal(old.at) && value > old.value {
+		c[end][user] = struct {
+			at    time.Time
+			value int
+		}{at, value}
+	}
+}
+
+// figures says what a demo at a huge ε shows of a window: the medians that are right, and counts.
+func (c counted) figures(end time.Time, upper int) (low, high map[string]int, users, outside int) {
+	var values []int
+	for _, u := range c[end] {
+		if u.value > upper {
+			outside++
+		}
+		values = append(values, min(u.value, upper))
+	}
+	slices.Sort(values)
+	n := len(values)
+	low, high = map[string]int{}, map[string]int{}
+	for name, tenths := range map[string]int{"p50": 5, "p90": 9} {
+		low[name], high[name] = values[(tenths*n+9)/10-1], values[min(tenths*n/10, n-1)]
+	}
+	return low, high, n, outside
+}
+
+// The figures of a file are the file's own where ε is huge; every line of it is in its window, though the lines are in
+// the reverse order.
+func TestDemoFile(t *testing.T) {
+	path := requestsFile(t)
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(in).ReadAll()
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := counted{}
+	reversed := [][]string{rows[0]}
+	for _, row := range slices.Backward(rows[1:]) { // time, client, section, status, bytes
+		at, err := time.Parse(time.RFC3339, row[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := strconv.Atoi(row[4])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.add(at, 3*time.Hour, row[1], size)
+		reversed = append(reversed, row)
+	}
+	var text strings.Builder
+	if err := csv.NewWriter(&text).WriteAll(reversed); err != nil {
+		t.Fatal(err)
+	}
+	program := cli.Program{Commands: func() any {
+		return &struct {
+			Demo Command `cmd:""`
+		}{}
+	}}
+	var out, errOut bytes.Buffer
+	code := program.Execute(t.Context(), []string{"demo", "--csv", clitest.File(t, "reversed.csv", text.String()), "--user", "client", "--value", "bytes", "--time", "time",
+		"--epsilon", "10000000", "--upper", "100000", "--http-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"}, strings.NewReader(""), &out, &errOut)
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if code != cli.ExitDone || errOut.Len() != 0 || len(lines) != 1+4*len(want) {
+		t.Fatalf("exit code %d, standard error %q, %d lines; want %d", code, errOut.String(), len(lines), 1+4*len(want))
+	}
+	for _, line := range lines[1:] {
+		f := strings.Fields(line)
+		end, err := time.Parse(time.RFC3339, f[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := strconv.Atoi(f[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high, users, outside := want.figures(end, 100_000)
+		name := strings.TrimPrefix(f[1], "demo//")
+		if l, ok := low[name]; ok && (value < l || value > high[name]) || name == "users" && value != users || name == "outside" && value != outside {
+			t.Errorf("%s, want %d users, %d outside, quantiles of %v to %v", line, users, outside, low, high)
+		}
+	}
+}
+
+// Nothing is late and nothing is rejected, in all stretches of a file.
+func TestDemoFileOfStretches(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("who,what,when,where\n")
+	first := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	for i := range 600 {
+		at := first.Add(time.Duration(i)*10*time.Second).AddDate(i/300*7, 0, 0)
+		fmt.Fprintf(&text, "u%d,%d,%s,g%d\n", i%50, i%7, at.Format(time.RFC3339), i%2)
+	}
+	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "two.csv", text.String()), FileColumns: feed.FileColumns{User: "who", Value: "what", Time: "when", Group: "where"},
+		DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, Epsilon: decimalNumber(t, "4"), Lower: decimalNumber(t, "0"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := func() (n int) {
+		for _, stretch := range s.survey.Stretches {
+			n += stretch.Windows
+		}
+		return n
+	}
+	a := watch(t, s, func(p []picture) bool { return len(p) == total() })
+	a.none("louver_events_late_total")
+	a.none("louver_events_rejected_total")
+	if len(s.survey.Stretches) != 2 || total() < 24 {
+		t.Errorf("stretches %+v", s.survey.Stretches)
+	}
+	if last := a.pictures[len(a.pictures)-1]; last.end.Year() != 2008 || last.lost.String() != fmt.Sprint(4*total()) || last.count != total() {
+		t.Errorf("the last window ends at %s, is number %d, and ε %s is lost; want 2008, %d, %d", last.end, last.count, last.lost, total(), 4*total())
+	}
+}
+
+func decimalNumber(t *testing.T, text string) (n cli.Number) {
+	t.Helper()
+	if err := n.UnmarshalText([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A file of which some lines can't be used says how many.
+func TestDemoFileLeftOut(t *testing.T) {
+	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\nc,3,2015-05-19\n"),
+		FileColumns: feed.FileColumns{User: "u", Value: "v", Time: "t"}, DelimiterFlag: feed.DelimiterFlag{Delimiter: ","},
+		Epsilon: decimalNumber(t, "4"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	if _, err := s.streams(t.Context(), func(status string) { said = status }); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Left out: 1 of 3 lines (a stream would reject them)."; !strings.HasSuffix(s.text().remark, want) {
+		t.Errorf("remark %q, want %q", s.text().remark, want)
+	}
+	if said != "reading f.csv, 100 %" {
+		t.Errorf("progress %q", said)
+	}
+}
+
+// What is said of values beyond the bounds comes from released counts, where they are more than their noise.
+func TestDemoFileNews(t *testing.T) {
+	s := &fileScene{fileFlags: fileFlags{Lower: decimalNumber(t, "0"), Upper: decimalNumber(t, "100")}}
+	count := func(statistic, value, quality string) outputs.Record {
+		v, noise := json.Number(value), json.Number("7")
+		return outputs.Record{Statistic: statistic, Value: &v, Error95: &noise, Quality: record.Quality(quality)}
+	}
+	for _, c := range []struct {
+		records []outputs.Record
+		want    string
+		alarm   bool
+	}{
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "8", "rough")}, "About 4 % of users have values outside 0 … 100 (--lower and --upper).", false},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "90", "rough")}, "About 45 % of users have values outside 0 … 100 (--lower and --upper).", true},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "7", "rough")}, "No sign of values outside 0 … 100 (--lower and --upper).", false},
+		{[]outputs.Record{count("count", "6", "useful"), count("outside", "9", "rough")}, "No sign of values outside 0 … 100 (--lower and --upper).", false},
+		{[]outputs.Record{count("count", "6", "noise"), count("outside", "9", "noise")}, "Too few users. Try a longer --window or a larger --epsilon.", true},
+	} {
+		text, alarm := s.news(picture{stream: &config.Stream{Groups: []string{""}}, records: c.records}, time.Now())
+		if text != c.want || alarm != c.alarm {
+			t.Errorf("got %q, %v; want %q, %v", text, alarm, c.want, c.alarm)
+		}
+	}
+}

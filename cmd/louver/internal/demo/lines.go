@@ -1,0 +1,121 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// lines writes a demo's figures for pipes: a header, then one line for each figure. Fields are separated by spaces and
+// contain none. "-" is an empty field.
+type lines struct {
+	out, err io.Writer
+	ended    chan struct{}
+
+	mu     sync.Mutex
+	headed bool
+}
+
+func newLines(out, err io.Writer) *lines {
+	return &lines{out: out, err: err, ended: make(chan struct{})}
+}
+
+func (l *lines) say(string)         {}
+func (l *lines) listening([]string) {}
+func (l *lines) over()              { close(l.ended) }
+
+func (l *lines) run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+	case <-l.ended:
+	}
+	return nil
+}
+
+// fields are the widths of a line's fields, on the left if negative, as fmt has it.
+var fields = []struct {
+	name  string
+	width int
+}{{"window_end", -20}, {"series", -30}, {"private", 10}, {"unit", -8}, {"within_95", -11}, {"quality", -7}, {"simulated", 9}, {"epsilon_spent", 13}, {"note", 0}}
+
+// line writes a line of fields. It leaves out those of a simulation if there is none.
+func line(b *strings.Builder, sim bool, texts ...string) {
+	separator := ""
+	for i, f := range fields {
+		if f.name == "simulated" && !sim {
+			continue
+		}
+		fmt.Fprintf(b, "%s%*s", separator, f.width, texts[i])
+		separator = "  "
+	}
+	b.WriteByte('\n')
+}
+
+func (l *lines) show(p picture) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	end, sim := p.end.Format(time.RFC3339), p.sim != nil
+	if sim && p.sim.torn {
+		_, _ = fmt.Fprintf(l.err, "louver: the window that ended at %s is left out: this process was too slow to send all of its events\n", end)
+		return
+	}
+	var b strings.Builder
+	if !l.headed {
+		l.headed = true
+		var names []string
+		for _, f := range fields {
+			names = append(names, f.name)
+		}
+		line(&b, sim, names...)
+	}
+	for _, r := range slices.Concat(p.records, p.watches) {
+		truth := ""
+		if sim {
+			truth = p.sim.truth(r)
+		}
+		p.line(&b, r, truth)
+	}
+	for _, beside := range p.beside {
+		for _, r := range slices.Concat(beside.records, beside.watches) {
+			p.line(&b, r, "")
+		}
+	}
+	_, _ = io.WriteString(l.out, b.String()) // a closed pipe ends the process
+}
+
+// line writes the line of one of the window's figures.
+func (p picture) line(b *strings.Builder, r outputs.Record, truth string) {
+	value, note := "withheld", ""
+	if r.Value != nil {
+		value = r.Value.String()
+	} else if r.Reason != nil {
+		note = *r.Reason
+	}
+	if p.sim != nil && p.sim.incident == r.Group {
+		note = "incident"
+	}
+	name := r.Key()
+	if strings.ContainsAny(name, " \t") {
+		name = strconv.Quote(name)
+	}
+	line(b, p.sim != nil, p.end.Format(time.RFC3339), name, value, filled(r.Unit), filled(errorOf(r)), filled(string(r.Quality)), filled(truth), p.lost.String(), filled(note))
+}
+
+// filled returns a field of a line.
+func filled(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return strings.ReplaceAll(text, " ", "")
+}
+
+// errorOf says between which percentiles a value lies, or how far off it may be, with 95 %.
+func errorOf(r outputs.Record) string { return strings.ReplaceAll(cli.Bound(r), "± ", "±") }

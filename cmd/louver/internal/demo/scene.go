@@ -1,0 +1,97 @@
+package demo
+
+import (
+	"context"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// scene is the subject of a demo: where its events come from, and what may be said about them.
+type scene interface {
+	// streams returns the streams of the demo. Their windows have a fixed start.
+	streams(ctx context.Context, say func(status string)) ([]*config.Stream, error)
+	// begin sends the events that must be in the topics before the stages start, because these close every due window
+	// at once.
+	begin(ctx context.Context, conn *kafkaconn.Conn, say func(status string)) error
+	// feed sends the later events. It returns when ctx ends or there are no more.
+	feed(ctx context.Context) error
+	// tell adds what the scene knows to a window's figures.
+	tell(p *picture)
+	// known returns what the API tells beyond the figures, or nil for nothing.
+	known() func() any
+	// text returns what the screen says besides the figures.
+	text() sceneText
+}
+
+// display shows a demo's figures. It is safe for concurrent use.
+type display interface {
+	// say shows what happens before the first figures.
+	say(status string)
+	// show takes the figures of the next window.
+	show(p picture)
+	// listening tells the addresses at which the service answers.
+	listening(addresses []string)
+	// over says that there will be no more windows.
+	over()
+	// run returns when ctx ends or the viewer has seen enough.
+	run(ctx context.Context) error
+}
+
+// inputPartitions is more than one, as usual in Kafka.
+const inputPartitions = 3
+
+// picture holds all figures of one window, and what else is known about it.
+type picture struct {
+	stream     *config.Stream
+	start, end time.Time
+	// records are in the order of the streams file.
+	records []outputs.Record
+	// watches are the records of watches, and then of figures that are drawn on change.
+	watches []outputs.Record
+	// beside are the same window's figures of the streams that run beside this one.
+	beside []picture
+	// lost is the most ε that one person can have lost, in all windows so far.
+	lost decimal.Decimal
+	// count is the number of windows so far.
+	count int
+	// sim knows the simulated events; nil if they are real.
+	sim *simulated
+}
+
+// simulated holds what is known about a window of simulated events.
+type simulated struct {
+	figures  map[string]decimal.Decimal // by "group/release"
+	incident string                     // the region that is slow in a part of it; "" if none
+	robin    bool                       // Robin called
+	torn     bool                       // the process was delayed and did not send all events
+}
+
+// truth returns the figure without noise, suitably rounded.
+func (s *simulated) truth(r outputs.Record) string {
+	d, ok := s.figures[r.Group+"/"+r.Release]
+	if !ok {
+		return ""
+	}
+	return d.Round(1).String()
+}
+
+// sceneText holds what the screen says besides the figures.
+type sceneText struct {
+	title  string
+	remark string // below the title
+	// news returns a line below the figures; an alarm has a colour.
+	news func(p picture, now time.Time) (line string, alarm bool)
+	// guess asks whether Robin called.
+	guess bool
+	// pace is how long a window stays; 0 means until the next is out.
+	pace time.Duration
+	// windows is how many there will be; 0 means no end.
+	windows int
+	// layout is how window times are written.
+	layout string
+}

@@ -1,0 +1,210 @@
+package demo
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
+)
+
+// span is a part of a stream's groups.
+type span struct{ from, to int }
+
+// pagesOf divides a stream's groups into pages of this many lines, with at least one group each.
+func pagesOf(s *config.Stream, lines int) (pages []span) {
+	each := len(series(s)) / len(s.Groups)
+	fit := max(1, lines/each)
+	for from := 0; from < len(s.Groups); from += fit {
+		pages = append(pages, span{from, min(from+fit, len(s.Groups))})
+	}
+	return pages
+}
+
+// table shows the groups of a page.
+func (v *view) table(page span) string {
+	p := v.newest()
+	each := len(p.records) / len(p.stream.Groups)
+	t := table.NewWriter()
+	t.SetStyle(table.StyleDefault)
+	style := t.Style()
+	style.Options, style.Format.Header = table.OptionsNoBordersAndSeparators, text.FormatDefault
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	grouped, sim := len(p.stream.Groups) > 1 || p.stream.Groups[0] != "", p.sim != nil
+	columns := []column{
+		{name: "group", shown: grouped, most: 14},
+		{name: "figure", shown: true, most: 14},
+		{name: "private", shown: true, right: true},
+		{name: "error, 95 %", shown: true, right: true},
+		{name: "truth", shown: sim, right: true},
+		{name: "off", shown: sim && v.width >= 70, right: true},
+	}
+	head, configs := table.Row{}, []table.ColumnConfig{}
+	for _, c := range columns {
+		if !c.shown {
+			continue
+		}
+		head = append(head, c.name)
+		config := table.ColumnConfig{Number: len(head), ColorsHeader: text.Colors{text.Faint}}
+		if c.right {
+			config.Align, config.AlignHeader = text.AlignRight, text.AlignRight
+		}
+		configs = append(configs, config)
+	}
+	t.AppendHeader(head)
+	t.SetColumnConfigs(configs)
+	for i := page.from * each; i < page.to*each; i++ {
+		r := p.records[i]
+		value := text.Bold.Sprint(measured(r))
+		if r.Quality == record.Quality(mechanisms.Noise) {
+			value = text.Faint.Sprint("noise")
+		}
+		group := ""
+		if i%each == 0 {
+			group = r.Group
+		}
+		truth, off := "", ""
+		if sim {
+			truth, off = p.sim.truth(r), p.sim.off(r)
+		}
+		var row table.Row
+		for k, cell := range []string{group, v.label(r), value, shortError(r), truth, off} {
+			if !columns[k].shown {
+				continue
+			}
+			if most := columns[k].most; most > 0 {
+				cell = text.Snip(cell, most, "…")
+			}
+			row = append(row, cell)
+		}
+		t.AppendRow(row)
+	}
+	lines := strings.Split(t.Render(), "\n")
+	v.history(lines, page.from*each)
+	return strings.Join(lines, "\n")
+}
+
+type column struct {
+	name  string
+	shown bool
+	right bool
+	most  int // characters; 0 means any number
+}
+
+// history appends a chart of the last windows if there is room. The first line is the head.
+func (v *view) history(lines []string, first int) {
+	room := v.width - text.StringWidthWithoutEscSequences(lines[0])
+	if room < 8 {
+		return
+	}
+	room = min(room, len(v.pictures))
+	lines[0] += text.Faint.Sprint("last ", room)
+	for i := 1; i < len(lines); i++ {
+		lines[i] += spark(v.pictures[len(v.pictures)-room:], first+i-1)
+	}
+}
+
+// spark draws a series from 0 on, with usual values below half the height, so that small changes look small. Noise is a
+// dot, whatever its value.
+func spark(pictures []picture, series int) string {
+	blocks := []rune("▁▂▃▄▅▆▇█")
+	values := make([]float64, len(pictures))
+	for i, p := range pictures {
+		values[i] = math.NaN()
+		if r := p.records[series]; r.Value != nil && r.Quality != record.Quality(mechanisms.Noise) {
+			if x, err := r.Value.Float64(); err == nil {
+				values[i] = x
+			}
+		}
+	}
+	known := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	slices.Sort(known)
+	var b strings.Builder
+	for _, x := range values {
+		if math.IsNaN(x) {
+			b.WriteRune('·')
+			continue
+		}
+		top := max(known[len(known)-1], 2.2*known[(len(known)-1)/2])
+		if top <= 0 {
+			top = 1
+		}
+		b.WriteRune(blocks[min(len(blocks)-1, max(0, int(x/top*float64(len(blocks)))))])
+	}
+	return b.String()
+}
+
+// label names a figure, and says what a count counts.
+func (v *view) label(r outputs.Record) string {
+	for _, release := range v.newest().stream.Releases {
+		q := release.Query
+		if release.Name != r.Release || q.Statistic != mechanisms.Count {
+			continue
+		}
+		if q.Above != nil {
+			return r.Release + " >" + q.Above.String()
+		}
+		if q.Below != nil {
+			return r.Release + " <" + q.Below.String()
+		}
+	}
+	return r.Release
+}
+
+// measured writes a private value with its unit.
+func measured(r outputs.Record) string {
+	if r.Value == nil {
+		return "withheld"
+	}
+	value := r.Value.String()
+	if d, err := decimal.NewFromString(value); err == nil {
+		value = d.Round(1).String()
+	}
+	if r.Unit == "" || r.Unit == "users" {
+		return value
+	}
+	return value + " " + r.Unit
+}
+
+// shortError is errorOf with at most two digits, rounded up.
+func shortError(r outputs.Record) string {
+	if r.Value != nil && errorOf(r) == "" {
+		return "no bound"
+	}
+	if r.Error95 == nil {
+		return errorOf(r)
+	}
+	d, err := decimal.NewFromString(r.Error95.String())
+	if err != nil {
+		return errorOf(r)
+	}
+	places := int32(0)
+	if d.LessThan(decimal.NewFromInt(10)) {
+		places = 1
+	}
+	return "±" + d.RoundUp(places).String()
+}
+
+// off writes the difference between a private value and the truth.
+func (s *simulated) off(r outputs.Record) string {
+	truth, ok := s.figures[r.Group+"/"+r.Release]
+	if !ok || r.Value == nil || r.Quality == record.Quality(mechanisms.Noise) {
+		return ""
+	}
+	d, err := decimal.NewFromString(r.Value.String())
+	if err != nil {
+		return ""
+	}
+	d = d.Sub(truth).Round(1)
+	if d.IsPositive() {
+		return "+" + d.String()
+	}
+	return strings.Replace(d.String(), "-", "−", 1)
+}

@@ -1,0 +1,234 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/simulate"
+)
+
+func demoStream(t *testing.T, yaml string) *config.Stream {
+	t.Helper()
+	f, err := parse.File("demo.yaml", []byte(yaml), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Streams[0]
+}
+
+// painted makes up a window's picture: each value is 100 more than the one before.
+func painted(s *config.Stream, number int) picture {
+	start := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC).Add(time.Duration(number) * s.Window.Size)
+	p := picture{stream: s, start: start, end: start.Add(s.Window.Size), count: number + 1, lost: decimal.New(int64(5*(number+1)), -1),
+		sim: &simulated{figures: map[string]decimal.Decimal{}, robin: number%2 == 0}}
+	value := int64(0)
+	for _, g := range s.Groups {
+		for _, r := range s.Releases {
+			value += 100
+			v, low, high := json.Number(fmt.Sprint(value)), json.Number("0.4521"), json.Number("0.5479")
+			p.records = append(p.records, outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: string(r.Query.Statistic), Unit: "ms",
+				Value: &v, PLow: &low, PHigh: &high, Quality: "useful", WindowEnd: p.end})
+			p.sim.figures[g+"/"+r.Name] = decimal.NewFromInt(value - 7)
+		}
+	}
+	return p
+}
+
+func viewOf(t *testing.T, s *config.Stream, width, height, windows int) *view {
+	t.Helper()
+	v := &view{width: width, height: height, now: time.Date(2026, 11, 20, 8, 1, 2, 0, time.UTC), status: "starting", addresses: []string{"127.0.0.1:8080"},
+		text: sceneText{title: "Louver demo: how fast does a simulated service answer?", remark: newSimulation().text().remark, guess: true,
+			news: func(picture, time.Time) (string, bool) {
+				return "Incident since 08:00:50: us is three times as slow.", true
+			}}}
+	for i := range windows {
+		v.add(painted(s, i))
+	}
+	return v
+}
+
+// The screen never has more lines or longer ones than the terminal, whatever its size.
+func TestViewFits(t *testing.T) {
+	s := demoStream(t, string(simulate.Streams()))
+	many := demoStream(t, strings.Replace(string(simulate.Streams()), "groups: [eu, us, ap]", "groups: [a-group-with-a-very-long-name, "+someNames(40)+"]", 1))
+	for _, stream := range []*config.Stream{s, many} {
+		for _, windows := range []int{0, 1, 100} {
+			v := viewOf(t, stream, 0, 0, windows)
+			for v.width = 1; v.width <= 200; v.width += 13 {
+				for v.height = 1; v.height <= 60; v.height += 5 {
+					for v.page = range 2 {
+						lines := strings.Split(v.String(), "\n")
+						if len(lines) > v.height {
+							t.Fatalf("%d lines on %d × %d", len(lines), v.width, v.height)
+						}
+						for _, l := range lines {
+							if n := text.StringWidthWithoutEscSequences(l); n > v.width {
+								t.Fatalf("%d characters on %d × %d: %s", n, v.width, v.height, l)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func someNames(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprint("g", i))
+	}
+	return strings.Join(all, ", ")
+}
+
+// The simulated service fills 80 × 24 exactly, with all groups on one page.
+func TestView80x24(t *testing.T) {
+	v := viewOf(t, demoStream(t, string(simulate.Streams())), 80, 24, 7)
+	v.add(paintedDemo(t, 7, 5, "100"))
+	plain := text.StripEscape(v.String())
+	want := []string{
+		"Louver demo: how fast does a simulated service answer?              08:01:02 UTC",
+		"These users are simulated, so the truth may stand beside the private figures.",
+		"Window 08:01:10–08:01:20. The next one closes at 08:01:30.",
+		"group  figure     private  error, 95 %  truth  off  last 8",
+		"eu     p50         100 ms  p45.2–p54.8     93   +7  ▄▄▄▄▄▄▄▄",
+	}
+	lines := strings.Split(plain, "\n")
+	if len(lines) != 24 || strings.Join(lines[:len(want)], "\n") != strings.Join(want, "\n") {
+		t.Errorf("%d lines:\n%s\nwant 24, that begin:\n%s", len(lines), plain, strings.Join(want, "\n"))
+	}
+	for i, want := range []string{
+		"Less ε: calm is drawn when it moves; limited counts a user 8 times in any 10m.",
+		"calm     eu 100  us 100  ap 100 ms  (5 draws: ε 0.85; 8 windows: ε 0.8)",
+		"limited  eu 100  us 300  ap 500 ms  (ε 2 in any 10m; unlimited: ε 15)",
+		"Incident since 08:00:50: us is three times as slow.",
+		"Did Robin from eu call in this window? A coin decided. Guess: y or n.",
+		"Even if you know everyone else, at most 71 of 100 guesses are right (ε 0.85).",
+		"A user in all 8 windows has lost at most ε 4; the limit is ε 26 per 10m.",
+		"Ctrl-C to quit · http://127.0.0.1:8080",
+	} {
+		if got := lines[16+i]; got != want {
+			t.Errorf("line %d: %q, want %q", 17+i, got, want)
+		}
+	}
+}
+
+func TestViewPages(t *testing.T) {
+	s := demoStream(t, string(simulate.Streams()))
+	v := viewOf(t, s, 60, 20, 3)
+	seen := map[string]bool{}
+	for v.page = range 3 {
+		plain := text.StripEscape(v.String())
+		for _, g := range s.Groups {
+			if strings.Contains(plain, "\n"+g+" ") {
+				seen[g] = true
+			}
+		}
+		if want := fmt.Sprintf("page %d of 3", v.page+1); !strings.Contains(plain, want) {
+			t.Errorf("no %q in\n%s", want, plain)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("the pages show %v", seen)
+	}
+	for _, c := range []struct{ page, want int }{{3, 0}, {-1, 2}, {7, 1}} {
+		v.page = c.page
+		if _ = v.String(); v.page != c.want {
+			t.Errorf("page %d became %d, want %d", c.page, v.page, c.want)
+		}
+	}
+}
+
+// Noise is a word and dots: its value is not shown.
+func TestViewNoise(t *testing.T) {
+	s := demoStream(t, string(simulate.Streams()))
+	v := viewOf(t, s, 80, 24, 0)
+	for i := range 3 {
+		p := painted(s, i)
+		p.records[0].Quality = "noise"
+		v.add(p)
+	}
+	if plain := text.StripEscape(v.String()); !strings.Contains(plain, "eu     p50          noise  p45.2–p54.8     93       ···") || strings.Contains(plain, " 100 ms") {
+		t.Errorf("got\n%s", plain)
+	}
+}
+
+func TestViewGuesses(t *testing.T) {
+	s := demoStream(t, string(simulate.Streams()))
+	v := viewOf(t, s, 80, 24, 1) // Robin called
+	v.guess(false)
+	v.guess(true) // too late
+	if got, want := v.question(), "Wrong: Robin called. You were right 0 of 1 time."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	v.add(painted(s, 1)) // Robin did not
+	if got, want := v.question(), "Did Robin from eu call in this window? A coin decided. Guess: y or n. You were right 0 of 1 time."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	v.guess(false)
+	if got, want := v.question(), "Right: Robin did not call. You were right 1 of 2 times."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A window whose events were not all sent is not shown; a line says why.
+func TestViewTorn(t *testing.T) {
+	s := demoStream(t, string(simulate.Streams()))
+	v := viewOf(t, s, 80, 24, 2)
+	p := painted(s, 2)
+	p.sim.torn = true
+	v.add(p)
+	plain := text.StripEscape(v.String())
+	if len(v.pictures) != 2 || !strings.Contains(plain, "The window that ended at 08:00:30 is left out: this process was too slow.") {
+		t.Errorf("got\n%s", plain)
+	}
+	var out, errOut bytes.Buffer
+	l := newLines(&out, &errOut)
+	l.show(p)
+	if out.Len() > 0 || strings.Count(errOut.String(), "\n") != 1 {
+		t.Errorf("standard output %q, standard error %q", out.String(), errOut.String())
+	}
+}
+
+// A pipe gets one header and a line a figure, which begins with the window's end and has as many fields as the header.
+func TestLines(t *testing.T) {
+	s := demoStream(t, string(simulate.Streams()))
+	for _, sim := range []bool{true, false} {
+		var out, errOut bytes.Buffer
+		l := newLines(&out, &errOut)
+		for i := range 2 {
+			p := painted(s, i)
+			reason := "budget_exhausted"
+			p.records[1].Value, p.records[1].Reason, p.records[2].Group = nil, &reason, "two words"
+			if !sim {
+				p.sim = nil
+			}
+			l.show(p)
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if len(lines) != 1+2*12 || !strings.HasPrefix(lines[0], "window_end ") || errOut.Len() > 0 {
+			t.Fatalf("got\n%s%s", out.String(), errOut.String())
+		}
+		for i, line := range lines[1:] {
+			if want := []string{"2026-11-20T08:00:10Z ", "2026-11-20T08:00:20Z "}[i/12]; !strings.HasPrefix(line, want) {
+				t.Errorf("line %q does not begin with %s", line, want)
+			}
+			if n := len(strings.Fields(strings.ReplaceAll(line, "two words", "one"))); n != len(strings.Fields(lines[0])) {
+				t.Errorf("line %q has %d fields, the header %q", line, n, lines[0])
+			}
+		}
+		if !strings.Contains(lines[2], "withheld") || !strings.HasSuffix(lines[2], "budget_exhausted") {
+			t.Errorf("got %q", lines[2])
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/replay"
+)
+
+// FileColumns name the columns of a file of events.
+type FileColumns struct {
+	User  string `placeholder:"COLUMN" help:"Column of the user. In JSON lines a column is a field; dots lead into objects."`
+	Value string `placeholder:"COLUMN" help:"Column of the value."`
+	Time  string `placeholder:"COLUMN" help:"Column of the time."`
+	Group string `placeholder:"COLUMN" help:"Column of the group. Absent: no groups."`
+}
+
+// Columns returns the columns that the flags name.
+func (c FileColumns) Columns() (replay.Columns, error) {
+	var missing []string
+	for _, f := range []struct{ flag, value string }{{"--user", c.User}, {"--value", c.Value}, {"--time", c.Time}} {
+		if f.value == "" {
+			missing = append(missing, f.flag)
+		}
+	}
+	if missing != nil {
+		return replay.Columns{}, cli.UsageError(fmt.Errorf("%s missing; want the names of these columns of the file", strings.Join(missing, ", ")))
+	}
+	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}, nil
+}
+
+// Meaning puts a reason for rejecting a record in terms of a file's columns.
+func Meaning(r codec.Reason, c replay.Columns) string {
+	switch r {
+	case codec.BadValue:
+		return c.Value + " is missing or not a number such as 12 or -3.5"
+	case codec.BadUser:
+		return c.User + " is empty or missing"
+	case codec.BadTime:
+		return c.Time + " is missing or not a time after 1970"
+	case codec.Future:
+		return fmt.Sprintf("%s is more than %s ahead of now", c.Time, config.Duration(config.DefaultMaxFuture))
+	}
+	return "a stream cannot read the line"
+}
+
+// DelimiterFlag says what separates the columns of a CSV file.
+type DelimiterFlag struct {
+	Delimiter string `default:"," placeholder:"C" help:"Character between the columns of a CSV file; \\t for a tab."`
+}
+
+// Rune is the character.
+func (d DelimiterFlag) Rune() (rune, error) {
+	r := []rune(d.Delimiter)
+	switch {
+	case d.Delimiter == `\t`:
+		return '\t', nil
+	case len(r) != 1 || strings.ContainsRune("\"\r\n\ufffd", r[0]):
+		return 0, cli.UsageError(fmt.Errorf("--delimiter %q; want one character, such as ;", d.Delimiter))
+	}
+	return r[0], nil
+}
+
+// FileError gives an error about a file its exit code.
+func FileError(err error) error {
+	var exit *cli.ExitError
+	if errors.As(err, &exit) {
+		return err
+	}
+	return &cli.ExitError{Code: cli.ExitInvalid, Err: err}
+}

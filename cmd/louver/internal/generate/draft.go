@@ -1,0 +1,129 @@
+package generate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/louver/louver/stream/replay"
+	"github.com/louver/louver/stream/shape"
+)
+
+// draft fills in a new streams file.
+type draft struct {
+	Name, Topic, Output, Format string
+	User, Value, Time           string // as YAML; empty if the user has to fill it in
+	// Whether these come from the fields' names and types.
+	GuessedUser, GuessedValue, GuessedTime bool
+	Notes                                  []string // lines of a comment
+}
+
+func emptyDraft() draft {
+	return draft{Name: "my-stream", Format: "json", Time: "$timestamp"}
+}
+
+// sampled are a few records of a topic.
+type sampled struct {
+	values [][]byte
+	keyed  bool // all of them have a key
+}
+
+// newDraft looks only at names and types of fields. Two topics whose records differ only in values have the same draft.
+func newDraft(topic string, s sampled) (draft, error) {
+	d := emptyDraft()
+	d.Topic, d.Output, d.Name = replay.YAML(topic), replay.YAML(topic+".private"), streamName(topic)
+	fields := shape.Of(s.values...)
+	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
+	switch {
+	case len(s.values) == 0:
+		note("%s holds no records yet, so nothing is known about their fields.", topic)
+	case fields != nil:
+		note("Fields of a few records in %s, by name and type:", topic)
+		for _, f := range fields {
+			d.Notes = append(d.Notes, describe(f))
+		}
+		d.guess(fields)
+	case all(s.values, isNumber):
+		note("The records in %s are bare numbers.", topic)
+		d.Value, d.User = "$value", "$key"
+	case all(s.values, isLine):
+		note("The records in %s are text, but not JSON. If they are CSV, name the columns.", topic)
+		d.Format = "csv"
+	default:
+		return d, fmt.Errorf("topic %s: the records are neither JSON nor text; want JSON objects, numbers or lines of CSV. For Avro and Protocol Buffers, write the file by hand", topic)
+	}
+	if s.keyed {
+		note("The records have a key; $key reads it.")
+	}
+	return d, nil
+}
+
+// describe writes a field for a comment.
+func describe(f shape.Field) string {
+	line := fmt.Sprintf("  %-28s %s", replay.YAML(f.Path), f.Type)
+	if f.Hidden {
+		line += " (not usable: a name must not contain a dot or begin with $)"
+	}
+	return line
+}
+
+// Usual names of the fields that say who and when.
+var (
+	userName = regexp.MustCompile(`(?i)(^|[._-])(user|client|customer|account|member|person|patient|visitor)([._-]?id)?$|(^|[._-])uid$`)
+	timeName = regexp.MustCompile(`(?i)(^|[._-])(time|timestamp|ts|datetime|created_at|event_time)$`)
+	idName   = regexp.MustCompile(`(?i)(^|[._-]|[a-z])id$`)
+)
+
+// guess fills in the fields for which names and types leave only one choice.
+func (d *draft) guess(fields []shape.Field) {
+	fields = slices.DeleteFunc(fields, func(f shape.Field) bool { return f.Hidden })
+	only := func(fit func(shape.Field) bool) (path string, found bool) {
+		for _, f := range fields {
+			if fit(f) && found {
+				return "", false
+			} else if fit(f) {
+				path, found = replay.YAML(f.Path), true
+			}
+		}
+		return path, found
+	}
+	d.User, d.GuessedUser = only(func(f shape.Field) bool {
+		return userName.MatchString(f.Path) && (f.Type == shape.String || f.Type == shape.Number)
+	})
+	if t, found := only(func(f shape.Field) bool {
+		return timeName.MatchString(f.Path) && (f.Type == shape.String || f.Type == shape.Number)
+	}); found {
+		d.Time, d.GuessedTime = t, true
+	}
+	d.Value, d.GuessedValue = only(func(f shape.Field) bool {
+		return f.Type == shape.Number && !userName.MatchString(f.Path) && !timeName.MatchString(f.Path) && !idName.MatchString(f.Path)
+	})
+}
+
+// streamName makes the name of a stream from the name of a topic.
+func streamName(topic string) string {
+	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(topic), "-"), "-")
+	if name == "" {
+		return emptyDraft().Name
+	}
+	return name
+}
+
+func all(records [][]byte, is func([]byte) bool) bool {
+	return !slices.ContainsFunc(records, func(r []byte) bool { return !is(r) })
+}
+
+func isNumber(record []byte) bool {
+	var n json.Number
+	return json.Unmarshal(record, &n) == nil && n != "" && !bytes.ContainsRune(record, '"')
+}
+
+// isLine reports whether a record is one line of text.
+func isLine(record []byte) bool {
+	return utf8.Valid(record) && !bytes.ContainsFunc(bytes.TrimRight(record, "\r\n"), func(r rune) bool { return unicode.IsControl(r) && r != '\t' })
+}

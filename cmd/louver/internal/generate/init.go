@@ -1,0 +1,80 @@
+package generate
+
+import (
+	"bytes"
+	_ "embed" // the template
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"text/template"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+)
+
+// InitCommand writes a streams file to begin with.
+type InitCommand struct {
+	cli.KafkaSettings
+	File  string `arg:"" optional:"" help:"File to write, such as streams.yaml. Absent or -: standard output."`
+	Topic string `placeholder:"TOPIC" help:"Input topic. The file gets the names and types of the fields in a few records, never their values."`
+	Force bool   `help:"Replace the file if it exists."`
+}
+
+// Help is the long help.
+func (InitCommand) Help() string {
+	return `Writes a streams file with comments. Keys that you have to choose are empty, and louver check lists them:
+
+  louver init streams.yaml --topic checkout.events
+  louver check streams.yaml
+
+With --topic, it reads a few records to learn the names and types of their fields. Nothing else about them reaches the
+file. Bounds, groups and ε are published, so they must not come from the data.`
+}
+
+//go:embed init.yaml.tmpl
+var draftText string
+
+var draftTemplate = template.Must(template.New("init").Parse(draftText))
+
+// Run writes the file.
+func (c *InitCommand) Run(app *cli.App) error {
+	d := emptyDraft()
+	if c.Topic != "" {
+		sample, err := sampleOf(app, c.KafkaSettings, c.Topic)
+		if err != nil {
+			return err
+		}
+		if d, err = newDraft(c.Topic, sample); err != nil {
+			return err
+		}
+	}
+	var text bytes.Buffer
+	if err := draftTemplate.Execute(&text, d); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	if c.File == "" || c.File == "-" {
+		_, err := app.Out.Write(text.Bytes())
+		return err
+	}
+	if err := c.write(text.Bytes()); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(app.Out, "Wrote %s. Fill in the empty keys; louver check %s lists them.\n", c.File, c.File)
+	return err
+}
+
+// write makes the file. It replaces an existing one only with --force.
+func (c *InitCommand) write(text []byte) error {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if c.Force {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	file, err := os.OpenFile(c.File, flags, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s already exists; choose another name, or replace it with --force", c.File)
+	} else if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}

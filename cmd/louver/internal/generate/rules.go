@@ -1,0 +1,68 @@
+package generate
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/config/parse"
+	"github.com/louver/louver/stream/rules"
+)
+
+// RulesCommand writes alert rules for Prometheus.
+type RulesCommand struct {
+	Files   []string                   `arg:"" name:"file" help:"Streams files, directories of them, or globs."`
+	Above   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
+	Below   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
+	Windows int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: as many as keep false alarms below one in 30 days, where the law of the noise is known; at least 3 elsewhere."`
+	Noisy   bool                       `help:"Also write alerts that noise alone raises more than once a day."`
+}
+
+// Help is the long help.
+func (RulesCommand) Help() string {
+	return `Writes a rule file for Prometheus to standard output. An alert fires when the whole band of a figure lies beyond the
+value, not when the figure alone does. Its description says how many alarms the noise alone raises in 30 days. If
+there may be more than three, a warning says so. An alert with more than one a day is refused without --noisy.
+
+  louver rules streams.yaml --above checkout-latency/p99=800 \
+    --below checkout-latency/users=500 > louver-rules.yaml
+  promtool check rules louver-rules.yaml
+
+Recording rules make one series of those of all processes: louver:release_value:newest, and low, high and
+window_end_timestamp_seconds in the same way.`
+}
+
+// Run writes the rules.
+func (c *RulesCommand) Run(app *cli.App) error {
+	if c.Windows < 0 {
+		return cli.UsageError(fmt.Errorf("--windows %d; want 1 or more", c.Windows))
+	}
+	file, err := parse.LoadAll(c.Files, os.LookupEnv)
+	if err != nil {
+		return cli.Refuse(app, err, false)
+	}
+	var thresholds []rules.Threshold
+	for _, side := range []struct {
+		below  bool
+		values map[string]decimal.Decimal
+	}{{false, c.Above}, {true, c.Below}} {
+		for _, name := range slices.Sorted(maps.Keys(side.values)) {
+			t := rules.Threshold{Below: side.below, Value: side.values[name], Windows: c.Windows, Noisy: c.Noisy}
+			var ok bool
+			if t.Stream, t.Release, ok = strings.Cut(name, "/"); !ok {
+				return cli.UsageError(fmt.Errorf("%s=%s names no release; want STREAM/RELEASE=VALUE", name, t.Value))
+			}
+			thresholds = append(thresholds, t)
+		}
+	}
+	warnings, err := rules.Write(app.Out, file.Streams, thresholds)
+	for _, line := range warnings {
+		_, _ = fmt.Fprintln(app.Err, "warning: "+line)
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/audit"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/release"
+)
+
+// AuditCommand compares the ledger with what has been published.
+type AuditCommand struct {
+	cli.KafkaSettings
+	cli.RegistrySettings
+	AppID string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose ledger is read."`
+	Full  bool   `help:"Read the whole ledger, and compare the checkpoints and all outputs too."`
+	JSON  bool   `help:"Print JSON."`
+}
+
+// Help is the long help.
+func (AuditCommand) Help() string {
+	return `Compares the ledger with the outputs, and every decision and sum in it with the entries before. The exit code is 1 if anything
+differs.
+
+It begins at the last checkpoints of the ledger, as a process does that starts, and takes what they say for granted. So it compares
+the newest windows only, and not what adaptive figures had learnt. With --full it compares everything since the first
+window, the checkpoints among it. That takes a minute or two for a million entries.`
+}
+
+// Run implements the command.
+func (c *AuditCommand) Run(app *cli.App) error {
+	schemas, _, err := cluster.Registries(c.RegistrySettings, nil, true)
+	if err != nil {
+		return err
+	}
+	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	r := cluster.Reader(conn, app.Log)
+	r.Schemas = schemas
+	a := audit.New()
+	from, published, err := c.begin(app, r, a)
+	if err != nil {
+		return err
+	}
+	err = entries(app.Context, r, c.AppID, from, func(m outputs.Message) error {
+		// The audit itself, below, reports unreadable entries.
+		if e, err := ledger.Decode(m.Value); err == nil {
+			published[e.Output] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(from) == 0 {
+		if a.Learner, err = c.measures(conn, app); err != nil {
+			return err
+		}
+	}
+	for topic := range published {
+		if err := auditOutput(app, r, cluster.ControlOf(conn, app.Log, c.AppID), a, topic); err != nil {
+			return err
+		}
+	}
+	err = entries(app.Context, r, c.AppID, from, func(m outputs.Message) error {
+		a.Entry(position(m), m.Key, m.Value)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	found := a.Findings()
+	if c.JSON {
+		if err := cli.WriteJSON(app.Out, found); err != nil {
+			return err
+		}
+	} else {
+		printFindings(app.Out, found)
+	}
+	if !found.OK {
+		return cli.Reported()
+	}
+	return nil
+}
+
+// begin has the audit begin at the checkpoints that fit. It returns where it goes on in their partitions, and the output topics of
+// what they cover. Checkpoints that do not fit are compared, as all are with --full: their partitions are read from the
+// first entry. Checkpoints are read before entries, so that these include those that a checkpoint covers.
+func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader, a *audit.Audit) (from map[int]int64, published map[string]bool, err error) {
+	if err := cluster.HasLedger(app.Context, r.Conn, c.AppID); err != nil {
+		return nil, nil, err
+	}
+	checkpoints, err := stream.Checkpoints(app.Context, r.Conn.Client, r.Fetch, c.AppID)
+	if err != nil {
+		return nil, nil, cluster.WithExitCode(err)
+	}
+	from, published = map[int]int64{}, map[string]bool{}
+	var folds []*ledger.Fold
+	names := topics.Names{App: c.AppID}
+	for _, partition := range slices.Sorted(maps.Keys(checkpoints)) {
+		text := checkpoints[partition]
+		at := audit.Position{Topic: names.Progress(), Partition: text.Partition, Offset: text.Offset}
+		if c.Full {
+			a.Checkpoint(at, c.AppID, partition, text.Text)
+			continue
+		}
+		f, err := audit.Covered(text.Text, c.AppID, partition, func(from int64, f func(value []byte, offset int64) error) error {
+			_, err := r.Fetch.ReadAll(app.Context, names.Ledger(), partition, from, func(m *fetch.Record) error { return f(m.Value, m.Offset) })
+			return err
+		})
+		truncated := (*fetch.TruncatedError)(nil)
+		switch {
+		case err == nil:
+			folds, from[partition] = append(folds, f), f.From()+1
+			for _, stream := range f.Books.Streams() {
+				latest, _ := f.Books.Latest(stream)
+				published[latest.Output] = true
+			}
+		case errors.Is(err, ledger.ErrCheckpoint), errors.As(err, &truncated):
+			a.Checkpoint(at, c.AppID, partition, text.Text)
+		default:
+			return nil, nil, cluster.WithExitCode(err)
+		}
+	}
+	if len(folds) > 0 {
+		a.Begin(folds)
+	}
+	return from, published, nil
+}
+
+// auditOutput compares an output topic.
+func auditOutput(app *cli.App, r *outputs.Reader, agreed cluster.Control, a *audit.Audit, topic string) error {
+	switch there, err := agreed.Has(app.Context, topic); { // a reader would wait for it for ever
+	case err != nil:
+		return cluster.WithExitCode(err)
+	case !there:
+		return cli.BrokerError(fmt.Errorf("output topic %s does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty", topic))
+	}
+	return cluster.WithExitCode(r.All(app.Context, []string{topic}, func(m outputs.Message) error {
+		value := m.Value
+		if m.Avro {
+			if kept, err := record.AvroContent(value); err == nil { // else the audit says that it is no figure
+				value = kept
+			}
+		}
+		a.Output(position(m), m.Key, value)
+		return nil
+	}))
+}
+
+// position is where a message is.
+func position(m outputs.Message) audit.Position {
+	return audit.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}
+}
+
+// measures returns the learner for the definitions of all streams, or nil if the app has none.
+func (c *AuditCommand) measures(conn *kafkaconn.Conn, app *cli.App) (audit.Learner, error) {
+	editions, err := cluster.ControlOf(conn, app.Log, c.AppID).Editions(app.Context)
+	if err != nil || len(editions) == 0 {
+		return nil, cluster.WithExitCode(err)
+	}
+	return release.NewMeasures(editions), nil
+}
+
+func printFindings(w io.Writer, found audit.Findings) {
+	for _, f := range found.Faults {
+		_, _ = fmt.Fprintln(w, f)
+	}
+	verdict := "ok"
+	if !found.OK {
+		verdict = cli.Plural(found.FaultCount, "fault")
+	}
+	_, _ = fmt.Fprintf(w, "%s: %s, %s, %d match the ledger, %d pending, %d no longer in the output topics, %s and the priors of %s as the ledger gives them\n",
+		verdict, cli.Plural(found.Entries, "ledger entry"), cli.Plural(found.Outputs, "output"), found.Matched, found.Pending, found.Absent, cli.Plural(found.Checkpoints, "checkpoint"), cli.Plural(found.Priors, "window"))
+	if found.Earlier > 0 {
+		_, _ = fmt.Fprintf(w, "%s of windows that the checkpoints of the ledger cover: --full compares them, too\n", cli.Plural(found.Earlier, "output"))
+	}
+	if found.Instances > 0 {
+		_, _ = fmt.Fprintf(w, "watches: %s armed, each charged once; %d of them fired\n", cli.Plural(found.Instances, "instance"), found.Firings)
+	}
+}
+
+// entries reads the committed records of the app's ledger, in each partition from an offset on.
+func entries(ctx context.Context, r *outputs.Reader, app string, from map[int]int64, f func(outputs.Message) error) error {
+	return cluster.WithExitCode(r.AllFrom(ctx, []string{topics.Names{App: app}.Ledger()}, from, f))
+}

@@ -1,0 +1,86 @@
+// Package inspect has the commands that look at an app from outside: what is spent, what is published, what is on its way,
+// which definitions apply, and which topics and rights there have to be.
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// BudgetCommand reports what has been spent.
+type BudgetCommand struct {
+	cli.KafkaSettings
+	AppID  string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"App whose ledger is read."`
+	JSON   bool   `help:"Print JSON."`
+	Stream string `placeholder:"NAME" help:"Only this stream and its budget."`
+}
+
+// Help is the long help.
+func (BudgetCommand) Help() string {
+	return `Reads from the ledger what is spent and what is left. What one person loses at most, in a window and in any 24 hours,
+follows from the newest definitions of the streams, which louver streams prints. No streams file is read.
+
+After a change, windows of the former definition count until they leave the budget's period: they are part of what is spent. A
+loss is left out if the definition is not known, as that of a stream that has ended.
+
+Watches have a table of their own: how often each was armed, and whether it is armed now, has fired, is withheld or has ended.`
+}
+
+// Run implements the command.
+func (c *BudgetCommand) Run(app *cli.App) error {
+	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	tails, err := cluster.ControlOf(conn, app.Log, c.AppID).Tails(app.Context, 0)
+	if err != nil {
+		return err
+	}
+	var parts []*ledger.Books
+	for _, t := range tails {
+		parts = append(parts, t.Books)
+	}
+	now := time.Now()
+	r := ledger.NewReport(ledger.Join(parts), now)
+	if c.Stream != "" {
+		if r, err = only(r, c.Stream, c.AppID); err != nil {
+			return err
+		}
+	}
+	editions, err := cluster.ControlOf(conn, app.Log, c.AppID).Editions(app.Context)
+	if err != nil { // what is spent is known all the same
+		app.Log.Warn("the definitions of the streams cannot be read: what one person loses at most is left out", zap.Error(err))
+	}
+	report := withMost(r, editions, now)
+	if c.JSON {
+		return cli.WriteJSON(app.Out, report)
+	}
+	var out strings.Builder
+	if err := printBudgets(&out, app.Width(), report); err != nil {
+		return err
+	}
+	_, err = io.WriteString(app.Out, app.Fold(out.String()))
+	return err
+}
+
+// only keeps one stream of a report, and its budget.
+func only(r ledger.Report, stream, app string) (ledger.Report, error) {
+	at := slices.IndexFunc(r.Streams, func(s ledger.StreamFigures) bool { return s.Stream == stream })
+	if at < 0 {
+		return r, fmt.Errorf("--stream=%s: the ledger of app %s has no such stream", stream, app)
+	}
+	r.Streams = r.Streams[at : at+1]
+	r.Budgets = slices.DeleteFunc(r.Budgets, func(b ledger.Figures) bool { return b.Budget != r.Streams[0].Budget })
+	r.Watches = slices.DeleteFunc(r.Watches, func(w ledger.WatchFigures) bool { return w.Stream != stream })
+	return r, nil
+}

@@ -1,0 +1,41 @@
+package inspect
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestBudgetTable(t *testing.T) {
+	var r budgetReport
+	err := json.Unmarshal([]byte(`{
+ "streams": [{"stream":"checkout-latency","budget":"shoppers","epsilon_spent":0.2,"epsilon_total":1.4,"epsilon_limit":1,"epsilon_left":0.8,"per":"24h","windows_left":4,"exhausted_at":null,"returns":[{"at":"2026-11-20T08:06:00Z","epsilon":0.2}]}],
+ "budgets": [{"budget":"shoppers","epsilon_spent":0.2,"epsilon_total":1.4,"epsilon_limit":1,"epsilon_left":0.8,"per":"24h","windows_left":4,"exhausted_at":"2026-11-21T08:15:00Z","returns":[{"at":"2026-11-20T08:06:00Z","epsilon":0.2}]},
+  {"budget":"spare","epsilon_spent":null,"epsilon_total":null,"epsilon_limit":10,"epsilon_left":0,"per":"forever","windows_left":0,"exhausted_at":null,"returns":[]},
+  {"budget":"gone","epsilon_spent":5,"epsilon_total":5,"epsilon_limit":5,"epsilon_left":0,"per":"forever","windows_left":0,"exhausted_at":"2026-11-20T10:00:00Z","exhausted_since":"2026-11-20T09:00:00Z","returns":[]}]}`), &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wide, narrow strings.Builder
+	if err := printBudgets(&wide, 200, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"│ checkout-latency │ shoppers │ 0.2     │ 1.4     │ 4            │ 0.2 at 2026-11-20 08:06:00Z │",
+		"│ shoppers │ 0.2 of 1 per 24h        │ 0.8  │ 1.4      │ 4            │ at 2026-11-21 08:15:00Z    │ 0.2 at 2026-11-20 08:06:00Z │",
+		"│ spare    │ no bound of 10 in total │ 0    │ no bound │ 0            │ never                      │ never                       │",
+		"│ gone     │ 5 of 5 in total         │ 0    │ 5        │ 0            │ since 2026-11-20 09:00:00Z │ never                       │",
+	} {
+		if !strings.Contains(wide.String(), want) {
+			t.Errorf("%s is not in\n%s", want, wide.String())
+		}
+	}
+	if err := printBudgets(&narrow, 80, r); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(narrow.String()) {
+		if n := len([]rune(strings.TrimSpace(line))); n > 80 {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+}

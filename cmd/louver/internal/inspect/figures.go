@@ -1,0 +1,103 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// WatchCommand prints releases as they come.
+type WatchCommand struct {
+	cli.KafkaSettings
+	cli.RegistrySettings
+	Streams string        `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
+	Stream  string        `placeholder:"NAME" help:"Only this stream."`
+	Since   time.Duration `placeholder:"DURATION" help:"Begin with the windows that ended this long ago. Absent: print new figures only."`
+	JSON    bool          `help:"Print the published records, as JSON."`
+}
+
+// Help is the long help.
+func (WatchCommand) Help() string {
+	return `Prints every figure as it is published: its value, its error and its quality. The error holds with a probability of 95 %:
+a range of percentiles for a quantile, a number of users for a count. The quality is useful, rough or noise. Both are computed from
+public figures alone, so some statistics have none.
+
+The watches of a streams file, its alarms, are among the figures: silent, firing or withheld.
+
+Into a pipe every figure is one line, beginning with the window's end. Ctrl-C ends it.`
+}
+
+// Run implements the command.
+func (c *WatchCommand) Run(app *cli.App) error {
+	file, err := cli.LoadStreams(c.Streams)
+	if err != nil {
+		return err
+	}
+	streams := file.Streams
+	if c.Stream != "" {
+		streams = slices.DeleteFunc(slices.Clone(streams), func(s *config.Stream) bool { return s.Name != c.Stream })
+		if len(streams) == 0 {
+			return fmt.Errorf("--stream=%s: %s has no such stream", c.Stream, c.Streams)
+		}
+	}
+	schemas, _, err := cluster.Registries(c.RegistrySettings, streams, true)
+	if err != nil {
+		return err
+	}
+	ctx, stop := app.UntilSignal()
+	defer stop()
+	conn, err := cluster.Connect(ctx, c.KafkaSettings, app.Log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var from time.Time
+	if c.Since > 0 {
+		from = time.Now().Add(-c.Since)
+	}
+	lines := newWatchLines(app, streams)
+	err = cluster.Follower(conn, schemas, tellOnce(app.Err)).Follow(ctx, cli.OutputTopics(streams), from, func(m outputs.Message, r outputs.Record) error {
+		if c.Stream != "" && r.Stream != c.Stream {
+			return nil
+		}
+		if c.JSON {
+			_, err := fmt.Fprintf(app.Out, "%s\n", m.Value)
+			return err
+		}
+		return lines.print(r)
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return cluster.WithExitCode(err)
+}
+
+// tellOnce makes hooks that tell a person of a failure when it begins and when it is over. They may be used concurrently.
+func tellOnce(w io.Writer) func(problem, solved string) func(error) {
+	var mu sync.Mutex
+	return func(problem, solved string) func(error) {
+		told := false
+		return func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && told:
+				_, _ = fmt.Fprintf(w, "louver: %s\n", solved)
+			case err != nil && !told && errors.Is(err, topics.ErrMissing):
+				_, _ = fmt.Fprintf(w, "louver: %s: it does not exist yet, or you may not describe it; louver run creates it\n", problem)
+			case err != nil && !told:
+				_, _ = fmt.Fprintf(w, "louver: %s: %v\n", problem, err)
+			}
+			told = err != nil
+		}
+	}
+}

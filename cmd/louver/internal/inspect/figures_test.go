@@ -1,0 +1,133 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/parse"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// watched are records as they are published: a median, a mean without an error, a withheld one and a count.
+func watched(t testing.TB) (records []string) {
+	t.Helper()
+	const record = `{"schema":"louver.release.v1","id":"checkout/eu/2026-11-20T08:00:00Z/p50","stream":"checkout","group":"eu","release":"p50",` +
+		`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z","incomplete":false,"statistic":"median","p":0.5,` +
+		`"mechanism":"margin","unit":"ms","value":812,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":554.2,"error_95":null,"quality":"useful",` +
+		`"users":10412,"p_low":0.4,"p_high":0.6,"interval":null,"smoothed":null,"stream_epsilon_spent":12.5,"budget":"b","budget_epsilon_spent":12.5,` +
+		`"budget_epsilon_limit":24,"budget_windows_left":46}`
+	of := func(pairs ...string) string {
+		text := strings.NewReplacer(pairs...).Replace(record)
+		if text == record {
+			t.Fatal("nothing was replaced")
+		}
+		return text
+	}
+	return []string{record,
+		of(`"p50"`, `"average"`, `"rank_error_95":554.2`, `"rank_error_95":null`, `"p_low":0.4,"p_high":0.6`, `"p_low":null,"p_high":null`, `"useful"`, `null`, `"value":812`, `"value":95.5`),
+		of(`"eu"`, `"ap"`, `"value":812`, `"value":null`, `"reason":null`, `"reason":"budget_exhausted"`, `"useful"`, `null`),
+		of(`"p50"`, `"users"`, `"rank_error_95":554.2,"error_95":null`, `"rank_error_95":null,"error_95":150`, `"p_low":0.4,"p_high":0.6`, `"p_low":null,"p_high":null`,
+			`"value":812`, `"value":10412`, `"unit":"ms"`, `"unit":"users"`)}
+}
+
+func TestWatchLines(t *testing.T) {
+	file, err := parse.File("s.yaml", []byte(clitest.StreamsFile), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		live  bool
+		width int
+		want  string
+	}{
+		{false, 0, `2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          p40–p60           useful  ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/eu/average  95.5 ms         no public error   -       ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/ap/p50    withheld        budget_exhausted          ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/eu/users  10412 users     ± 150             useful  ε 12.5 of 24
+`},
+		{true, 80, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
+  eu/p50    812 ms          p40–p60           useful
+  eu/average  95.5 ms         no public error   -
+  ap/p50    withheld        budget_exhausted
+  eu/users  10412 users     ± 150             useful
+`},
+		{true, 40, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
+  eu/p50
+      812 ms          p40–p60           useful
+  eu/average
+      95.5 ms         no public error   -
+  ap/p50
+      withheld        budget_exhausted
+  eu/users
+      10412 users     ± 150             useful
+`},
+	} {
+		var out bytes.Buffer
+		lines := newWatchLines(&cli.App{Out: &out}, file.Streams)
+		if c.live {
+			lines = &watchLines{out: &out, live: true, width: func() int { return c.width }, series: len("eu/users")}
+		}
+		for _, value := range watched(t) {
+			r, _, err := outputs.Decode([]byte(value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := lines.print(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out.String() != c.want {
+			t.Errorf("terminal %v of %d columns:\n%s\nwant\n%s", c.live, c.width, out.String(), c.want)
+		}
+	}
+}
+
+// A topic that is missing is named, and what comes once it is there is shown, from its first record on.
+func TestWatchWaitsForTheTopic(t *testing.T) {
+	b := kafkatest.Fake(t)
+	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
+	ctx, cancel := context.WithCancel(kafkatest.Context(t))
+	out, writesOut := io.Pipe()
+	errOut, writesErr := io.Pipe()
+	program := cli.Program{Commands: func() any {
+		return &struct {
+			Watch WatchCommand `cmd:""`
+		}{}
+	}}
+	code := make(chan int, 1)
+	go func() {
+		code <- program.Execute(ctx, []string{"watch", "--streams", path, "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")}, strings.NewReader(""), writesOut, writesErr)
+	}()
+	read := func(from io.Reader) string {
+		t.Helper()
+		line := make([]byte, 1000)
+		n, err := from.Read(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(line[:n])
+	}
+	const waiting = "louver: waiting for topic checkout.private: it does not exist yet, or you may not describe it; louver run creates it\n"
+	if got := read(errOut); got != waiting {
+		t.Errorf("%q, want %q", got, waiting)
+	}
+	b.CreateTopic(t, "checkout.private", 1, nil)
+	b.Produce(t, "checkout.private", 0, kafkatest.Values(watched(t)[0])...)
+	if got, want := read(errOut), "louver: topic checkout.private exists now\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := read(out); !strings.HasPrefix(got, "2026-11-20T08:15:00Z  checkout/eu/p50") {
+		t.Errorf("%q", got)
+	}
+	cancel()
+	if got := <-code; got != cli.ExitDone {
+		t.Errorf("exit code %d", got)
+	}
+}

@@ -1,0 +1,111 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
+)
+
+// watchLines writes figures in columns. On a terminal each window has a line of its own with its figures below.
+// Elsewhere every figure is one line. It is not safe for concurrent use.
+type watchLines struct {
+	out    io.Writer
+	live   bool
+	width  func() int // of the terminal
+	series int        // width of the column of names
+	window string     // the last one that was written
+}
+
+func newWatchLines(app *cli.App, streams []*config.Stream) *watchLines {
+	l := &watchLines{out: app.Out, width: app.Width}
+	if f, ok := app.Out.(*os.File); ok {
+		l.live = cli.IsScreen(f)
+	}
+	for _, s := range streams {
+		for _, g := range s.Groups {
+			for _, r := range s.Releases {
+				for _, name := range r.Names() {
+					l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: name})))
+				}
+			}
+			for _, w := range s.Watches {
+				l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: w.Name})))
+			}
+		}
+	}
+	return l
+}
+
+// name returns the series of a figure. On a terminal the line above names the stream.
+func (l *watchLines) name(r outputs.Record) string {
+	if l.live {
+		return strings.TrimPrefix(r.Group+"/"+r.Release, "/")
+	}
+	return r.Key()
+}
+
+// print writes a figure.
+func (l *watchLines) print(r outputs.Record) error {
+	name := text.Pad(l.name(r), l.series, ' ')
+	if !l.live {
+		_, err := fmt.Fprintf(l.out, "%s  %s  %s  %s\n", r.WindowEnd.Format(time.RFC3339), name, figureColumns(r), spending(r))
+		return err
+	}
+	window := fmt.Sprintf("%s  %s  %s", r.WindowEnd.Format(time.RFC3339), r.Stream, spending(r))
+	if r.Incomplete {
+		window += "  incomplete: part of the input was lost"
+	}
+	line := "  " + name + "  " + strings.TrimRight(figureColumns(r), " ")
+	if text.StringWidth(line) > l.width() {
+		line = "  " + l.name(r) + "\n      " + strings.TrimRight(figureColumns(r), " ")
+	}
+	if window != l.window {
+		line = window + "\n" + line
+		l.window = window
+	}
+	_, err := fmt.Fprintln(l.out, line)
+	return err
+}
+
+// figureColumns writes a figure's value, error and quality, or why it is withheld.
+func figureColumns(r outputs.Record) string {
+	value, off, quality := "withheld", "", ""
+	switch {
+	case r.Value != nil && r.Statistic == record.StatisticWatch:
+		value, off, quality = "silent", "", "-"
+		if r.Since != nil {
+			value, off = "firing", "since "+r.Since.Format("15:04:05")
+		}
+	case r.Value != nil:
+		value = cli.WithUnit(r.Value.String(), r.Unit)
+		if off = cli.Bound(r); off == "" {
+			off = "no public error"
+		}
+		if quality = string(r.Quality); quality == "" {
+			quality = "-"
+		}
+		if r.Changed != nil && !*r.Changed && r.Since != nil {
+			quality = "since " + r.Since.Format("15:04:05")
+		}
+	case r.Reason != nil:
+		off = *r.Reason
+	}
+	return fmt.Sprintf("%s  %s  %s", text.Pad(value, 14, ' '), text.Pad(off, 16, ' '), text.Pad(quality, 6, ' '))
+}
+
+// spending writes the ε that counts against the budget's limit.
+func spending(r outputs.Record) string {
+	if r.BudgetSpent == nil {
+		return "ε unbounded of " + r.BudgetLimit.String()
+	}
+	return "ε " + r.BudgetSpent.String() + " of " + r.BudgetLimit.String()
+}

@@ -1,0 +1,176 @@
+package offline
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+)
+
+// draws makes draws from one sample as text. It is safe for concurrent use.
+type draws struct {
+	query     mechanisms.Query
+	mechanism mechanisms.Mechanism
+	scale     mechanisms.Scale
+	clips     mechanisms.Scale // for the interval that values are cut to
+	sample    *mechanisms.Sample
+	json      bool
+	names     []string // of the values of several quantiles, such as p99
+}
+
+func newDraws(q mechanisms.Query, m mechanisms.Mechanism, s *mechanisms.Sample, asJSON bool) *draws {
+	d := &draws{query: q, mechanism: m, scale: q.Scale(m), clips: q.ClipScale(m), sample: s, json: asJSON}
+	if q.Statistic.Each() != q.Statistic {
+		for _, name := range (&config.Release{Query: q}).Names() {
+			d.names = append(d.names, strings.TrimPrefix(name, "."))
+		}
+	}
+	return d
+}
+
+// batch is how many draws are written at once: many for speed, but few enough to show that a slow mechanism works.
+const batch = 256
+
+// repeat writes n draws, on all processors and in no particular order: draws from one sample are independent and
+// identically distributed.
+func repeat(app *cli.App, n int, d *draws) error {
+	var (
+		began   atomic.Int64
+		writing sync.Mutex
+	)
+	group, ctx := errgroup.WithContext(app.Context)
+	for range min(runtime.GOMAXPROCS(0), (n-1)/batch+1) {
+		group.Go(func() error {
+			random := bufio.NewReaderSize(rand.Reader, 1<<16)
+			var lines []byte
+			for ctx.Err() == nil {
+				end := began.Add(batch)
+				todo := min(batch, int64(n)-(end-batch))
+				if todo <= 0 {
+					return nil
+				}
+				var err error
+				if lines, err = d.some(lines[:0], todo, random); err != nil {
+					return err
+				}
+				writing.Lock()
+				_, err = app.Out.Write(lines)
+				writing.Unlock()
+				if err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
+	}
+	return group.Wait()
+}
+
+// some makes n draws and appends their lines.
+func (d *draws) some(lines []byte, n int64, random io.Reader) (_ []byte, err error) {
+	for range n {
+		if lines, err = d.append(lines, random); err != nil {
+			return lines, err
+		}
+	}
+	return lines, nil
+}
+
+// append makes one draw and appends its lines.
+func (d *draws) append(lines []byte, random io.Reader) ([]byte, error) {
+	drawn, err := d.mechanism.Draw(d.sample, mechanisms.Public{}, random)
+	if err != nil {
+		return lines, err
+	}
+	if d.json {
+		line, err := json.Marshal(d.object(drawn))
+		return append(append(lines, line...), '\n'), err
+	}
+	for i, v := range drawn.Values {
+		if d.names != nil {
+			lines = append(append(lines, d.names[i]...), '=')
+		}
+		lines = append(lines, d.text(v.Number)...)
+		if d.query.Interval != nil {
+			lines = append(append(lines, ' '), d.text(drawn.Low)...)
+			lines = append(append(lines, ' '), d.text(drawn.High)...)
+		}
+		lines = append(lines, '\n')
+	}
+	return lines, nil
+}
+
+// text writes a value.
+func (d *draws) text(value int64) string { return d.scale.Text(value) }
+
+// drawn is a draw in JSON, with the field names of an output record.
+type drawn struct {
+	Statistic string      `json:"statistic"`
+	Mechanism string      `json:"mechanism"`
+	Epsilon   json.Number `json:"epsilon"`
+	Delta     json.Number `json:"delta"`
+	*drawnValue
+	Values   []drawnValue   `json:"values,omitempty"` // of quantiles
+	Interval *drawnInterval `json:"interval,omitempty"`
+	Clip     []json.Number  `json:"clip,omitempty"`
+}
+
+type drawnValue struct {
+	P         *json.Number `json:"p"`
+	Value     json.Number  `json:"value"`
+	RankError *float64     `json:"rank_error_95"`
+	Error     *float64     `json:"error_95"`
+}
+
+type drawnInterval struct {
+	Level json.Number `json:"level"`
+	Low   json.Number `json:"low"`
+	High  json.Number `json:"high"`
+}
+
+// object returns a draw in the form for JSON.
+func (d *draws) object(from mechanisms.Draw) drawn {
+	q := d.query
+	values, probabilities := make([]drawnValue, len(from.Values)), q.Probabilities()
+	for i, v := range from.Values {
+		values[i].Value = json.Number(d.text(v.Number))
+		values[i].RankError, values[i].Error = finite(v.RankError95), finite(v.Error95)
+		if i < len(probabilities) {
+			values[i].P = new(json.Number(probabilities[i].String()))
+		}
+	}
+	promise := d.mechanism.Promise()
+	out := drawn{Statistic: string(q.Statistic), Mechanism: cmp.Or(from.Mechanism, d.mechanism.Name()), Epsilon: json.Number(promise.Epsilon.String()), Delta: json.Number(promise.Delta.String())}
+	if q.Statistic.Each() != q.Statistic {
+		out.Values = values
+	} else {
+		out.drawnValue = &values[0]
+	}
+	if q.Interval != nil {
+		out.Interval = &drawnInterval{json.Number(q.Interval.String()), json.Number(d.text(from.Low)), json.Number(d.text(from.High))}
+	}
+	for _, v := range from.Clip {
+		out.Clip = append(out.Clip, json.Number(d.clips.Text(v)))
+	}
+	return out
+}
+
+// finite returns a figure, if it exists.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}

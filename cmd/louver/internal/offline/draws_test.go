@@ -1,0 +1,93 @@
+package offline
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+)
+
+// release runs the command and returns what it prints.
+func release(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	program := cli.Program{Commands: func() any {
+		return &struct {
+			Release ReleaseCommand `cmd:""`
+		}{ReleaseCommand{QueryFlags: cli.NewQueryFlags()}}
+	}}
+	var out, errOut bytes.Buffer
+	if code := program.Execute(t.Context(), append([]string{"release"}, args...), strings.NewReader(stdin), &out, &errOut); code != cli.ExitDone {
+		t.Fatalf("exit code %d: %s", code, errOut.String())
+	}
+	return out.String()
+}
+
+// At ε = 1000 a draw is the exact figure but with probability e^−200 and less.
+func TestRepeatCounts(t *testing.T) {
+	exactly := []string{"--lower", "0", "--upper", "100", "--step", "0.5", "--epsilon", "1000"}
+	for _, n := range []int{1, 2, batch - 1, batch, batch + 1, 5*batch + 7} {
+		args := append(exactly, "--repeat", fmt.Sprint(n))
+		got := release(t, "1 2 3", args...)
+		if lines := strings.Count(got, "2\n"); lines != n || len(got) != 2*n {
+			t.Errorf("--repeat %d gives %d lines: %q", n, lines, got)
+		}
+		got = release(t, "1 2 3", append(args, "--statistic", "quantiles", "--p", "0.4", "--p", "0.6", "--mechanism", "split")...)
+		if lines := strings.Count(got, "\n"); lines != 2*n || strings.Count(got, "p40=2\np60=2\n") != n {
+			t.Errorf("--repeat %d of two quantiles gives %d lines", n, lines)
+		}
+	}
+}
+
+type closedPipe struct{}
+
+var errPipe = errors.New("broken pipe")
+
+func (closedPipe) Write([]byte) (int, error) { return 0, errPipe }
+
+func TestRepeatStopsWhenNobodyListens(t *testing.T) {
+	g, err := mechanisms.NewGrid(dec("0"), dec("5"), dec("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("1"), Grid: g}
+	m, err := mechanisms.New(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := &cli.App{Context: t.Context(), Out: closedPipe{}}
+	if err := repeat(app, math.MaxInt, newDraws(q, m, mechanisms.NewSample[mechanisms.Point](g, nil), false)); !errors.Is(err, errPipe) {
+		t.Errorf("%v, want %v", err, errPipe)
+	}
+}
+
+func BenchmarkRepeat(b *testing.B) {
+	g, err := mechanisms.NewGrid(dec("0"), dec("60000"), dec("1"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("1"), Grid: g}
+	m, err := mechanisms.New(q)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var points []mechanisms.Point
+	for i := range int64(1000) {
+		points = append(points, mechanisms.Point{Index: i * i / 50, Count: 1})
+	}
+	var sink strings.Builder
+	app := &cli.App{Context: b.Context(), Out: &sink}
+	d := newDraws(q, m, mechanisms.NewSample(g, points), false)
+	b.ReportAllocs()
+	if err := repeat(app, b.N, d); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }

@@ -1,0 +1,132 @@
+// Package offline draws from a file, without Kafka and without an account: single releases, and trials of a watch.
+package offline
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+)
+
+// ReleaseCommand draws from a list of numbers or a CSV file. Make its QueryFlags with [cli.NewQueryFlags].
+type ReleaseCommand struct {
+	File string `arg:"" optional:"" help:"File with the values. Absent or -: standard input."`
+
+	cli.QueryFlags
+	Lower   *cli.Number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one. Bounds are public: never take them from the data. A plain count needs none."`
+	Upper   *cli.Number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
+	Step    *cli.Number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
+	Epsilon cli.Number  `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what it costs each user."`
+	Repeat  int         `default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
+
+	valueFlags
+
+	watchFlags
+
+	JSON bool `name:"json" help:"Print one JSON object for each draw, or for each window of --watch."`
+}
+
+// Help is the long help.
+func (ReleaseCommand) Help() string {
+	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a header. Files may
+be compressed with gzip.
+
+Prints one line for each draw: the value; with --interval the value and the ends of the interval. Several quantiles have
+a line each, such as p99=812.
+
+  louver release --statistic median --epsilon 0.5 \
+    --lower 0 --upper 100 --step 1 <ages.txt
+  louver release --statistic quantile --p 0.99 --epsilon 1 \
+    --user id --value ms --lower 0 --upper 60000 --step 1 requests.csv
+  louver release --statistic count --epsilon 1 <ages.txt
+
+Each draw costs every user in the data ε. Draws add up, and this command keeps no account of them.
+
+With --watch it goes through the windows of a time instead, and says when an alarm would have fired. Each time that it is armed
+costs ε, however many windows it looks at. So figures and alarms can be tried on yesterday's file:
+
+  louver release --watch "above: 2000, more_than: 0.01" --epsilon 1 \
+    --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z --window 1m \
+    --hold 15m --at-most 3 --user id --value ms --time ts \
+    --lower 0 --upper 60000 --step 1 requests.csv
+
+If the input has no users at all, a line on standard error says so. That line is not private: it is for the file's owner.
+Publish standard output only.`
+}
+
+// Run reads, draws and prints.
+func (c *ReleaseCommand) Run(app *cli.App) error {
+	if c.Watch != "" {
+		return c.watch(app)
+	}
+	query, err := c.asked()
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	mechanism, err := mechanisms.New(query)
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	name, in := "stdin", app.In
+	if c.File != "" && c.File != "-" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return fmt.Errorf("%w; want a file with numbers or CSV", err)
+		}
+		defer func() { _ = file.Close() }()
+		name, in = c.File, file
+	}
+	sample, err := c.read(name, in, query.Grid)
+	if err != nil {
+		return err
+	}
+	if c.Value != "" && c.User == "" {
+		_, _ = fmt.Fprintf(app.Err, "louver: %s: each row counts as a user of its own; want --user COLUMN if somebody can have several rows\n", name)
+	}
+	if sample.Users() == 0 {
+		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users, so the output is only noise (this line is not private: do not publish it)\n", name)
+	}
+	return repeat(app, c.Repeat, newDraws(query, mechanism, sample, c.JSON))
+}
+
+func (c *ReleaseCommand) asked() (mechanisms.Query, error) {
+	q, err := c.Query()
+	switch {
+	case err != nil:
+		return q, err
+	case c.Repeat < 1:
+		return q, fmt.Errorf("--repeat %d; want at least 1", c.Repeat)
+	case c.misplaced() != "":
+		return q, fmt.Errorf("%s without --watch; want --watch with what to watch for, such as --watch \"users_below: 500\"", c.misplaced())
+	case c.User != "" && c.Value == "":
+		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)
+	}
+	q.Epsilon = c.Epsilon.Decimal
+	q.Grid, err = c.grid(q)
+	return q, err
+}
+
+// grid makes the grid from the bounds. A plain count uses no values and needs
+// no grid.
+func (c *ReleaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
+	var missing []string
+	for _, b := range []struct {
+		flag  string
+		value *cli.Number
+	}{{"--lower", c.Lower}, {"--upper", c.Upper}, {"--step", c.Step}} {
+		if b.value == nil {
+			missing = append(missing, b.flag)
+		}
+	}
+	switch {
+	case missing == nil:
+		return mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal)
+	case len(missing) == 3 && q.CountsUsers():
+		return mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
+	}
+	return nil, fmt.Errorf("%s missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 (only a plain count needs none)", strings.Join(missing, ", "))
+}

@@ -1,0 +1,168 @@
+package offline
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/feed"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/replay"
+	"github.com/louver/louver/windows"
+)
+
+// watchFlags say what to watch for, and when.
+type watchFlags struct {
+	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Watch for a condition in one window after another, such as \"above: 2000, more_than: 0.01\". ε is paid once, until it fires."`
+	Time        string        `group:"watch" placeholder:"COLUMN" help:"Column of the time."`
+	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z. It is public: never take it from the data."`
+	To          string        `group:"watch" placeholder:"TIME" help:"End of the last window."`
+	Window      time.Duration `default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
+	FalseAlarms cli.Number    `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
+	Per         time.Duration `default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
+	Hold        time.Duration `group:"watch" placeholder:"D" help:"How long after firing it is armed again, which costs ε again."`
+	AtMost      int           `default:"1" group:"watch" placeholder:"N" help:"How many times it is armed at most. This is what a user can lose: N times ε."`
+}
+
+// misplaced returns a flag that was given and has no meaning without --watch, or "".
+func (f watchFlags) misplaced() string {
+	for _, g := range []struct{ flag, value string }{{"--time", f.Time}, {"--from", f.From}, {"--to", f.To}} {
+		if g.value != "" {
+			return g.flag
+		}
+	}
+	return ""
+}
+
+// watch replays a file against a watch.
+func (c *ReleaseCommand) watch(app *cli.App) error {
+	w, schedule, err := c.watching()
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	if n, most := c.ExpectedUsers, w.Most(c.ExpectedUsers); n > 0 && most < w.Excess95() {
+		_, _ = fmt.Fprintf(app.Err, "louver: of %s at most %s can be %s, and the watch sees %s: want more users or a larger ε\n",
+			cli.Plural(n, "user"), cli.Tenths(most), cli.Direction(c.Watch), cli.Tenths(w.Excess95()))
+	}
+	name, in := "stdin", app.In
+	if c.File != "" && c.File != "-" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return fmt.Errorf("%w; want a CSV file with a header, or JSON lines", err)
+		}
+		defer func() { _ = file.Close() }()
+		name, in = c.File, file
+	}
+	samples, err := c.windowed(app.Context, name, in, schedule)
+	if err != nil {
+		return feed.FileError(err)
+	}
+	if len(samples) == 0 {
+		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not publish it)\n", name, c.From, c.To)
+	}
+	return c.follow(app.Out, w, schedule, samples)
+}
+
+// watching checks the flags.
+func (c *ReleaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error) {
+	var s windows.Schedule
+	for _, f := range []struct{ flag, value, want string }{
+		{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"}, {"--time", c.Time, "the column of the times"},
+		{"--from", c.From, "the start of the first window"}, {"--to", c.To, "the end of the last window"},
+	} {
+		if f.value == "" {
+			return nil, s, fmt.Errorf("--watch without %s; want %s", f.flag, f.want)
+		}
+	}
+	if c.Statistic != string(mechanisms.Median) || c.Mechanism != "" || c.Repeat != 1 {
+		return nil, s, fmt.Errorf("--watch with --statistic, --mechanism or --repeat; want it without them")
+	}
+	for _, p := range mechanisms.Parameters() {
+		if _, given := c.Given(p); given {
+			return nil, s, fmt.Errorf("--watch with --%s; want it within the condition, or not at all", cli.FlagOf(p.Name))
+		}
+	}
+	if c.AtMost < 1 || c.Hold < 0 || c.Per < c.Window {
+		return nil, s, fmt.Errorf("--at-most %d, --hold %s, --per %s; want at least 1, at least 0s, and at least the length of a window", c.AtMost, c.Hold, c.Per)
+	}
+	s.Size, s.Every = c.Window, c.Window
+	for _, f := range []struct {
+		flag, value string
+		to          *int64
+	}{{"--from", c.From, &s.Start}, {"--to", c.To, &s.End}} {
+		at, err := time.Parse(time.RFC3339, f.value)
+		if err != nil || at.Year() < 1970 || at.Year() > 2261 {
+			return nil, s, fmt.Errorf("%s %s; want a time such as 2026-11-20T08:00:00Z", f.flag, f.value)
+		}
+		*f.to = at.UnixNano()
+	}
+	if err := s.Validate(); err != nil {
+		if wrong := (*windows.Error)(nil); errors.As(err, &wrong) {
+			err = fmt.Errorf("%s %s", map[string]string{"start": "--from", "end": "--to", "size": "--window", "every": "--window"}[wrong.Field], wrong.Problem)
+		}
+		return nil, s, err
+	}
+	grid, err := c.grid(mechanisms.Query{})
+	if err != nil {
+		return nil, s, err
+	}
+	w, err := cli.NewWatch(c.Watch, mechanisms.WatchQuery{Epsilon: c.Epsilon.Decimal, FalseAlarms: c.FalseAlarms.Decimal,
+		Windows: int64((c.Per-1)/c.Window) + 1, Grid: grid})
+	return w, s, err
+}
+
+// windowed reads a file into samples by the start of their window. There is none of a window without users.
+func (c *ReleaseCommand) windowed(ctx context.Context, name string, in io.Reader, s windows.Schedule) (map[int64]*mechanisms.Sample, error) {
+	columns := replay.Columns{User: c.User, Value: c.Value, Time: c.Time}
+	options := replay.Options{}
+	var err error
+	if options.Delimiter, err = c.Rune(); err != nil {
+		return nil, err
+	}
+	grid, err := c.grid(mechanisms.Query{})
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: config.DefaultMaxFuture, Grid: grid})
+	if err != nil {
+		return nil, err
+	}
+	file, err := replay.New(name, in, columns, options)
+	if err != nil {
+		return nil, err
+	}
+	var key [16]byte
+	if _, err := rand.Read(key[:]); err != nil {
+		return nil, err
+	}
+	hasher, bags := windows.NewHasher(key), map[int64]*windows.Bag{}
+	for record, err := range file.Records(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		var e codec.Event
+		if reason := decoder.Decode(codec.Record{Value: record.Value, Time: record.Time.UnixNano()}, &e); reason != codec.OK {
+			return nil, fmt.Errorf("%s:%d: column %s", name, record.Line, feed.Meaning(reason, columns))
+		}
+		for w := range s.Containing(e.Time) {
+			bag := bags[w.Start]
+			if bag == nil {
+				bag = windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution), Window: w, Hasher: hasher})
+				bags[w.Start] = bag
+			}
+			bag.Add(hasher.User(e.User), 0, e.Time, e.Value)
+		}
+	}
+	samples := make(map[int64]*mechanisms.Sample, len(bags))
+	for start, bag := range bags {
+		samples[start] = mechanisms.NewSample(grid, bag.Sample(0))
+	}
+	return samples, nil
+}

@@ -1,0 +1,84 @@
+package service
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"net/url"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/cors"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/health"
+	"github.com/louver/louver/stream/web"
+)
+
+// publicServer makes the public address: released figures only, as a page, an API and metrics. Without an address there is
+// none.
+func publicServer(s cli.HTTPSettings, shown *published, report func() health.Report) ([]server, error) {
+	if err := validate(s); err != nil || s.HTTPAddr == "" {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(shown.gauges)
+	mux := http.NewServeMux()
+	probes(mux, report, false)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/", web.New(shown.config()))
+	return []server{{s.HTTPAddr, shared(s, based(s, mux)), s.HTTPWebConfigFile, "LOUVER_HTTP_WEB_CONFIG_FILE"}}, nil
+}
+
+// validate refuses settings that cannot work.
+func validate(s cli.HTTPSettings) error {
+	if p := s.HTTPBasePath; p != "" && (!strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "?#{} ")) {
+		return fmt.Errorf("LOUVER_HTTP_BASE_PATH=%q; want a path that begins with / and does not end with it, such as /louver", p)
+	}
+	for _, origin := range s.HTTPCORSOrigins {
+		u, err := url.Parse(origin)
+		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
+			return fmt.Errorf("LOUVER_HTTP_CORS_ORIGINS: %q is not an origin; want one such as https://status.example.com, or *", origin)
+		}
+	}
+	return nil
+}
+
+// based answers the same with and without the base path, because some proxies remove it, and probes do not use it.
+func based(s cli.HTTPSettings, next http.Handler) http.Handler {
+	if s.HTTPBasePath == "" {
+		return next
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", next)
+	mux.Handle(s.HTTPBasePath+"/", http.StripPrefix(s.HTTPBasePath, next))
+	return mux
+}
+
+// shared lets pages of other sites read the answers. No answer depends on who asks.
+func shared(s cli.HTTPSettings, next http.Handler) http.Handler {
+	if len(s.HTTPCORSOrigins) == 0 {
+		return next
+	}
+	return cors.New(cors.Options{AllowedOrigins: s.HTTPCORSOrigins, AllowedMethods: []string{http.MethodGet, http.MethodHead},
+		AllowedHeaders: []string{"Accept", "If-None-Match", "Last-Event-ID"}, ExposedHeaders: []string{"ETag", "Link", "Date"}}).Handler(next)
+}
+
+// operatorsServer makes the operators' address, with exact counts for nobody else. Without an address there is none.
+func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report) []server {
+	if s.MetricsAddr == "" {
+		return nil
+	}
+	mux := http.NewServeMux()
+	probes(mux, report, true)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	if s.DebugEndpoints {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+	return []server{{s.MetricsAddr, mux, s.MetricsWebConfigFile, "LOUVER_METRICS_WEB_CONFIG_FILE"}}
+}

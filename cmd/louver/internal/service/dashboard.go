@@ -1,0 +1,92 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/health"
+)
+
+// DashboardCommand shows the published figures, without the service.
+type DashboardCommand struct {
+	cli.KafkaSettings
+	cli.RegistrySettings
+	cli.HTTPSettings
+	Streams string   `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob. It says what the figures are and what they cost."`
+	Topic   []string `placeholder:"TOPIC" help:"Output topic to show, besides those of the streams file."`
+}
+
+// Help is the long help.
+func (DashboardCommand) Help() string {
+	return `Serves the page, the API and the public metrics from the output topics alone. It needs the right Read on these topics and
+no other, so it can run where nobody may see personal data.
+
+With a streams file the page also shows the schedule, what one person can lose, and until when the budget lasts. Without one,
+name the topics:
+
+  louver dashboard --topic checkout.private`
+}
+
+// Run implements the command.
+func (c *DashboardCommand) Run(app *cli.App) error {
+	var streams []*config.Stream
+	if c.Streams != "" {
+		file, err := cli.LoadStreams(c.Streams)
+		if err != nil {
+			return err
+		}
+		streams = file.Streams
+	}
+	topics := append(cli.OutputTopics(streams), c.Topic...)
+	slices.Sort(topics)
+	if topics = slices.Compact(topics); len(topics) == 0 {
+		return cli.UsageError(errors.New("nothing to show: give --streams (LOUVER_STREAMS) or --topic"))
+	}
+	if c.HTTPAddr == "" {
+		return cli.UsageError(errors.New("LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080"))
+	}
+	schemas, _, err := cluster.Registries(c.RegistrySettings, streams, true)
+	if err != nil {
+		return err
+	}
+	ctx, stop := app.UntilSignal()
+	defer stop()
+	conn, err := cluster.Open(c.KafkaSettings)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	shown, monitor := newPublished(topics, streams), health.New(app.Log)
+	servers, err := publicServer(c.HTTPSettings, shown, monitor.Report)
+	if err != nil {
+		return err
+	}
+	addresses, serving, err := serve(false, servers...)
+	if err != nil {
+		return err
+	}
+	app.Log.Info("louver shows what is published", zap.Strings("http", addresses), zap.Strings("topics", topics))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return serving(ctx) })
+	group.Go(func() error {
+		monitor.Waiting("connecting to Kafka at " + strings.Join(conn.Brokers, ","))
+		if err := cluster.Reach(ctx, c.KafkaSettings, conn, app.Log); err != nil {
+			return err
+		}
+		monitor.Started(nil)
+		watching, done := context.WithCancel(ctx)
+		defer done()
+		go monitor.Watch(watching, conn.Contact.Brokers)
+		return shown.follow(ctx, cluster.Follower(conn, schemas, shown.store.Retrying(monitor.Retrying)), time.Time{})
+	})
+	return group.Wait()
+}

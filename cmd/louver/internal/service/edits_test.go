@@ -1,0 +1,85 @@
+package service
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+)
+
+// TestEditsAreTold edits the streams file under a process, as editors and Kubernetes do.
+func TestEditsAreTold(t *testing.T) {
+	const text = `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 1s, start: 2026-01-01T00:00:00Z}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: out}
+    budget: {epsilon: 1000, per: 24h}
+`
+	edited := strings.Replace(text, "epsilon: 1}", "epsilon: 2}", 1)
+	const change = "WARN the streams files have changed since this process read them: that takes effect once a process has started with them"
+	const lost = "WARN the streams files cannot be used any more: this process goes on, but could not start again"
+	const again = "INFO the streams files are again as this process has read them"
+	for name, c := range map[string]struct {
+		looks []string // what the file holds at each look; empty: it is gone
+		want  []string
+	}{
+		"nothing":                      {[]string{text, text}, nil},
+		"a comment":                    {[]string{"# a comment\n" + text}, nil},
+		"an edit":                      {[]string{edited, edited, edited}, []string{change}},
+		"an edit that is taken back":   {[]string{edited, text, text}, []string{change, again}},
+		"a revision":                   {[]string{"revision: 1\n" + text}, []string{change}},
+		"half of it for a moment":      {[]string{text[:100], text}, nil},
+		"half of it":                   {[]string{text[:100], text[:100], text[:100]}, []string{lost}},
+		"gone for a moment":            {[]string{"", edited}, []string{change}},
+		"gone, and back":               {[]string{"", "", "", text}, []string{lost, again}},
+		"an edit that is then damaged": {[]string{edited, text[:100], text[:100], edited}, []string{change, lost, change}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "streams.yaml")
+				write := func(text string) {
+					_ = os.Remove(file) // it may be gone already
+					if text == "" {
+						return
+					}
+					if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				write(text)
+				read, err := cli.LoadStreams(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				core, logs := observer.New(zap.InfoLevel)
+				go tellEdits(t.Context(), file, read, zap.New(core))
+				synctest.Wait()
+				for _, text := range c.looks {
+					write(text)
+					time.Sleep(lookAtFiles)
+					synctest.Wait()
+				}
+				var got []string
+				for _, e := range logs.All() {
+					got = append(got, fmt.Sprintf("%s %s", e.Level.CapitalString(), e.Message))
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,71 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+)
+
+// HealthcheckCommand asks the louver on this host whether it is ready.
+type HealthcheckCommand struct {
+	cli.MetricsSettings
+	Path    string        `default:"/readyz" help:"Path to ask for: /readyz (is it working?) or /livez (is it alive?)." placeholder:"PATH"`
+	Timeout time.Duration `default:"5s" help:"How long to wait for the answer." placeholder:"DURATION"`
+}
+
+// Help is the long help.
+func (HealthcheckCommand) Help() string {
+	return `For containers: asks the louver on this host, at its operators' address. Exits with 0 if the answer has status 200, else with 1.`
+}
+
+// Run asks once.
+func (c *HealthcheckCommand) Run(app *cli.App) error {
+	host, port, err := net.SplitHostPort(c.MetricsAddr)
+	if err != nil {
+		return cli.UsageError(fmt.Errorf("LOUVER_METRICS_ADDR %q; want host:port, such as 127.0.0.1:9797", c.MetricsAddr))
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	ctx, cancel := context.WithTimeout(app.Context, c.Timeout)
+	defer cancel()
+	at := net.JoinHostPort(host, port) + "/" + strings.TrimPrefix(c.Path, "/")
+	url := "http://" + at
+	if c.MetricsWebConfigFile != "" {
+		url = "https://" + at
+	}
+	response, err := ask(ctx, url)
+	if errors.Is(err, http.ErrSchemeMismatch) { // the file asks for a password but not for TLS
+		url = "http://" + at
+		response, err = ask(ctx, url)
+	}
+	if err != nil {
+		return fmt.Errorf("healthcheck: %w; want a running louver with this LOUVER_METRICS_ADDR", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
+		why, _, _ := strings.Cut(string(body), "\n") // the first line says what is wrong
+		return fmt.Errorf("healthcheck: %s: status %s, %q; want 200", url, response.Status, strings.TrimSpace(why))
+	}
+	return nil
+}
+
+// ask sends a request to this host. The certificate is not verified: it is for the name by which others know the host, and
+// nothing secret is sent.
+func ask(ctx context.Context, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	return client.Do(request)
+}

@@ -1,0 +1,84 @@
+// Package service has the commands that serve: run, dashboard, and the healthcheck of both; and what they serve at the two
+// HTTP addresses.
+package service
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream"
+)
+
+// RunCommand is the service.
+type RunCommand struct {
+	cli.KafkaSettings
+	cli.RegistrySettings
+	cli.AppSettings
+	cli.TopicSettings
+	cli.HTTPSettings
+	cli.MetricsSettings
+	cli.ServiceSettings
+	Stages     []string `default:"ingest,release,publish" placeholder:"STAGE" help:"Stages that this process takes part in."`
+	BeginAgain bool     `help:"Begin although the ledger and the progress of the app are gone and its outputs have figures. What these cost is forgotten, and the budgets begin at zero."`
+}
+
+// Run implements the command.
+func (c *RunCommand) Run(app *cli.App) error {
+	for _, s := range c.Stages {
+		if !slices.Contains(stream.Stages, s) {
+			return cli.UsageError(fmt.Errorf("--stages: %q is not a stage; want one or more of %s", s, strings.Join(stream.Stages, ",")))
+		}
+	}
+	if err := c.notYet(); err != nil {
+		return err
+	}
+	file, err := cli.LoadStreams(c.Streams)
+	if err != nil {
+		return err
+	}
+	schemas, registrar, err := cluster.Registries(c.RegistrySettings, file.Streams, false)
+	if err != nil {
+		return err
+	}
+	ctx, stop := app.UntilSignal()
+	defer stop()
+	conn, err := cluster.Open(c.KafkaSettings)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	limitMemory(c.BagBytes)
+	s := &Service{AppID: c.AppID, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
+		ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain, Uncommitted: c.KafkaIsolation == "read_uncommitted",
+		Streams: file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas, Registrar: registrar,
+		Conn: conn, Log: app.Log, Version: app.Build.Version,
+		Reach: func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }}
+	go tellEdits(ctx, c.Streams, file, app.Log)
+	return s.Run(ctx)
+}
+
+// besideBags is the memory that a process needs in addition to open windows: pages of records, decoders, connections,
+// records for the page. With the program itself, some 30 MiB, that is less than 200 MiB.
+const besideBags = 150 << 20
+
+// limitMemory makes the garbage collector work harder before the process uses much more than the memory for open
+// windows. If GOMEMLIMIT is set, it applies instead.
+func limitMemory(bags int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(bags + besideBags)
+	}
+}
+
+// notYet refuses settings that this version would ignore.
+func (c *RunCommand) notYet() error {
+	if c.KafkaIsolation != "read_committed" && c.KafkaIsolation != "read_uncommitted" {
+		return fmt.Errorf("LOUVER_KAFKA_ISOLATION=%q; want read_committed or read_uncommitted", c.KafkaIsolation)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/health"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/publish"
+)
+
+// Service is the stages with their HTTP addresses.
+type Service struct {
+	AppID string
+	cli.TopicSettings
+	cli.HTTPSettings
+	cli.MetricsSettings
+	cli.ServiceSettings
+	Stages      []string
+	BeginAgain  bool
+	Uncommitted bool
+	Streams     []*config.Stream
+	Revision    int
+	Removed     []string
+	Schemas     codec.Registry    // nil: no stream needs it
+	Registrar   publish.Registrar // the same
+	Conn        *kafkaconn.Conn
+	Log         *zap.Logger
+	Version     string // of this program
+	// Reach, if not nil, waits for the first answer of Kafka.
+	Reach func(context.Context) error
+	// AnyPort takes a free port if the wanted one is in use.
+	AnyPort bool
+	// Since is the window end from which figures are followed. Zero means those that the public metrics show.
+	Since time.Time
+	// Released and Listening, if not nil, are called with every published figure, and with the HTTP addresses.
+	Released  func(outputs.Record)
+	Listening func(addresses []string)
+	// Demo, if not nil, tells what only a demo knows.
+	Demo func() any
+}
+
+// Run works until ctx ends and then for at most the shutdown timeout. It listens before it connects and until all work
+// has ended, so that the probes always answer.
+func (s *Service) Run(ctx context.Context) error {
+	if s.BagBytes < leastBagBytes {
+		return fmt.Errorf("LOUVER_BAG_BYTES=%d; want at least %d (1 MiB)", s.BagBytes, leastBagBytes)
+	}
+	if err := topics.CheckApp(s.AppID); err != nil {
+		return err
+	}
+	if s.CheckpointEvery < 1 {
+		return fmt.Errorf("LOUVER_CHECKPOINT_EVERY=%d; want at least 1", s.CheckpointEvery)
+	}
+	operators := prometheus.NewRegistry()
+	shown := newPublished(cli.OutputTopics(s.Streams), s.Streams)
+	shown.released, shown.demo = s.Released, s.Demo
+	engine := s.engine(OperatorMetrics(operators, s.Streams, s.Version))
+	public, err := publicServer(s.HTTPSettings, shown, engine.Health.Report)
+	if err != nil {
+		return err
+	}
+	servers := slices.Concat(public, operatorsServer(s.MetricsSettings, operators, engine.Health.Report))
+	addresses, serving, err := serve(s.AnyPort, servers...)
+	if err != nil {
+		return err
+	}
+	if s.Listening != nil {
+		s.Listening(addresses)
+	}
+	s.Log.Info("louver starts", zap.String("version", s.Version), zap.String("app", s.AppID), zap.Int("streams", len(s.Streams)), zap.Strings("stages", s.Stages),
+		zap.Strings("http", addresses))
+	done := make(chan error, 1)
+	go func() { done <- s.work(ctx, engine, shown, serving) }()
+	select {
+	case err = <-done:
+	case <-overdue(ctx, s.ShutdownTimeout):
+		return fmt.Errorf("not stopped within LOUVER_SHUTDOWN_TIMEOUT=%s", s.ShutdownTimeout)
+	}
+	if err == nil || ctx.Err() != nil {
+		s.Log.Info("louver has stopped")
+		return nil
+	}
+	return err
+}
+
+// leastBagBytes prevents parts so small that writing them would dominate.
+const leastBagBytes = 1 << 20
+
+// engine makes the service from the settings.
+func (s *Service) engine(m *metrics.Operator) *stream.Service {
+	return &stream.Service{App: s.AppID, Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, Version: s.Version,
+		Stages: s.Stages, BeginAgain: s.BeginAgain, Conn: s.Conn, Schemas: s.Schemas, Registrar: s.Registrar,
+		ReadUncommitted: s.Uncommitted, CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes,
+		CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.Log, Health: health.New(s.Log, s.Stages...)}
+}
+
+// work serves, connects, and runs the stages until ctx ends.
+func (s *Service) work(ctx context.Context, engine *stream.Service, shown *published, serving func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	listening, silence := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { return serving(listening) })
+	group.Go(func() error {
+		defer silence()
+		engine.Health.Waiting("connecting to Kafka at " + strings.Join(s.Conn.Brokers, ","))
+		if s.Reach != nil {
+			if err := s.Reach(ctx); err != nil {
+				return err
+			}
+		}
+		working, ctx := errgroup.WithContext(ctx)
+		working.Go(func() error { return cluster.WithExitCode(engine.Run(ctx)) })
+		working.Go(func() error {
+			reader := cluster.Follower(s.Conn, s.Schemas, shown.store.Retrying(engine.Health.Retrying))
+			reader.Lenient = true // nothing that somebody writes to an output may end the service
+			return shown.follow(ctx, reader, s.Since)
+		})
+		working.Go(func() error {
+			err := restore(ctx, cluster.Follower(s.Conn, nil, engine.Health.Retrying), s.AppID, s.Streams, shown.gauges)
+			if err != nil && ctx.Err() == nil {
+				s.Log.Warn("the ledger cannot be read: the public metrics show only what is published from now on", zap.Error(err))
+			}
+			return nil
+		})
+		return working.Wait()
+	})
+	return group.Wait()
+}
+
+// overdue is closed when the timeout has passed after ctx ended.
+func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
+	late := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(timeout, func() { close(late) }) })
+	return late
+}
+
+// OperatorMetrics registers the operators' metrics.
+func OperatorMetrics(r prometheus.Registerer, streams []*config.Stream, version string) *metrics.Operator {
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge(version))
+	return metrics.New(r, described(streams), reasons())
+}
+
+// described returns what the metrics must know about the streams.
+func described(streams []*config.Stream) []metrics.Stream {
+	var all []metrics.Stream
+	for _, s := range streams {
+		m := metrics.Stream{Name: s.Name, Topic: s.Input.Topic, Output: s.Output}
+		for _, r := range s.Releases {
+			m.Statistics = append(m.Statistics, string(r.Query.Statistic))
+		}
+		for _, w := range s.OnChange() {
+			m.Statistics = append(m.Statistics, string(w.Release.Query.Statistic))
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func reasons() []string {
+	var names []string
+	for _, r := range codec.Reasons() {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+func versionGauge(version string) prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "Always 1. The label gives the version."}, []string{"version"})
+	g.WithLabelValues(version).Set(1)
+	return g
+}
