@@ -13,7 +13,7 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build test chaos mutate experiments lint bench clean
+.PHONY: demo build test chaos mutate experiments pictures lint bench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
@@ -45,6 +45,9 @@ EXPERIMENTS ?=
 
 experiments: ## repeats the papers' experiments, in about ten minutes on one core
 	cd mechanisms/experiments && $(GO) run . $(EXPERIMENTS)
+
+pictures: ## takes the README's pictures from a running demo, in about eight minutes; wants Chromium
+	LOUVER_PICTURES=$(abspath deploy/pictures) $(GO) test -run '^TestPictures$$' -v -timeout 30m ./cmd/louver/internal/demo
 
 lint: ## golangci-lint, built from source at a fixed version
 	$(GO) run $(LINT) run ./...

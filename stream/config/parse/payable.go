@@ -25,7 +25,7 @@ func affordable(streams []*streamNode) {
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue
 		}
-		lost := cost.Of(b.Limit, items)
+		lost := cost.Counted(b.Limit, items)
 		costs, want := "costs "+lost.String(), "a larger budget, or fewer or cheaper releases"
 		if lost.Unbounded || lost.Delta.Cmp(b.Delta) > 0 {
 			costs = "needs a larger delta"

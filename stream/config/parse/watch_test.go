@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -112,5 +113,19 @@ func TestADayWithWatches(t *testing.T) {
 	f = parse(t, strings.Replace(withWatches(fire), "epsilon: 30, per: 24h", "epsilon: 30, per: 23h", 1))
 	if day := f.Payer(f.Budgets[0], time.Now()).InAnyDay(); day.Epsilon.String() != "18.48" { // two periods cover a day
 		t.Errorf("ε %s in any day, want 18.48", day.Epsilon)
+	}
+}
+
+// What a budget with a δ cannot pay costs more than its limit, as its books add it up.
+func TestWhatCannotBePaidCostsMoreThanTheLimit(t *testing.T) {
+	text := strings.Replace(withWatches(fire), "epsilon: 30,", "epsilon: 1.3, delta: 0.000000001,", 1)
+	_, err := File("s.yaml", []byte(text), noVariables)
+	if err == nil {
+		t.Fatal("a budget below the price of a watch is accepted")
+	}
+	var costs float64
+	_, after, _ := strings.Cut(err.Error(), "with its watches, which costs ε ")
+	if _, err := fmt.Sscan(strings.TrimRight(strings.Fields(after + " ?")[0], ","), &costs); err != nil || costs <= 1.3 {
+		t.Errorf("%q says ε %v, %v; want more than 1.3", after, costs, err)
 	}
 }
