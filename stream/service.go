@@ -156,6 +156,7 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 	run.Go(func() error { return s.await(working, env.Names.Control(), state.Epoch()) })
 	run.Go(func() error { return s.guard(working, env.Names, m.own) })
 	s.Health.Started(schedules(editions))
+	s.Log.Info("louver works: "+upcoming(editions, time.Now()), zap.Int("streams", len(schedules(editions))))
 	run.Go(func() error { s.late(working); return nil })
 	for _, row := range s.rows(state, editions, watch, m.log) {
 		if !slices.Contains(s.Stages, row.stage) {
@@ -337,6 +338,20 @@ func schedules(editions []control.Edition) map[string][]windows.Schedule {
 		all[e.Stream.Name] = append(all[e.Stream.Name], e.Schedule)
 	}
 	return all
+}
+
+// upcoming says when the next window closes, of all streams.
+func upcoming(editions []control.Edition, now time.Time) string {
+	first := int64(math.MaxInt64)
+	for _, e := range editions {
+		if w, ok := e.Schedule.After(now.UnixNano() - int64(e.Schedule.Grace)); ok {
+			first = min(first, e.Schedule.Due(w))
+		}
+	}
+	if first == math.MaxInt64 {
+		return "no window is to come"
+	}
+	return "the next window closes at " + time.Unix(0, first).UTC().Format(time.RFC3339)
 }
 
 func streamsOf(editions []control.Edition) []*config.Stream {

@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	exporter "github.com/prometheus/exporter-toolkit/web"
 	"github.com/rs/cors"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -29,6 +31,15 @@ func publicServer(s cli.HTTPSettings, shown *published, report func() health.Rep
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/", web.New(shown.config()))
 	return []server{{s.HTTPAddr, shared(s, based(s, mux)), s.HTTPWebConfigFile, "LOUVER_HTTP_WEB_CONFIG_FILE"}}, nil
+}
+
+// pageAt is the page's address for a browser. Whether it is HTTPS is for the web config file to say.
+func pageAt(s cli.HTTPSettings, address string) string {
+	scheme := "http://"
+	if s.HTTPWebConfigFile != "" {
+		scheme = ""
+	}
+	return scheme + address + s.HTTPBasePath + "/"
 }
 
 // validate refuses settings that cannot work.
@@ -66,12 +77,17 @@ func shared(s cli.HTTPSettings, next http.Handler) http.Handler {
 }
 
 // operatorsServer makes the operators' address, with exact counts for nobody else. Without an address there is none.
-func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report) []server {
+func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report) ([]server, error) {
 	if s.MetricsAddr == "" {
-		return nil
+		return nil, nil
+	}
+	page, err := landing(s.DebugEndpoints)
+	if err != nil {
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	probes(mux, report, true)
+	mux.Handle("GET /{$}", page)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	if s.DebugEndpoints {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -80,5 +96,16 @@ func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return []server{{s.MetricsAddr, mux, s.MetricsWebConfigFile, "LOUVER_METRICS_WEB_CONFIG_FILE"}}
+	return []server{{s.MetricsAddr, mux, s.MetricsWebConfigFile, "LOUVER_METRICS_WEB_CONFIG_FILE"}}, nil
+}
+
+// landing is a page with links to what the operators' address has.
+func landing(debug bool) (http.Handler, error) {
+	return exporter.NewLandingPage(exporter.LandingConfig{Name: "Louver", HeaderColor: "#0067a3",
+		Description: "For operators: exact counts of events, and whether this process works.",
+		Profiling:   strconv.FormatBool(debug), Links: []exporter.LandingLinks{
+			{Address: "metrics", Text: "Metrics", Description: "for Prometheus"},
+			{Address: "readyz?verbose", Text: "Ready", Description: "whether the process works, and what it waits for"},
+			{Address: "livez", Text: "Live", Description: "whether the process answers"},
+		}})
 }

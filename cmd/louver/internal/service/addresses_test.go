@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -84,7 +85,11 @@ func TestTLSAndPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers = append(servers, operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0", MetricsWebConfigFile: path}, prometheus.NewRegistry(), ready)...)
+	operators, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0", MetricsWebConfigFile: path}, prometheus.NewRegistry(), ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers = append(servers, operators...)
 	addresses, run, err := serve(false, servers...)
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +166,29 @@ func TestAddressesThatCannotBeUsed(t *testing.T) {
 		_, _, err := serve(false, server{address, http.NotFoundHandler(), "", "LOUVER_METRICS_WEB_CONFIG_FILE"})
 		if want := "LOUVER_METRICS_ADDR=" + address + ": " + why + "; want a free host:port of this machine, such as 127.0.0.1:8090"; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// The operators' address has a page with links, and each of them leads somewhere.
+func TestOperatorsLandingPage(t *testing.T) {
+	servers, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, prometheus.NewRegistry(), ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) (int, string) {
+		a := httptest.NewRecorder()
+		servers[0].handler.ServeHTTP(a, httptest.NewRequest(http.MethodGet, path, nil))
+		return a.Code, a.Body.String()
+	}
+	_, page := get("/")
+	links := regexp.MustCompile(`href="/([^"]+)"`).FindAllStringSubmatch(page, -1)
+	if len(links) != 3 {
+		t.Errorf("%d links, want 3: %s", len(links), page)
+	}
+	for _, link := range links {
+		if code, _ := get("/" + link[1]); code != http.StatusOK {
+			t.Errorf("/%s: %d", link[1], code)
 		}
 	}
 }

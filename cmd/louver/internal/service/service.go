@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,14 +71,17 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	operators := prometheus.NewRegistry()
 	shown := newPublished(cli.OutputTopics(s.Streams), s.Streams)
-	shown.released, shown.demo = s.Released, s.Demo
+	shown.released, shown.demo = s.firstFigures(time.Now()), s.Demo
 	engine := s.engine(OperatorMetrics(operators, s.Streams, s.Version))
 	public, err := publicServer(s.HTTPSettings, shown, engine.Health.Report)
 	if err != nil {
 		return err
 	}
-	servers := slices.Concat(public, operatorsServer(s.MetricsSettings, operators, engine.Health.Report))
-	addresses, serving, err := serve(s.AnyPort, servers...)
+	internal, err := operatorsServer(s.MetricsSettings, operators, engine.Health.Report)
+	if err != nil {
+		return err
+	}
+	addresses, serving, err := serve(s.AnyPort, slices.Concat(public, internal)...)
 	if err != nil {
 		return err
 	}
@@ -86,6 +90,9 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	s.Log.Info("louver starts", zap.String("version", s.Version), zap.String("app", s.AppID), zap.Int("streams", len(s.Streams)), zap.Strings("stages", s.Stages),
 		zap.Strings("http", addresses))
+	if s.HTTPAddr != "" {
+		s.Log.Info("the page is at " + pageAt(s.HTTPSettings, addresses[0]))
+	}
 	done := make(chan error, 1)
 	go func() { done <- s.work(ctx, engine, shown, serving) }()
 	select {
@@ -98,6 +105,31 @@ func (s *Service) Run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// firstFigures is Released, and logs once that figures of a window that was due after a moment are out.
+func (s *Service) firstFigures(begun time.Time) func(outputs.Record) {
+	var once sync.Once
+	return func(r outputs.Record) {
+		if r.DueAt.After(begun) {
+			once.Do(func() {
+				s.Log.Info("the first figures are out: louver watch prints them", zap.String("stream", r.Stream), zap.Time("window_end", r.WindowEnd), zap.String("topic", s.output(r.Stream)))
+			})
+		}
+		if s.Released != nil {
+			s.Released(r)
+		}
+	}
+}
+
+// output is the topic of a stream's figures.
+func (s *Service) output(stream string) string {
+	for _, of := range s.Streams {
+		if of.Name == stream {
+			return of.Output
+		}
+	}
+	return ""
 }
 
 // leastBagBytes prevents parts so small that writing them would dominate.
