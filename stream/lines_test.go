@@ -42,7 +42,9 @@ func messages(logs *observer.ObservedLogs) []string {
 
 // unusual are the lines that a service in good order does not write.
 func unusual(logs *observer.ObservedLogs) []string {
-	return slices.DeleteFunc(messages(logs), func(line string) bool { return strings.HasPrefix(line, "INFO partitions assigned") })
+	return slices.DeleteFunc(messages(logs), func(line string) bool {
+		return strings.HasPrefix(line, "INFO partitions assigned") || strings.HasPrefix(line, "INFO louver works: ")
+	})
 }
 
 var shareOfEvents = regexp.MustCompile(`([\d,]+) of ([\d,]+) events`)

@@ -65,8 +65,9 @@ func (b *Books) Add(e Entry) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	b.account(e).Add(charge)
-	if err := b.watches.add(e, b.accounts[e.Budget]); err != nil {
+	account := b.account(e)
+	account.Add(charge)
+	if err := b.watches.add(e, account); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	s := b.streams[e.Stream]

@@ -16,11 +16,9 @@ func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
 	if err != nil || e.Every <= 0 {
 		return time.Time{}, false
 	}
-	withheld := charge.End
 	a := b.account(e)
-	for _, back := range a.Returns(withheld, "") {
-		steps := (back.At - withheld + int64(e.Every) - 1) / int64(e.Every)
-		charge.End = withheld + steps*int64(e.Every)
+	for _, back := range a.Returns(charge.End, "") {
+		charge.End = e.endFrom(back.At)
 		end := time.Unix(0, charge.End).UTC()
 		if !e.Until.IsZero() && end.After(e.Until) {
 			break
@@ -30,6 +28,13 @@ func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
+}
+
+// endFrom returns the end of the stream's first window that ends at a later moment or after it, if it goes on as it does.
+// Both are in Unix nanoseconds.
+func (e Entry) endFrom(at int64) int64 {
+	end, every := e.WindowEnd.UnixNano(), int64(e.Every)
+	return end + (at-end+every-1)/every*every
 }
 
 // Pause says why no instance of a watch may be armed, and until when.
@@ -53,8 +58,7 @@ func (b *Books) Paused(e Entry, w Watch) (Pause, bool) {
 	a, now := b.account(e), e.WindowEnd.UnixNano()
 	p := Pause{AtMost: b.watches.counted(name, e.Limit, now) >= w.AtMost}
 	for _, at := range b.leaves(name, a, now) {
-		steps := (at - now + int64(e.Every) - 1) / int64(e.Every)
-		end := now + steps*int64(e.Every)
+		end := e.endFrom(at)
 		another := budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: w.price()}
 		if b.watches.counted(name, e.Limit, end) < w.AtMost && a.FitsHeld(another) {
 			p.Until = new(time.Unix(0, end).UTC())

@@ -51,8 +51,9 @@ export class Detail {
     this.#app = app;
     this.#body.append(
       h("div", { class: "bar" }, this.#releases, this.#ranges, this.#smoothed, this.#compare, this.#csv),
+      this.#comparison.element,
       h("div", { class: "panel plots" }, this.#readout.element, this.#values, this.#watches, this.#counts),
-      this.#comparison.element, this.#table.element);
+      this.#table.element);
     this.#view.append(h("div", { class: "head" }, this.#title, this.#need), this.#about, this.#groups, this.#problem, this.#body);
     main.replaceChildren(this.#view);
     const on = {

@@ -44,7 +44,7 @@ func TestPictures(t *testing.T) {
 		for _, theme := range []string{"light", "dark"} {
 			var png []byte
 			media := emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}})
-			all := append([]chromedp.Action{media, emulation.SetDeviceMetricsOverride(1120, height, 1.5, false), chromedp.Navigate("about:blank"), chromedp.Navigate(page + "/" + view)}, actions...)
+			all := append([]chromedp.Action{media, emulation.SetDeviceMetricsOverride(1120, height, 1.25, false), chromedp.Navigate("about:blank"), chromedp.Navigate(page + "/" + view)}, actions...)
 			all = append(all, painted, chromedp.CaptureScreenshot(&png))
 			if err := chromedp.Run(browser, all...); err != nil {
 				t.Fatal(err)
@@ -67,7 +67,7 @@ func TestPictures(t *testing.T) {
 	}
 	take("overview", "#/", 760, chromedp.WaitVisible(".card .value"))
 	take("compare", "#/s/"+slow.Stream+"/"+slow.Group+"/p50", 900, chromedp.WaitVisible(".windows .pick"),
-		chromedp.Click(".windows tbody tr:nth-child(2) .pick"), chromedp.Click(".windows tbody tr:nth-child(12) .pick"), chromedp.WaitVisible(".comparison li"))
+		chromedp.Click(".windows tbody tr:nth-child(2) .pick"), chromedp.Click(".windows tbody tr:nth-child(12) .pick"), chromedp.WaitVisible(".comparison li"), chromedp.Evaluate("scrollTo(0, 0)", nil))
 	take("budget", "#/budget", 560, chromedp.WaitVisible(".budget"))
 }
 
