@@ -11,7 +11,6 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
-	"github.com/louver/louver/stream/release"
 )
 
 // streamInfo holds the public facts about a stream. Its JSON names are public.
@@ -164,7 +163,7 @@ func declared(s *config.Stream) streamInfo {
 // releasesOf returns the series of each group: one for each release, or one for each of several quantiles, and one for each
 // watch and release on change.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
-	series := release.Series(s)
+	series := s.Series()
 	for _, r := range s.Releases {
 		for range r.Names() {
 			x := series[len(all)]
@@ -172,7 +171,7 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 		}
 	}
-	for _, x := range release.WatchSeries(s) {
+	for _, x := range s.WatchSeries() {
 		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta),
 			OnChange: x.Statistic != record.StatisticWatch})
 	}
