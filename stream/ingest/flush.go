@@ -6,11 +6,8 @@ import (
 	"math"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/txn"
-	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )
 
@@ -20,9 +17,22 @@ const messageBytes = 512 << 10
 // queueBytes is how much is collected before it is sent.
 const queueBytes = 4 << 20
 
+// output writes the bags of a partition's routes as parts, and marks.
+type output struct {
+	*input
+	away    *away
+	flushAt time.Time
+	queue   []txn.Record // parts and marks not sent yet
+	bytes   int
+	unseen  int // records added since the last check of the bags' size
+}
+
+// flushEvery is the time between two writes of parts. A restart rereads about that much.
+const flushEvery = 30 * time.Second
+
 // flush writes the parts and marks of routes that have reached a cut or were flushed long ago, or of all routes if the
 // bags are too large. Records in acknowledged parts need not be read again.
-func (p *partition) flush(ctx context.Context) error {
+func (p *output) flush(ctx context.Context) error {
 	position, now := p.position(), time.Now()
 	all := now.After(p.flushAt) || p.crowded()
 	flushed := false
@@ -62,13 +72,13 @@ const (
 )
 
 // unchecked is how many records may be added to the bags before their size is checked.
-func (p *partition) unchecked() int {
+func (p *output) unchecked() int {
 	return max(1, min(relieveEvery, relieveBags/max(1, len(p.routes))))
 }
 
 // relieve writes the bags in the middle of a page if those of the process use more memory than allowed. A page may unpack
 // to many times its size. The bags hold the records below to.
-func (p *partition) relieve(ctx context.Context, to int64) error {
+func (p *output) relieve(ctx context.Context, to int64) error {
 	p.holds()
 	if !p.crowded() {
 		return nil
@@ -83,7 +93,7 @@ func (p *partition) relieve(ctx context.Context, to int64) error {
 }
 
 // crowded reports whether the bags of this process are too large and this partition's share is not small.
-func (p *partition) crowded() bool {
+func (p *output) crowded() bool {
 	var own int64
 	for _, r := range p.routes {
 		own += r.bytes()
@@ -93,7 +103,7 @@ func (p *partition) crowded() bool {
 }
 
 // mark queues what a route has collected below to, followed by its mark. It sends along the way.
-func (p *partition) mark(ctx context.Context, r *route, to int64) error {
+func (p *output) mark(ctx context.Context, r *route, to int64) error {
 	origin := windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: p.at.Number}
 	_, _ = rand.Read(origin.Attempt[:]) // never fails
 	mark, err := r.flush(to, origin, p.Inputs.Partitions(p.at.Topic, math.MaxInt64), func(part windows.Part) error {
@@ -114,13 +124,13 @@ func (p *partition) mark(ctx context.Context, r *route, to int64) error {
 }
 
 // put queues a message for the stage that decides the route's windows.
-func (p *partition) put(r *route, message []byte) {
+func (p *output) put(r *route, message []byte) {
 	budget := r.stream.Budget.Name
 	p.queue = append(p.queue, txn.Record{Topic: p.Names.Partials(), Partition: p.Place(budget), Key: []byte(budget), Value: message, Time: time.Now().UnixMilli()})
 	p.bytes += len(message)
 }
 
-func (p *partition) sendIfMuch(ctx context.Context) error {
+func (p *output) sendIfMuch(ctx context.Context) error {
 	if p.bytes < queueBytes {
 		return nil
 	}
@@ -128,11 +138,11 @@ func (p *partition) sendIfMuch(ctx context.Context) error {
 }
 
 // send writes the queue. It retries after any broker error until it succeeds or ctx ends.
-func (p *partition) send(ctx context.Context) error {
+func (p *output) send(ctx context.Context) error {
 	if len(p.queue) == 0 {
 		return nil
 	}
-	writing := p.noting(p.Writing(p.Names.Partials()))
+	writing := p.away.noting(p.Writing(p.Names.Partials()))
 	_, err := kafkaconn.Persist(ctx, writing, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, txn.Send(ctx, p.Conn.Client, p.queue, txn.OnRetry(writing), txn.Packed())
 	})
@@ -141,40 +151,14 @@ func (p *partition) send(ctx context.Context) error {
 	return err
 }
 
-// progress says below which offset everything is written. A route whose windows are all cut needs no more records, so
-// it does not hold the offset back.
-func (p *partition) progress() progress.Input {
-	position := p.position()
-	next := progress.Input{Offset: position, Base: p.base, TopicID: p.id, Former: p.former, Read: max(position, p.reported), Streams: map[string]progress.Stream{}}
-	for _, r := range p.routes {
-		if !r.finished() {
-			next.Offset = min(next.Offset, r.from)
+// holds records what the bags of this partition hold.
+func (p *output) holds() {
+	for _, l := range p.lanes {
+		var h held
+		for _, r := range l {
+			h.windows += len(r.bags)
+			h.bytes += r.bytes()
 		}
-		written := progress.Stream{From: r.from, Through: r.through}
-		if !r.marked.IsZero() {
-			written.Marked = r.marked.UnixNano()
-		}
-		written.Again = p.again(r)
-		next.Streams[progress.StreamKey(r.stream.Name, r.edition)] = written
+		p.hold(l[0].stream.Name, p.at, h)
 	}
-	next.Offset -= p.base
-	return next
 }
-
-// keep writes the progress. It also commits the offset for the group, but only so that other tools see the lag.
-func (p *partition) keep(ctx context.Context, next progress.Input) error {
-	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
-	defer cancel()
-	err := p.Progress.Put(ctx, progress.InputKey(p.at.Topic, p.at.Number), next)
-	p.Writing(p.Names.Progress())(err)
-	if err != nil {
-		return err
-	}
-	if err := p.membership.Commit(ctx, p.at, next.Offset, ""); err != nil {
-		p.Log.Debug("offset not committed yet", zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Error(err))
-	}
-	return nil
-}
-
-// keepTimeout bounds how long one attempt to write the progress may take.
-const keepTimeout = 5 * time.Second

@@ -6,7 +6,7 @@ import "testing"
 // times as fast.
 func TestManyStreamsAreCheckedMoreOften(t *testing.T) {
 	for _, streams := range []int{0, 1, 8, 9, 1000, 1 << 20} {
-		p := &partition{routes: make([]*route, streams)}
+		p := output{input: &input{routes: make([]*route, streams)}}
 		n := p.unchecked()
 		if n < 1 || n > relieveEvery || n > 1 && n*streams > relieveBags {
 			t.Errorf("%d streams: the bags are checked after %d records", streams, n)

@@ -9,12 +9,13 @@
 // parts. It says which records they hold and which windows are cut. Once the broker has acknowledged parts and mark,
 // the progress advances, and the next worker would read on from there. Reading some records twice is harmless: see
 // [windows.Part].
+//
+// A partition's worker has an input, which says what is read into which routes, and parts that share it: away (outages), cuts,
+// output (bags and flushes), copies and report. partition.go says in which order they work.
 package ingest
 
 import (
-	"context"
 	"sync"
-	"time"
 
 	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/codec"
@@ -50,25 +51,6 @@ type Ingest struct {
 	traffic map[string]*traffic // by stream
 	topics  identities
 	outages outages
-}
-
-// Run works until ctx ends.
-func (g *Ingest) Run(ctx context.Context) error {
-	g.held, g.traffic = map[string]map[stage.Partition]held{}, map[string]*traffic{}
-	var all []*traffic
-	for _, e := range g.Editions {
-		g.traffic[e.Stream.Name] = newTraffic(e.Stream, g.Monitor.Episodes) // the newest of several
-	}
-	for _, t := range g.traffic {
-		all = append(all, t)
-	}
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go watch(watching, all, g.Health.Reading)
-	return stage.Run(ctx, g.Env, g.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
-		p := &partition{Ingest: g, at: at, membership: m, hanging: -1, copyAt: map[string]time.Time{}}
-		return p.run(ctx)
-	})
 }
 
 // held is the memory of one partition for a stream.

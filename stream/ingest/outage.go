@@ -4,10 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
-	"github.com/louver/louver/stream/episode"
-	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/stage"
 )
 
@@ -52,75 +48,6 @@ func (o *outage) until(grace time.Duration) time.Time {
 type at struct {
 	stage.Partition
 	stream string // of [progress.StreamKey]
-}
-
-// answered says that the partition's broker has answered. failed says that it did not at first.
-func (p *partition) answered(failed bool) {
-	since, now := p.heard, time.Now()
-	failed = p.failed.Swap(false) || failed
-	if p.heard = now; failed && now.Sub(since) >= absence {
-		p.returned(since, now)
-	}
-}
-
-// noting makes a hook that also notes that a broker did not answer.
-func (p *partition) noting(hook func(error)) func(error) {
-	return func(err error) {
-		if err != nil {
-			p.failed.Store(true)
-		}
-		hook(err)
-	}
-}
-
-// returned notes that the broker was away from since to back.
-func (p *partition) returned(since, back time.Time) {
-	waits := false
-	for _, r := range p.routes {
-		p.outages.again(p.routeAt(r), r.schedule.Grace, since, back)
-		_, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
-		waits = waits || time.Now().Before(until)
-	}
-	if !waits {
-		return
-	}
-	p.Monitor.Episodes.On("broker away: "+p.at.Topic, episode.Rule{Lapse: time.Minute}, "the broker was away: windows that are due wait for the grace again",
-		zap.String("topic", p.at.Topic), zap.Stringer("away", episode.Round(back.Sub(since))))
-	p.waitsAgain = true
-	p.tellAgain()
-	p.kept.Put(p.progress()) // louver windows reads it there
-}
-
-func (p *partition) routeAt(r *route) at {
-	return at{p.at, progress.StreamKey(r.stream.Name, r.edition)}
-}
-
-// held reports whether a route's windows wait because the broker was away.
-func (p *partition) held(r *route) bool {
-	_, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
-	return time.Now().Before(until)
-}
-
-// again says for what a route's windows wait; nil if they do not.
-func (p *partition) again(r *route) *progress.Again {
-	o, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
-	if !time.Now().Before(until) {
-		return nil
-	}
-	return &progress.Again{Away: o.back.Sub(o.since), Grace: r.schedule.Grace, Until: until}
-}
-
-// tellAgain reports what the streams' windows wait for.
-func (p *partition) tellAgain() {
-	if !p.waitsAgain {
-		return
-	}
-	p.waitsAgain = false
-	for _, l := range p.lanes {
-		a := p.again(l[len(l)-1])
-		p.waitsAgain = p.waitsAgain || a != nil
-		p.Health.Again(p.at, l[0].stream.Name, a)
-	}
 }
 
 // outages are those of all partitions of a process: they outlive a worker, so that a broker that keeps going away does not

@@ -10,7 +10,7 @@ import (
 
 // prepare lets a decoder ask for the schema of a record, until it gets an answer or ctx ends. The partition waits: without
 // the schema, nobody can tell a good record from a bad one.
-func (p *partition) prepare(ctx context.Context, decoder codec.Preparer, rec *fetch.Record) error {
+func (p *input) prepare(ctx context.Context, decoder codec.Preparer, rec *fetch.Record) error {
 	if rec.TooLarge > 0 {
 		return nil
 	}

@@ -13,8 +13,15 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// report updates the metrics after a page.
-func (p *partition) report() {
+// report tells operators what a partition's worker does.
+type report struct {
+	*input
+	waiting time.Time // when a cut began to wait for an open transaction
+	hanging int64     // where the transaction logged as hung begins; −1 if none
+}
+
+// page updates the metrics after a page.
+func (p *report) page() {
 	m := p.Metrics
 	for _, r := range p.routes {
 		name, c := r.stream.Name, &r.counts
@@ -31,25 +38,12 @@ func (p *partition) report() {
 		r.traffic.add(r.fresh)
 		r.fresh = tally{}
 	}
-	p.holds()
 	p.Lag(p.Names.Group(stage.Ingest), p.at, p.reader)
 	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())
 }
 
-// holds records what the bags of this partition hold.
-func (p *partition) holds() {
-	for _, l := range p.lanes {
-		var h held
-		for _, r := range l {
-			h.windows += len(r.bags)
-			h.bytes += r.bytes()
-		}
-		p.hold(l[0].stream.Name, p.at, h)
-	}
-}
-
 // cutWait is how long a cut window has waited for an open transaction.
-func (p *partition) cutWait() time.Duration {
+func (p *report) cutWait() time.Duration {
 	for _, r := range p.routes {
 		if len(r.cuts) > 0 && r.cuts[0].offset-p.base > p.reader.LastStable() && p.reader.Position() >= p.reader.LastStable() {
 			if p.waiting.IsZero() {
@@ -67,7 +61,7 @@ const hungAfter = 10 * time.Second
 
 // hung logs each open transaction that windows wait for, once. Where the end does not move for another reason, it says so: to
 // end a transaction that is none would be the wrong advice.
-func (p *partition) hung(ctx context.Context) {
+func (p *report) hung(ctx context.Context) {
 	begins := p.reader.LastStable()
 	if p.hanging >= 0 && (p.waiting.IsZero() || p.hanging != begins) {
 		p.Monitor.Episodes.Over(p.hungKey(), fmt.Sprintf("windows no longer wait for the end of %s/%d", p.at.Topic, p.at.Number))
@@ -92,6 +86,18 @@ func (p *partition) hung(ctx context.Context) {
 			"kafka-transactions.sh abort --topic %s --partition %d --start-offset %d", p.at.Topic, p.at.Number, begins)))
 }
 
-func (p *partition) hungKey() string {
+func (p *report) hungKey() string {
 	return fmt.Sprintf("transaction on %s/%d", p.at.Topic, p.at.Number)
+}
+
+// progressed reports the oldest window of each stream that is not cut.
+func (p *input) progressed() {
+	for _, l := range p.lanes {
+		oldest := l[len(l)-1]
+		if w, ok := oldest.schedule.After(oldest.through); ok {
+			p.Health.Next(p.at, oldest.stream.Name, w, oldest.schedule)
+		} else {
+			p.Health.Finished(p.at, oldest.stream.Name)
+		}
+	}
 }

@@ -192,7 +192,7 @@ func TestProgressWaitsForNoFinishedEdition(t *testing.T) {
 	old, now := testRoute(t, testStream(t)), testRoute(t, testStream(t))
 	old.schedule.End, old.through, old.from = 10*second, 10*second, 5
 	now.edition, now.from = 1, 90
-	p := &partition{Ingest: &Ingest{}, routes: []*route{old, now}, reader: fetch.New(nil, nil, fetch.Options{}).Partition("in", 0, 100)}
+	p := &input{Ingest: &Ingest{}, routes: []*route{old, now}, reader: fetch.New(nil, nil, fetch.Options{}).Partition("in", 0, 100)}
 	if got := p.progress().Offset; got != 90 {
 		t.Errorf("a restart begins at offset %d, want 90", got)
 	}

@@ -24,7 +24,7 @@ func newFigure(s *config.Stream, w config.Watch) figure {
 	if w.Release == nil {
 		return figure{}
 	}
-	return figure{newDraw(*w.Release, 0), new(described(s, *w.Release)[0])}
+	return figure{newDraw(*w.Release, 0), new(w.Release.Series(s.Unit)[0])}
 }
 
 // look has a release on change look at the samples of a settled entry, and draws the value of the first group in which

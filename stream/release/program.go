@@ -34,7 +34,7 @@ func newProgram(e control.Edition) *program {
 	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, price: s.Price(), random: rand.Reader}
 	for _, r := range s.Releases {
 		p.draws = append(p.draws, newDraw(r, len(p.releases)))
-		p.releases = append(p.releases, described(s, r)...)
+		p.releases = append(p.releases, r.Series(s.Unit)...)
 	}
 	for _, w := range s.Watches {
 		p.alarms = append(p.alarms, alarmOf{w.Mechanism})

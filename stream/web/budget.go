@@ -19,6 +19,7 @@ import (
 // reports makes the report on budgets and keeps it for a moment, because it is expensive and anyone may ask. It is safe
 // for concurrent use.
 type reports struct {
+	source
 	mu    sync.Mutex
 	until time.Time
 	last  ledger.Report
@@ -37,8 +38,8 @@ type brief struct {
 // mostReturns is more than a picture needs.
 const mostReturns = 1000
 
-// budget answers with what has been spent, what is left, and until when.
-func (h *handler) budget(w http.ResponseWriter, r *http.Request) error {
+// answer answers with what has been spent, what is left, and until when.
+func (k *reports) answer(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
 	p.allowed("only", "returns")
 	want := brief{returns: p.number("returns", 0, mostReturns)}
@@ -52,7 +53,7 @@ func (h *handler) budget(w http.ResponseWriter, r *http.Request) error {
 	if p.err != nil {
 		return invalid(p.err)
 	}
-	text, err := h.report(want)
+	text, err := k.report(want)
 	if err != nil {
 		return err
 	}
@@ -61,55 +62,53 @@ func (h *handler) budget(w http.ResponseWriter, r *http.Request) error {
 }
 
 // report returns the text of the report.
-func (h *handler) report(want brief) ([]byte, error) {
-	kept := &h.reports
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
-	if err := h.refresh(kept); err != nil {
+func (k *reports) report(want brief) ([]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.refresh(); err != nil {
 		return nil, err
 	}
-	if text := kept.texts[want]; text != nil {
+	if text := k.texts[want]; text != nil {
 		return text, nil
 	}
 	var text bytes.Buffer
-	if err := json.NewEncoder(&text).Encode(want.of(kept.last)); err != nil {
+	if err := json.NewEncoder(&text).Encode(want.of(k.last)); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
-	if len(kept.texts) < mostTexts {
-		kept.texts[want] = text.Bytes()
+	if len(k.texts) < mostTexts {
+		k.texts[want] = text.Bytes()
 	}
 	return text.Bytes(), nil
 }
 
 // refresh makes the report anew if it is old. The caller holds the lock.
-func (h *handler) refresh(kept *reports) error {
-	now := h.now()
-	if now.Before(kept.until) {
+func (k *reports) refresh() error {
+	now := k.now()
+	if now.Before(k.until) {
 		return nil
 	}
-	books, err := h.books()
+	books, err := k.books()
 	if err != nil {
 		return err
 	}
-	newest, err := h.Store.newestOfStreams()
+	newest, err := k.store.newestOfStreams()
 	if err != nil {
 		return err
 	}
-	kept.last, kept.texts = ledger.Published(books, newest, now), map[brief][]byte{}
-	took := h.now().Sub(now)
-	kept.until = now.Add(max(time.Second, 10*took))
+	k.last, k.texts = ledger.Published(books, newest, now), map[brief][]byte{}
+	took := k.now().Sub(now)
+	k.until = now.Add(max(time.Second, 10*took))
 	return nil
 }
 
 // lastDay returns what the windows that ended in the last 24 hours were charged to a budget; nil if that is not known.
-func (h *handler) lastDay(b *config.Budget) (*decimal.Decimal, error) {
-	kept := &h.reports
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
-	if err := h.refresh(kept); err != nil {
+func (k *reports) lastDay(b *config.Budget) (*decimal.Decimal, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.refresh(); err != nil {
 		return nil, err
 	}
-	for _, of := range kept.last.Budgets {
+	for _, of := range k.last.Budgets {
 		switch {
 		case of.Budget != b.Name:
 		case of.EpsilonDay != nil:
@@ -170,26 +169,26 @@ func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 
 // books returns the books of the windows in memory. Records say whether a window was paid, and which instances of watches
 // looked at it; the public definition says what a window cost.
-func (h *handler) books() (*ledger.Books, error) {
+func (s source) books() (*ledger.Books, error) {
 	books := ledger.NewBooks()
-	for _, s := range h.Streams {
-		e := ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Cap: s.Cap(0)}
-		if s.Window.End != 0 {
-			e.Until = time.Unix(0, s.Window.End).UTC()
+	for _, of := range s.streams {
+		e := ledger.Entry{Stream: of.Name, Budget: of.Budget.Name, Every: of.Window.Every, Limit: of.Budget.Limit, Price: of.Price(), Cap: of.Cap(0)}
+		if of.Window.End != 0 {
+			e.Until = time.Unix(0, of.Window.End).UTC()
 		}
-		for _, w := range h.Store.windows(s.Name, len(s.Releases) > 0) {
+		for _, w := range s.store.windows(of.Name, len(of.Releases) > 0) {
 			e.WindowStart, e.WindowEnd, e.Reason = time.Unix(w.start, 0).UTC(), time.Unix(w.end, 0).UTC(), ""
-			if w.unpaid && len(s.Releases) > 0 {
+			if w.unpaid && len(of.Releases) > 0 {
 				e.Reason = record.BudgetExhausted
 			}
 			if err := books.Add(e); err != nil {
 				return nil, err
 			}
 		}
-		for _, w := range s.Watches {
-			seen, err := h.Store.seen(s, w.Name)
+		for _, w := range of.Watches {
+			seen, err := s.store.seen(of, w.Name)
 			if err == nil {
-				err = books.AddSeen(s.Budget.Name, s.Name, w.Name, seen)
+				err = books.AddSeen(of.Budget.Name, of.Name, w.Name, seen)
 			}
 			if err != nil {
 				return nil, err

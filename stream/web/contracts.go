@@ -55,8 +55,8 @@ func withRelease(name string, document []byte) (json.RawMessage, error) {
 	return json.Marshal(all.Rest)
 }
 
-// openAPI answers with the description of the API.
-func (h *handler) openAPI(w http.ResponseWriter, r *http.Request) error {
+// describe answers with the description of the API.
+func describe(w http.ResponseWriter, r *http.Request) error {
 	document, err := OpenAPI()
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ import (
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
-	"github.com/louver/louver/stream/release"
 )
 
 // described is the OpenAPI document, which is right by itself.
@@ -105,7 +104,7 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("nobody asks for %s", path)
 		}
 	}
-	for path := range (&handler{}).endpoints() {
+	for path := range endpoints(source{}, nil) {
 		if document.Paths.Find("/api/v1/"+path) == nil {
 			t.Errorf("%s is not in the document", path)
 		}
@@ -177,7 +176,7 @@ func TestAsyncAPI(t *testing.T) {
 		}
 	}
 	e := ledger.Entry{App: "a", Stream: "s", Budget: "b", Input: "in", Output: "out", WindowStart: epoch, WindowEnd: epoch.Add(time.Minute), DueAt: epoch.Add(time.Minute),
-		ReleasedAt: epoch, Every: time.Minute, Limit: streams[0].Budget.Limit, Price: streams[0].Price(), Releases: release.Series(streams[1]),
+		ReleasedAt: epoch, Every: time.Minute, Limit: streams[0].Budget.Limit, Price: streams[0].Price(), Releases: streams[1].Series(),
 		Groups: []ledger.Group{{}}, Reason: record.BudgetExhausted}
 	records, err := e.Records()
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/release"
 )
 
 const streamsFile = `
@@ -76,7 +75,7 @@ func (w *world) decide(books *ledger.Books, s *config.Stream, start, end time.Ti
 func (w *world) draw(books *ledger.Books, s *config.Stream, start, end time.Time, published bool, fill func(*ledger.Entry)) {
 	w.Helper()
 	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start, WindowEnd: end,
-		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: release.Series(s)}
+		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
@@ -118,7 +117,7 @@ func served(w *world, streams []*config.Stream, now time.Time) http.Handler {
 func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
 	w.Helper()
 	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start, WindowEnd: end,
-		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: release.Series(s)}
+		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}

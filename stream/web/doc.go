@@ -6,4 +6,7 @@
 // A [Store] keeps the newest records in memory. [New] makes the handler that answers from it. If Kafka is away, the
 // handler still answers from memory, and says since when it has heard nothing new. It does not serve records that are
 // no longer in memory. For a longer past, read the output topic.
+//
+// Each kind of answer has a type and a file, made from a source: the Store and the definitions. Only handler.go knows all of
+// them. Package compare says whether figures differ by more than their noise.
 package web

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -22,63 +21,60 @@ type Config struct {
 	Demo func() any
 }
 
-// handler answers requests. It is safe for concurrent use.
-type handler struct {
-	Config
-	mux     *http.ServeMux
-	clients atomic.Int64 // live clients
-	now     func() time.Time
-	reports reports
-}
-
-// New makes the handler of the page and of the API, whose paths begin with /api/v1/.
+// New makes the handler of the page and of the API, whose paths begin with /api/v1/. It is safe for concurrent use.
 func New(c Config) http.Handler { return newHandler(c, time.Now) }
 
 func newHandler(c Config, now func() time.Time) http.Handler {
-	h := &handler{Config: c, mux: http.NewServeMux(), now: now}
-	for path, f := range h.endpoints() {
-		h.mux.Handle("GET /api/v1/"+path, gzhttp.GzipHandler(patient(answering(f))))
+	from := source{c.Store, c.Streams, now}
+	mux := http.NewServeMux()
+	for path, f := range endpoints(from, c.Demo) {
+		mux.Handle("GET /api/v1/"+path, gzhttp.GzipHandler(patient(answering(f))))
 	}
-	h.mux.Handle("GET /api/v1/releases/live", answering(h.live)) // not compressed: each event goes out at once
-	h.mux.Handle("/", answering(h.nothing))
-	h.pages()
-	return protected(h.mux)
+	mux.Handle("GET /api/v1/releases/live", answering((&live{source: from}).answer)) // not compressed: each event goes out at once
+	mux.Handle("/", answering(nothing(mux)))
+	addPage(mux)
+	return protected(mux)
 }
 
 // endpoints returns the endpoints below /api/v1/, apart from the live one.
-func (h *handler) endpoints() map[string]func(http.ResponseWriter, *http.Request) error {
+func endpoints(from source, demo func() any) map[string]func(http.ResponseWriter, *http.Request) error {
+	budgets := &reports{source: from}
 	return map[string]func(http.ResponseWriter, *http.Request) error{
-		"streams":         h.streams,
-		"releases":        h.releases,
-		"releases/latest": h.newest,
-		"budget":          h.budget,
-		"compare":         h.compare,
-		"statement":       h.statements,
-		"demo":            h.demo,
-		"openapi.json":    h.openAPI,
+		"streams":         listing{from, demo != nil}.answer,
+		"releases":        records{from}.page,
+		"releases/latest": records{from}.newest,
+		"budget":          budgets.answer,
+		"compare":         comparisons{from.store}.answer,
+		"statement":       statements{from, budgets}.answer,
+		"demo":            told(demo),
+		"openapi.json":    describe,
 	}
 }
 
-// demo answers with what a demo knows beyond the figures.
-func (h *handler) demo(w http.ResponseWriter, r *http.Request) error {
-	if h.Demo == nil {
-		return &problem{http.StatusNotFound, "this is no demo: nobody knows the truth without noise"}
+// told answers with what a demo knows beyond the figures.
+func told(demo func() any) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if demo == nil {
+			return &problem{http.StatusNotFound, "this is no demo: nobody knows the truth without noise"}
+		}
+		return answerJSON(w, r, demo())
 	}
-	return answerJSON(w, r, h.Demo())
 }
 
-// nothing answers requests that no other handler takes.
-func (h *handler) nothing(w http.ResponseWriter, r *http.Request) error {
-	get := r.Clone(r.Context())
-	get.Method = http.MethodGet
-	if _, pattern := h.mux.Handler(get); pattern != "/" {
-		w.Header().Set("Allow", "GET, HEAD")
-		return &problem{http.StatusMethodNotAllowed, fmt.Sprintf("%s %s; want GET: nothing can be changed here", r.Method, r.URL.Path)}
+// nothing answers requests that no other handler of mux takes.
+func nothing(mux *http.ServeMux) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		get := r.Clone(r.Context())
+		get.Method = http.MethodGet
+		if _, pattern := mux.Handler(get); pattern != "/" {
+			w.Header().Set("Allow", "GET, HEAD")
+			return &problem{http.StatusMethodNotAllowed, fmt.Sprintf("%s %s; want GET: nothing can be changed here", r.Method, r.URL.Path)}
+		}
+		if !strings.HasPrefix(r.URL.Path, "/api/") {
+			return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; the page is at /", r.URL.Path)}
+		}
+		return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; louver schema openapi describes what there is", r.URL.Path)}
 	}
-	if !strings.HasPrefix(r.URL.Path, "/api/") {
-		return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; the page is at /", r.URL.Path)}
-	}
-	return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; louver schema openapi describes what there is", r.URL.Path)}
 }
 
 // patient ends a connection whose client takes the answer too slowly.

@@ -264,12 +264,12 @@ func TestSlowReader(t *testing.T) {
 }
 
 func TestTooManyClients(t *testing.T) {
-	h := &handler{Config: Config{Store: NewStore(1 << 20)}}
-	h.clients.Store(mostLive)
+	l := &live{source: source{store: NewStore(1 << 20)}}
+	l.clients.Store(mostLive)
 	w := httptest.NewRecorder()
-	answering(h.live)(w, httptest.NewRequest(http.MethodGet, "/api/v1/releases/live", nil))
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || h.clients.Load() != mostLive {
-		t.Errorf("%d %v, %d clients", w.Code, w.Header(), h.clients.Load())
+	answering(l.answer)(w, httptest.NewRequest(http.MethodGet, "/api/v1/releases/live", nil))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || l.clients.Load() != mostLive {
+		t.Errorf("%d %v, %d clients", w.Code, w.Header(), l.clients.Load())
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 //go:embed page
 var page embed.FS
 
-// pages adds the files of the page; index.html is at /.
-func (h *handler) pages() {
+// addPage adds the files of the page; index.html is at /.
+func addPage(mux *http.ServeMux) {
 	_ = fs.WalkDir(page, "page", func(name string, d fs.DirEntry, err error) error { // embedded files can be read
 		if err != nil || d.IsDir() {
 			return err
@@ -27,7 +27,7 @@ func (h *handler) pages() {
 		if at == "/index.html" {
 			at = "/{$}"
 		}
-		h.mux.Handle("GET "+at, gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.Handle("GET "+at, gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer(w, r, contentType(name), body)
 		})))
 		return nil

@@ -10,8 +10,6 @@ import (
 
 	"github.com/munnerz/goautoneg"
 	"github.com/valyala/fastjson"
-
-	"github.com/louver/louver/stream/outputs"
 )
 
 const (
@@ -19,8 +17,11 @@ const (
 	mostLimit  = 10000
 )
 
-// releases answers with records of a range, page by page.
-func (h *handler) releases(w http.ResponseWriter, r *http.Request) error {
+// records answers with records as they were published.
+type records struct{ source }
+
+// page answers with records of a range, page by page.
+func (s records) page(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
 	p.allowed("stream", "group", "release", "from", "to", "last", "limit", "cursor", "fields", "format")
 	want := p.selection()
@@ -38,10 +39,10 @@ func (h *handler) releases(w http.ResponseWriter, r *http.Request) error {
 	if p.err != nil {
 		return invalid(p.err)
 	}
-	if err := h.known(want); err != nil {
+	if err := s.known(want); err != nil {
 		return err
 	}
-	found, rest, more := h.Store.find(want, after, limit)
+	found, rest, more := s.store.find(want, after, limit)
 	var next *string
 	if more {
 		next = new(rest.cursor())
@@ -53,17 +54,17 @@ func (h *handler) releases(w http.ResponseWriter, r *http.Request) error {
 }
 
 // newest answers with the newest record of each series.
-func (h *handler) newest(w http.ResponseWriter, r *http.Request) error {
+func (s records) newest(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
 	p.allowed("stream", "group", "release", "fields", "format")
 	want, form := p.selection(), p.form(r)
 	if p.err != nil {
 		return invalid(p.err)
 	}
-	if err := h.known(want); err != nil {
+	if err := s.known(want); err != nil {
 		return err
 	}
-	return form.answer(w, r, h.Store.latest(want), nil)
+	return form.answer(w, r, s.store.latest(want), nil)
 }
 
 // form is the form in which records are sent.
@@ -153,10 +154,4 @@ func pick(b *bytes.Buffer, parser *fastjson.Parser, value []byte, fields []strin
 	}
 	b.WriteByte('}')
 	return nil
-}
-
-// decode decodes a record of a Store. It was decoded before, when it was added, so this does not fail.
-func (f *figure) decode() (outputs.Record, error) {
-	r, _, err := outputs.Decode(f.value)
-	return r, err
 }

@@ -38,20 +38,26 @@ type loss struct {
 	Sentence string `json:"sentence"`
 }
 
-// statements answers with what one person can lose.
-func (h *handler) statements(w http.ResponseWriter, r *http.Request) error {
-	want, err := h.wanted(r)
+// statements answers what one person can lose.
+type statements struct {
+	source
+	reports *reports
+}
+
+// answer answers with what one person can lose.
+func (a statements) answer(w http.ResponseWriter, r *http.Request) error {
+	want, err := a.wanted(r)
 	if err != nil {
 		return err
 	}
 	all := []statement{}
-	for _, s := range h.Streams {
+	for _, s := range a.streams {
 		if len(want.streams) == 0 || slices.Contains(want.streams, s.Name) {
-			held, err := h.lastDay(s.Budget)
+			held, err := a.reports.lastDay(s.Budget)
 			if err != nil {
 				return err
 			}
-			all = append(all, h.statement(s, held))
+			all = append(all, a.statement(s, held))
 		}
 	}
 	if len(all) == 0 && len(want.streams) > 0 {
@@ -63,9 +69,9 @@ func (h *handler) statements(w http.ResponseWriter, r *http.Request) error {
 }
 
 // statement says what a stream can reveal. held is what the books say of the last 24 hours, or nil.
-func (h *handler) statement(s *config.Stream, held *decimal.Decimal) statement {
-	b, now := s.Budget, h.now()
-	file := &config.File{Streams: h.Streams}
+func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement {
+	b, now := s.Budget, a.now()
+	file := &config.File{Streams: a.streams}
 	pays, of := file.Payer(b, now), s.Cost(now)
 	all := statement{Stream: s.Name, Losses: []loss{}}
 	all.Losses = append(all.Losses, ofWindows(s, pays, of)...)
@@ -91,7 +97,7 @@ func (h *handler) statement(s *config.Stream, held *decimal.Decimal) statement {
 			newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", anyOf),
 			newLoss("stretch", n, per, stretch, fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together%s they cost at most %%s.", per, n, later), anyOf))
 	}
-	for _, shared := range cost.InCommon(h.payers(now)) {
+	for _, shared := range cost.InCommon(a.payers(now)) {
 		if shared.Topic == s.Input.Topic {
 			all.Losses = append(all.Losses, newLoss("input", 0, "24h", shared.Day,
 				fmt.Sprintf("Budgets %s pay for the people of topic %s. Through all of them one person loses at most %%s in any 24 h.", strings.Join(shared.Budgets, ", "), shared.Topic), "that person is in any of their windows"))
@@ -101,9 +107,9 @@ func (h *handler) statement(s *config.Stream, held *decimal.Decimal) statement {
 }
 
 // payers returns the budgets of all streams.
-func (h *handler) payers(now time.Time) []cost.Payer {
-	file := &config.File{Streams: h.Streams}
-	for _, s := range h.Streams {
+func (a statements) payers(now time.Time) []cost.Payer {
+	file := &config.File{Streams: a.streams}
+	for _, s := range a.streams {
 		if !slices.Contains(file.Budgets, s.Budget) {
 			file.Budgets = append(file.Budgets, s.Budget)
 		}

@@ -1,9 +1,6 @@
 package web
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"slices"
 	"sync"
 
@@ -32,24 +29,6 @@ type Store struct {
 	reading reading
 }
 
-// series holds the records of one stream, group and release, by the ends of their windows.
-type series struct {
-	stream, group, release string
-	watch                  bool // its records do not say whether windows were paid
-	figures                []*figure
-}
-
-// figure is one record. Once it is in a Store only its offset may change, under the lock.
-type figure struct {
-	series     *series
-	start, end int64 // of the window, Unix seconds
-	value      []byte
-	unpaid     bool // the budget could not pay for the window
-	glance     glance
-	at         partition
-	offset     int64 // −1 if its topic is gone
-}
-
 // extent says what a Store has read of a partition.
 type extent struct {
 	begin, end int64 // where reading began, and the end of the records that were there then
@@ -62,8 +41,6 @@ const (
 	mostWindows = 10000
 	// recentRecords is how far a live client may fall behind before all series have to be searched for what it has missed.
 	recentRecords = 4096
-	// overhead is about how many bytes a record takes besides its text.
-	overhead = 160
 	// typical is about how many bytes a record takes in all.
 	typical = 1100
 )
@@ -148,25 +125,6 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	s.tell()
 }
 
-// oneLine returns a copy of a record's text without line breaks.
-func oneLine(value []byte) []byte {
-	if !bytes.ContainsAny(value, "\r\n") {
-		return bytes.Clone(value)
-	}
-	var b bytes.Buffer
-	if json.Compact(&b, value) != nil {
-		return bytes.Clone(value)
-	}
-	return b.Bytes()
-}
-
-func (f *figure) size() int64 { return int64(len(f.value)) + overhead }
-
-// order compares windows by their ends. Windows of two definitions may end at once.
-func (f *figure) order(o *figure) int {
-	return cmp.Or(cmp.Compare(f.end, o.end), cmp.Compare(f.start, o.start))
-}
-
 // trim drops old records: first of the series that has grown and, if that is not enough, of all.
 func (s *Store) trim(grown *series) {
 	s.shorten(grown)
@@ -204,4 +162,13 @@ func (s *Store) remember(f *figure) {
 func (s *Store) tell() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// each calls f for every series.
+func (s *Store) each(f func(*series)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.series {
+		f(e)
+	}
 }

@@ -2,11 +2,8 @@ package web
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -14,7 +11,6 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
-	"github.com/louver/louver/stream/release"
 )
 
 // streamInfo holds the public facts about a stream. Its JSON names are public.
@@ -75,14 +71,20 @@ type minUsers struct {
 	Release string `json:"release"`
 }
 
-// streams answers with all streams, and says whether the output topics can be read.
-func (h *handler) streams(w http.ResponseWriter, r *http.Request) error {
-	want, err := h.wanted(r)
+// listing answers what streams there are.
+type listing struct {
+	source
+	demo bool // api/v1/demo has an answer
+}
+
+// answer answers with all streams, and says whether the output topics can be read.
+func (l listing) answer(w http.ResponseWriter, r *http.Request) error {
+	want, err := l.wanted(r)
 	if err != nil {
 		return err
 	}
 	all := []streamInfo{}
-	for _, s := range h.infos() {
+	for _, s := range l.infos() {
 		if len(want.streams) == 0 || slices.Contains(want.streams, s.Stream) {
 			all = append(all, s)
 		}
@@ -90,22 +92,22 @@ func (h *handler) streams(w http.ResponseWriter, r *http.Request) error {
 	return answerJSON(w, r, struct {
 		Streams []streamInfo `json:"streams"`
 		Reading Reading      `json:"reading"`
-		Demo    bool         `json:"demo"` // api/v1/demo has an answer
-	}{all, h.Store.Reading(), h.Demo != nil})
+		Demo    bool         `json:"demo"`
+	}{all, l.store.Reading(), l.demo})
 }
 
 // infos returns all streams: declared ones in the order of the files, then others by name.
-func (h *handler) infos() []streamInfo {
+func (l listing) infos() []streamInfo {
 	var all []streamInfo
-	for _, s := range h.Streams {
+	for _, s := range l.streams {
 		all = append(all, declared(s))
 	}
 	at := map[string]int{}
 	for i, s := range all {
 		at[s.Stream] = i
 	}
-	oldest := h.Store.oldest()
-	for _, f := range h.Store.latest(selection{}) { // by series
+	oldest := l.store.oldest()
+	for _, f := range l.store.latest(selection{}) { // by series
 		i, known := at[f.series.stream]
 		if !known {
 			i = len(all)
@@ -115,8 +117,8 @@ func (h *handler) infos() []streamInfo {
 		all[i].Oldest = oldest[f.series.stream]
 		all[i].learn(f)
 	}
-	for i, s := range h.Streams {
-		all[i].schedule(s, h.now())
+	for i, s := range l.streams {
+		all[i].schedule(s, l.now())
 	}
 	return all
 }
@@ -161,7 +163,7 @@ func declared(s *config.Stream) streamInfo {
 // releasesOf returns the series of each group: one for each release, or one for each of several quantiles, and one for each
 // watch and release on change.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
-	series := release.Series(s)
+	series := s.Series()
 	for _, r := range s.Releases {
 		for range r.Names() {
 			x := series[len(all)]
@@ -169,7 +171,7 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 		}
 	}
-	for _, x := range release.WatchSeries(s) {
+	for _, x := range s.WatchSeries() {
 		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta),
 			OnChange: x.Statistic != record.StatisticWatch})
 	}
@@ -225,71 +227,4 @@ func (s *streamInfo) schedule(of *config.Stream, now time.Time) {
 	if next, ok := windows.After(after); ok {
 		s.NextDue = new(time.Unix(0, windows.Due(next)).UTC())
 	}
-}
-
-// wanted reads a query that may name streams and nothing else.
-func (h *handler) wanted(r *http.Request) (selection, error) {
-	p := parameters{values: r.URL.Query()}
-	if p.allowed("stream"); p.err != nil {
-		return selection{}, invalid(p.err)
-	}
-	want := p.selection()
-	return want, h.known(want)
-}
-
-// known refuses names that no declared stream and no record has.
-func (h *handler) known(want selection) error {
-	streams, groups, releases := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	add := func(stream, group, release string) {
-		if streams[stream] = true; len(want.streams) == 0 || slices.Contains(want.streams, stream) {
-			groups[group], releases[release] = true, true
-		}
-	}
-	for _, s := range h.Streams {
-		for _, g := range s.Groups {
-			for _, r := range s.Releases {
-				for _, name := range r.Names() {
-					add(s.Name, g, name)
-				}
-			}
-			for _, w := range s.Watches {
-				add(s.Name, g, w.Name)
-			}
-		}
-	}
-	h.Store.each(func(e *series) { add(e.stream, e.group, e.release) })
-	for _, x := range []struct {
-		kind  string
-		want  []string
-		known map[string]bool
-	}{{"stream", want.streams, streams}, {"group", want.groups, groups}, {"release", want.releases, releases}} {
-		for _, name := range x.want {
-			if !x.known[name] {
-				return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s %q; want one of %s", x.kind, name, some(x.known))}
-			}
-		}
-	}
-	return nil
-}
-
-// each calls f for every series.
-func (s *Store) each(f func(*series)) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, e := range s.series {
-		f(e)
-	}
-}
-
-// some returns the first names of a set.
-func some(set map[string]bool) string {
-	const most = 20
-	names := slices.Sorted(maps.Keys(set))
-	if len(names) == 0 {
-		return "none: nothing is known yet"
-	}
-	if len(names) > most {
-		names = append(names[:most], "…")
-	}
-	return strings.Join(names, ", ")
 }

@@ -10,28 +10,7 @@ import (
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/outputs"
 )
-
-// glance is what the record of a watch, or of a figure on change, says of the instance: nothing if its number is 0.
-type glance struct {
-	instance     int64
-	looks, fires bool
-}
-
-func glanceOf(r outputs.Record) glance {
-	g := glance{instance: r.Instance}
-	switch {
-	case r.Value == nil:
-	case r.Changed != nil: // whether it ends the instance, the next record says: one with another number
-		g.looks = true
-	case r.Since == nil:
-		g.looks = true
-	case r.Since.Equal(r.WindowEnd):
-		g.looks, g.fires = true, true
-	}
-	return g
-}
 
 // seen returns the instances of a watch whose records are in memory, by number.
 func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {

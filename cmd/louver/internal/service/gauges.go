@@ -12,7 +12,6 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/release"
 )
 
 // expected describes the figures that streams will publish, before there are any.
@@ -22,7 +21,7 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 		b := s.Budget
 		left := budget.NewAccount(budget.Limit{Epsilon: b.Epsilon, Delta: b.Delta, Per: b.Per}).WindowsLeftUnder(s.Name, s.Cap(0), s.Price(), now.UnixNano())
 		for _, g := range s.Groups {
-			for _, r := range release.Series(s) {
+			for _, r := range s.Series() {
 				e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic, Mechanism: r.Mechanism, Unit: r.Unit,
 					StreamSpent: &none, Budget: b.Name, BudgetSpent: &none, BudgetLimit: json.Number(b.Epsilon.String()), BudgetLeft: left}
 				if r.P != nil {

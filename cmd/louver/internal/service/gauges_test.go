@@ -20,7 +20,6 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/release"
 )
 
 // twoStreams share a budget.
@@ -98,7 +97,7 @@ func TestGaugesAreRestored(t *testing.T) {
 			figure := decimal.NewFromInt(value + int64(i))
 			e := ledger.Entry{App: "louver", Stream: s.Name, Budget: "both", Input: s.Input.Topic, Output: s.Output,
 				WindowStart: end.Add(-s.Window.Size), WindowEnd: end, DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every,
-				Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Per: s.Budget.Per}, Price: s.Price(), Releases: release.Series(s),
+				Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Per: s.Budget.Per}, Price: s.Price(), Releases: s.Series(),
 				Groups:   []ledger.Group{{Values: []ledger.Value{{Value: &figure, Quality: "rough"}}}},
 				Standing: ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent, WindowsLeft: 3}}
 			value, err := e.Encode()

@@ -1,7 +1,9 @@
-package web
+package compare
 
 import (
 	"fmt"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
@@ -9,8 +11,8 @@ import (
 
 // comparedWatch compares two windows of a watch, whose records have values. A watch answers yes or no. How sure an answer
 // is follows from its false_alarms and its margin, and not from the two records, so the verdict is always unknown.
-func comparedWatch(a, b outputs.Record) comparison {
-	c := comparison{Verdict: "unknown", Difference: new(exactly(numberOf(*b.Value).Sub(numberOf(*a.Value))))}
+func comparedWatch(a, b outputs.Record) Comparison {
+	c := Comparison{Verdict: "unknown", Difference: new(exactly(numberOf(*b.Value).Sub(numberOf(*a.Value))))}
 	s, t := a.Since, b.Since
 	switch {
 	case fires(a) && fires(b) && s != nil && t != nil && s.Equal(*t):
@@ -27,23 +29,23 @@ func comparedWatch(a, b outputs.Record) comparison {
 	return c
 }
 
-// comparedWatches compares two ranges of a watch. Both have records with values.
-func comparedWatches(a, b average) comparison {
-	c := comparison{Verdict: "unknown", Difference: new(exactly(b.mean.Sub(a.mean).Round(6)))}
+// comparedWatches compares two ranges of a watch, whose means differ by that much. All records have values.
+func comparedWatches(a, b []outputs.Record, difference decimal.Decimal) Comparison {
+	c := Comparison{Verdict: "unknown", Difference: new(exactly(difference.Round(6)))}
 	m, n := 0, 0
-	for _, r := range a.figures {
+	for _, r := range a {
 		if fires(r) {
 			m++
 		}
 	}
-	for _, r := range b.figures {
+	for _, r := range b {
 		if fires(r) {
 			n++
 		}
 	}
-	c.Sentence = fmt.Sprintf("The watch fires in %d of %s, then in %d of %d.", m, several(a.Windows, "window"), n, b.Windows)
+	c.Sentence = fmt.Sprintf("The watch fires in %d of %s, then in %d of %d.", m, several(len(a), "window"), n, len(b))
 	if m == 0 && n == 0 {
-		c.Sentence = "The watch is silent in both ranges. " + silence(b.figures[0])
+		c.Sentence = "The watch is silent in both ranges. " + silence(b[0])
 	}
 	return c
 }

@@ -1,4 +1,4 @@
-package web
+package compare
 
 import (
 	"testing"
@@ -35,7 +35,7 @@ func TestCompareWatch(t *testing.T) {
 		{"one alarm", firing(nine, eight), firing(ten, eight), "0", "Both are the same alarm: the watch fires since the window that ends at " + eight + "."},
 		{"two alarms", firing(eight, eight), firing(ten, ten), "0", "The watch fires in both windows, and was armed again in between."},
 	} {
-		got := compared(c.a, c.b)
+		got := Figures(c.a, c.b)
 		if got.Verdict != "unknown" || got.Probability != nil || got.Difference.String() != c.difference || got.Sentence != c.sentence {
 			t.Errorf("%s: %+v; want a difference of %s, %s", c.name, got, c.difference, c.sentence)
 		}
@@ -47,7 +47,7 @@ func TestCompareWatch(t *testing.T) {
 		{[]outputs.Record{silent(eight)}, []outputs.Record{silent(nine), silent(ten)}, "The watch is silent in both ranges. " + little},
 		{[]outputs.Record{silent(eight)}, []outputs.Record{firing(nine, nine), firing(ten, nine)}, "The watch fires in 0 of 1 window, then in 2 of 2."},
 	} {
-		if got := comparedMeans(averageOf(c.a), averageOf(c.b)); got.Verdict != "unknown" || got.Probability != nil || got.Sentence != c.sentence {
+		if got := Means(AverageOf(c.a), AverageOf(c.b)); got.Verdict != "unknown" || got.Probability != nil || got.Sentence != c.sentence {
 			t.Errorf("%+v; want %s", got, c.sentence)
 		}
 	}

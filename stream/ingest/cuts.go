@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/windows"
 )
@@ -20,8 +21,17 @@ const (
 	doubt = 30 * time.Second
 )
 
+// cuts are where windows end in a partition: by the clock, and for each number of partitions that its topic has had.
+type cuts struct {
+	*input
+	away  *away
+	out   *output
+	askAt time.Time // when to ask for the partition count again
+	fewer time.Time // when the topic first seemed to have lost partitions
+}
+
 // count makes sure that the app knows how many partitions the topic has.
-func (p *partition) count(ctx context.Context) error {
+func (p *cuts) count(ctx context.Context) error {
 	n, err := topics.PartitionsOf(ctx, p.Conn.Client, p.at.Topic, p.at.Number, p.Reading(p.at.Topic))
 	if err != nil {
 		return err
@@ -33,7 +43,7 @@ func (p *partition) count(ctx context.Context) error {
 }
 
 // recount checks whether the topic has grown. It ignores failures, because it is called again soon.
-func (p *partition) recount(ctx context.Context) {
+func (p *cuts) recount(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	n, err := topics.PartitionsOf(ctx, p.Conn.Client, p.at.Topic, p.at.Number, p.Reading(p.at.Topic))
@@ -46,7 +56,7 @@ func (p *partition) recount(ctx context.Context) {
 }
 
 // agree proposes a number of partitions that differs from the agreed one.
-func (p *partition) agree(ctx context.Context, n int) error {
+func (p *cuts) agree(ctx context.Context, n int) error {
 	have := p.Inputs.Partitions(p.at.Topic, math.MaxInt64)
 	if n >= have {
 		p.fewer = time.Time{}
@@ -84,7 +94,7 @@ func (r *route) before(due int64) int64 {
 
 // spared returns the end of the last window that does not include this partition, because the partition was added
 // later.
-func (p *partition) spared(r *route) int64 {
+func (p *cuts) spared(r *route) int64 {
 	for _, s := range p.Inputs.Steps(p.at.Topic) {
 		if s.Partitions > p.at.Number {
 			return r.before(s.Due)
@@ -94,7 +104,7 @@ func (p *partition) spared(r *route) int64 {
 }
 
 // cutAt cuts a route's windows up to through, with one cut for each number of partitions that windows take.
-func (p *partition) cutAt(r *route, through, offset int64) {
+func (p *cuts) cutAt(r *route, through, offset int64) {
 	steps := p.Inputs.Steps(p.at.Topic)
 	for i, s := range steps[:len(steps)-1] {
 		if last := min(r.before(steps[i+1].Due), through); last > r.cutThrough() {
@@ -108,7 +118,7 @@ func (p *partition) cutAt(r *route, through, offset int64) {
 
 // vanished marks all windows of partitions that no longer exist as cut. Nothing more will come from them, so the
 // windows must be released without them. The worker of the first partition does this.
-func (p *partition) vanished() {
+func (p *cuts) vanished() {
 	if p.at.Number != 0 {
 		return
 	}
@@ -119,8 +129,51 @@ func (p *partition) vanished() {
 				through := r.before(steps[i].Due)
 				mark := windows.Mark{Origin: windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: gone}, Partitions: steps[i-1].Partitions,
 					After: through, Through: through}
-				p.put(r, mark.Message())
+				p.out.put(r, mark.Message())
 			}
 		}
 	}
+}
+
+// brokerAhead is how far ahead of its own time a broker allows a record's timestamp by default.
+const brokerAhead = time.Hour
+
+// cut takes the partition's end as the cut of every window that has become due. While the clock is not trusted, no
+// window becomes due and no event counts as too far ahead.
+func (p *cuts) cut(ctx context.Context) error {
+	now, err := p.Clock.Now()
+	for _, r := range p.routes {
+		r.horizon = math.MaxInt64
+		if err == nil {
+			r.horizon = now.Add(brokerAhead + r.stream.Input.MaxFuture).UnixNano()
+		}
+	}
+	if err != nil {
+		return nil
+	}
+	end := int64(-1)
+	for _, r := range p.routes {
+		through, ok := r.due(now.UnixNano())
+		if !ok {
+			p.Clock.Confirmed(time.Unix(0, r.nextDue())) // so that the answer is there in time
+			continue
+		}
+		if p.held(r) || !p.Clock.Confirmed(time.Unix(0, through+int64(r.schedule.Grace))) {
+			continue
+		}
+		if end < 0 {
+			ends, err := kafkaconn.Persist(ctx, p.away.noting(p.Reading(p.at.Topic)), func(ctx context.Context) (map[int]int64, error) {
+				return p.Fetch.Ends(ctx, p.at.Topic, []int{p.at.Number})
+			})
+			if err != nil {
+				return err
+			}
+			end = ends[p.at.Number]
+			if p.away.answered(false); p.held(r) {
+				continue
+			}
+		}
+		p.cutAt(r, through, max(end+p.base, r.from))
+	}
+	return nil
 }

@@ -1,0 +1,46 @@
+package config
+
+import (
+	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/record"
+)
+
+// Series describes the values that a stream releases for each group, in the order of the configuration.
+func (s *Stream) Series() (all []record.Series) {
+	for _, r := range s.Releases {
+		all = append(all, r.Series(s.Unit)...)
+	}
+	return all
+}
+
+// WatchSeries describes the records of a stream's watches and releases on change, each with the ε of an instance, in the
+// order of the configuration.
+func (s *Stream) WatchSeries() (all []record.Series) {
+	for _, w := range s.Watches {
+		if w.Release != nil {
+			one := w.Release.Series(s.Unit)[0]
+			lost := cost.Of(s.Budget.Limit, w.Price())
+			one.Epsilon, one.Delta = lost.Epsilon, lost.Delta
+			all = append(all, one)
+			continue
+		}
+		all = append(all, record.Series{Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch, Epsilon: w.Mechanism.Promise().Epsilon})
+	}
+	return all
+}
+
+// Series describes the values of a release whose stream has that unit: one, or one for each p of a joint draw.
+func (r Release) Series(unit string) (all []record.Series) {
+	promise := r.Mechanism.Promise()
+	one := record.Series{Statistic: string(r.Query.Statistic.Each()), Mechanism: r.Mechanism.Name(), Unit: r.Query.Statistic.Unit(unit),
+		Epsilon: promise.Epsilon, Delta: promise.Delta}
+	p := r.Query.Probabilities()
+	for i, name := range r.Names() {
+		one.Name = name
+		if i < len(p) {
+			one.P = &p[i]
+		}
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,47 @@
+package ingest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/stage"
+)
+
+// identities are the ids of topics, which all partitions of a process share. It is safe for concurrent use.
+type identities struct {
+	mu    sync.Mutex
+	known map[string]identity
+}
+
+type identity struct {
+	id    string
+	asked time.Time
+}
+
+// of returns the id of a topic, at most this old, or "" if the broker has none. It retries until it succeeds or ctx
+// ends.
+func (i *identities) of(ctx context.Context, env stage.Env, topic string, age time.Duration) (string, error) {
+	i.mu.Lock()
+	known, ok := i.known[topic]
+	i.mu.Unlock()
+	if ok && time.Since(known.asked) < age {
+		return known.id, nil
+	}
+	asked := time.Now()
+	id, err := kafkaconn.Persist(ctx, env.Reading(topic), func(ctx context.Context) (string, error) {
+		return topics.ID(ctx, env.Conn.Client, topic)
+	})
+	if err != nil {
+		return "", err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.known == nil {
+		i.known = map[string]identity{}
+	}
+	i.known[topic] = identity{id, asked}
+	return id, nil
+}

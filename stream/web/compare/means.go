@@ -1,0 +1,95 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/outputs"
+)
+
+// Average is the mean of a release's figures in a range of time. Its JSON names are public.
+type Average struct {
+	Stream  string `json:"stream"`
+	Group   string `json:"group"`
+	Release string `json:"release"`
+	// From is the start of the first window, To the end of the last.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Windows is how many figures the mean is of, and Withheld how many more windows have none.
+	Windows  int          `json:"windows"`
+	Withheld int          `json:"withheld"`
+	Value    *json.Number `json:"value"`
+
+	figures []outputs.Record // those with values
+	mean    decimal.Decimal
+}
+
+// AverageOf takes at least one record, all of one release and in order.
+func AverageOf(records []outputs.Record) Average {
+	first, last := records[0], records[len(records)-1]
+	m := Average{Stream: first.Stream, Group: first.Group, Release: first.Release, From: first.WindowStart, To: last.WindowEnd}
+	sum, finest := decimal.Decimal{}, int32(0)
+	for _, r := range records {
+		if r.Value == nil {
+			m.Withheld++
+			continue
+		}
+		v := numberOf(*r.Value)
+		sum, finest = sum.Add(v), min(finest, v.Exponent())
+		m.figures = append(m.figures, r)
+	}
+	if m.Windows = len(m.figures); m.Windows > 0 {
+		m.mean = sum.DivRound(decimal.NewFromInt(int64(m.Windows)), 6-finest)
+		m.Value = new(exactly(m.mean.Round(1 - finest))) // one digit more than the figures have
+	}
+	return m
+}
+
+// Shares reports whether a figure is in both ranges. Its noise then is, too, and the errors of the means are not independent.
+func (a Average) Shares(b Average) bool {
+	ids := map[string]bool{}
+	for _, f := range a.figures {
+		ids[f.ID] = true
+	}
+	return slices.ContainsFunc(b.figures, func(f outputs.Record) bool { return ids[f.ID] })
+}
+
+// Means compares the means of two ranges of one release.
+func Means(a, b Average) Comparison {
+	c := Comparison{Verdict: "unknown"}
+	if a.Windows == 0 || b.Windows == 0 {
+		c.Sentence = "Nothing can be compared: all figures of a range are withheld."
+		return c
+	}
+	x, y := a.figures[0], b.figures[0]
+	if isWatch(x) && isWatch(y) {
+		return comparedWatches(a.figures, b.figures, b.mean.Sub(a.mean))
+	}
+	d := b.mean.Sub(a.mean)
+	c.Difference = new(exactly(d.Round(6)))
+	change := strings.TrimSpace(fmt.Sprintf("%s → %s %s", *a.Value, *b.Value, y.Unit)) + fmt.Sprintf(", means of %d and %s", a.Windows, several(b.Windows, "window"))
+	left := ""
+	if n := a.Withheld + b.Withheld; n > 0 {
+		left = fmt.Sprintf(" Without %s.", several(n, "withheld window"))
+	}
+	for _, r := range append(slices.Clone(a.figures), b.figures...) {
+		if r.Statistic != x.Statistic || r.Unit != x.Unit {
+			c.Sentence = change + ": the definition of the release has changed between them." + left
+			return c
+		}
+	}
+	basis, p, ok := byNoiseOfMeans(a.figures, b.figures, math.Abs(d.InexactFloat64()))
+	if !ok {
+		c.Sentence = change + ": nothing public says how often noise alone makes such a difference." + left
+		return c
+	}
+	c.judge(basis, p)
+	c.Sentence = change + ": noise alone does this " + often(p) + "." + left
+	return c
+}

@@ -1,0 +1,64 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The chance that two means differ is that of two values if each is the mean of one, and that of real sums of errors.
+func TestChanceOfMeans(t *testing.T) {
+	for _, d := range []float64{0.1, 1, 5, 20, 60} {
+		for _, c := range [][2]noise{{{laplace, 3}, {laplace, 3}}, {{laplace, 3}, {laplace, 10}}, {{normal, 3}, {normal, 10}}} {
+			exact, _ := chance(c[0], c[1], d)
+			// Scales are rounded up by at most a thousandth, which moves no chance by more than that.
+			if p := chanceOfMeans(c[:1], c[1:], d); math.Abs(p-exact) > 1e-3 || p < exact-1e-6 {
+				t.Errorf("%v, a difference of %g: %.7f; want %.7f, or a little more", c, d, p, exact)
+			}
+		}
+	}
+	if p, want := chanceOfMeans([]noise{{gaussian, 30}}, []noise{{gaussian, 40}}, 50), math.Erfc(1/math.Sqrt2); math.Abs(p-want) > 1e-6 {
+		t.Errorf("Gaussian counts: %.7f; want %.7f", p, want)
+	}
+	const n = 100000
+	source := rand.New(seeded(7).ChaCha8)
+	x := []noise{{laplace, 4}, {laplace, 9}, {geometric, 5}, {laplace, 4}}
+	y := []noise{{normal, 6}, {laplace, 2}}
+	mean := func(laws []noise) (sum float64) {
+		for _, e := range laws {
+			switch e.law {
+			case normal:
+				sum += e.scale * source.NormFloat64()
+			case laplace:
+				sum += e.scale * (source.ExpFloat64() - source.ExpFloat64())
+			case geometric: // a difference of two geometric variables: an exponential one, rounded down, is geometric
+				sum += math.Floor(e.scale*source.ExpFloat64()) - math.Floor(e.scale*source.ExpFloat64())
+			}
+		}
+		return sum / float64(len(laws))
+	}
+	distances := []float64{0.5, 2, 5, 10, 20}
+	hits := make([]int, len(distances))
+	for range n {
+		d := math.Abs(mean(x) - mean(y))
+		for i, limit := range distances {
+			if d >= limit {
+				hits[i]++
+			}
+		}
+	}
+	// A geometric error counts as a Laplace one, and the variance of that is larger by about 1/6. Here this is 1/96 of
+	// 74.1, the variance of the four, and moves a chance by less than 1e-3.
+	limit, seen := far(n, 2*len(distances))+2e-3, false
+	for i, d := range distances {
+		got := float64(hits[i]) / n
+		if p := chanceOfMeans(x, y, d); math.Abs(got-p) > limit {
+			t.Errorf("a difference of %g has a chance of %.4f; drawn %.4f", d, p, got)
+		}
+		wrong := []noise{{normal, 6}, {laplace, 4}}
+		seen = seen || math.Abs(got-chanceOfMeans(x, wrong, d)) > limit
+	}
+	if !seen {
+		t.Error("a scale that is twice too large is not noticed")
+	}
+}

@@ -1,0 +1,75 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+
+	"github.com/louver/louver/stream/outputs"
+)
+
+// series holds the records of one stream, group and release, by the ends of their windows.
+type series struct {
+	stream, group, release string
+	watch                  bool // its records do not say whether windows were paid
+	figures                []*figure
+}
+
+// figure is one record. Once it is in a Store only its offset may change, under the lock.
+type figure struct {
+	series     *series
+	start, end int64 // of the window, Unix seconds
+	value      []byte
+	unpaid     bool // the budget could not pay for the window
+	glance     glance
+	at         partition
+	offset     int64 // −1 if its topic is gone
+}
+
+// overhead is about how many bytes a record takes besides its text.
+const overhead = 160
+
+func (f *figure) size() int64 { return int64(len(f.value)) + overhead }
+
+// order compares windows by their ends. Windows of two definitions may end at once.
+func (f *figure) order(o *figure) int {
+	return cmp.Or(cmp.Compare(f.end, o.end), cmp.Compare(f.start, o.start))
+}
+
+// decode decodes a record of a Store. It was decoded before, when it was added, so this does not fail.
+func (f *figure) decode() (outputs.Record, error) {
+	r, _, err := outputs.Decode(f.value)
+	return r, err
+}
+
+// oneLine returns a copy of a record's text without line breaks.
+func oneLine(value []byte) []byte {
+	if !bytes.ContainsAny(value, "\r\n") {
+		return bytes.Clone(value)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, value) != nil {
+		return bytes.Clone(value)
+	}
+	return b.Bytes()
+}
+
+// glance is what the record of a watch, or of a figure on change, says of the instance: nothing if its number is 0.
+type glance struct {
+	instance     int64
+	looks, fires bool
+}
+
+func glanceOf(r outputs.Record) glance {
+	g := glance{instance: r.Instance}
+	switch {
+	case r.Value == nil:
+	case r.Changed != nil: // whether it ends the instance, the next record says: one with another number
+		g.looks = true
+	case r.Since == nil:
+		g.looks = true
+	case r.Since.Equal(r.WindowEnd):
+		g.looks, g.fires = true, true
+	}
+	return g
+}
