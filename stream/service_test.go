@@ -193,8 +193,7 @@ func TestLittleMemoryIsExact(t *testing.T) {
 }
 
 func TestWindowsCloseOnTimeWithoutTraffic(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
 		w := newWorld(t, b, 3, fmt.Sprintf(`
 version: 1

@@ -1,0 +1,104 @@
+package kafkatest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/louver/louver/stream/kafka/txn"
+)
+
+// Bubble runs f on fake brokers in fake time, which begins now and goes on whenever everything waits ([synctest]): a test
+// that waits for minutes takes as long as it computes. f runs beside other tests, and must not call t.Run or t.Parallel.
+//
+// Whatever f starts must have ended when its clean-ups are done. A goroutine that waits for a mutex whose holder waits for
+// time stops the clock for ever. Nothing is compressed, and nothing is slow: some tests must remain in real time.
+func Bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
+	t.Helper()
+	t.Parallel()
+	// The encoder of all producers must not belong to the first bubble that compresses.
+	txn.EncodeBatch(txn.Session{}, []txn.Record{{Value: bytes.Repeat([]byte{'x'}, 10_000)}})
+	now := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(now)) // bubbles begin in 2000
+		f(t, inMemory(t))
+	})
+}
+
+// inMemory starts three fake brokers whose connections are in memory.
+func inMemory(t *testing.T) *Broker {
+	t.Helper()
+	var network kfake.VirtualNetwork
+	cluster, err := kfake.NewCluster(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(network.Listen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked(t, cluster)
+	Aborts(cluster)
+	b := &Broker{Fake: cluster, dial: func(ctx context.Context, proto, addr string) (net.Conn, error) {
+		conn, err := network.DialContext(ctx, proto, addr)
+		if err != nil && ctx.Err() == nil { // as TCP says it: what is not a network's error is not retried
+			err = &net.OpError{Op: "dial", Net: proto, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+		}
+		return conn, err
+	}}
+	t.Cleanup(func() {
+		cluster.Close()
+		time.Sleep(time.Minute) // pools of connections end by time
+		b.Conn.Close()
+		time.Sleep(time.Minute)
+	})
+	b.connect(t, cluster.ListenAddrs())
+	return b
+}
+
+// Aborts mends a fault of the fake broker: an answer that is cut by what the whole request may hold says nothing of aborted
+// transactions, and their records are read as committed. What a partition may hold bounds answers rightly.
+func Aborts(cluster *kfake.Cluster) {
+	cluster.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		r.(*kmsg.FetchRequest).MaxBytes = math.MaxInt32
+		return nil, nil, false
+	})
+}
+
+// unpacked lets a cluster keep batches uncompressed. It unpacks some of them itself, with a decoder whose finalizer closes a
+// channel: that ends the process if the channel belongs to a bubble.
+func unpacked(t *testing.T, cluster *kfake.Cluster) {
+	t.Helper()
+	const head, crcAt, crcFrom, codec, zstdCodec = 61, 17, 21, 22, 4
+	unzstd, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		for _, topic := range r.(*kmsg.ProduceRequest).Topics {
+			for i := range topic.Partitions {
+				b := topic.Partitions[i].Records
+				if len(b) < head || b[codec]&7 != zstdCodec {
+					continue
+				}
+				out, err := unzstd.DecodeAll(b[head:], bytes.Clone(b[:head]))
+				if err != nil {
+					continue // the broker refuses it
+				}
+				out[codec] &^= 7
+				binary.BigEndian.PutUint32(out[8:], uint32(len(out)-12))
+				binary.BigEndian.PutUint32(out[crcAt:], crc32.Checksum(out[crcFrom:], crc32.MakeTable(crc32.Castagnoli)))
+				topic.Partitions[i].Records = out
+			}
+		}
+		return nil, nil, false
+	})
+}
