@@ -17,7 +17,7 @@ import (
 // was read of the old one. The window is incomplete all the same.
 func TestPartialsMadeAnewUnseen(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(30 * time.Second)
 		start := end.Add(-time.Hour)
@@ -63,7 +63,7 @@ streams:
 // for it that nobody could have sent anything for before.
 func TestALossIsOfItsMoment(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(20 * time.Second)
 		start := end.Add(-10 * time.Second)

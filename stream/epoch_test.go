@@ -20,7 +20,7 @@ import (
 // file follows too.
 func TestFileChangesUnderRunningProcesses(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const grace = 2 * time.Second // of both files
 		w := newWorld(t, b, 2, `
 version: 1

@@ -17,7 +17,7 @@ import (
 // are open when the group has noticed.
 func TestInputGrows(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 4 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(2 * size)
 		w := newWorld(t, b, 1, fmt.Sprintf(`
@@ -70,7 +70,7 @@ streams:
 // once: whatever a window does not count is late, and windows that come after count everything.
 func TestInputGrowsUnderTwoProcesses(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, grace = 2 * time.Second, time.Second
 		start := time.Now().UTC().Truncate(size).Add(4 * size)
 		w := newWorld(t, b, 2, fmt.Sprintf(`

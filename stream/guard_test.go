@@ -37,7 +37,7 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 	for kind, name := range map[string]func(topics.Names) string{"partials": topics.Names.Partials, "progress": topics.Names.Progress, "state": topics.Names.State} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 				const count = 25
 				w := newWorld(t, b, 1, everyTwoSeconds(count))
 				lines, log := told()
@@ -61,16 +61,17 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 // TestControlTopicGoesBack makes the control topic anew under a running service, before it is missed: it ends below what
 // the service has read. The service ends as if the topic were gone.
 func TestControlTopicGoesBack(t *testing.T) {
-	b := kafkatest.Fake(t)
-	w := newWorld(t, b, 1, withBudget("1000000000"))
-	s := w.start()
-	w.await(3)
-	name := topics.Names{App: w.app}.Control()
-	b.DeleteTopic(t, name)
-	b.CreateTopic(t, name, 1, map[string]string{"cleanup.policy": "compact"})
-	if err := s.refused(t); !errors.Is(err, control.ErrForgotten) {
-		t.Errorf("the service ended with %v", err)
-	}
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, withBudget("1000000000"))
+		s := w.start()
+		w.await(3)
+		name := topics.Names{App: w.app}.Control()
+		b.DeleteTopic(t, name)
+		b.CreateTopic(t, name, 1, map[string]string{"cleanup.policy": "compact"})
+		if err := s.refused(t); !errors.Is(err, control.ErrForgotten) {
+			t.Errorf("the service ended with %v", err)
+		}
+	})
 }
 
 // TestTopicThatMustStayIsDeleted: without the ledger it is unknown what was charged, and without the control topic who is
@@ -86,7 +87,7 @@ func TestTopicThatMustStayIsDeleted(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 1, withBudget("1000000000"))
 				s := w.start()
 				w.await(3)

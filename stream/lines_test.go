@@ -126,7 +126,7 @@ func TestLinesOfSituations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 2, strings.ReplaceAll(yaml, "BUDGET", c.budget))
 				observe, logs := observed()
 				c.do(t, w, logs, observe)

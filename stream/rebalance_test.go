@@ -13,7 +13,7 @@ import (
 // again, the windows close on time, and every event counts once.
 func TestRebalanceKeepsBags(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, partitions, perPartition = 20 * time.Second, 3, 50
 		// The window ends in 40 to 60 s: both workers have joined by then, also where the machine is busy.
 		start := time.Now().UTC().Truncate(size).Add(2 * size)

@@ -143,7 +143,7 @@ func history(random *rand.Rand, from time.Time, n int) []event {
 }
 
 func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		random := rand.New(rand.NewPCG(1, 2))
@@ -172,7 +172,7 @@ func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
 func TestLittleMemoryIsExact(t *testing.T) {
 	for _, memory := range []int64{1, 20_000} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
-			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 3, exactly)
 				random := rand.New(rand.NewPCG(3, 4))
 				events := history(random, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 3000)
@@ -228,7 +228,7 @@ streams:
 }
 
 func TestRestartDrawsNothingTwice(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		random := rand.New(rand.NewPCG(3, 4))

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"math/rand/v2"
 	"net"
 	"os"
 	"syscall"
@@ -24,7 +25,8 @@ import (
 // that waits for minutes takes as long as it computes. f runs beside other tests, and must not call t.Run or t.Parallel.
 //
 // Whatever f starts must have ended when its clean-ups are done. A goroutine that waits for a mutex whose holder waits for
-// time stops the clock for ever. Nothing is compressed, and nothing is slow: some tests must remain in real time.
+// time stops the clock for ever. Nothing is compressed, and all work takes the time of its
+// requests alone: some tests must remain in real time.
 func Bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
 	t.Helper()
 	t.Parallel()
@@ -37,11 +39,21 @@ func Bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
 	})
 }
 
+// BubbleAndReal runs f as a subtest in a Bubble and on a real broker.
+func BubbleAndReal(t *testing.T, f func(t *testing.T, b *Broker)) {
+	t.Helper()
+	t.Run("fake", func(t *testing.T) { Bubble(t, f) })
+	t.Run("real", func(t *testing.T) { t.Parallel(); f(t, Real(t)) })
+}
+
 // inMemory starts three fake brokers whose connections are in memory.
 func inMemory(t *testing.T) *Broker {
 	t.Helper()
 	var network kfake.VirtualNetwork
-	cluster, err := kfake.NewCluster(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(network.Listen))
+	cluster, err := kfake.NewCluster(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(func(proto, addr string) (net.Listener, error) {
+		l, err := network.Listen(proto, addr)
+		return distant{l}, err
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +74,23 @@ func inMemory(t *testing.T) *Broker {
 	})
 	b.connect(t, cluster.ListenAddrs())
 	return b
+}
+
+// distant is a listener whose answers are on their way for up to two milliseconds. Otherwise no time would pass while a
+// service works, and what a test stops at a random moment would always be idle. It is the broker that waits: clients hold
+// mutexes while they write.
+type distant struct{ net.Listener }
+
+func (l distant) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return late{conn}, err
+}
+
+type late struct{ net.Conn }
+
+func (c late) Write(b []byte) (int, error) {
+	time.Sleep(rand.N(2 * time.Millisecond))
+	return c.Conn.Write(b)
 }
 
 // Aborts mends a fault of the fake broker: an answer that is cut by what the whole request may hold says nothing of aborted
