@@ -167,6 +167,6 @@
 // writes, and [topics] knows every topic and right that is needed. [episode] keeps the log short while a fault lasts.
 // Package registry reads schemas for codec, and takes those of outputs in Avro. Package record is what an output record
 // says, package outputs reads what was published, and audit is in package [ledger]. Packages replay, simulate and shape serve
-// the demo and the command line, kafkatest the tests. Outside stream, package windows knows nothing of Kafka, budget
-// nothing of mechanisms, and mechanisms nothing of either.
+// the demo and the command line, kafkatest the tests, and embedded starts brokers for both. Outside stream, package
+// windows knows nothing of Kafka, budget nothing of mechanisms, and mechanisms nothing of either.
 package stream

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/stream/config"
+	local "github.com/louver/louver/stream/kafka/embedded"
 )
 
 // brokerCommand is the embedded broker alone.
@@ -56,7 +57,7 @@ func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.
 	if dataDir != "" {
 		options = append(options, kfake.DataDir(dataDir), kfake.SyncWrites())
 	}
-	broker, err := kfake.NewCluster(append(options, more...)...)
+	broker, err := local.Start(append(options, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("the embedded broker cannot listen on %s: %w; want a free host:port of this machine", net.JoinHostPort(host, strconv.Itoa(port)), cause(err))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/louver/louver/stream/kafka/embedded"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -47,7 +48,7 @@ func Each(t *testing.T, f func(t *testing.T, b *Broker)) {
 // Fake starts three fake brokers for this test.
 func Fake(t testing.TB, options ...kfake.Opt) *Broker {
 	t.Helper()
-	cluster, err := kfake.NewCluster(options...)
+	cluster, err := embedded.Start(options...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/crc32"
-	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/louver/louver/stream/kafka/embedded"
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
@@ -50,7 +50,7 @@ func BubbleAndReal(t *testing.T, f func(t *testing.T, b *Broker)) {
 func inMemory(t *testing.T) *Broker {
 	t.Helper()
 	var network kfake.VirtualNetwork
-	cluster, err := kfake.NewCluster(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(func(proto, addr string) (net.Listener, error) {
+	cluster, err := embedded.Start(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(func(proto, addr string) (net.Listener, error) {
 		l, err := network.Listen(proto, addr)
 		return distant{l}, err
 	}))
@@ -58,7 +58,6 @@ func inMemory(t *testing.T) *Broker {
 		t.Fatal(err)
 	}
 	unpacked(t, cluster)
-	Aborts(cluster)
 	b := &Broker{Fake: cluster, dial: func(ctx context.Context, proto, addr string) (net.Conn, error) {
 		conn, err := network.DialContext(ctx, proto, addr)
 		if err != nil && ctx.Err() == nil { // as TCP says it: what is not a network's error is not retried
@@ -91,15 +90,6 @@ type late struct{ net.Conn }
 func (c late) Write(b []byte) (int, error) {
 	time.Sleep(rand.N(2 * time.Millisecond))
 	return c.Conn.Write(b)
-}
-
-// Aborts mends a fault of the fake broker: an answer that is cut by what the whole request may hold says nothing of aborted
-// transactions, and their records are read as committed. What a partition may hold bounds answers rightly.
-func Aborts(cluster *kfake.Cluster) {
-	cluster.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		r.(*kmsg.FetchRequest).MaxBytes = math.MaxInt32
-		return nil, nil, false
-	})
 }
 
 // unpacked lets a cluster keep batches uncompressed. It unpacks some of them itself, with a decoder whose finalizer closes a
