@@ -66,9 +66,10 @@ func TestDecidedPartsAreDeleted(t *testing.T) {
 // TestPartsThatAWindowNeedsStay lets windows overlap and stops the service without notice again and again, at any moment,
 // also while it deletes. Every figure is right and none is incomplete. In between, a worker that has lost its partition
 // writes how far it had come, which is not as far as what is deleted by then.
+//
+// In fake time alone: a service that is stopped while a real broker deletes is in TestTheSameUsersCountAfterAnyStop.
 func TestPartsThatAWindowNeedsStay(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const seconds, size = 240, 4 // of events: more than a test may wait
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
 		w := newWorld(t, b, 2, fmt.Sprintf(`

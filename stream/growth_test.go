@@ -15,9 +15,10 @@ import (
 
 // TestInputGrows adds partitions to the input while the service runs: events of the new ones count in the windows that
 // are open when the group has noticed.
+//
+// In fake time alone: a topic of a real broker grows in TestInputGrowsUnderTwoProcesses.
 func TestInputGrows(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 4 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(2 * size)
 		w := newWorld(t, b, 1, fmt.Sprintf(`

@@ -33,17 +33,22 @@ streams:
 
 // TestOwnTopicIsDeleted deletes topics that the service can make anew while it runs: every window is released.
 func TestOwnTopicIsDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	for kind, name := range map[string]func(topics.Names) string{"partials": topics.Names.Partials, "progress": topics.Names.Progress, "state": topics.Names.State} {
+	for kind, c := range map[string]struct {
+		name func(topics.Names) string
+		run  func(*testing.T, func(*testing.T, *kafkatest.Broker))
+	}{
+		"partials": {topics.Names.Partials, kafkatest.BubbleAndReal}, // written without transactions
+		"progress": {topics.Names.Progress, kafkatest.BubbleAndReal}, // with transactions
+		"state":    {topics.Names.State, kafkatest.Bubble},           // as the progress is
+	} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+			c.run(t, func(t *testing.T, b *kafkatest.Broker) {
 				const count = 25
 				w := newWorld(t, b, 1, everyTwoSeconds(count))
 				lines, log := told()
 				s := w.start(log)
 				kafkatest.Await(t, "the first figure", func() bool { return len(w.published()) > 0 })
-				b.DeleteTopic(t, name(topics.Names{App: w.app}))
+				b.DeleteTopic(t, c.name(topics.Names{App: w.app}))
 				w.await(count)
 				s.end(t)
 				w.audit()

@@ -286,39 +286,39 @@ func TestCopiesThatAreNotTakenStopNothing(t *testing.T) {
 // TestAClockThatStepsBurnsNoWindows sets the clock a day ahead while windows are open. None closes early; when the clock
 // is right again, all are released with what was sent.
 func TestAClockThatStepsBurnsNoWindows(t *testing.T) {
-	t.Parallel()           // it waits most of the time
-	b := kafkatest.Real(t) // a fake one does not tell its time
-	const windows = 4
-	const size = 15 * time.Second
-	yaml, start := liveOf(size, 2*time.Second, windows)
-	w := newWorld(t, b, 2, yaml)
-	var set atomic.Int64
-	core, logs := observer.New(zap.ErrorLevel)
-	s := w.start(func(s *stream.Service) {
-		s.Wall = func() time.Time { return time.Now().Add(time.Duration(set.Load())) }
-		s.Log = zap.New(core)
-	})
-	kafkatest.Await(t, "the service is ready", s.Ready)
-	set.Store(int64(24 * time.Hour))
-	kafkatest.Await(t, "the service is not ready", func() bool { return !s.Ready() })
-	kafkatest.Await(t, "the first window", func() bool { return time.Now().After(start.Add(time.Second)) })
-	if n := w.records(topics.Names{App: w.app}.Ledger()); n != 0 {
-		t.Errorf("%d windows were charged before they ended", n)
-	}
-	for i := range windows {
-		b.Produce(t, w.input, i%2, event{User: "u", Value: 1, Time: start.Add(time.Duration(i) * size)}.record())
-	}
-	set.Store(0)
-	for _, r := range w.await(windows) {
-		if shown(r) != "1" {
-			t.Errorf("%s is %s, want 1", r.ID, shown(r))
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+		const windows = 4
+		const size = 15 * time.Second
+		yaml, start := liveOf(size, 2*time.Second, windows)
+		w := newWorld(t, b, 2, yaml)
+		var set atomic.Int64
+		core, logs := observer.New(zap.ErrorLevel)
+		s := w.start(func(s *stream.Service) {
+			s.Wall = func() time.Time { return time.Now().Add(time.Duration(set.Load())) }
+			s.Log = zap.New(core)
+		})
+		kafkatest.Await(t, "the service is ready", s.Ready)
+		set.Store(int64(24 * time.Hour))
+		kafkatest.Await(t, "the service is not ready", func() bool { return !s.Ready() })
+		kafkatest.Await(t, "the first window", func() bool { return time.Now().After(start.Add(time.Second)) })
+		if n := w.records(topics.Names{App: w.app}.Ledger()); n != 0 {
+			t.Errorf("%d windows were charged before they ended", n)
 		}
-	}
-	if n := logs.FilterMessageSnippet("clock").Len(); n != 1 {
-		t.Errorf("%d errors are logged, want one: %v", n, logs.All())
-	}
-	s.end(t)
-	w.audit()
+		for i := range windows {
+			b.Produce(t, w.input, i%2, event{User: "u", Value: 1, Time: start.Add(time.Duration(i) * size)}.record())
+		}
+		set.Store(0)
+		for _, r := range w.await(windows) {
+			if shown(r) != "1" {
+				t.Errorf("%s is %s, want 1", r.ID, shown(r))
+			}
+		}
+		if n := logs.FilterMessageSnippet("clock").Len(); n != 1 {
+			t.Errorf("%d errors are logged, want one: %v", n, logs.All())
+		}
+		s.end(t)
+		w.audit()
+	})
 }
 
 // TestARecordOfTheFutureIsRejected: nothing is held open for a window of the year 2099.

@@ -61,9 +61,10 @@ func TestPartsAreDeletedBeforeTheirRelease(t *testing.T) {
 
 // TestAllPartsAreDeleted empties the log of parts while nothing is written to it: the window that they belonged to says
 // so, though it is cut only after that.
+//
+// In fake time alone: what a real broker says of parts that are gone is in TestPartsAreDeletedBeforeTheirRelease.
 func TestAllPartsAreDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 30 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(size)
 		w := newWorld(t, b, 1, strings.NewReplacer("size: 1h, every: 1h", "size: 30s, every: 30s", "2026-01-01T00:00:00Z", start.Format(time.RFC3339),
@@ -273,9 +274,10 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 
 // TestWorkersComeBeforeTheStart has two workers one after the other that find a partition of different lengths before the
 // first window begins. The records between them belong to no window, so nothing is missing.
+//
+// In fake time alone: it depends on offsets and times of events.
 func TestWorkersComeBeforeTheStart(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		yaml, start := liveOf(10*time.Second, 2*time.Second, 1)
 		w := newWorld(t, b, 1, strings.Replace(yaml, "time: time}", "time: time, max_future: 1s}", 1))
 		names := topics.Names{App: w.app}

@@ -93,31 +93,60 @@ func (c late) Write(b []byte) (int, error) {
 }
 
 // unpacked lets a cluster keep batches uncompressed. It unpacks some of them itself, with a decoder whose finalizer closes a
-// channel: that ends the process if the channel belongs to a bubble.
+// channel: that ends the process if the channel belongs to a bubble. And unlike a real broker, it goes by what a batch says
+// of whose time it has, and not by the topic.
 func unpacked(t *testing.T, cluster *kfake.Cluster) {
 	t.Helper()
-	const head, crcAt, crcFrom, codec, zstdCodec = 61, 17, 21, 22, 4
 	unzstd, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		for _, topic := range r.(*kmsg.ProduceRequest).Topics {
-			for i := range topic.Partitions {
-				b := topic.Partitions[i].Records
-				if len(b) < head || b[codec]&7 != zstdCodec {
-					continue
+	tellsTime := map[string]bool{}
+	cluster.ControlKey(int16(kmsg.CreateTopics), func(q kmsg.Request) (kmsg.Response, error, bool) {
+		for _, topic := range q.(*kmsg.CreateTopicsRequest).Topics {
+			for _, c := range topic.Configs {
+				if c.Name == "message.timestamp.type" {
+					tellsTime[topic.Topic] = c.Value != nil && *c.Value == "LogAppendTime"
 				}
-				out, err := unzstd.DecodeAll(b[head:], bytes.Clone(b[:head]))
-				if err != nil {
-					continue // the broker refuses it
-				}
-				out[codec] &^= 7
-				binary.BigEndian.PutUint32(out[8:], uint32(len(out)-12))
-				binary.BigEndian.PutUint32(out[crcAt:], crc32.Checksum(out[crcFrom:], crc32.MakeTable(crc32.Castagnoli)))
-				topic.Partitions[i].Records = out
 			}
 		}
 		return nil, nil, false
 	})
+	cluster.ControlKey(int16(kmsg.Produce), func(q kmsg.Request) (kmsg.Response, error, bool) {
+		for _, topic := range q.(*kmsg.ProduceRequest).Topics {
+			for i := range topic.Partitions {
+				p := &topic.Partitions[i]
+				p.Records = rewritten(p.Records, unzstd, tellsTime[topic.Topic])
+			}
+		}
+		return nil, nil, false
+	})
+}
+
+// rewritten is a batch without compression of zstd, and with the broker's time if it shall have that. What is no such batch
+// stays as it is: the broker refuses it.
+func rewritten(batch []byte, unzstd *zstd.Decoder, brokersTime bool) []byte {
+	const length, overhead, crc, crcFrom, attributes, first, latest, head = 8, 12, 17, 21, 22, 27, 35, 61
+	const codec, zstdCodec, appendTime = 7, 4, 8
+	if len(batch) < head {
+		return batch
+	}
+	out := bytes.Clone(batch)
+	if out[attributes]&codec == zstdCodec {
+		var err error
+		if out, err = unzstd.DecodeAll(batch[head:], out[:head]); err != nil {
+			return batch
+		}
+		out[attributes] &^= codec
+	}
+	if brokersTime {
+		out[attributes] |= appendTime
+		// The broker writes these too, at the same moment of fake time, but leaves the sum over them as it was.
+		now := uint64(time.Now().UnixMilli())
+		binary.BigEndian.PutUint64(out[first:], now)
+		binary.BigEndian.PutUint64(out[latest:], now)
+	}
+	binary.BigEndian.PutUint32(out[length:], uint32(len(out)-overhead))
+	binary.BigEndian.PutUint32(out[crc:], crc32.Checksum(out[crcFrom:], crc32.MakeTable(crc32.Castagnoli)))
+	return out
 }
