@@ -74,7 +74,6 @@ func long(hours, paid int) string {
 // TestReleaseGoesOnFromACheckpoint stops a service half-way and starts it again, which then reads no more than what
 // follows the checkpoint. It pays as many windows as one that never stopped.
 func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
-	t.Parallel()
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours, paidHours = 400, 300
 		w := newWorld(t, b, 1, long(hours, paidHours))
@@ -124,9 +123,34 @@ func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
 	})
 }
 
+// TestTailsAreLongEnough has each window in a transaction of its own, so that every other offset of the ledger is a marker.
+func TestTailsAreLongEnough(t *testing.T) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		const windows, keep = 100, 50
+		yaml, start := live(windows)
+		w := newWorld(t, b, 1, yaml)
+		s := w.start(often(20))
+		w.await(windows)
+		s.end(t)
+		at := topics.Place("live", topics.Partitions)
+		if _, found := w.checkpoint(at); !found {
+			t.Error("there is no checkpoint")
+		}
+		tails, err := stream.Tails(kafkatest.Context(t), b.Conn.Client, b.Fetch(fetch.Options{}), w.app, keep, func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest := tails[at].Entries
+		if n := len(newest); n < keep || n > 2*keep || !newest[n-1].WindowEnd.Equal(start.Add(windows*time.Second)) {
+			t.Errorf("%d entries are kept; want the newest %d, or up to twice as many", n, keep)
+		}
+	})
+}
+
 // TestWrongCheckpointForgetsNothing plants checkpoints that would let more windows be paid, or that nobody can use: the
 // ledger is then read from its first entry, and that is said once.
 func TestWrongCheckpointForgetsNothing(t *testing.T) {
+	t.Parallel()
 	const hours, paidHours = 400, 250
 	for name, damage := range map[string]func(text string) string{
 		"less spent": func(text string) string {
@@ -175,7 +199,6 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 // TestCheckpointOfALostLedgerIsAPrivacyStop makes the ledger anew, and also forgets how far it was published: the
 // checkpoint still tells of entries that are gone.
 func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
-	t.Parallel()
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours = 150
 		w := newWorld(t, b, 1, long(hours, hours))
@@ -210,7 +233,6 @@ func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
 
 // TestProgressIsMadeAnew deletes the topic with the checkpoints: the ledger is read from its first entry.
 func TestProgressIsMadeAnew(t *testing.T) {
-	t.Parallel()
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours, half, paidHours = 120, 60, 90
 		w := newWorld(t, b, 1, long(hours, paidHours))

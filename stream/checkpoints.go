@@ -56,24 +56,33 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 	run, ctx := errgroup.WithContext(ctx)
 	for partition := range tails {
 		run.Go(func() error {
-			return ledger.Resume(app, partition, checkpoints[partition], func(f *ledger.Fold) error {
-				tails[partition] = Tail{Books: f.Books}
-				return tails[partition].read(ctx, read, app, partition, f, keep)
-			}, ignored)
+			// Offsets are no count of entries: there are markers of transactions between them, and aborted entries.
+			for back, whole := int64(keep), false; ; back *= 2 {
+				err := ledger.Resume(app, partition, checkpoints[partition], func(f *ledger.Fold) (err error) {
+					tails[partition] = Tail{Books: f.Books}
+					whole, err = tails[partition].read(ctx, read, app, partition, f, keep, back)
+					return err
+				}, ignored)
+				if err != nil || whole || len(tails[partition].Entries) >= keep {
+					return err
+				}
+			}
 		})
 	}
 	return tails, run.Wait()
 }
 
-// read adds the entries of a partition to a fold that has just begun, and keeps the newest.
-func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.Fold, keep int) error {
+// read adds the entries of a partition to a fold that has just begun, and keeps the newest. It begins so many offsets before
+// the fold does, and says whether it has read the whole partition.
+func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.Fold, keep int, back int64) (whole bool, err error) {
 	topic := topics.Names{App: app}.Ledger()
 	starts, err := read.Starts(ctx, topic, []int{partition})
 	if err != nil {
-		return err
+		return false, err
 	}
 	from := f.From()
-	_, err = read.ReadAll(ctx, topic, partition, max(starts[partition], from-int64(keep)), func(r *fetch.Record) error {
+	whole = from-back <= starts[partition]
+	_, err = read.ReadAll(ctx, topic, partition, max(starts[partition], from-back), func(r *fetch.Record) error {
 		if r.Aborted {
 			return nil
 		}
@@ -94,8 +103,8 @@ func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partiti
 	})
 	if truncated := (*fetch.TruncatedError)(nil); err == nil || errors.As(err, &truncated) {
 		if wrong := f.Done(); wrong != nil {
-			return wrong
+			return whole, wrong
 		}
 	}
-	return err
+	return whole, err
 }
