@@ -16,7 +16,6 @@ import (
 // TestPartialsMadeAnewUnseen deletes parts while nobody decides windows. When somebody does, the new topic is longer than what
 // was read of the old one. The window is incomplete all the same.
 func TestPartialsMadeAnewUnseen(t *testing.T) {
-	t.Parallel() // it waits most of the time
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(30 * time.Second)

@@ -62,6 +62,7 @@ func paid(entries []ledger.Entry) (n int) {
 // TestBudgetsForgetNothing moves streams from one budget to another and back: over the same users no more is spent than
 // the file says with a word.
 func TestBudgetsForgetNothing(t *testing.T) {
+	t.Parallel()
 	for name, files := range map[string][]string{
 		"there and back":                 {payers("s " + former), payers("s " + latter + "; continues: " + former), payers("s2 " + former)},
 		"a budget that is in use":        {payers("s "+former, "t "+former), payers("s "+latter+"; continues: "+former, "t "+former)},

@@ -114,7 +114,6 @@ func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration)
 // TestTheSameUsersCountAfterAnyStop stops the service without notice again and again, sometimes after another one has joined,
 // while it decides, deletes and rebuilds. The same users count as if it had never been stopped.
 func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
-	t.Parallel() // it waits most of the time
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n, overlap = 28, 2
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)

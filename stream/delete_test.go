@@ -46,7 +46,6 @@ func (w *world) ends(topic string) (start, end int64) {
 
 // TestDecidedPartsAreDeleted: when the last window is decided, nothing is left of what anybody sent.
 func TestDecidedPartsAreDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withBudget("1000000000"))
 		for hour := range 3 {

@@ -152,7 +152,6 @@ func TestAnotherBudgetMustBeMeant(t *testing.T) {
 // TestCrashesAtRandomMoments stops one of two services without notice again and again. The cancelled one leaves its
 // transactions open and commits nothing more, as one that was killed.
 func TestCrashesAtRandomMoments(t *testing.T) {
-	t.Parallel()
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)
 		random := rand.New(rand.NewPCG(5, 6))

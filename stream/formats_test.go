@@ -28,6 +28,7 @@ const protobufEvent = "CnQKB3QucHJvdG8SBHRlc3QiWwoFRXZlbnQSEgoEdXNlchgBIAEoCVIEd
 
 // TestFormats sends the same events in each format, with a bad record among them: the figures are those of the events.
 func TestFormats(t *testing.T) {
+	t.Parallel()
 	schema := avro.MustParse(avroEvent)
 	header := func(key, value string) txn.Header { return txn.Header{Key: key, Value: []byte(value)} }
 	for name, format := range map[string]struct {

@@ -70,7 +70,6 @@ streams:
 // TestInputGrowsUnderTwoProcesses adds partitions while two processes share the work and producers use the new ones at
 // once: whatever a window does not count is late, and windows that come after count everything.
 func TestInputGrowsUnderTwoProcesses(t *testing.T) {
-	t.Parallel() // it waits most of the time
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, grace = 2 * time.Second, time.Second
 		start := time.Now().UTC().Truncate(size).Add(4 * size)

@@ -33,6 +33,7 @@ streams:
 
 // TestOwnTopicIsDeleted deletes topics that the service can make anew while it runs: every window is released.
 func TestOwnTopicIsDeleted(t *testing.T) {
+	t.Parallel()
 	for kind, c := range map[string]struct {
 		name func(topics.Names) string
 		run  func(*testing.T, func(*testing.T, *kafkatest.Broker))
@@ -82,7 +83,7 @@ func TestControlTopicGoesBack(t *testing.T) {
 // TestTopicThatMustStayIsDeleted: without the ledger it is unknown what was charged, and without the control topic who is
 // who. The service ends, and none can start.
 func TestTopicThatMustStayIsDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	for kind, c := range map[string]struct {
 		name func(topics.Names) string
 		want error
@@ -91,7 +92,6 @@ func TestTopicThatMustStayIsDeleted(t *testing.T) {
 		"control": {topics.Names.Control, control.ErrForgotten},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
 			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 1, withBudget("1000000000"))
 				s := w.start()

@@ -179,6 +179,7 @@ streams:
 
 // TestNoBrokerErrorEndsTheService answers each kind of request with each kind of error, once the service has worked.
 func TestNoBrokerErrorEndsTheService(t *testing.T) {
+	t.Parallel()
 	codes := []*kerr.Error{kerr.UnknownServerError, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed,
 		kerr.ClusterAuthorizationFailed, kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition, kerr.CoordinatorNotAvailable, kerr.RequestTimedOut,
 		kerr.KafkaStorageError, kerr.PolicyViolation, kerr.InvalidRequest}

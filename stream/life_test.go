@@ -126,7 +126,6 @@ func TestOffsetsExpire(t *testing.T) {
 // TestOutputIsDeleted deletes the output of one of two streams that share a budget, and so a partition of the ledger: the
 // other's figures go on, and the first's follow when its topic is there again.
 func TestOutputIsDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 2 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(3 * size)
@@ -230,7 +229,6 @@ func (w *world) takeovers(n, place int) func(*stream.Service) {
 // TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions. Whoever
 // reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
 func TestTakeoversDrawNothingTwice(t *testing.T) {
-	t.Parallel()
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const count = 12
 		many := strings.NewReplacer("size: 1h, every: 1h", "size: 1m, every: 1m", "epsilon: 1000000}", "epsilon: 0.1}", "T03:00", "T00:12").Replace(withBudget("1000"))

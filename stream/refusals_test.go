@@ -49,7 +49,6 @@ func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
 // TestLedgerThatIsMadeAnewIsAPrivacyStop deletes the ledger and makes it anew, empty: what it charged is forgotten, and
 // no stage may go on as if nothing had been spent.
 func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
-	t.Parallel()
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()
@@ -67,7 +66,6 @@ func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
 // TestAllOwnTopicsAreGone deletes all topics of an app that has published. Its outputs tell: it does not begin with empty
 // books unless it is told to, and then it says what it forgets. Another app that shares the output begins as ever.
 func TestAllOwnTopicsAreGone(t *testing.T) {
-	t.Parallel()
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()
@@ -101,6 +99,7 @@ func TestAllOwnTopicsAreGone(t *testing.T) {
 
 // TestForgetfulTopicsAreRefused creates topics that would lose charges or records.
 func TestForgetfulTopicsAreRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		topic   func(*world) string
 		count   int

@@ -56,7 +56,6 @@ func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
 
 // TestAnInputMadeAnewUnderTheService does the same while the service runs.
 func TestAnInputMadeAnewUnderTheService(t *testing.T) {
-	t.Parallel() // it waits most of the time
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		yaml, start := liveOf(20*time.Second, 20*time.Second, 1)
 		w := newWorld(t, b, 1, yaml)

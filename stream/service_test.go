@@ -170,6 +170,7 @@ func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
 // TestLittleMemoryIsExact has memory for hardly anything: bags are written after every page, and parts are read again when
 // their window is decided, all of them or most.
 func TestLittleMemoryIsExact(t *testing.T) {
+	t.Parallel()
 	for _, memory := range []int64{1, 20_000} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
 			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
@@ -193,7 +194,7 @@ func TestLittleMemoryIsExact(t *testing.T) {
 }
 
 func TestWindowsCloseOnTimeWithoutTraffic(t *testing.T) {
-	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
 		w := newWorld(t, b, 3, fmt.Sprintf(`
 version: 1

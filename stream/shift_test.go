@@ -16,6 +16,8 @@ import (
 
 // TestABadClockHandsItsPartitionsOver: of two processes one has a clock that is a day ahead. The other one takes over what it
 // reads, and windows close while the clock is wrong. When it is right, the process takes part again.
+//
+// In fake time alone: a wrong clock meets the time of a real broker in TestAClockThatStepsBurnsNoWindows.
 func TestABadClockHandsItsPartitionsOver(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const windows, partitions = 3, 2

@@ -14,8 +14,8 @@ func Start(options ...kfake.Opt) (*kfake.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A fault that never happens sees each request before the broker does. A control function would too, but kfake keeps the
-	// last request of every connection for it, for ever.
+	// When sees each request before the broker does, and the fault never happens. A control function would see it too,
+	// but kfake keeps the last request of every connection for it, even after the connection is closed.
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, TopLevel: true, Count: -1, When: func(q kmsg.Request) bool {
 		limitPartitions(q.(*kmsg.FetchRequest))
 		return false
@@ -23,9 +23,9 @@ func Start(options ...kfake.Opt) (*kfake.Cluster, error) {
 	return cluster, nil
 }
 
-// limitPartitions replaces the limit of a whole answer by limits of its partitions. Where kfake cuts an answer at the limit of
-// the whole, it does not say which transactions were aborted, and a reader takes their records for committed ones. Where
-// it cuts at the limit of a partition, it does. The first batch of an answer always fits.
+// limitPartitions replaces the limit of a whole answer by limits of its partitions. Where kfake cuts an answer at the
+// limit of the whole, it does not say which transactions were aborted, and a reader takes their records for committed
+// ones. Where it cuts at the limit of a partition, it says so. The first batch of an answer always fits.
 func limitPartitions(q *kmsg.FetchRequest) {
 	partitions := 0
 	for _, t := range q.Topics {

@@ -21,12 +21,13 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
-// Bubble runs f on fake brokers in fake time, which begins now and goes on whenever everything waits ([synctest]): a test
-// that waits for minutes takes as long as it computes. f runs beside other tests, and must not call t.Run or t.Parallel.
+// Bubble runs f on fake brokers in fake time ([synctest]). The time begins now and goes on whenever everything waits, so
+// a test that waits for minutes takes as long as it computes. f runs beside other tests, and must not call t.Run or
+// t.Parallel.
 //
-// Whatever f starts must have ended when its clean-ups are done. A goroutine that waits for a mutex whose holder waits for
-// time stops the clock for ever. Nothing is compressed, and all work takes the time of its
-// requests alone: some tests must remain in real time.
+// Whatever f starts must have ended when its clean-ups are done. A goroutine that waits for a mutex whose holder waits
+// for time stops the clock for ever. Nothing is compressed, and work takes only the time of its requests: some tests
+// must remain in real time.
 func Bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
 	t.Helper()
 	t.Parallel()
@@ -39,9 +40,10 @@ func Bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
 	})
 }
 
-// BubbleAndReal runs f as a subtest in a Bubble and on a real broker.
+// BubbleAndReal runs f as a subtest in a Bubble and on a real broker, beside other tests.
 func BubbleAndReal(t *testing.T, f func(t *testing.T, b *Broker)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("fake", func(t *testing.T) { Bubble(t, f) })
 	t.Run("real", func(t *testing.T) { t.Parallel(); f(t, Real(t)) })
 }
@@ -50,14 +52,15 @@ func BubbleAndReal(t *testing.T, f func(t *testing.T, b *Broker)) {
 func inMemory(t *testing.T) *Broker {
 	t.Helper()
 	var network kfake.VirtualNetwork
-	cluster, err := embedded.Start(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(func(proto, addr string) (net.Listener, error) {
+	listen := func(proto, addr string) (net.Listener, error) {
 		l, err := network.Listen(proto, addr)
 		return distant{l}, err
-	}))
+	}
+	cluster, err := embedded.Start(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(listen))
 	if err != nil {
 		t.Fatal(err)
 	}
-	unpacked(t, cluster)
+	rewrite(t, cluster)
 	b := &Broker{Fake: cluster, dial: func(ctx context.Context, proto, addr string) (net.Conn, error) {
 		conn, err := network.DialContext(ctx, proto, addr)
 		if err != nil && ctx.Err() == nil { // as TCP says it: what is not a network's error is not retried
@@ -75,8 +78,8 @@ func inMemory(t *testing.T) *Broker {
 	return b
 }
 
-// distant is a listener whose answers are on their way for up to two milliseconds. Otherwise no time would pass while a
-// service works, and what a test stops at a random moment would always be idle. It is the broker that waits: clients hold
+// distant is a listener whose answers take up to two milliseconds. Otherwise no time would pass while a service works,
+// and a service that a test stops at a random moment would always be idle. The broker waits, because clients hold
 // mutexes while they write.
 type distant struct{ net.Listener }
 
@@ -92,10 +95,10 @@ func (c late) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// unpacked lets a cluster keep batches uncompressed. It unpacks some of them itself, with a decoder whose finalizer closes a
-// channel: that ends the process if the channel belongs to a bubble. And unlike a real broker, it goes by what a batch says
-// of whose time it has, and not by the topic.
-func unpacked(t *testing.T, cluster *kfake.Cluster) {
+// rewrite makes a cluster keep batches without compression. It unpacks some batches itself, with a decoder whose
+// finalizer closes a channel, and that ends the process if the channel belongs to a bubble. It also makes the brokers
+// tell their time in topics with LogAppendTime: kfake looks at the batch and not at the topic.
+func rewrite(t *testing.T, cluster *kfake.Cluster) {
 	t.Helper()
 	unzstd, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
@@ -123,12 +126,12 @@ func unpacked(t *testing.T, cluster *kfake.Cluster) {
 	})
 }
 
-// rewritten is a batch without compression of zstd, and with the broker's time if it shall have that. What is no such batch
-// stays as it is: the broker refuses it.
+// rewritten returns a batch without zstd, and with the broker's time if brokersTime is set. It does not change what is
+// no such batch: the broker refuses that.
 func rewritten(batch []byte, unzstd *zstd.Decoder, brokersTime bool) []byte {
 	const length, overhead, crc, crcFrom, attributes, first, latest, head = 8, 12, 17, 21, 22, 27, 35, 61
 	const codec, zstdCodec, appendTime = 7, 4, 8
-	if len(batch) < head {
+	if len(batch) < head || batch[attributes]&codec != zstdCodec && !brokersTime {
 		return batch
 	}
 	out := bytes.Clone(batch)
@@ -141,7 +144,7 @@ func rewritten(batch []byte, unzstd *zstd.Decoder, brokersTime bool) []byte {
 	}
 	if brokersTime {
 		out[attributes] |= appendTime
-		// The broker writes these too, at the same moment of fake time, but leaves the sum over them as it was.
+		// The broker sets these too, to the same time, but does not change the CRC.
 		now := uint64(time.Now().UnixMilli())
 		binary.BigEndian.PutUint64(out[first:], now)
 		binary.BigEndian.PutUint64(out[latest:], now)
