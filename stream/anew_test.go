@@ -16,8 +16,7 @@ import (
 // TestPartialsMadeAnewUnseen deletes parts while nobody decides windows. When somebody does, the new topic is longer than what
 // was read of the old one. The window is incomplete all the same.
 func TestPartialsMadeAnewUnseen(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(30 * time.Second)
 		start := end.Add(-time.Hour)
@@ -61,9 +60,10 @@ streams:
 
 // TestALossIsOfItsMoment: a loss of parts that was noticed once is written down with its moment. Later sessions mark no window
 // for it that nobody could have sent anything for before.
+//
+// In fake time alone: the loss is only written down.
 func TestALossIsOfItsMoment(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(20 * time.Second)
 		start := end.Add(-10 * time.Second)

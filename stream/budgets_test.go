@@ -62,7 +62,7 @@ func paid(entries []ledger.Entry) (n int) {
 // TestBudgetsForgetNothing moves streams from one budget to another and back: over the same users no more is spent than
 // the file says with a word.
 func TestBudgetsForgetNothing(t *testing.T) {
-	b := kafkatest.Fake(t)
+	t.Parallel()
 	for name, files := range map[string][]string{
 		"there and back":                 {payers("s " + former), payers("s " + latter + "; continues: " + former), payers("s2 " + former)},
 		"a budget that is in use":        {payers("s "+former, "t "+former), payers("s "+latter+"; continues: "+former, "t "+former)},
@@ -72,33 +72,35 @@ func TestBudgetsForgetNothing(t *testing.T) {
 		"a stream of a name of its own":  {payers("s " + former), payers("s2 " + latter)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, b, 1, files[0])
-			for i, file := range files {
-				w.reconfigure(file)
-				s := w.start()
-				if i == len(files)-1 {
-					if err := s.refused(t); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "streams.yaml:") || strings.Contains(err.Error(), "\n") {
-						t.Errorf("the last file ends with %v, want it refused in one line", err)
+			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+				w := newWorld(t, b, 1, files[0])
+				for i, file := range files {
+					w.reconfigure(file)
+					s := w.start()
+					if i == len(files)-1 {
+						if err := s.refused(t); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "streams.yaml:") || strings.Contains(err.Error(), "\n") {
+							t.Errorf("the last file ends with %v, want it refused in one line", err)
+						}
+						return
 					}
-					return
-				}
-				kafkatest.Await(t, "the service is ready", s.Ready)
-				kafkatest.Await(t, "every window is decided", func() bool {
-					decided := 0
-					for _, st := range w.streams {
-						for _, e := range w.audit() {
-							if e.Stream == st.Name {
-								decided++
+					kafkatest.Await(t, "the service is ready", s.Ready)
+					kafkatest.Await(t, "every window is decided", func() bool {
+						decided := 0
+						for _, st := range w.streams {
+							for _, e := range w.audit() {
+								if e.Stream == st.Name {
+									decided++
+								}
 							}
 						}
+						return decided == 6*len(w.streams)
+					})
+					s.end(t)
+					if n, most := paid(w.audit()), 3*(1+strings.Count(files[0]+file, "fresh")); n > most {
+						t.Errorf("%d windows were paid, want at most %d", n, most)
 					}
-					return decided == 6*len(w.streams)
-				})
-				s.end(t)
-				if n, most := paid(w.audit()), 3*(1+strings.Count(files[0]+file, "fresh")); n > most {
-					t.Errorf("%d windows were paid, want at most %d", n, most)
 				}
-			}
+			})
 		})
 	}
 }
@@ -106,51 +108,52 @@ func TestBudgetsForgetNothing(t *testing.T) {
 // TestFormerBudgetIsStillCharged charges a budget from elsewhere after a session has begun that continues it: what it
 // charges from then on counts.
 func TestFormerBudgetIsStillCharged(t *testing.T) {
-	b := kafkatest.Fake(t)
-	w := newWorld(t, b, 1, strings.Replace(payers("s "+former), "T06:00", "T01:00", 1))
-	ledgerTopic := topics.Names{App: w.app}.Ledger()
-	from, to := topics.Place(former, topics.Partitions), topics.Place(latter, topics.Partitions)
-	if from == to {
-		t.Fatal("want budgets in two partitions")
-	}
-	first := w.start()
-	w.await(1)
-	first.end(t)
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, strings.Replace(payers("s "+former), "T06:00", "T01:00", 1))
+		ledgerTopic := topics.Names{App: w.app}.Ledger()
+		from, to := topics.Place(former, topics.Partitions), topics.Place(latter, topics.Partitions)
+		if from == to {
+			t.Fatal("want budgets in two partitions")
+		}
+		first := w.start()
+		w.await(1)
+		first.end(t)
 
-	w.reconfigure(payers("s2 "+latter+"; continues: "+former) + "removed: [s]\n")
-	release := w.start(func(s *stream.Service) { s.Stages = []string{stream.Release, stream.Publish} })
-	kafkatest.Await(t, "the session is open", func() bool {
-		return release.Ready() && release.has(t, topics.Names{App: w.app}.Group(stream.Release), fmt.Sprint(to))
+		w.reconfigure(payers("s2 "+latter+"; continues: "+former) + "removed: [s]\n")
+		release := w.start(func(s *stream.Service) { s.Stages = []string{stream.Release, stream.Publish} })
+		kafkatest.Await(t, "the session is open", func() bool {
+			return release.Ready() && release.has(t, topics.Names{App: w.app}.Group(stream.Release), fmt.Sprint(to))
+		})
+		entry := w.audit()[0]
+		for range 2 { // another process, which still has the former file
+			entry.WindowStart, entry.WindowEnd = entry.WindowEnd, entry.WindowEnd.Add(time.Hour)
+			entry.DueAt = entry.DueAt.Add(time.Hour)
+			spent := entry.Standing.BudgetSpent.Add(decimal.NewFromInt(1_000_000))
+			entry.Standing = ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent, WindowsLeft: entry.Standing.WindowsLeft - 1}
+			value, err := entry.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Produce(t, ledgerTopic, from, txn.Record{Key: entry.Key(), Value: value, Time: entry.WindowEnd.UnixMilli()})
+		}
+		ingest := w.start(func(s *stream.Service) { s.Stages = []string{stream.Ingest} })
+		for id, r := range w.await(1 + 2 + 6) {
+			if strings.HasPrefix(id, "s2/") && r.Value != nil {
+				t.Errorf("%s was released, though the budget that it continues was spent by then", id)
+			}
+		}
+		release.end(t)
+		ingest.end(t)
+		account := budget.NewAccount(budget.Limit{})
+		for _, e := range w.audit() {
+			charge, err := e.Charge()
+			if err != nil {
+				t.Fatal(err)
+			}
+			account.Add(charge)
+		}
+		if spent := account.Total().Epsilon; !spent.Equal(decimal.NewFromInt(3_000_000)) {
+			t.Errorf("the two budgets spent ε %s together, want 3000000", spent)
+		}
 	})
-	entry := w.audit()[0]
-	for range 2 { // another process, which still has the former file
-		entry.WindowStart, entry.WindowEnd = entry.WindowEnd, entry.WindowEnd.Add(time.Hour)
-		entry.DueAt = entry.DueAt.Add(time.Hour)
-		spent := entry.Standing.BudgetSpent.Add(decimal.NewFromInt(1_000_000))
-		entry.Standing = ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent, WindowsLeft: entry.Standing.WindowsLeft - 1}
-		value, err := entry.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Produce(t, ledgerTopic, from, txn.Record{Key: entry.Key(), Value: value, Time: entry.WindowEnd.UnixMilli()})
-	}
-	ingest := w.start(func(s *stream.Service) { s.Stages = []string{stream.Ingest} })
-	for id, r := range w.await(1 + 2 + 6) {
-		if strings.HasPrefix(id, "s2/") && r.Value != nil {
-			t.Errorf("%s was released, though the budget that it continues was spent by then", id)
-		}
-	}
-	release.end(t)
-	ingest.end(t)
-	account := budget.NewAccount(budget.Limit{})
-	for _, e := range w.audit() {
-		charge, err := e.Charge()
-		if err != nil {
-			t.Fatal(err)
-		}
-		account.Add(charge)
-	}
-	if spent := account.Total().Epsilon; !spent.Equal(decimal.NewFromInt(3_000_000)) {
-		t.Errorf("the two budgets spent ε %s together, want 3000000", spent)
-	}
 }

@@ -114,8 +114,7 @@ func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration)
 // TestTheSameUsersCountAfterAnyStop stops the service without notice again and again, sometimes after another one has joined,
 // while it decides, deletes and rebuilds. The same users count as if it had never been stopped.
 func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n, overlap = 28, 2
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
 		w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 12s, parts: 1}", "SIZE", fmt.Sprintf("%ds", overlap), "EVERY", "1s", "LIMIT", "1000000000",
@@ -169,195 +168,195 @@ func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
 // TestADayOfMinutes has a window every minute for more than a day. Nobody counts in more than eight of any 24 hours, and so
 // the budget of eight windows pays for all of them. A worker begins in the middle, from a checkpoint.
 func TestADayOfMinutes(t *testing.T) {
-	t.Parallel()
-	b := kafkatest.Fake(t)
-	const n = 30 * 60
-	start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
-	w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 24h}", "SIZE", "1m", "EVERY", "1m", "LIMIT", "8000000",
-		"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream))
-	random, came := rand.New(rand.NewPCG(3, 4)), attendance{}
-	var events [2][]event
-	for minute := range n {
-		for _, e := range came.came(random, start.Add(time.Duration(minute)*time.Minute)) {
-			p := random.IntN(2)
-			events[p] = append(events[p], e)
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		const n = 30 * 60
+		start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
+		w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 24h}", "SIZE", "1m", "EVERY", "1m", "LIMIT", "8000000",
+			"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream))
+		random, came := rand.New(rand.NewPCG(3, 4)), attendance{}
+		var events [2][]event
+		for minute := range n {
+			for _, e := range came.came(random, start.Add(time.Duration(minute)*time.Minute)) {
+				p := random.IntN(2)
+				events[p] = append(events[p], e)
+			}
 		}
-	}
-	for p := range events {
-		b.Produce(t, w.input, p, recent(events[p])...)
-	}
-	few := func(s *stream.Service) { s.CheckpointEvery = 100 }
-	left := func() int64 {
-		start, end := w.parts()
-		return end - start
-	}
-	gate := w.gate()
-	s := w.start(few)
-	gate.until("a part of the windows is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > n/3 })
-	s.end(t)
-	gate.open.Store(true)
-	s = w.start(few)
-	kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= n*capUsers })
-	kafkatest.Await(t, "the parts are deleted that the snapshots replace", func() bool { return left() < 2*2*60 })
-	s.end(t)
-	entries := w.whoCounts(w.streams[0], came, time.Minute)
-	last := entries[len(entries)-1]
-	if len(entries) != n || last.Standing.BudgetSpent.String() != "8000000" || !last.Standing.BudgetSpent.Equal(last.Limit.Epsilon) {
-		t.Errorf("%d windows, of which the last leaves ε %s of %s spent; want %d and all of it", len(entries), last.Standing.BudgetSpent, last.Limit.Epsilon, n)
-	}
+		for p := range events {
+			b.Produce(t, w.input, p, recent(events[p])...)
+		}
+		few := func(s *stream.Service) { s.CheckpointEvery = 100 }
+		left := func() int64 {
+			start, end := w.parts()
+			return end - start
+		}
+		gate := w.gate()
+		s := w.start(few)
+		gate.until("a part of the windows is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > n/3 })
+		s.end(t)
+		gate.open.Store(true)
+		s = w.start(few)
+		kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= n*capUsers })
+		kafkatest.Await(t, "the parts are deleted that the snapshots replace", func() bool { return left() < 2*2*60 })
+		s.end(t)
+		entries := w.whoCounts(w.streams[0], came, time.Minute)
+		last := entries[len(entries)-1]
+		if len(entries) != n || last.Standing.BudgetSpent.String() != "8000000" || !last.Standing.BudgetSpent.Equal(last.Limit.Epsilon) {
+			t.Errorf("%d windows, of which the last leaves ε %s of %s spent; want %d and all of it", len(entries), last.Standing.BudgetSpent, last.Limit.Epsilon, n)
+		}
+	})
 }
 
 // TestCapsShareAWorker lets one budget pay for two streams with caps of different rules, and for one without, while the
 // service stops several times and transactions fail at each of their steps. Each stream has its own count.
 func TestCapsShareAWorker(t *testing.T) {
-	t.Parallel()
-	b := kafkatest.Fake(t)
-	const n = 10 * 60
-	start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
-	one := strings.NewReplacer("CAP", "{count: 3, per: 2h, parts: 2}", "SIZE", "1m", "EVERY", "1m", "budget: {epsilon: LIMIT, per: 24h}", "budget: all",
-		"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream)
-	_, one, _ = strings.Cut(one, "streams:\n")
-	other := strings.NewReplacer("name: live", "name: other", "{count: 3, per: 2h, parts: 2}", "{count: 8, per: 3h, parts: 1}", "size: 1m, every: 1m", "size: 10m, every: 5m").Replace(one)
-	plain := strings.NewReplacer("name: live", "name: plain", "    max_windows: {count: 3, per: 2h, parts: 2}\n", "", "size: 1m, every: 1m", "size: 30m, every: 30m").Replace(one)
-	w := newWorld(t, b, 2, "version: 1\nbudgets: [{name: all, epsilon: 1000000000, per: 24h}]\nstreams:\n"+one+other+plain)
-	random, came := rand.New(rand.NewPCG(7, 8)), attendance{}
-	var events [2][]event
-	for minute := range n {
-		for _, e := range came.came(random, start.Add(time.Duration(minute)*time.Minute)) {
-			p := random.IntN(2)
-			events[p] = append(events[p], e)
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		const n = 10 * 60
+		start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
+		one := strings.NewReplacer("CAP", "{count: 3, per: 2h, parts: 2}", "SIZE", "1m", "EVERY", "1m", "budget: {epsilon: LIMIT, per: 24h}", "budget: all",
+			"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream)
+		_, one, _ = strings.Cut(one, "streams:\n")
+		other := strings.NewReplacer("name: live", "name: other", "{count: 3, per: 2h, parts: 2}", "{count: 8, per: 3h, parts: 1}", "size: 1m, every: 1m", "size: 10m, every: 5m").Replace(one)
+		plain := strings.NewReplacer("name: live", "name: plain", "    max_windows: {count: 3, per: 2h, parts: 2}\n", "", "size: 1m, every: 1m", "size: 30m, every: 30m").Replace(one)
+		w := newWorld(t, b, 2, "version: 1\nbudgets: [{name: all, epsilon: 1000000000, per: 24h}]\nstreams:\n"+one+other+plain)
+		random, came := rand.New(rand.NewPCG(7, 8)), attendance{}
+		var events [2][]event
+		for minute := range n {
+			for _, e := range came.came(random, start.Add(time.Duration(minute)*time.Minute)) {
+				p := random.IntN(2)
+				events[p] = append(events[p], e)
+			}
 		}
-	}
-	for p := range events {
-		b.Produce(t, w.input, p, recent(events[p])...)
-	}
-	decided := func() int { return w.records(topics.Names{App: w.app}.Ledger()) }
-	windows := n + n/5 - 1 + n/30
-	gate := w.gate()
-	for stop := range 3 {
-		taken := w.takeovers(2, topics.Place("all", topics.Partitions))
-		s := w.start(func(s *stream.Service) { s.CheckpointEvery = 50 }, taken)
-		gate.until("more windows are decided", func() bool { return decided() > (stop+1)*windows/5 })
+		for p := range events {
+			b.Produce(t, w.input, p, recent(events[p])...)
+		}
+		decided := func() int { return w.records(topics.Names{App: w.app}.Ledger()) }
+		windows := n + n/5 - 1 + n/30
+		gate := w.gate()
+		for stop := range 3 {
+			taken := w.takeovers(2, topics.Place("all", topics.Partitions))
+			s := w.start(func(s *stream.Service) { s.CheckpointEvery = 50 }, taken)
+			gate.until("more windows are decided", func() bool { return decided() > (stop+1)*windows/5 })
+			s.end(t)
+		}
+		gate.open.Store(true)
+		s := w.start()
+		kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= windows*capUsers })
 		s.end(t)
-	}
-	gate.open.Store(true)
-	s := w.start()
-	kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= windows*capUsers })
-	s.end(t)
-	for i, want := range []int{n, n/5 - 1} {
-		if got := len(w.whoCounts(w.streams[i], came, time.Minute)); got != want {
-			t.Errorf("stream %s has %d windows, want %d", w.streams[i].Name, got, want)
+		for i, want := range []int{n, n/5 - 1} {
+			if got := len(w.whoCounts(w.streams[i], came, time.Minute)); got != want {
+				t.Errorf("stream %s has %d windows, want %d", w.streams[i].Name, got, want)
+			}
 		}
-	}
-	for _, e := range w.audit() {
-		if e.Stream == "plain" && (e.Cap != (budget.Cap{}) || e.Groups[capUsers-1].Values[0].Value.IsZero()) {
-			t.Errorf("in the stream without a cap, not everybody counts in the window that ends %s", e.WindowEnd)
+		for _, e := range w.audit() {
+			if e.Stream == "plain" && (e.Cap != (budget.Cap{}) || e.Groups[capUsers-1].Values[0].Value.IsZero()) {
+				t.Errorf("in the stream without a cap, not everybody counts in the window that ends %s", e.WindowEnd)
+			}
 		}
-	}
+	})
 }
 
 // TestLostPartsBeginAnEra deletes the parts and the snapshots that tell who has counted. The next worker says so, and counts from then on anew:
 // nobody counts too often in either era, and the windows of both cost what they cost apart.
 func TestLostPartsBeginAnEra(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	b := kafkatest.Fake(t)
-	const n = 40 // the first session has long ended when the last one begins, also on a busy machine
-	start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
-	w := newWorld(t, b, 1, strings.NewReplacer("CAP", "{count: 2, per: 8s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT", "1000000000",
-		"START", start.Format(time.RFC3339), "END", start.Add(n*time.Second).Format(time.RFC3339)).Replace(cappedStream))
-	random, came := rand.New(rand.NewPCG(5, 6)), attendance{}
-	for second := range n {
-		b.Produce(t, w.input, 0, records(came.came(random, start.Add(time.Duration(second)*time.Second))...)...)
-	}
-	core, logs := observer.New(zap.ErrorLevel)
-	s := w.start()
-	kafkatest.Await(t, "some windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 8 })
-	s.end(t)
-	for _, topic := range []string{topics.Names{App: w.app}.Partials(), topics.Names{App: w.app}.State()} {
-		_, end := w.ends(topic)
-		b.DeleteRecords(t, topic, topics.Place("live", topics.Partitions), end)
-	}
-	s = w.start(func(s *stream.Service) { s.Log = zap.New(core) })
-	w.await(n * capUsers)
-	s.expect(t, 1, "louver_max_windows_recounts_total")
-	s.end(t)
-	type era struct{ start, end time.Time }
-	var eras []era
-	counted := map[string][]time.Time{}
-	for _, e := range w.audit() {
-		if last := len(eras) - 1; last < 0 || eras[last].start.Unix() != e.Cap.Era {
-			eras = append(eras, era{start: e.WindowStart})
-			clear(counted)
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		const n = 40 // the first session has long ended when the last one begins, also on a busy machine
+		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
+		w := newWorld(t, b, 1, strings.NewReplacer("CAP", "{count: 2, per: 8s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT", "1000000000",
+			"START", start.Format(time.RFC3339), "END", start.Add(n*time.Second).Format(time.RFC3339)).Replace(cappedStream))
+		random, came := rand.New(rand.NewPCG(5, 6)), attendance{}
+		for second := range n {
+			b.Produce(t, w.input, 0, records(came.came(random, start.Add(time.Duration(second)*time.Second))...)...)
 		}
-		eras[len(eras)-1].end = e.WindowEnd
-		for _, g := range e.Groups {
-			if g.Values[0].Value.IsZero() {
-				continue
+		core, logs := observer.New(zap.ErrorLevel)
+		s := w.start()
+		kafkatest.Await(t, "some windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 8 })
+		s.end(t)
+		for _, topic := range []string{topics.Names{App: w.app}.Partials(), topics.Names{App: w.app}.State()} {
+			_, end := w.ends(topic)
+			b.DeleteRecords(t, topic, topics.Place("live", topics.Partitions), end)
+		}
+		s = w.start(func(s *stream.Service) { s.Log = zap.New(core) })
+		w.await(n * capUsers)
+		s.expect(t, 1, "louver_max_windows_recounts_total")
+		s.end(t)
+		type era struct{ start, end time.Time }
+		var eras []era
+		counted := map[string][]time.Time{}
+		for _, e := range w.audit() {
+			if last := len(eras) - 1; last < 0 || eras[last].start.Unix() != e.Cap.Era {
+				eras = append(eras, era{start: e.WindowStart})
+				clear(counted)
 			}
-			counted[g.Name] = append(counted[g.Name], e.WindowEnd)
-			if ends := counted[g.Name]; len(ends) > 2 && ends[len(ends)-1].Sub(ends[len(ends)-3]) < 8*time.Second {
-				t.Errorf("%s counts three times in one era, in %v", g.Name, ends[len(ends)-3:])
+			eras[len(eras)-1].end = e.WindowEnd
+			for _, g := range e.Groups {
+				if g.Values[0].Value.IsZero() {
+					continue
+				}
+				counted[g.Name] = append(counted[g.Name], e.WindowEnd)
+				if ends := counted[g.Name]; len(ends) > 2 && ends[len(ends)-1].Sub(ends[len(ends)-3]) < 8*time.Second {
+					t.Errorf("%s counts three times in one era, in %v", g.Name, ends[len(ends)-3:])
+				}
+			}
+			if len(eras) == 2 && e.WindowEnd.Equal(eras[0].end.Add(time.Second)) && e.Standing.BudgetSpent.String() != "3000000" {
+				t.Errorf("after the first window of the second era ε %s are spent, want two of the first and one of the second", e.Standing.BudgetSpent)
 			}
 		}
-		if len(eras) == 2 && e.WindowEnd.Equal(eras[0].end.Add(time.Second)) && e.Standing.BudgetSpent.String() != "3000000" {
-			t.Errorf("after the first window of the second era ε %s are spent, want two of the first and one of the second", e.Standing.BudgetSpent)
+		if len(eras) != 2 || eras[1].start.Unix() != eras[0].end.Unix() {
+			t.Errorf("eras %v, want a second one from where parts were lost", eras)
 		}
-	}
-	if len(eras) != 2 || eras[1].start.Unix() != eras[0].end.Unix() {
-		t.Errorf("eras %v, want a second one from where parts were lost", eras)
-	}
-	if got := logs.FilterMessageSnippet("max_windows begins anew").Len(); got != 1 {
-		t.Errorf("%d lines say that counting begins anew, want 1", got)
-	}
+		if got := logs.FilterMessageSnippet("max_windows begins anew").Len(); got != 1 {
+			t.Errorf("%d lines say that counting begins anew, want 1", got)
+		}
+	})
 }
 
 // TestAChangedCapIsANewEra raises the count of a running stream. The windows from the boundary on are charged apart.
 func TestAChangedCapIsANewEra(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	b := kafkatest.Fake(t)
-	start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
-	text := func(count string) string {
-		return strings.NewReplacer("CAP", "{count: "+count+", per: 60s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT", "1000000000",
-			"START", start.Format(time.RFC3339), "END", start.Add(time.Hour).Format(time.RFC3339)).Replace(cappedStream)
-	}
-	w := newWorld(t, b, 1, text("2"))
-	one := w.start()
-	var events []event
-	for second := range 240 { // u5 comes every second, for longer than a test may wait
-		events = append(events, event{User: "u5", Group: "u5", Value: 1, Time: start.Add(time.Duration(second) * time.Second)})
-	}
-	b.Produce(t, w.input, 0, records(events...)...)
-	kafkatest.Await(t, "a window is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > 0 })
-	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(text("4")))
-	two := w.start()
-	var last ledger.Entry
-	kafkatest.Await(t, "windows of the new definition are decided", func() bool {
-		if w.records(topics.Names{App: w.app}.Ledger()) < 28 { // the new definition begins 20 seconds later
-			return false
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
+		text := func(count string) string {
+			return strings.NewReplacer("CAP", "{count: "+count+", per: 60s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT", "1000000000",
+				"START", start.Format(time.RFC3339), "END", start.Add(time.Hour).Format(time.RFC3339)).Replace(cappedStream)
 		}
-		entries := w.audit()
-		last = entries[len(entries)-1]
-		return last.Epoch == 1 && last.WindowEnd.Unix() >= last.Cap.Era+5
+		w := newWorld(t, b, 1, text("2"))
+		one := w.start()
+		var events []event
+		for second := range 240 { // u5 comes every second, for longer than a test may wait
+			events = append(events, event{User: "u5", Group: "u5", Value: 1, Time: start.Add(time.Duration(second) * time.Second)})
+		}
+		b.Produce(t, w.input, 0, records(events...)...)
+		kafkatest.Await(t, "a window is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > 0 })
+		w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(text("4")))
+		two := w.start()
+		var last ledger.Entry
+		kafkatest.Await(t, "windows of the new definition are decided", func() bool {
+			if w.records(topics.Names{App: w.app}.Ledger()) < 28 { // the new definition begins 20 seconds later
+				return false
+			}
+			entries := w.audit()
+			last = entries[len(entries)-1]
+			return last.Epoch == 1 && last.WindowEnd.Unix() >= last.Cap.Era+5
+		})
+		one.end(t)
+		two.end(t)
+		counted := map[uint32]int{}
+		var begun time.Time
+		for _, e := range w.audit() {
+			if e.Epoch == 1 && begun.IsZero() {
+				begun = e.WindowStart
+			}
+			if want := map[uint32]int64{0: 2, 1: 4}[e.Epoch]; e.Cap.Count != want || e.Cap.Per != time.Minute {
+				t.Errorf("the window of %s in epoch %d has the cap %+v", e.WindowStart, e.Epoch, e.Cap)
+			}
+			if !e.Groups[5].Values[0].Value.IsZero() {
+				counted[e.Epoch]++
+			}
+		}
+		if last.Cap.Era != begun.Unix() {
+			t.Errorf("the new era is %d, the new definition begins at %d", last.Cap.Era, begun.Unix())
+		}
+		if counted[0] > 2 || counted[1] > 4 || counted[0] == 0 || counted[1] == 0 || last.Standing.BudgetSpent.String() != "6000000" {
+			t.Errorf("u5 counts in %d windows of the old definition and %d of the new one, ε %s are spent; want at most 2 and 4, and both charged", counted[0], counted[1], last.Standing.BudgetSpent)
+		}
 	})
-	one.end(t)
-	two.end(t)
-	counted := map[uint32]int{}
-	var begun time.Time
-	for _, e := range w.audit() {
-		if e.Epoch == 1 && begun.IsZero() {
-			begun = e.WindowStart
-		}
-		if want := map[uint32]int64{0: 2, 1: 4}[e.Epoch]; e.Cap.Count != want || e.Cap.Per != time.Minute {
-			t.Errorf("the window of %s in epoch %d has the cap %+v", e.WindowStart, e.Epoch, e.Cap)
-		}
-		if !e.Groups[5].Values[0].Value.IsZero() {
-			counted[e.Epoch]++
-		}
-	}
-	if last.Cap.Era != begun.Unix() {
-		t.Errorf("the new era is %d, the new definition begins at %d", last.Cap.Era, begun.Unix())
-	}
-	if counted[0] > 2 || counted[1] > 4 || counted[0] == 0 || counted[1] == 0 || last.Standing.BudgetSpent.String() != "6000000" {
-		t.Errorf("u5 counts in %d windows of the old definition and %d of the new one, ε %s are spent; want at most 2 and 4, and both charged", counted[0], counted[1], last.Standing.BudgetSpent)
-	}
 }

@@ -74,8 +74,7 @@ func long(hours, paid int) string {
 // TestReleaseGoesOnFromACheckpoint stops a service half-way and starts it again, which then reads no more than what
 // follows the checkpoint. It pays as many windows as one that never stopped.
 func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
-	t.Parallel()
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours, paidHours = 400, 300
 		w := newWorld(t, b, 1, long(hours, paidHours))
 		at := topics.Place("users", topics.Partitions)
@@ -124,11 +123,34 @@ func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
 	})
 }
 
+// TestTailsAreLongEnough has each window in a transaction of its own, so that every other offset of the ledger is a marker.
+func TestTailsAreLongEnough(t *testing.T) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		const windows, keep = 100, 50
+		yaml, start := live(windows)
+		w := newWorld(t, b, 1, yaml)
+		s := w.start(often(20))
+		w.await(windows)
+		s.end(t)
+		at := topics.Place("live", topics.Partitions)
+		if _, found := w.checkpoint(at); !found {
+			t.Error("there is no checkpoint")
+		}
+		tails, err := stream.Tails(kafkatest.Context(t), b.Conn.Client, b.Fetch(fetch.Options{}), w.app, keep, func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest := tails[at].Entries
+		if n := len(newest); n < keep || n > 2*keep || !newest[n-1].WindowEnd.Equal(start.Add(windows*time.Second)) {
+			t.Errorf("%d entries are kept; want the newest %d, or up to twice as many", n, keep)
+		}
+	})
+}
+
 // TestWrongCheckpointForgetsNothing plants checkpoints that would let more windows be paid, or that nobody can use: the
 // ledger is then read from its first entry, and that is said once.
 func TestWrongCheckpointForgetsNothing(t *testing.T) {
 	t.Parallel()
-	b := kafkatest.Fake(t)
 	const hours, paidHours = 400, 250
 	for name, damage := range map[string]func(text string) string{
 		"less spent": func(text string) string {
@@ -144,31 +166,32 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 		"nothing that is JSON": func(string) string { return "hello" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, b, 1, long(hours, paidHours))
-			at := topics.Place("users", topics.Partitions)
-			gate := w.gate()
-			s := w.start(often(20))
-			gate.until("half of the windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 3*together/2 })
-			gate.until("there is a checkpoint", func() bool { _, found := w.checkpoint(at); return found })
-			s.end(t)
-			gate.open.Store(true)
-			text, found := w.checkpoint(at)
-			wrong := damage(string(text.Text))
-			if !found || wrong == string(text.Text) {
-				t.Fatalf("no checkpoint to damage: %s", text.Text)
-			}
-			w.plant(at, wrong)
-			lines, log := told()
-			s = w.start(often(20), log)
-			kafkatest.Await(t, "all windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= hours })
-			s.end(t)
-			if n := lines.FilterMessageSnippet(leftOut).Len(); n != 1 {
-				t.Errorf("%d lines say that a checkpoint is left out, want 1: %v", n, lines.All())
-			}
-			if n := paid(w.audit()); n != paidHours {
-				t.Errorf("%d windows were paid, want %d", n, paidHours)
-			}
+			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+				w := newWorld(t, b, 1, long(hours, paidHours))
+				at := topics.Place("users", topics.Partitions)
+				gate := w.gate()
+				s := w.start(often(20))
+				gate.until("half of the windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 3*together/2 })
+				gate.until("there is a checkpoint", func() bool { _, found := w.checkpoint(at); return found })
+				s.end(t)
+				gate.open.Store(true)
+				text, found := w.checkpoint(at)
+				wrong := damage(string(text.Text))
+				if !found || wrong == string(text.Text) {
+					t.Fatalf("no checkpoint to damage: %s", text.Text)
+				}
+				w.plant(at, wrong)
+				lines, log := told()
+				s = w.start(often(20), log)
+				kafkatest.Await(t, "all windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= hours })
+				s.end(t)
+				if n := lines.FilterMessageSnippet(leftOut).Len(); n != 1 {
+					t.Errorf("%d lines say that a checkpoint is left out, want 1: %v", n, lines.All())
+				}
+				if n := paid(w.audit()); n != paidHours {
+					t.Errorf("%d windows were paid, want %d", n, paidHours)
+				}
+			})
 		})
 	}
 }
@@ -176,8 +199,7 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 // TestCheckpointOfALostLedgerIsAPrivacyStop makes the ledger anew, and also forgets how far it was published: the
 // checkpoint still tells of entries that are gone.
 func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
-	t.Parallel()
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours = 150
 		w := newWorld(t, b, 1, long(hours, hours))
 		names, at := topics.Names{App: w.app}, topics.Place("users", topics.Partitions)
@@ -211,8 +233,7 @@ func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
 
 // TestProgressIsMadeAnew deletes the topic with the checkpoints: the ledger is read from its first entry.
 func TestProgressIsMadeAnew(t *testing.T) {
-	t.Parallel()
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours, half, paidHours = 120, 60, 90
 		w := newWorld(t, b, 1, long(hours, paidHours))
 		names := topics.Names{App: w.app}
@@ -238,37 +259,38 @@ func TestProgressIsMadeAnew(t *testing.T) {
 // TestContinuedBudgetHasACheckpoint moves a stream to a budget in another partition of the ledger: the former one's charges
 // come from its checkpoint, and count.
 func TestContinuedBudgetHasACheckpoint(t *testing.T) {
-	b := kafkatest.Fake(t)
-	const windows = 150
-	file := func(line, rest string) string {
-		return strings.Replace(payers(line), "end: 2026-01-01T06:00:00Z", "end: 2026-01-07T06:00:00Z", 1) + rest
-	}
-	w := newWorld(t, b, 1, file("s "+former, ""))
-	s := w.start(often(2))
-	w.await(windows)
-	s.end(t)
-	w.reconfigure(file("s2 "+latter+"; continues: "+former, "removed: [s]\n"))
-	for range 2 {
-		lines, log := told()
-		s = w.start(often(2), log)
-		figures := w.await(2 * windows)
-		kafkatest.Await(t, "the service is ready", s.Ready)
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		const windows = 150
+		file := func(line, rest string) string {
+			return strings.Replace(payers(line), "end: 2026-01-01T06:00:00Z", "end: 2026-01-07T06:00:00Z", 1) + rest
+		}
+		w := newWorld(t, b, 1, file("s "+former, ""))
+		s := w.start(often(2))
+		w.await(windows)
 		s.end(t)
-		for id, r := range figures {
-			if strings.HasPrefix(id, "s2/") && r.Value != nil {
-				t.Errorf("%s was released, though the budget that it continues is spent", id)
+		w.reconfigure(file("s2 "+latter+"; continues: "+former, "removed: [s]\n"))
+		for range 2 {
+			lines, log := told()
+			s = w.start(often(2), log)
+			figures := w.await(2 * windows)
+			kafkatest.Await(t, "the service is ready", s.Ready)
+			s.end(t)
+			for id, r := range figures {
+				if strings.HasPrefix(id, "s2/") && r.Value != nil {
+					t.Errorf("%s was released, though the budget that it continues is spent", id)
+				}
+			}
+			if n := lines.FilterMessageSnippet(leftOut).Len(); n != 0 {
+				t.Errorf("%d checkpoints were left out: %v", n, lines.All())
 			}
 		}
-		if n := lines.FilterMessageSnippet(leftOut).Len(); n != 0 {
-			t.Errorf("%d checkpoints were left out: %v", n, lines.All())
+		for _, budget := range []string{former, latter} {
+			if text, found := w.checkpoint(topics.Place(budget, topics.Partitions)); !found || !strings.Contains(string(text.Text), `"budget":"`+budget+`"`) {
+				t.Errorf("budget %s has no checkpoint: %s", budget, text.Text)
+			}
 		}
-	}
-	for _, budget := range []string{former, latter} {
-		if text, found := w.checkpoint(topics.Place(budget, topics.Partitions)); !found || !strings.Contains(string(text.Text), `"budget":"`+budget+`"`) {
-			t.Errorf("budget %s has no checkpoint: %s", budget, text.Text)
+		if diff := cmp.Diff(3, paid(w.audit())); diff != "" {
+			t.Error(diff)
 		}
-	}
-	if diff := cmp.Diff(3, paid(w.audit())); diff != "" {
-		t.Error(diff)
-	}
+	})
 }

@@ -12,7 +12,7 @@ import (
 // TestCopiesNeverStopTheStream sends bad and late records from all partitions of the input to topics with a single one,
 // and among them a bad record that is larger than the topic of rejects takes.
 func TestCopiesNeverStopTheStream(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		w.input += "-large"
 		b.CreateTopic(t, w.input, 3, map[string]string{"max.message.bytes": "3000000", "retention.ms": "-1"})

@@ -46,8 +46,7 @@ func (w *world) ends(topic string) (start, end int64) {
 
 // TestDecidedPartsAreDeleted: when the last window is decided, nothing is left of what anybody sent.
 func TestDecidedPartsAreDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withBudget("1000000000"))
 		for hour := range 3 {
 			b.Produce(t, w.input, hour%2, in(hour, 5, "u")...)
@@ -66,9 +65,10 @@ func TestDecidedPartsAreDeleted(t *testing.T) {
 // TestPartsThatAWindowNeedsStay lets windows overlap and stops the service without notice again and again, at any moment,
 // also while it deletes. Every figure is right and none is incomplete. In between, a worker that has lost its partition
 // writes how far it had come, which is not as far as what is deleted by then.
+//
+// In fake time alone: a service that is stopped while a real broker deletes is in TestTheSameUsersCountAfterAnyStop.
 func TestPartsThatAWindowNeedsStay(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const seconds, size = 240, 4 // of events: more than a test may wait
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
 		w := newWorld(t, b, 2, fmt.Sprintf(`
@@ -139,23 +139,23 @@ streams:
 
 // TestPartsThatMayNotBeDeleted: windows are released all the same, and one line names the right.
 func TestPartsThatMayNotBeDeleted(t *testing.T) {
-	t.Parallel()
-	b := kafkatest.Fake(t)
-	h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	w := newWorld(t, b, 2, withBudget("1000000000"))
-	b.Produce(t, w.input, 0, in(0, 5, "u")...)
-	core, logs := observer.New(zap.WarnLevel)
-	s := w.start(func(s *stream.Service) { s.Log = zap.New(core) })
-	w.await(3)
-	kafkatest.Await(t, "it has been tried twice", func() bool { return h.Hits() >= 2 })
-	s.end(t)
-	if n := logs.Len(); n != 1 {
-		t.Fatalf("%d warnings, want 1: %v", n, logs.All())
-	}
-	if text := fmt.Sprint(logs.All()[0].Message, logs.All()[0].ContextMap()); !strings.Contains(text, "it needs the right Delete on topic "+topics.Names{App: w.app}.Partials()) {
-		t.Errorf("the warning does not name the right: %s", text)
-	}
-	if start, _ := w.parts(); start != 0 {
-		t.Errorf("parts below offset %d are gone", start)
-	}
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		w := newWorld(t, b, 2, withBudget("1000000000"))
+		b.Produce(t, w.input, 0, in(0, 5, "u")...)
+		core, logs := observer.New(zap.WarnLevel)
+		s := w.start(func(s *stream.Service) { s.Log = zap.New(core) })
+		w.await(3)
+		kafkatest.Await(t, "it has been tried twice", func() bool { return h.Hits() >= 2 })
+		s.end(t)
+		if n := logs.Len(); n != 1 {
+			t.Fatalf("%d warnings, want 1: %v", n, logs.All())
+		}
+		if text := fmt.Sprint(logs.All()[0].Message, logs.All()[0].ContextMap()); !strings.Contains(text, "it needs the right Delete on topic "+topics.Names{App: w.app}.Partials()) {
+			t.Errorf("the warning does not name the right: %s", text)
+		}
+		if start, _ := w.parts(); start != 0 {
+			t.Errorf("parts below offset %d are gone", start)
+		}
+	})
 }

@@ -18,9 +18,10 @@ import (
 // TestFileChangesUnderRunningProcesses starts a process with another file beside one that runs: other windows, another
 // step, another budget. No event is lost or counts in two windows, and both processes follow. A third one with the first
 // file follows too.
+//
+// In fake time alone: a definition is a record like others to a broker.
 func TestFileChangesUnderRunningProcesses(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const grace = 2 * time.Second // of both files
 		w := newWorld(t, b, 2, `
 version: 1

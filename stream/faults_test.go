@@ -62,7 +62,7 @@ func shown(r outputs.Record) string {
 }
 
 func TestTransactionsOfTheInput(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withBudget("1000000000"))
 		for i := range 6 {
 			x := b.Begin(t, kafkatest.Name(t))
@@ -93,7 +93,7 @@ func TestTransactionsOfTheInput(t *testing.T) {
 }
 
 func TestBudgetIsNeverExceeded(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withBudget("2000000")) // two windows
 		for hour := range 3 {
 			b.Produce(t, w.input, hour%2, in(hour, 4, "u")...)
@@ -125,34 +125,34 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 }
 
 func TestAnotherBudgetMustBeMeant(t *testing.T) {
-	b := kafkatest.Fake(t)
-	w := newWorld(t, b, 2, withBudget("2000000"))
-	s := w.start()
-	w.await(3)
-	s.end(t)
-	yaml := strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(withBudget("2000000"))
-	renamed := strings.Replace(yaml, "name: users\n", "name: renamed\n", 1)
-	w.configure(renamed)
-	s = w.start()
-	if err := <-s.err; !errors.Is(err, control.ErrRefused) {
-		t.Fatalf("a renamed stream started anew: %v", err)
-	}
-	w.configure(renamed + "    continues: users\nremoved: [users]\n")
-	s = w.start()
-	kafkatest.Await(t, "all six figures", func() bool { return len(w.published()) == 6 })
-	for _, r := range w.published() {
-		if r.Stream == "renamed" && r.Value != nil {
-			t.Errorf("%s was released although the budget it continues is spent", r.ID)
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 2, withBudget("2000000"))
+		s := w.start()
+		w.await(3)
+		s.end(t)
+		yaml := strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(withBudget("2000000"))
+		renamed := strings.Replace(yaml, "name: users\n", "name: renamed\n", 1)
+		w.configure(renamed)
+		s = w.start()
+		if err := <-s.err; !errors.Is(err, control.ErrRefused) {
+			t.Fatalf("a renamed stream started anew: %v", err)
 		}
-	}
-	s.end(t)
+		w.configure(renamed + "    continues: users\nremoved: [users]\n")
+		s = w.start()
+		kafkatest.Await(t, "all six figures", func() bool { return len(w.published()) == 6 })
+		for _, r := range w.published() {
+			if r.Stream == "renamed" && r.Value != nil {
+				t.Errorf("%s was released although the budget it continues is spent", r.ID)
+			}
+		}
+		s.end(t)
+	})
 }
 
 // TestCrashesAtRandomMoments stops one of two services without notice again and again. The cancelled one leaves its
 // transactions open and commits nothing more, as one that was killed.
 func TestCrashesAtRandomMoments(t *testing.T) {
-	t.Parallel()
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)
 		random := rand.New(rand.NewPCG(5, 6))
 		events := history(random, midnight, 1500)

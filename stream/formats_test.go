@@ -28,6 +28,7 @@ const protobufEvent = "CnQKB3QucHJvdG8SBHRlc3QiWwoFRXZlbnQSEgoEdXNlchgBIAEoCVIEd
 
 // TestFormats sends the same events in each format, with a bad record among them: the figures are those of the events.
 func TestFormats(t *testing.T) {
+	t.Parallel()
 	schema := avro.MustParse(avroEvent)
 	header := func(key, value string) txn.Header { return txn.Header{Key: key, Value: []byte(value)} }
 	for name, format := range map[string]struct {
@@ -53,23 +54,24 @@ func TestFormats(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := kafkatest.Fake(t)
-			w := newWorld(t, b, 1, strings.Replace(exactly, "user: user, value: value, time: time, group: group", format.input, 1))
-			events := history(rand.New(rand.NewPCG(11, 12)), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 300)
-			records := []txn.Record{{Value: []byte("\xff\xff")}}
-			for i, e := range events {
-				events[i].Time = e.Time.Truncate(time.Microsecond)
-				records = append(records, format.write(events[i]))
-			}
-			b.Produce(t, w.input, 0, records...)
-			s := w.start()
-			for _, r := range w.await(7 * 14) {
-				if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
-					t.Error(err)
+			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+				w := newWorld(t, b, 1, strings.Replace(exactly, "user: user, value: value, time: time, group: group", format.input, 1))
+				events := history(rand.New(rand.NewPCG(11, 12)), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 300)
+				records := []txn.Record{{Value: []byte("\xff\xff")}}
+				for i, e := range events {
+					events[i].Time = e.Time.Truncate(time.Microsecond)
+					records = append(records, format.write(events[i]))
 				}
-			}
-			s.expect(t, 1, "louver_events_rejected_total", "malformed")
-			s.end(t)
+				b.Produce(t, w.input, 0, records...)
+				s := w.start()
+				for _, r := range w.await(7 * 14) {
+					if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
+						t.Error(err)
+					}
+				}
+				s.expect(t, 1, "louver_events_rejected_total", "malformed")
+				s.end(t)
+			})
 		})
 	}
 }
@@ -90,27 +92,29 @@ func (s *schemas) Schema(_ context.Context, id uint32) (codec.Registered, error)
 // TestRegistry reads records that name their schemas. While the registry is out of reach the service waits, and then
 // every good record counts.
 func TestRegistry(t *testing.T) {
-	schema := avro.MustParse(avroEvent)
-	w := newWorld(t, kafkatest.Fake(t), 1, strings.Replace(exactly, "user: user,", "format: avro, schema: registry, user: user,", 1))
-	events := history(rand.New(rand.NewPCG(13, 14)), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 300)
-	records := kafkatest.Values("\x00\x00\x00\x00\x07of another schema")
-	for i, e := range events {
-		events[i].Time = e.Time.Truncate(time.Microsecond)
-		value, err := schema.AppendEncode([]byte{0, 0, 0, 1, 2}, map[string]any{"user": e.User, "value": e.Value, "time": events[i].Time, "group": e.Group})
-		if err != nil {
-			t.Fatal(err)
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		schema := avro.MustParse(avroEvent)
+		w := newWorld(t, b, 1, strings.Replace(exactly, "user: user,", "format: avro, schema: registry, user: user,", 1))
+		events := history(rand.New(rand.NewPCG(13, 14)), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 300)
+		records := kafkatest.Values("\x00\x00\x00\x00\x07of another schema")
+		for i, e := range events {
+			events[i].Time = e.Time.Truncate(time.Microsecond)
+			value, err := schema.AppendEncode([]byte{0, 0, 0, 1, 2}, map[string]any{"user": e.User, "value": e.Value, "time": events[i].Time, "group": e.Group})
+			if err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, txn.Record{Value: value})
 		}
-		records = append(records, txn.Record{Value: value})
-	}
-	w.broker.Produce(t, w.input, 0, records...)
-	s := w.start(func(s *stream.Service) { s.Schemas = &schemas{} })
-	for _, r := range w.await(7 * 14) {
-		if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
-			t.Error(err)
+		w.broker.Produce(t, w.input, 0, records...)
+		s := w.start(func(s *stream.Service) { s.Schemas = &schemas{} })
+		for _, r := range w.await(7 * 14) {
+			if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	s.expect(t, 1, "louver_events_rejected_total", "malformed")
-	s.end(t)
+		s.expect(t, 1, "louver_events_rejected_total", "malformed")
+		s.end(t)
+	})
 }
 
 func mustJSON(t *testing.T, v any) []byte {

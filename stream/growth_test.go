@@ -15,9 +15,10 @@ import (
 
 // TestInputGrows adds partitions to the input while the service runs: events of the new ones count in the windows that
 // are open when the group has noticed.
+//
+// In fake time alone: a topic of a real broker grows in TestInputGrowsUnderTwoProcesses.
 func TestInputGrows(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 4 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(2 * size)
 		w := newWorld(t, b, 1, fmt.Sprintf(`
@@ -69,8 +70,7 @@ streams:
 // TestInputGrowsUnderTwoProcesses adds partitions while two processes share the work and producers use the new ones at
 // once: whatever a window does not count is late, and windows that come after count everything.
 func TestInputGrowsUnderTwoProcesses(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, grace = 2 * time.Second, time.Second
 		start := time.Now().UTC().Truncate(size).Add(4 * size)
 		w := newWorld(t, b, 2, fmt.Sprintf(`

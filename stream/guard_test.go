@@ -33,17 +33,23 @@ streams:
 
 // TestOwnTopicIsDeleted deletes topics that the service can make anew while it runs: every window is released.
 func TestOwnTopicIsDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	for kind, name := range map[string]func(topics.Names) string{"partials": topics.Names.Partials, "progress": topics.Names.Progress, "state": topics.Names.State} {
+	t.Parallel()
+	for kind, c := range map[string]struct {
+		name func(topics.Names) string
+		run  func(*testing.T, func(*testing.T, *kafkatest.Broker))
+	}{
+		"partials": {topics.Names.Partials, kafkatest.BubbleAndReal}, // written without transactions
+		"progress": {topics.Names.Progress, kafkatest.BubbleAndReal}, // with transactions
+		"state":    {topics.Names.State, kafkatest.Bubble},           // as the progress is
+	} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+			c.run(t, func(t *testing.T, b *kafkatest.Broker) {
 				const count = 25
 				w := newWorld(t, b, 1, everyTwoSeconds(count))
 				lines, log := told()
 				s := w.start(log)
 				kafkatest.Await(t, "the first figure", func() bool { return len(w.published()) > 0 })
-				b.DeleteTopic(t, name(topics.Names{App: w.app}))
+				b.DeleteTopic(t, c.name(topics.Names{App: w.app}))
 				w.await(count)
 				s.end(t)
 				w.audit()
@@ -61,22 +67,23 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 // TestControlTopicGoesBack makes the control topic anew under a running service, before it is missed: it ends below what
 // the service has read. The service ends as if the topic were gone.
 func TestControlTopicGoesBack(t *testing.T) {
-	b := kafkatest.Fake(t)
-	w := newWorld(t, b, 1, withBudget("1000000000"))
-	s := w.start()
-	w.await(3)
-	name := topics.Names{App: w.app}.Control()
-	b.DeleteTopic(t, name)
-	b.CreateTopic(t, name, 1, map[string]string{"cleanup.policy": "compact"})
-	if err := s.refused(t); !errors.Is(err, control.ErrForgotten) {
-		t.Errorf("the service ended with %v", err)
-	}
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, withBudget("1000000000"))
+		s := w.start()
+		w.await(3)
+		name := topics.Names{App: w.app}.Control()
+		b.DeleteTopic(t, name)
+		b.CreateTopic(t, name, 1, map[string]string{"cleanup.policy": "compact"})
+		if err := s.refused(t); !errors.Is(err, control.ErrForgotten) {
+			t.Errorf("the service ended with %v", err)
+		}
+	})
 }
 
 // TestTopicThatMustStayIsDeleted: without the ledger it is unknown what was charged, and without the control topic who is
 // who. The service ends, and none can start.
 func TestTopicThatMustStayIsDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	for kind, c := range map[string]struct {
 		name func(topics.Names) string
 		want error
@@ -85,8 +92,7 @@ func TestTopicThatMustStayIsDeleted(t *testing.T) {
 		"control": {topics.Names.Control, control.ErrForgotten},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 1, withBudget("1000000000"))
 				s := w.start()
 				w.await(3)

@@ -33,7 +33,7 @@ func only(stages ...string) func(*stream.Service) {
 // TestPartsAreDeletedBeforeTheirRelease is an outage that outlives the parts: windows come out incomplete and say so,
 // and what comes later is whole again.
 func TestPartsAreDeletedBeforeTheirRelease(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withBudget("1000000000"))
 		b.Produce(t, w.input, 0, in(0, 5, "a-")...)
 		b.Produce(t, w.input, 1, in(1, 7, "b-")...)
@@ -61,9 +61,10 @@ func TestPartsAreDeletedBeforeTheirRelease(t *testing.T) {
 
 // TestAllPartsAreDeleted empties the log of parts while nothing is written to it: the window that they belonged to says
 // so, though it is cut only after that.
+//
+// In fake time alone: what a real broker says of parts that are gone is in TestPartsAreDeletedBeforeTheirRelease.
 func TestAllPartsAreDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 30 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(size)
 		w := newWorld(t, b, 1, strings.NewReplacer("size: 1h, every: 1h", "size: 30s, every: 30s", "2026-01-01T00:00:00Z", start.Format(time.RFC3339),
@@ -97,7 +98,7 @@ func TestAllPartsAreDeleted(t *testing.T) {
 // TestOffsetsExpire deletes the consumer groups of a service that is stopped, as Kafka does after a week: nothing is
 // published again, and nothing is missing.
 func TestOffsetsExpire(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withBudget("1000000000"))
 		b.Produce(t, w.input, 0, in(0, 5, "a-")...)
 		s := w.start()
@@ -125,8 +126,7 @@ func TestOffsetsExpire(t *testing.T) {
 // TestOutputIsDeleted deletes the output of one of two streams that share a budget, and so a partition of the ledger: the
 // other's figures go on, and the first's follow when its topic is there again.
 func TestOutputIsDeleted(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 2 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(3 * size)
 		yaml := "version: 1\nbudgets: [{name: shared, epsilon: 1000000000, per: 24h}]\nstreams:\n"
@@ -229,8 +229,7 @@ func (w *world) takeovers(n, place int) func(*stream.Service) {
 // TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions. Whoever
 // reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
 func TestTakeoversDrawNothingTwice(t *testing.T) {
-	t.Parallel()
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const count = 12
 		many := strings.NewReplacer("size: 1h, every: 1h", "size: 1m, every: 1m", "epsilon: 1000000}", "epsilon: 0.1}", "T03:00", "T00:12").Replace(withBudget("1000"))
 		w := newWorld(t, b, 1, many)
@@ -273,9 +272,10 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 
 // TestWorkersComeBeforeTheStart has two workers one after the other that find a partition of different lengths before the
 // first window begins. The records between them belong to no window, so nothing is missing.
+//
+// In fake time alone: it depends on offsets and times of events.
 func TestWorkersComeBeforeTheStart(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		yaml, start := liveOf(10*time.Second, 2*time.Second, 1)
 		w := newWorld(t, b, 1, strings.Replace(yaml, "time: time}", "time: time, max_future: 1s}", 1))
 		names := topics.Names{App: w.app}

@@ -59,6 +59,7 @@ func everyEvent(line string) string {
 
 // TestLinesOfSituations compares the whole log of a service in which something is wrong.
 func TestLinesOfSituations(t *testing.T) {
+	t.Parallel()
 	start := time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)
 	hour := func(n int) string { return start.Add(time.Duration(n) * time.Hour).Format(time.TimeOnly) }
 	yaml := strings.NewReplacer("2026-01-01T00:00:00Z", start.Format(time.RFC3339), "2026-01-01T03:00:00Z", start.Add(3*time.Hour).Format(time.RFC3339)).Replace(users)
@@ -127,8 +128,7 @@ func TestLinesOfSituations(t *testing.T) {
 			"INFO all topics are ready"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 2, strings.ReplaceAll(yaml, "BUDGET", c.budget))
 				observe, logs := observed()
 				c.do(t, w, logs, observe)

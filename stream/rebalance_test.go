@@ -11,9 +11,10 @@ import (
 
 // TestRebalanceKeepsBags lets a second worker join while windows are open: what the first one keeps it does not read
 // again, the windows close on time, and every event counts once.
+//
+// In fake time alone: groups of a real broker are in TestInputGrowsUnderTwoProcesses and TestTheSameUsersCountAfterAnyStop.
 func TestRebalanceKeepsBags(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, partitions, perPartition = 20 * time.Second, 3, 50
 		// The window ends in 40 to 60 s: both workers have joined by then, also where the machine is busy.
 		start := time.Now().UTC().Truncate(size).Add(2 * size)

@@ -26,7 +26,7 @@ func (r *running) refused(t *testing.T) error {
 // TestUnreadableLedgerIsAPrivacyStop puts something into the ledger that nobody can read: what it charged is not known,
 // so nothing is released any more.
 func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()
 		w.await(3)
@@ -48,8 +48,7 @@ func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
 // TestLedgerThatIsMadeAnewIsAPrivacyStop deletes the ledger and makes it anew, empty: what it charged is forgotten, and
 // no stage may go on as if nothing had been spent.
 func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
-	t.Parallel()
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()
 		w.await(3)
@@ -67,8 +66,7 @@ func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
 // does not begin with empty books unless it is told to, and then it says what it forgets. That holds until the ledger is gone
 // once more. Another app that shares the output begins as ever.
 func TestOwnTopicsAreGone(t *testing.T) {
-	t.Parallel()
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()
 		w.await(3)
@@ -111,21 +109,22 @@ func TestOwnTopicsAreGone(t *testing.T) {
 
 // TestForgetfulTopicsAreRefused creates topics that would lose charges or records.
 func TestForgetfulTopicsAreRefused(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
-		for name, c := range map[string]struct {
-			topic   func(*world) string
-			count   int
-			configs map[string]string
-			want    string
-		}{
-			"ledger with finite retention":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"retention.ms": "86400000"}, "retention.ms=-1"},
-			"ledger that is compacted":      {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"cleanup.policy": "compact", "retention.ms": "-1"}, "cleanup.policy"},
-			"partials of a day":             {func(w *world) string { return topics.Names{App: w.app}.Partials() }, 8, map[string]string{"retention.ms": "86400000"}, "keeps its records for 24h0m0s; it needs retention.ms=604800000 or more"},
-			"progress of small messages":    {func(w *world) string { return topics.Names{App: w.app}.Progress() }, 8, map[string]string{"cleanup.policy": "compact", "max.message.bytes": "500000"}, "max.message.bytes=500000; it needs 1048576"},
-			"ledger with other partitions":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 3, map[string]string{"retention.ms": "-1"}, "8"},
-			"input shorter than the window": {func(w *world) string { w.streams[0].Input.Topic += "-short"; return w.streams[0].Input.Topic }, 1, map[string]string{"retention.ms": "60000"}, "retention.ms=3610000"},
-		} {
-			t.Run(name, func(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		topic   func(*world) string
+		count   int
+		configs map[string]string
+		want    string
+	}{
+		"ledger with finite retention":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"retention.ms": "86400000"}, "retention.ms=-1"},
+		"ledger that is compacted":      {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"cleanup.policy": "compact", "retention.ms": "-1"}, "cleanup.policy"},
+		"partials of a day":             {func(w *world) string { return topics.Names{App: w.app}.Partials() }, 8, map[string]string{"retention.ms": "86400000"}, "keeps its records for 24h0m0s; it needs retention.ms=604800000 or more"},
+		"progress of small messages":    {func(w *world) string { return topics.Names{App: w.app}.Progress() }, 8, map[string]string{"cleanup.policy": "compact", "max.message.bytes": "500000"}, "max.message.bytes=500000; it needs 1048576"},
+		"ledger with other partitions":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 3, map[string]string{"retention.ms": "-1"}, "8"},
+		"input shorter than the window": {func(w *world) string { w.streams[0].Input.Topic += "-short"; return w.streams[0].Input.Topic }, 1, map[string]string{"retention.ms": "60000"}, "retention.ms=3610000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 1, withBudget("1000000000"))
 				b.CreateTopic(t, c.topic(w), c.count, c.configs)
 				err := w.start().refused(t)
@@ -133,13 +132,13 @@ func TestForgetfulTopicsAreRefused(t *testing.T) {
 					t.Errorf("the service ended with %v, want what says %s", err, c.want)
 				}
 			})
-		}
-	})
+		})
+	}
 }
 
 // TestMissingInputIsWaitedFor starts before the input topic exists.
 func TestMissingInputIsWaitedFor(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		w.streams[0].Input.Topic += "-later"
 		s := w.start()

@@ -34,8 +34,8 @@ func (r *refuser) RoundTrip(ctx context.Context, addr net.Addr, q kafka.Request)
 // TestNewDefinitionsMeetAMissingRight gives a service that runs new definitions while it lacks a right: it waits for the
 // right, and does not end.
 func TestNewDefinitionsMeetAMissingRight(t *testing.T) {
-	b := kafkatest.Fake(t)
-	const yaml = `
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		const yaml = `
 version: 1
 streams:
   - name: s
@@ -46,51 +46,53 @@ streams:
     output: {topic: OUTPUT}
     budget: {epsilon: 1000000, per: 1h}
 `
-	w := newWorld(t, b, 1, yaml)
-	r := &refuser{RoundTripper: b.Conn.Transport}
-	one := w.start(func(s *stream.Service) {
-		conn, client := *s.Conn, *s.Conn.Client
-		client.Transport = r
-		conn.Client = &client
-		s.Conn = &conn
+		w := newWorld(t, b, 1, yaml)
+		r := &refuser{RoundTripper: b.Conn.Transport}
+		one := w.start(func(s *stream.Service) {
+			conn, client := *s.Conn, *s.Conn.Client
+			client.Transport = r
+			conn.Client = &client
+			s.Conn = &conn
+		})
+		kafkatest.Await(t, "the service is ready", one.Ready)
+		r.left.Store(3)
+		w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output, "epsilon: 1}", "epsilon: 2}").Replace(yaml))
+		two := w.start()
+		kafkatest.Await(t, "the service follows the new definitions, or ends", func() bool {
+			return one.ended.Load() || strings.Contains(strings.Join(one.definitions(t), " "), `epoch:"2"`)
+		})
+		if r.left.Load() >= 0 {
+			t.Error("nothing was refused")
+		}
+		one.end(t)
+		two.end(t)
 	})
-	kafkatest.Await(t, "the service is ready", one.Ready)
-	r.left.Store(3)
-	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output, "epsilon: 1}", "epsilon: 2}").Replace(yaml))
-	two := w.start()
-	kafkatest.Await(t, "the service follows the new definitions, or ends", func() bool {
-		return one.ended.Load() || strings.Contains(strings.Join(one.definitions(t), " "), `epoch:"2"`)
-	})
-	if r.left.Load() >= 0 {
-		t.Error("nothing was refused")
-	}
-	one.end(t)
-	two.end(t)
 }
 
 // TestAMissingRightHasOneLine: workers of sixteen partitions lack the same right, and the log says so once.
 func TestAMissingRightHasOneLine(t *testing.T) {
-	b := kafkatest.Fake(t)
-	w := newWorld(t, b, 1, withBudget("1000000000"))
-	var refused atomic.Int64
-	b.Fake.ControlKey(int16(kmsg.InitProducerID), func(q kmsg.Request) (kmsg.Response, error, bool) {
-		b.Fake.KeepControl()
-		r := q.(*kmsg.InitProducerIDRequest)
-		if r.TransactionalID == nil || *r.TransactionalID == (topics.Names{App: w.app}).ControlID() {
-			return nil, nil, false
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		w := newWorld(t, b, 1, withBudget("1000000000"))
+		var refused atomic.Int64
+		b.Fake.ControlKey(int16(kmsg.InitProducerID), func(q kmsg.Request) (kmsg.Response, error, bool) {
+			b.Fake.KeepControl()
+			r := q.(*kmsg.InitProducerIDRequest)
+			if r.TransactionalID == nil || *r.TransactionalID == (topics.Names{App: w.app}).ControlID() {
+				return nil, nil, false
+			}
+			refused.Add(1)
+			answer := r.ResponseKind().(*kmsg.InitProducerIDResponse)
+			answer.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+			return answer, nil, true
+		})
+		lines, log := told()
+		s := w.start(log)
+		kafkatest.Await(t, "a line says what is missing, and all have failed again and again", func() bool {
+			return lines.FilterMessageSnippet("without the right Write on the transactional id").Len() > 0 && refused.Load() > 16*8
+		})
+		s.end(t)
+		if n := lines.FilterMessageSnippet("keep").Len(); n != 1 {
+			t.Errorf("%d lines: %v", n, lines.All())
 		}
-		refused.Add(1)
-		answer := r.ResponseKind().(*kmsg.InitProducerIDResponse)
-		answer.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
-		return answer, nil, true
 	})
-	lines, log := told()
-	s := w.start(log)
-	kafkatest.Await(t, "a line says what is missing, and all have failed again and again", func() bool {
-		return lines.FilterMessageSnippet("without the right Write on the transactional id").Len() > 0 && refused.Load() > 16*8
-	})
-	s.end(t)
-	if n := lines.FilterMessageSnippet("keep").Len(); n != 1 {
-		t.Errorf("%d lines: %v", n, lines.All())
-	}
 }

@@ -18,9 +18,10 @@ import (
 
 // TestAnInputMadeAnewIsReadFromItsStart: while the service is off, its input is deleted and made anew, and is longer by now
 // than the service had read. Nothing of it is passed over; what the old one may have held is said to be missing.
+//
+// In fake time alone: what a real broker says of such a topic is in TestAnInputMadeAnewUnderTheService.
 func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		yaml, start := liveOf(20*time.Second, 2*time.Second, 1)
 		w := newWorld(t, b, 1, yaml)
 		ctx := kafkatest.Context(t)
@@ -55,8 +56,7 @@ func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
 
 // TestAnInputMadeAnewUnderTheService does the same while the service runs.
 func TestAnInputMadeAnewUnderTheService(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		yaml, start := liveOf(20*time.Second, 20*time.Second, 1)
 		w := newWorld(t, b, 1, yaml)
 		w.sendUsers(start, "old", 5)

@@ -143,7 +143,7 @@ func history(random *rand.Rand, from time.Time, n int) []event {
 }
 
 func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		random := rand.New(rand.NewPCG(1, 2))
@@ -170,9 +170,10 @@ func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
 // TestLittleMemoryIsExact has memory for hardly anything: bags are written after every page, and parts are read again when
 // their window is decided, all of them or most.
 func TestLittleMemoryIsExact(t *testing.T) {
+	t.Parallel()
 	for _, memory := range []int64{1, 20_000} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
-			kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 3, exactly)
 				random := rand.New(rand.NewPCG(3, 4))
 				events := history(random, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 3000)
@@ -193,8 +194,7 @@ func TestLittleMemoryIsExact(t *testing.T) {
 }
 
 func TestWindowsCloseOnTimeWithoutTraffic(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
 		w := newWorld(t, b, 3, fmt.Sprintf(`
 version: 1
@@ -229,7 +229,7 @@ streams:
 }
 
 func TestRestartDrawsNothingTwice(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		random := rand.New(rand.NewPCG(3, 4))

@@ -99,8 +99,13 @@ func (w *world) start(change ...func(*stream.Service)) *running {
 	r.Health = health.New(r.Log, r.Stages...)
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel
-	go func() { r.err <- r.Run(ctx); r.ended.Store(true) }()
-	w.t.Cleanup(cancel)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.err <- r.Run(ctx)
+		r.ended.Store(true)
+	}()
+	w.t.Cleanup(func() { cancel(); <-done })
 	return r
 }
 

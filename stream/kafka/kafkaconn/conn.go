@@ -3,6 +3,7 @@
 package kafkaconn
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -27,6 +28,8 @@ type Config struct {
 	SASL sasl.Mechanism
 	// ClientID is the name that brokers see in quotas and logs.
 	ClientID string
+	// Dial opens a connection to an address, as [net.Dialer.DialContext] does. TLS and SASL come on top. Nil means TCP.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // Limits of a connection. An attempt that takes longer than requestTimeout is abandoned and, if possible, retried. A
@@ -76,7 +79,10 @@ func New(c Config) (*Conn, error) {
 		}
 	}
 	contact := &Contact{}
-	plain := contact.observe((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
+	}
+	plain := contact.observe(c.Dial)
 	dial := plain
 	if c.TLS != nil {
 		dial = secured(plain, c.TLS, c.Authorities)

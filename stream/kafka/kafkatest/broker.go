@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/louver/louver/stream/kafka/embedded"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -32,6 +34,8 @@ type Broker struct {
 	Fake *kfake.Cluster
 	// nodes is empty for a fake broker.
 	nodes []*server
+	// dial is nil where connections are TCP.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // Each runs f as a subtest on a fake and on a real broker, side by side: mostly a test waits.
@@ -44,7 +48,7 @@ func Each(t *testing.T, f func(t *testing.T, b *Broker)) {
 // Fake starts three fake brokers for this test.
 func Fake(t testing.TB, options ...kfake.Opt) *Broker {
 	t.Helper()
-	cluster, err := kfake.NewCluster(options...)
+	cluster, err := embedded.Start(options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +65,7 @@ func (b *Broker) connect(t testing.TB, addrs []string) {
 
 func (b *Broker) connectAs(t testing.TB, addrs []string, user sasl.Mechanism) {
 	t.Helper()
-	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: addrs, ClientID: "louver-test", SASL: user})
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: addrs, ClientID: "louver-test", SASL: user, Dial: b.dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,18 +81,17 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Await polls until cond is true. what says what the test waits for.
+// Await polls until cond is true. what says what the test waits for. It asks less often the longer it waits: cond may read
+// whole topics, and that is what a test costs in fake time.
 func Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	late := time.After(patience)
+	begun := time.Now()
 	for !cond() {
-		select {
-		case <-ticker.C:
-		case <-late:
+		waited := time.Since(begun)
+		if waited > patience {
 			t.Fatalf("waited %v for this: %s", patience, what)
 		}
+		<-time.After(min(max(waited/20, 20*time.Millisecond), time.Second))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/service"
 	"github.com/louver/louver/stream/config/parse"
+	local "github.com/louver/louver/stream/kafka/embedded"
 )
 
 // BrokerCommand is the embedded broker alone.
@@ -58,7 +59,7 @@ func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.
 	if dataDir != "" {
 		options = append(options, kfake.DataDir(dataDir), kfake.SyncWrites())
 	}
-	broker, err := kfake.NewCluster(append(options, more...)...)
+	broker, err := local.Start(append(options, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("the embedded broker cannot listen on %s: %w; want a free host:port of this machine", net.JoinHostPort(host, strconv.Itoa(port)), service.Cause(err))
 	}
