@@ -31,6 +31,20 @@ import (
 func Bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
 	t.Helper()
 	t.Parallel()
+	bubble(t, f)
+}
+
+// BubbleAndReal runs f as a subtest in a Bubble, and then on a real broker. It runs beside other tests, but its two halves
+// come one after the other: a half that gave up its place would wait behind all other tests.
+func BubbleAndReal(t *testing.T, f func(t *testing.T, b *Broker)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("fake", func(t *testing.T) { bubble(t, f) })
+	t.Run("real", func(t *testing.T) { f(t, Real(t)) })
+}
+
+func bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
+	t.Helper()
 	// The encoder of all producers must not belong to the first bubble that compresses.
 	txn.EncodeBatch(txn.Session{}, []txn.Record{{Value: bytes.Repeat([]byte{'x'}, 10_000)}})
 	now := time.Now()
@@ -38,14 +52,6 @@ func Bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
 		time.Sleep(time.Until(now)) // bubbles begin in 2000
 		f(t, inMemory(t))
 	})
-}
-
-// BubbleAndReal runs f as a subtest in a Bubble and on a real broker, beside other tests.
-func BubbleAndReal(t *testing.T, f func(t *testing.T, b *Broker)) {
-	t.Helper()
-	t.Parallel()
-	t.Run("fake", func(t *testing.T) { Bubble(t, f) })
-	t.Run("real", func(t *testing.T) { t.Parallel(); f(t, Real(t)) })
 }
 
 // inMemory starts three fake brokers whose connections are in memory.
