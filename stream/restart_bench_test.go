@@ -25,6 +25,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/stream/record"
 )
 
 // shared is a stream of seconds that pays from a budget from which a stream of minutes paid before.
@@ -99,7 +100,7 @@ func (r *restart) fill(b *testing.B, entries int, checkpoint bool) {
 	limit := r.file.Streams[0].Budget
 	began := time.Now().UTC().Truncate(time.Minute).Add(-time.Duration(entries) * time.Minute)
 	some := func(n int64) *decimal.Decimal { d := decimal.NewFromInt(n); return &d }
-	releases := []ledger.Release{{Name: "p50", Statistic: "median", P: some(0), Mechanism: "margin", Unit: "ms", Epsilon: decimal.New(1, -1)},
+	releases := []record.Series{{Name: "p50", Statistic: "median", P: some(0), Mechanism: "margin", Unit: "ms", Epsilon: decimal.New(1, -1)},
 		{Name: "users", Statistic: "count", Mechanism: "geometric", Unit: "users", Epsilon: decimal.New(1, -1)}}
 	var batch []txn.Record
 	log := &progress.Log{Client: r.broker.Conn.Client, Fetch: r.broker.Fetch(fetch.Options{}), Topic: r.names.Progress()}

@@ -41,7 +41,7 @@ func newStory() *story {
 			DueAt: start.Add(storySize + storyGrace), ReleasedAt: start.Add(storySize + storyGrace), Every: storySize, Limit: limit,
 			Price: []budget.Item{{Promise: privacy.NewPure(decimal.NewFromInt(1)), Times: 3}}}
 		for _, name := range s.streams[0].newest().releases {
-			e.Releases = append(e.Releases, ledger.Release{Name: name, Statistic: "count", Mechanism: "geometric", Epsilon: decimal.NewFromInt(1)})
+			e.Releases = append(e.Releases, record.Series{Name: name, Statistic: "count", Mechanism: "geometric", Epsilon: decimal.NewFromInt(1)})
 		}
 		for _, name := range s.streams[0].newest().groups {
 			g := ledger.Group{Name: name}

@@ -50,7 +50,7 @@ func published(t *testing.T, topic string) (records []txn.Record) {
 		e.Limit = budget.Limit{Epsilon: *some("24"), Per: 24 * time.Hour}
 		e.Price = []budget.Item{{Promise: privacy.NewPure(*some("0.4")), Times: 1}}
 		e.Standing.StreamSpent, e.Standing.BudgetSpent = some("12.5"), some("12.5")
-		for _, r := range []ledger.Release{{Name: "p99", Statistic: "quantile", P: some("0.99"), Unit: "ms"}, {Name: "users", Statistic: "count", Unit: "users"},
+		for _, r := range []record.Series{{Name: "p99", Statistic: "quantile", P: some("0.99"), Unit: "ms"}, {Name: "users", Statistic: "count", Unit: "users"},
 			{Name: "typical", Statistic: "trimmed_mean", Unit: "ms"}, {Name: "top", Statistic: "mode"}, {Name: "mid", Statistic: "median", P: some("0.5"), Unit: "ms"}} {
 			r.Mechanism, r.Epsilon = "m", *some("0.1")
 			e.Releases = append(e.Releases, r)

@@ -46,19 +46,19 @@ type stored struct {
 	Before      Before         `json:"before,omitempty"`
 	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have
 	// cost.
-	Status       string        `json:"status"`
-	Reason       string        `json:"reason,omitempty"`
-	Charge       storedCharge  `json:"charge"`
-	Price        []budget.Item `json:"price,omitempty"`
-	Cap          *storedCap    `json:"cap,omitempty"`
-	Incomplete   bool          `json:"incomplete,omitempty"`
-	IncompleteIn []int         `json:"incomplete_in,omitempty"`
-	Releases     []Release     `json:"releases"`
-	Groups       []Group       `json:"groups"`
-	Standing     Standing      `json:"books"`
-	Prior        *Prior        `json:"prior,omitempty"`
-	Watches      []Watch       `json:"watches,omitempty"`
-	Ended        []Instance    `json:"ended,omitempty"`
+	Status       string          `json:"status"`
+	Reason       string          `json:"reason,omitempty"`
+	Charge       storedCharge    `json:"charge"`
+	Price        []budget.Item   `json:"price,omitempty"`
+	Cap          *storedCap      `json:"cap,omitempty"`
+	Incomplete   bool            `json:"incomplete,omitempty"`
+	IncompleteIn []int           `json:"incomplete_in,omitempty"`
+	Releases     []record.Series `json:"releases"`
+	Groups       []Group         `json:"groups"`
+	Standing     Standing        `json:"books"`
+	Prior        *Prior          `json:"prior,omitempty"`
+	Watches      []Watch         `json:"watches,omitempty"`
+	Ended        []Instance      `json:"ended,omitempty"`
 }
 
 type storedLimit struct {

@@ -51,7 +51,7 @@ type Entry struct {
 	// IncompleteIn lists the partitions of the input that lost something, as far as they are known.
 	IncompleteIn []int
 	// Releases describe the values of each group, in order.
-	Releases []Release
+	Releases []record.Series
 	// Groups are the public groups in order. If the stream has none, there is one group "".
 	Groups []Group
 	// Standing is the state of the books after this entry.
@@ -64,9 +64,6 @@ type Entry struct {
 	Watches []Watch
 	Ended   []Instance
 }
-
-// Release describes one series of values of an entry.
-type Release = record.Series
 
 // Group holds what was released about one group of the window.
 type Group struct {

@@ -45,7 +45,7 @@ func exampleEntry() ledger.Entry {
 			{Promise: privacy.NewPure(ledgertest.Dec("0.15")), Times: 1},
 			{Promise: privacy.NewBoundedRange(ledgertest.Dec("0.1")), Times: 1},
 		},
-		Releases: []ledger.Release{
+		Releases: []record.Series{
 			{Name: "tail.p99", Statistic: "quantile", P: ledgertest.Some("0.99"), Mechanism: "joint", Unit: "ms", Epsilon: ledgertest.Dec("0.1")},
 			{Name: "users", Statistic: "count", Mechanism: "geometric", Unit: "users", Epsilon: ledgertest.Dec("0.15")},
 		},

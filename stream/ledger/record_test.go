@@ -165,7 +165,7 @@ func BenchmarkDecode(b *testing.B) {
 // published before changes.
 func TestRecordsSayWhatWasCut(t *testing.T) {
 	e := exampleEntry()
-	e.Releases[0] = ledger.Release{Name: "typical", Statistic: "mean", Mechanism: "clipped", Unit: "ms", Epsilon: ledgertest.Dec("0.1")}
+	e.Releases[0] = record.Series{Name: "typical", Statistic: "mean", Mechanism: "clipped", Unit: "ms", Epsilon: ledgertest.Dec("0.1")}
 	e.Groups[0].Values[0] = ledger.Value{Value: ledgertest.Some("144.071"), Error95: ledgertest.Some("2.5"), Clip: &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024.5")}, Quality: "useful"}
 	back, err := ledger.Decode(ledgertest.Encode(t, e))
 	if err != nil {

@@ -77,7 +77,7 @@ func (e Entry) figure(g Group, i int) record.Figure {
 }
 
 // blank returns the figure of a release of a group, without its value.
-func (e Entry) blank(g Group, r Release) record.Figure {
+func (e Entry) blank(g Group, r record.Series) record.Figure {
 	return record.Figure{
 		Schema: record.Schema,
 		ID:     fmt.Sprintf("%s/%s/%s/%s", e.Stream, g.Name, record.Whole(e.WindowStart), r.Name),
@@ -117,7 +117,7 @@ func (e Entry) watchFigure(g Group, i int) record.Figure {
 		return e.onChangeFigure(g, i)
 	}
 	cost, _ := e.costs(w) // Records has checked the entry
-	f := e.blank(Group{Name: g.Name}, Release{
+	f := e.blank(Group{Name: g.Name}, record.Series{
 		Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch,
 		Epsilon: cost.Epsilon, Delta: cost.Delta,
 	})

@@ -31,8 +31,8 @@ type Watch struct {
 	Hold   int64 `json:"hold"`
 	// Release describes the figure that is drawn anew where the watch fires, and First is what its first instance costs
 	// beside Cost. Both are nil for an alarm.
-	Release *Release      `json:"release,omitempty"`
-	First   []budget.Item `json:"first,omitempty"`
+	Release *record.Series `json:"release,omitempty"`
+	First   []budget.Item  `json:"first,omitempty"`
 	// Last says that the stream's definition ends with this window, and so does the instance.
 	Last bool `json:"last,omitempty"`
 

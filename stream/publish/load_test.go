@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // A write holds few entries if each has many records: a stream with 1,000 groups and 100 watches has 100,000 in every window.
 func TestWritesAreBoundedByRecords(t *testing.T) {
 	entry := func(groups, watches int) ledger.Entry {
-		return ledger.Entry{Groups: make([]ledger.Group, groups), Releases: make([]ledger.Release, 1), Watches: make([]ledger.Watch, watches)}
+		return ledger.Entry{Groups: make([]ledger.Group, groups), Releases: make([]record.Series, 1), Watches: make([]ledger.Watch, watches)}
 	}
 	for _, c := range []struct {
 		groups, watches, want int

@@ -9,6 +9,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/record"
 )
 
 // figure is what the watch of a release on change draws. Its release is nil if the watch is an alarm.
@@ -17,7 +18,7 @@ import (
 // learnt from them would take each for a new observation.
 type figure struct {
 	draw
-	release *ledger.Release
+	release *record.Series
 }
 
 func newFigure(s *config.Stream, w config.Watch) figure {

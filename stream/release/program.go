@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -22,9 +23,9 @@ type program struct {
 	epoch    uint32
 	schedule windows.Schedule
 	draws    []draw
-	alarms   []alarm          // the stream's watches
-	figures  []figure         // what each of them draws
-	releases []ledger.Release // what the draws release, in the order of the configuration
+	alarms   []alarm         // the stream's watches
+	figures  []figure        // what each of them draws
+	releases []record.Series // what the draws release, in the order of the configuration
 	price    []budget.Item
 	random   io.Reader // the source of all noise: crypto/rand, except in tests
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 const streamsFile = `
@@ -124,7 +125,7 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	for _, x := range s.Watches {
 		of := ledger.Watch{Name: x.Name, Definition: x.Definition, Cost: x.Price(), First: x.First(), AtMost: x.AtMost, Hold: int64(x.Hold.Seconds())}
 		if x.Release != nil {
-			of.Release = &ledger.Release{Name: x.Name, Statistic: string(x.Release.Query.Statistic), Mechanism: x.Release.Mechanism.Name(), Epsilon: x.Release.Query.Epsilon}
+			of.Release = &record.Series{Name: x.Name, Statistic: string(x.Release.Query.Statistic), Mechanism: x.Release.Mechanism.Name(), Epsilon: x.Release.Query.Epsilon}
 		}
 		e.Watches = append(e.Watches, of)
 	}

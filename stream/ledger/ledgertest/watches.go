@@ -9,6 +9,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 // Alarm is an alarm as a definition has it.
@@ -28,7 +29,7 @@ func OnChange(definition, test, draw string, atMost int64) ledger.Watch {
 	return ledger.Watch{
 		Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(test)), Times: 1}, drawn},
 		First: []budget.Item{first}, Excess95: Some("26.5"), AtMost: atMost,
-		Release: &ledger.Release{
+		Release: &record.Series{
 			Name: name, Statistic: "median", P: Some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: Dec(draw),
 		},
 	}
