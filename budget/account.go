@@ -391,3 +391,8 @@ func (a *Account) Total(plus ...Charge) Spending { return a.filter.bound(a.lifet
 func (a *Account) StreamTotal(stream string, plus ...Charge) Spending {
 	return a.filter.bound(a.lifetime(stream, plus))
 }
+
+// Knows reports whether the account, or one that it continues, has a charge of a stream under a cap.
+func (a *Account) Knows(stream string, cap Cap) bool {
+	return slices.ContainsFunc(a.all(), func(k *class) bool { return k.stream == stream && k.cap == cap })
+}

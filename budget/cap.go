@@ -34,11 +34,6 @@ func (c Cap) Check() error {
 	return nil
 }
 
-// Knows reports whether the account, or one that it continues, has a charge of a stream under a cap.
-func (a *Account) Knows(stream string, cap Cap) bool {
-	return slices.ContainsFunc(a.all(), func(k *class) bool { return k.stream == stream && k.cap == cap })
-}
-
 func compareCaps(x, y Cap) int {
 	return cmp.Or(cmp.Compare(x.Era, y.Era), cmp.Compare(x.Count, y.Count), cmp.Compare(x.Per, y.Per))
 }
@@ -116,3 +111,6 @@ func (t *tally) addBatches(all []batch) {
 		all = all[n:]
 	}
 }
+
+// MostWindows is the answer of WindowsLeft if there is no end of them: a window costs nothing, or nothing more under a cap.
+const MostWindows = 1 << 53

@@ -7,9 +7,6 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// MostWindows is the answer of WindowsLeft if there is no end of them: a window costs nothing, or nothing more under a cap.
-const MostWindows = 1 << 53
-
 // WindowsLeft returns how many more windows at this price the period that ends at a moment could pay if nothing
 // returned meanwhile: the rest of the budget divided by the price.
 func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {

@@ -88,17 +88,6 @@ func (l Limit) Left(s Spending) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// Compose returns the bound on the total cost of items at the limit's ε and δ: an ε above the limit's is what they cost at
-// that limit, and another limit may add them up more sharply. If the limit has a δ and its ε is 0, there is no limit yet, and the
-// bound is about the least ε that pays for the items.
-func (l Limit) Compose(items []Item) Spending {
-	f := newFilter(l)
-	if l.Epsilon.IsZero() {
-		f = filterFor(l.Delta, items)
-	}
-	return f.bound(f.sumOf(items))
-}
-
 // Periods is how many periods of the limit cover a half-open stretch of time of length d, which is positive. Each of them
 // costs at most the limit.
 func (l Limit) Periods(d time.Duration) int64 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -30,7 +31,18 @@ type guarded struct {
 	missed int    // in how many looks in a row it was missing
 }
 
-// guard notices when somebody deletes one of the app's own topics, or makes it anew, while the service runs.
+// guard looks for the app's own topics.
+type guard struct {
+	client *kafka.Client
+	names  topics.Names
+	health *health.Monitor
+	log    *zap.Logger
+	// create lets it create what is missing, with this replication.
+	create      bool
+	replication int
+}
+
+// run notices when somebody deletes one of the app's own topics, or makes it anew, while the service runs.
 //
 //   - The ledger: what was charged is not known any more. It returns a [ledger.ErrUnreadable], a privacy stop.
 //   - The control topic: the key that tells users apart is lost, and how many partitions the next windows take. It returns
@@ -38,7 +50,7 @@ type guarded struct {
 //   - Partials, progress and state: it makes them anew, if the service may. Windows whose parts are lost are incomplete, also
 //     those whose parts may be lost, for all that a worker without progress can tell. How far workers had come follows from
 //     the ledger and the outputs. Who has counted follows from the parts, if these are there.
-func (s *Service) guard(ctx context.Context, names topics.Names, plan []topics.Topic) error {
+func (g guard) run(ctx context.Context, plan []topics.Topic) error {
 	own := make([]*guarded, len(plan))
 	for i, t := range plan {
 		own[i] = &guarded{Topic: t}
@@ -47,7 +59,7 @@ func (s *Service) guard(ctx context.Context, names topics.Names, plan []topics.T
 	defer tick.Stop()
 	for {
 		for _, t := range own {
-			if err := s.lookFor(ctx, names, t); err != nil {
+			if err := g.lookFor(ctx, t); err != nil {
 				return err
 			}
 		}
@@ -60,9 +72,9 @@ func (s *Service) guard(ctx context.Context, names topics.Names, plan []topics.T
 }
 
 // lookFor looks for a topic. Failures that do not say that it is missing say nothing.
-func (s *Service) lookFor(ctx context.Context, names topics.Names, t *guarded) error {
-	episodes, key := s.Health.Episodes, "deleted topic "+t.Name
-	id, err := topics.ID(ctx, s.Conn.Client, t.Name)
+func (g guard) lookFor(ctx context.Context, t *guarded) error {
+	episodes, key := g.health.Episodes, "deleted topic "+t.Name
+	id, err := topics.ID(ctx, g.client, t.Name)
 	gone := errors.Is(err, kafka.UnknownTopicOrPartition)
 	switch {
 	case gone:
@@ -77,15 +89,15 @@ func (s *Service) lookFor(ctx context.Context, names topics.Names, t *guarded) e
 		return nil
 	}
 	switch {
-	case t.Name == names.Ledger():
+	case t.Name == g.names.Ledger():
 		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran, so what was charged is unknown; the topic must never be deleted or recreated", ledger.ErrUnreadable, t.Name)
-	case t.Name == names.Control():
+	case t.Name == g.names.Control():
 		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran; the topic must never be deleted or recreated; begin again with another app id", control.ErrForgotten, t.Name)
 	case gone:
 		what := "create it again"
-		if s.CreateTopics {
+		if g.create {
 			what = "it is created again"
-			if _, err := topics.Create(ctx, s.Conn.Client, []topics.Topic{t.Topic}, s.Replication); err != nil {
+			if _, err := topics.Create(ctx, g.client, []topics.Topic{t.Topic}, g.replication); err != nil {
 				what = "it cannot be created again: " + err.Error()
 			}
 		}
@@ -93,7 +105,7 @@ func (s *Service) lookFor(ctx context.Context, names topics.Names, t *guarded) e
 		t.id = "" // that it has another one then is no news
 	default:
 		episodes.Forget(key)
-		s.Log.Warn("a topic was made anew while louver ran: if it held parts of windows, these are incomplete", zap.String("topic", t.Name))
+		g.log.Warn("a topic was made anew while louver ran: if it held parts of windows, these are incomplete", zap.String("topic", t.Name))
 		t.id, t.missed = id, 0
 	}
 	return nil

@@ -154,7 +154,8 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 	watch := s.watch(env.Progress, editions)
 	run.Go(func() error { watch.Run(working); return nil })
 	run.Go(func() error { return s.await(working, env.Names.Control(), state.Epoch()) })
-	run.Go(func() error { return s.guard(working, env.Names, m.own) })
+	guard := guard{s.Conn.Client, env.Names, s.Health, s.Log, s.CreateTopics, s.Replication}
+	run.Go(func() error { return guard.run(working, m.own) })
 	s.Health.Started(schedules(editions))
 	s.Log.Info("louver works: "+upcoming(editions, time.Now()), zap.Int("streams", len(schedules(editions))))
 	run.Go(func() error { s.late(working); return nil })

@@ -8,12 +8,6 @@ import (
 	"github.com/louver/louver/stream/episode"
 )
 
-// blocked is an output that takes no figures.
-type blocked struct {
-	since time.Time
-	why   error
-}
-
 // Blocked says that an output takes no figures from the partition, or with nil that it takes them again. It does not make
 // the process unready: the other outputs go on.
 func (s *Stage) Blocked(at Partition, output string, why error) {

@@ -92,24 +92,6 @@ func (m *Monitor) Stop() {
 	m.stopped = true
 }
 
-// Retrying makes a hook for retries, as [episode.Log.Retrying] does. It is silent while Kafka is lost, which has a line
-// of its own.
-func (m *Monitor) Retrying(problem, solved string) func(error) {
-	hook := m.Episodes.Retrying(problem, solved)
-	return func(err error) {
-		m.lacks(problem, kafkaconn.Missing(err))
-		if err != nil && m.Lost() {
-			m.Episodes.Forget(problem)
-			return
-		}
-		if kafkaconn.Unauthorised(err) {
-			m.Episodes.On(problem, episode.Refused, problem, zap.Error(err))
-			return
-		}
-		hook(err)
-	}
-}
-
 // Lost reports whether no broker answers.
 func (m *Monitor) Lost() bool {
 	m.mu.Lock()
@@ -233,4 +215,22 @@ func (s *Stage) Finished(at Partition, stream string) {
 	if p := s.partitions[at]; p != nil {
 		delete(p.next, stream)
 	}
+}
+
+// lack is a right that is missing, and when that was last noticed.
+type lack struct {
+	right string
+	seen  time.Time
+}
+
+// outage is a period in which no broker answers.
+type outage struct {
+	since  time.Time // when a broker was last heard
+	reason string
+}
+
+// blocked is an output that takes no figures.
+type blocked struct {
+	since time.Time
+	why   error
 }

@@ -19,12 +19,6 @@ const (
 	refusedTicks = 3
 )
 
-// outage is a period in which no broker answers.
-type outage struct {
-	since  time.Time // when a broker was last heard
-	reason string
-}
-
 // kafkaLost is the key and the rule of the lines about it.
 const kafkaLost = "kafka lost"
 

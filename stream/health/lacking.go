@@ -5,13 +5,9 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"go.uber.org/zap"
 )
-
-// lack is a right that is missing, and when that was last noticed.
-type lack struct {
-	right string
-	seen  time.Time
-}
 
 // lacks notes that something is retried for want of a right, or with "" that it is not.
 func (m *Monitor) lacks(problem, right string) {
@@ -37,4 +33,22 @@ func (m *Monitor) lacked(now time.Time) (rights []string) {
 	}
 	slices.Sort(rights)
 	return slices.Compact(rights)
+}
+
+// Retrying makes a hook for retries, as [episode.Log.Retrying] does. It is silent while Kafka is lost, which has a line
+// of its own.
+func (m *Monitor) Retrying(problem, solved string) func(error) {
+	hook := m.Episodes.Retrying(problem, solved)
+	return func(err error) {
+		m.lacks(problem, kafkaconn.Missing(err))
+		if err != nil && m.Lost() {
+			m.Episodes.Forget(problem)
+			return
+		}
+		if kafkaconn.Unauthorised(err) {
+			m.Episodes.On(problem, episode.Refused, problem, zap.Error(err))
+			return
+		}
+		hook(err)
+	}
 }

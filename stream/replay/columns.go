@@ -152,3 +152,16 @@ func quoteYAML(s string) string {
 	b, _ := json.Marshal(s) // every string has a JSON form
 	return strings.ReplaceAll(string(b), "$", `\u0024`)
 }
+
+// rows reads a file's events. The error io.EOF ends them. Other errors do not repeat the file's name, nor the line if
+// the row has it.
+type rows interface {
+	next() (row, error)
+}
+
+// row is an event of the file. Its slices are valid until the next one.
+type row struct {
+	line  int
+	parts [numParts][]byte // JSON, but text for the time; nil if missing
+	key   []byte           // the user as text
+}

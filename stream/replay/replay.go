@@ -30,22 +30,6 @@ import (
 	"time"
 )
 
-// Options says how a file is replayed. The zero value yields the file as it is, as fast as possible.
-type Options struct {
-	// Delimiter separates the columns of CSV. Defaults to a comma.
-	Delimiter rune
-	// From moves event times so that the file's first event is at From. Zero leaves them unchanged. With a Speed, event
-	// times are also divided by it, so that events keep to the clock: a day at speed 60 takes 24 minutes of event time
-	// too. Without a Speed, the last events may be so far ahead of the clock that streams reject them.
-	From time.Time
-	// Speed paces the records: 1 is as fast as the events happened, 60 plays an hour in a minute, 0 is as fast as
-	// possible.
-	Speed float64
-	// Keyed gives each record its user as key, so that all records of a user go to one partition; otherwise records
-	// have no key and go to any partition.
-	Keyed bool
-}
-
 // Record is an event for a topic. The receiver owns its slices.
 type Record struct {
 	Key   []byte // nil unless keyed
@@ -63,19 +47,6 @@ type File struct {
 	outline *outline
 	options Options
 	closer  io.Closer
-}
-
-// rows reads a file's events. The error io.EOF ends them. Other errors do not repeat the file's name, nor the line if
-// the row has it.
-type rows interface {
-	next() (row, error)
-}
-
-// row is an event of the file. Its slices are valid until the next one.
-type row struct {
-	line  int
-	parts [numParts][]byte // JSON, but text for the time; nil if missing
-	key   []byte           // the user as text
 }
 
 // Open opens a file of events. Its first character tells whether it is CSV or JSON lines. Close it after use.

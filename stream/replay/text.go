@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"syscall"
 )
@@ -47,3 +50,36 @@ func Text(in io.Reader) (*bufio.Reader, error) {
 	}
 	return b, nil
 }
+
+func notUTF8(line int) error {
+	return fmt.Errorf("%d: the line is not UTF-8; convert the file, for example with iconv", line)
+}
+
+// LineError begins the reader's error with its line number. It does not repeat the line's content.
+func LineError(err error) error {
+	var p *csv.ParseError
+	if errors.Is(err, io.EOF) {
+		return err
+	} else if !errors.As(err, &p) {
+		return fmt.Errorf(" %w", err) // an error of reading the file, not of a line
+	}
+	if errors.Is(p, csv.ErrFieldCount) {
+		return fmt.Errorf("%d: the line does not have as many fields as the header; want one for each column", p.Line)
+	}
+	return fmt.Errorf("%d: %w; want CSV, RFC 4180", p.Line, p.Err)
+}
+
+func quoted(text string) []byte {
+	b, _ := json.Marshal(text) // every string has a JSON form
+	return b
+}
+
+// bare writes a number of JSON's notation as it is, and anything else as a string.
+func bare(text string) []byte {
+	if text != "" && (text[0] == '-' || isDigit(text[0])) && isDigit(text[len(text)-1]) && json.Valid([]byte(text)) {
+		return []byte(text)
+	}
+	return quoted(text)
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
