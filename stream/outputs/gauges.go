@@ -175,18 +175,9 @@ func (g *Gauges) collect(c chan<- prometheus.Metric, r Record) {
 		return
 	}
 	gauge(c, value, r.Value, labels...)
-	switch {
-	case r.Interval != nil:
-		gauge(c, low, &r.Interval.Low, labels...)
-		gauge(c, high, &r.Interval.High, labels...)
-	case r.Smoothed != nil && r.Smoothed.Low != nil && r.Smoothed.High != nil:
-		gauge(c, low, r.Smoothed.Low, labels...)
-		gauge(c, high, r.Smoothed.High, labels...)
-	default:
-		if v, e, ok := bounded(r); ok {
-			c <- prometheus.MustNewConstMetric(low, prometheus.GaugeValue, max(v-e, least(r)), labels...)
-			c <- prometheus.MustNewConstMetric(high, prometheus.GaugeValue, v+e, labels...)
-		}
+	if band, ok := r.Band(); ok {
+		c <- prometheus.MustNewConstMetric(low, prometheus.GaugeValue, band.Low, labels...)
+		c <- prometheus.MustNewConstMetric(high, prometheus.GaugeValue, band.High, labels...)
 	}
 	if r.Smoothed != nil {
 		gauge(c, smoothed, &r.Smoothed.Value, labels...)

@@ -22,7 +22,7 @@ func FuzzDecode(f *testing.F) {
 			if err != nil || !ours {
 				continue
 			}
-			bounded(r)
+			r.Band()
 			g.Update(r)
 			g.Update(r)
 		}

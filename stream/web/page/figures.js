@@ -106,20 +106,21 @@ function insert(series, figure) {
 const order = (a, b) => a.end - b.end || a.start - b.start;
 
 /**
- * The interval that the truth lies in, in the value's unit, and how that is known; null where nothing public bounds it.
+ * The interval that the truth lies in, in the value's unit, and how that is known; null where nothing public bounds it. The public
+ * gauges and the command line choose in the same order. even: it is the value and as much on both sides.
  * @param {Figure} figure
- * @returns {{low: number, high: number, what: string}|null}
+ * @returns {{low: number, high: number, what: string, even?: boolean}|null}
  */
 export function band(figure) {
   if (figure.status !== "ok") return null;
   const { interval, smoothed, value, error_95: error } = figure;
   if (interval) return { low: interval.low, high: interval.high, what: `interval, ${percent(interval.level)}` };
-  if (error !== null) {
-    const low = figure.unit === "users" ? Math.max(0, value - error) : value - error;
-    return { low, high: value + error, what: "noise, 95 %" };
-  }
   if (smoothed && smoothed.low !== null && smoothed.high !== null) {
     return { low: Math.min(value, smoothed.low), high: Math.max(value, smoothed.high), what: "with what earlier windows say, 90 %" };
+  }
+  if (error !== null) {
+    const low = figure.unit === "users" ? Math.max(0, value - error) : value - error;
+    return { low, high: value + error, what: "noise, 95 %", even: true };
   }
   return null;
 }

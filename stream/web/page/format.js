@@ -49,16 +49,12 @@ export function roundedUp(error) {
 export function figureText(figure) {
   if (figure.status !== "ok") return { value: figure.reason === "not_armed" ? "–" : "withheld", unit: "", error: reasonText(figure.reason), exact: "" };
   if (isWatch(figure.statistic)) return { value: figure.value === 1 ? "fires" : "silent", unit: "", error: figure.since ? sinceText(figure) : "", exact: "" };
-  const { value, error_95: error, interval, p_low: low, p_high: high } = figure;
+  const { value, error_95: error, p_low: low, p_high: high } = figure;
   const exact = `exactly ${value} ${figure.unit}`;
   const unit = figure.unit;
   if (isHeld(figure)) return { value: rounded(value), unit, error: figure.changed ? "drawn anew" : sinceText(figure), exact };
-  if (interval) {
-    const half = (interval.high - interval.low) / 2;
-    return { value: rounded(value, half), unit, error: `${rounded(interval.low, half)}–${rounded(interval.high, half)}`, exact };
-  }
-  if (error !== null) return { value: rounded(value, error), unit, error: `± ${roundedUp(error)}`, exact };
   const around = band(figure);
+  if (around?.even) return { value: rounded(value, error), unit, error: `± ${roundedUp(error)}`, exact };
   if (around) {
     const half = (around.high - around.low) / 2;
     return { value: rounded(value, half), unit, error: `${rounded(around.low, half)}–${rounded(around.high, half)}`, exact };
@@ -91,9 +87,9 @@ export function errorText(figure) {
   if (isWatch(figure.statistic)) return figureText(figure).error || (excess === null ? "" : `95 % sure to fire at ${plain(Math.ceil(excess))} users beyond its limit`);
   if (isHeld(figure)) return figure.changed ? "drawn anew in this window" : `held ${sinceText(figure)}, until it changes`;
   if (interval) return `between ${rounded(interval.low)} and ${rounded(interval.high)} ${figure.unit} (${+(100 * interval.level).toFixed(1)} %)`;
-  if (error !== null) return `± ${roundedUp(error)} ${figure.unit}`;
-  const ranks = low !== null && high !== null ? `somewhere between the ${ordinal(place(low))} and the ${ordinal(place(high))} percentile` : "";
   const around = band(figure);
+  if (around?.even) return `± ${roundedUp(error)} ${figure.unit}`;
+  const ranks = low !== null && high !== null ? `somewhere between the ${ordinal(place(low))} and the ${ordinal(place(high))} percentile` : "";
   if (!around) return ranks || "nothing public bounds the error";
   const half = (around.high - around.low) / 2;
   return [`between ${rounded(around.low, half)} and ${rounded(around.high, half)} ${figure.unit} (${around.what})`, ranks].filter(Boolean).join("; ");

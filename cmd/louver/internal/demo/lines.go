@@ -117,5 +117,5 @@ func filled(text string) string {
 	return strings.ReplaceAll(text, " ", "")
 }
 
-// errorOf says between which percentiles a value lies, or how far off it may be, with 95 %.
+// errorOf says what is known about a value's error; see [cli.Bound].
 func errorOf(r outputs.Record) string { return strings.ReplaceAll(cli.Bound(r), "± ", "±") }

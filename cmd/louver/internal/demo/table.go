@@ -42,7 +42,7 @@ func (v *view) table(page span) string {
 		{name: "group", shown: grouped, most: 14},
 		{name: "figure", shown: true, most: 14},
 		{name: "private", shown: true, right: true},
-		{name: "error, 95 %", shown: true, right: true},
+		{name: "error", shown: true, right: true},
 		{name: "truth", shown: sim, right: true},
 		{name: "off", shown: sim && v.width >= 70, right: true},
 	}

@@ -100,7 +100,7 @@ func TestView80x24(t *testing.T) {
 		"Louver demo: how fast does a simulated service answer?              08:01:02 UTC",
 		"These users are simulated, so the truth may stand beside the private figures.",
 		"Window 08:01:10–08:01:20. The next one closes at 08:01:30.",
-		"group  figure     private  error, 95 %  truth  off  last 8",
+		"group  figure     private        error  truth  off  last 8",
 		"eu     p50         100 ms  p45.2–p54.8     93   +7  ▄▄▄▄▄▄▄▄",
 	}
 	lines := strings.Split(plain, "\n")
