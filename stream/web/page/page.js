@@ -114,12 +114,16 @@ function refresh() {
 /** The header's line: how many streams, the newest window, and whether all is well. */
 function state() {
   const newest = Math.max(...app.streams.map((s) => seconds(s.newest_window_end) ?? 0), 0);
-  const bad = app.streams.map((s) => needs(s, app.figures)).filter((n) => n.kind === "bad" || n.kind === "warn").length;
+  const needy = app.streams.map((s) => needs(s, app.figures).what).filter(Boolean), bad = needy.length;
+  const kinds = ["alarm", "incomplete", "withheld", "late"].filter((what) => needy.includes(what)).map((what) => `${needy.filter((w) => w === what).length} ${what}`);
   const parts = [];
   if (app.loaded) {
     parts.push(several(app.streams.length, "stream"));
     if (newest > 0) parts.push(`newest window ended at ${clock(newest)}, ${span(now() - newest)} ago`);
-    if (app.streams.length > 0) parts.push(bad === 0 ? "nothing needs a look" : `${bad === 1 ? "1 needs" : `${bad} need`} a look`);
+    if (app.streams.length > 0) parts.push(bad === 0 ? "nothing needs a look" : `${bad === 1 ? "1 needs" : `${bad} need`} a look: ${kinds.join(", ")}`);
+    const groups = app.streams.flatMap((s) => s.groups.map((g) => app.figures.newest(s.stream, g, mainRelease(s)))).filter(Boolean);
+    const noise = groups.filter((f) => f.status === "ok" && f.quality === "noise").length;
+    if (noise > 0) parts.push(`${noise} of ${several(groups.length, "group")} only noise`);
     parts.push(`times in ${zone()}`);
   }
   if (parts.length > 0) say(element("state"), parts.join(" · ").replace(/(\d) (s|min|h|d) ago/, "$1\u00a0$2\u00a0ago"), newest > 0 ? utc(newest) : "");

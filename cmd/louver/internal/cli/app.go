@@ -21,8 +21,9 @@ type App struct {
 	Out, Err io.Writer
 	// Build says what is running.
 	Build BuildInfo
-	// Log goes to Err.
-	Log *zap.Logger
+	// Log goes to Err, from Level on.
+	Log   *zap.Logger
+	Level zap.AtomicLevel
 }
 
 // UntilSignal returns the context of a service, which SIGINT, SIGTERM and SIGHUP end. The second signal kills the process.

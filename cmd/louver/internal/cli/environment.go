@@ -172,11 +172,12 @@ func helpText(v *kong.Value) string {
 	return text
 }
 
-// logger writes to w.
-func (s LogSettings) logger(w io.Writer) (*zap.Logger, error) {
+// logger writes to w, from a level on that can be changed while it is used.
+func (s LogSettings) logger(w io.Writer) (*zap.Logger, zap.AtomicLevel, error) {
 	level, err := zapcore.ParseLevel(s.LogLevel)
+	from := zap.NewAtomicLevelAt(level)
 	if err != nil || level > zapcore.ErrorLevel {
-		return nil, fmt.Errorf("LOUVER_LOG_LEVEL=%q; want debug, info, warn or error", s.LogLevel)
+		return nil, from, fmt.Errorf("LOUVER_LOG_LEVEL=%q; want debug, info, warn or error", s.LogLevel)
 	}
 	var encoder zapcore.Encoder
 	switch s.LogFormat {
@@ -188,7 +189,7 @@ func (s LogSettings) logger(w io.Writer) (*zap.Logger, error) {
 		c.EncodeTime = zapcore.RFC3339TimeEncoder
 		encoder = zapcore.NewJSONEncoder(c)
 	default:
-		return nil, fmt.Errorf("LOUVER_LOG_FORMAT=%q; want console or json", s.LogFormat)
+		return nil, from, fmt.Errorf("LOUVER_LOG_FORMAT=%q; want console or json", s.LogFormat)
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)), nil
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), from)), from, nil
 }

@@ -93,7 +93,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 func TestLogFormats(t *testing.T) {
 	for format, want := range map[string]string{"json": `{"level":"warn",`, "console": "WARN"} {
 		var out bytes.Buffer
-		log, err := LogSettings{"warn", format}.logger(&out)
+		log, _, err := LogSettings{"warn", format}.logger(&out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ func (p Program) Execute(ctx context.Context, args []string, in io.Reader, out, 
 	if err := applyEnvironment(parsed); err != nil {
 		return report(errOut, err)
 	}
-	if app.Log, err = line.logger(errOut); err != nil {
+	if app.Log, app.Level, err = line.logger(errOut); err != nil {
 		return report(errOut, err)
 	}
 	err = parsed.Run(app, p)

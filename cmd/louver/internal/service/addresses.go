@@ -76,8 +76,9 @@ func shared(s cli.HTTPSettings, next http.Handler) http.Handler {
 		AllowedHeaders: []string{"Accept", "If-None-Match", "Last-Event-ID"}, ExposedHeaders: []string{"ETag", "Link", "Date"}}).Handler(next)
 }
 
-// operatorsServer makes the operators' address, with exact counts for nobody else. Without an address there is none.
-func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report) ([]server, error) {
+// operatorsServer makes the operators' address, with exact counts for nobody else. Without an address there is none. level, if not
+// nil, answers for the level of the log.
+func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report, level http.Handler) ([]server, error) {
 	if s.MetricsAddr == "" {
 		return nil, nil
 	}
@@ -88,6 +89,9 @@ func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report
 	mux := http.NewServeMux()
 	probes(mux, report, true)
 	mux.Handle("GET /{$}", page)
+	if level != nil {
+		mux.Handle("/loglevel", level)
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	if s.DebugEndpoints {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
@@ -85,7 +86,7 @@ func TestTLSAndPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	operators, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0", MetricsWebConfigFile: path}, prometheus.NewRegistry(), ready)
+	operators, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0", MetricsWebConfigFile: path}, prometheus.NewRegistry(), ready, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestAddressesThatCannotBeUsed(t *testing.T) {
 
 // The operators' address has a page with links, and each of them leads somewhere.
 func TestOperatorsLandingPage(t *testing.T) {
-	servers, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, prometheus.NewRegistry(), ready)
+	servers, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, prometheus.NewRegistry(), ready, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,6 +190,43 @@ func TestOperatorsLandingPage(t *testing.T) {
 	for _, link := range links {
 		if code, _ := get("/" + link[1]); code != http.StatusOK {
 			t.Errorf("/%s: %d", link[1], code)
+		}
+	}
+}
+
+// Operators change the level of the log while the service runs.
+func TestLogLevel(t *testing.T) {
+	level := zap.NewAtomicLevel()
+	servers, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, prometheus.NewRegistry(), ready, level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := httptest.NewRecorder()
+	servers[0].handler.ServeHTTP(a, httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(`{"level":"debug"}`)))
+	if a.Code != http.StatusOK || level.Level() != zap.DebugLevel {
+		t.Errorf("%d, %s; the level is %s", a.Code, a.Body, level.Level())
+	}
+	a = httptest.NewRecorder()
+	servers[0].handler.ServeHTTP(a, httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(`{"level":"loud"}`)))
+	if a.Code != http.StatusBadRequest || level.Level() != zap.DebugLevel {
+		t.Errorf("%d, %s; the level is %s", a.Code, a.Body, level.Level())
+	}
+}
+
+// Once a process has been ready, it has started: whatever happens later is for /readyz.
+func TestStartupz(t *testing.T) {
+	now := health.Report{}
+	mux := http.NewServeMux()
+	probes(mux, func() health.Report { return now }, false)
+	for _, c := range []struct {
+		ready bool
+		want  int
+	}{{false, 503}, {true, 200}, {false, 200}} {
+		now.Ready = c.ready
+		a := httptest.NewRecorder()
+		mux.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/startupz", nil))
+		if a.Code != c.want {
+			t.Errorf("ready %v: %d, want %d", c.ready, a.Code, c.want)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (c *RunCommand) Run(app *cli.App) error {
 	s := &Service{AppID: c.AppID, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
 		ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain, Uncommitted: c.KafkaIsolation == "read_uncommitted",
 		Streams: file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas, Registrar: registrar,
-		Conn: conn, Log: app.Log, Version: app.Build.Version,
+		Conn: conn, Log: app.Log, Level: app.Level, Version: app.Build.Version,
 		Reach: func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }}
 	go tellEdits(ctx, c.Streams, file, app.Log)
 	return s.Run(ctx)

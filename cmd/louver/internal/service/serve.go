@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -89,12 +90,21 @@ func Cause(err error) error {
 	return err
 }
 
-// probes adds the health checks. /readyz says ok, or that the process is not ready. For operators it also says what is wrong, and
+// probes adds the health checks. /startupz says ok from the moment on at which the process has been ready once. /readyz says ok, or that the process is not ready. For operators it also says what is wrong, and
 // ?verbose adds every stage, stream and broker. The public address says no more: how late a window is can depend on the data.
 func probes(mux *http.ServeMux, report func() health.Report, operators bool) {
 	alive := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }
 	mux.HandleFunc("GET /livez", alive)
 	mux.HandleFunc("GET /healthz", alive)
+	var started atomic.Bool
+	mux.HandleFunc("GET /startupz", func(w http.ResponseWriter, r *http.Request) {
+		if !started.Load() && !report().Ready {
+			http.Error(w, "not started", http.StatusServiceUnavailable)
+			return
+		}
+		started.Store(true)
+		alive(w, r)
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		now := report()
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

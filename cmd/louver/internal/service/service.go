@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -43,7 +44,9 @@ type Service struct {
 	Registrar   publish.Registrar // the same
 	Conn        *kafkaconn.Conn
 	Log         *zap.Logger
-	Version     string // of this program
+	// Level, if not nil, says from which level on Log writes, and changes it.
+	Level   http.Handler
+	Version string // of this program
 	// Reach, if not nil, waits for the first answer of Kafka.
 	Reach func(context.Context) error
 	// AnyPort takes a free port if the wanted one is in use.
@@ -77,7 +80,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	internal, err := operatorsServer(s.MetricsSettings, operators, engine.Health.Report)
+	internal, err := operatorsServer(s.MetricsSettings, operators, engine.Health.Report, s.Level)
 	if err != nil {
 		return err
 	}
