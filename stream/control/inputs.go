@@ -108,7 +108,7 @@ func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) er
 			return nil, err
 		}
 		steps = slices.Clone(i.Steps(topic))
-		begin := due
+		var begin int64
 		switch last := len(steps) - 1; {
 		case last < 0:
 			begin = Always

@@ -44,11 +44,16 @@ func (n Node) Under(key string) Node { return Node{n.source, n.yaml, n.under(key
 // under returns the path of a key in the mapping at the node.
 func (n Node) under(key string) string { return strings.TrimPrefix(n.path+"."+key, ".") }
 
-// IsMapping, IsList and IsText say what is at the node. A value that is empty is none of them.
+// IsMapping says whether a mapping is at the node. A value that is empty is neither that nor a list nor a text.
 func (n Node) IsMapping() bool { return n.yaml.Kind == yaml.MappingNode }
-func (n Node) IsList() bool    { return n.yaml.Kind == yaml.SequenceNode }
-func (n Node) IsText() bool    { return n.yaml.Kind == yaml.ScalarNode && !n.isNull() }
-func (n Node) isNull() bool    { return n.yaml.Kind == yaml.ScalarNode && n.yaml.Tag == "!!null" }
+
+// IsList says whether a list is at the node.
+func (n Node) IsList() bool { return n.yaml.Kind == yaml.SequenceNode }
+
+// IsText says whether a text, a number or a truth value is at the node.
+func (n Node) IsText() bool { return n.yaml.Kind == yaml.ScalarNode && !n.isNull() }
+
+func (n Node) isNull() bool { return n.yaml.Kind == yaml.ScalarNode && n.yaml.Tag == "!!null" }
 
 // Text reads a scalar, with the variables in it replaced.
 func (n Node) Text() (string, bool) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func release(t *testing.T, stdin string, args ...string) string {
 func TestRepeatCounts(t *testing.T) {
 	exactly := []string{"--lower", "0", "--upper", "100", "--step", "0.5", "--epsilon", "1000"}
 	for _, n := range []int{1, 2, batch - 1, batch, batch + 1, 5*batch + 7} {
-		args := append(exactly, "--repeat", fmt.Sprint(n))
+		args := slices.Concat(exactly, []string{"--repeat", fmt.Sprint(n)})
 		got := release(t, "1 2 3", args...)
 		if lines := strings.Count(got, "2\n"); lines != n || len(got) != 2*n {
 			t.Errorf("--repeat %d gives %d lines: %q", n, lines, got)
