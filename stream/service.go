@@ -147,7 +147,7 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 		return err
 	}
 	env, state, editions := m.env, m.state, m.editions
-	if err := s.acts(state); err != nil {
+	if err := s.showDefinitions(state); err != nil {
 		return err
 	}
 	run, working := errgroup.WithContext(ctx)
