@@ -4,9 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
-	"go.uber.org/zap"
 )
 
 // lacks notes that something is retried for want of a right, or with "" that it is not.
