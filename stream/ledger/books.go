@@ -23,8 +23,8 @@ type Books struct {
 	// of those that are kept in other books.
 	continues map[string][]string
 	elsewhere map[string]*budget.Account
-	// watches holds the instances of watches, each of which is a held charge of an account.
-	watches instances
+	// lasting holds the instances of steps, each of which is a held charge of an account.
+	lasting instances
 }
 
 type streamBook struct {
@@ -44,7 +44,7 @@ func newStreamBook() *streamBook {
 func NewBooks() *Books {
 	return &Books{
 		streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
-		elsewhere: map[string]*budget.Account{}, watches: newInstances(),
+		elsewhere: map[string]*budget.Account{}, lasting: newInstances(),
 	}
 }
 
@@ -67,7 +67,7 @@ func (b *Books) Add(e Entry) error {
 	}
 	account := b.account(e)
 	account.Add(charge)
-	if err := b.watches.add(e, account); err != nil {
+	if err := b.lasting.add(e, account); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	s := b.streams[e.Stream]
@@ -82,7 +82,7 @@ func (b *Books) Add(e Entry) error {
 			s.caps[e.Epoch] = charge.Cap
 		}
 	}
-	e.Groups, e.Watches, e.Ended = nil, nil, nil
+	e.Groups, e.Steps, e.Ended = nil, nil, nil
 	if !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
 		switch {
@@ -127,7 +127,7 @@ func (b *Books) open(name string) *budget.Account {
 	return a
 }
 
-// Settle decides whether a window can be paid and what its watches do. It fills in the entry's Reason, Watches and
+// Settle decides whether a window can be paid and what its steps do. It fills in the entry's Reason, Steps and
 // Standing, and does not add the entry. The decisions depend only on earlier entries and on the entry's window, prices
 // and limit, and on which instances it ends.
 func (b *Books) Settle(e *Entry) error {
@@ -140,7 +140,7 @@ func (b *Books) Settle(e *Entry) error {
 	if len(e.Price) > 0 && !a.Fits(charge) {
 		e.Reason, charge.Items = record.BudgetExhausted, nil
 	}
-	b.watches.settle(e, a, charge)
+	b.lasting.settle(e, a, charge)
 	e.Standing, err = b.Standing(*e)
 	return err
 }
@@ -226,9 +226,9 @@ func (b *Books) Latest(stream string) (Entry, bool) {
 	return s.latest, true
 }
 
-// Open lists the instances of a budget that have not ended, by stream, watch and number. The caller must not change the
+// Open lists the instances of a budget that have not ended, by stream, step and number. The caller must not change the
 // list, and it is valid until an entry is added.
-func (b *Books) Open(budget string) []Open { return b.watches.going[budget] }
+func (b *Books) Open(budget string) []Open { return b.lasting.going[budget] }
 
 // Paid returns what a budget has paid for a stream, and what others had before it.
 func (b *Books) Paid(name, stream string) Before {

@@ -38,7 +38,15 @@ type storedBudget struct {
 	Limit     storedLimit     `json:"limit"`
 	Continues []string        `json:"continues,omitempty"`
 	Charges   []storedCharges `json:"charges,omitempty"`
-	Watches   []storedWatch   `json:"watches,omitempty"`
+	Steps     []storedSteps   `json:"steps,omitempty"`
+}
+
+// storedSteps are all instances of a step, in the order of their numbers.
+type storedSteps struct {
+	Stream    string      `json:"stream"`
+	Step      string      `json:"step"`
+	Instances []*instance `json:"instances"`
+	Withheld  bool        `json:"withheld,omitempty"`
 }
 
 type storedCharges struct {
@@ -150,7 +158,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		limit := a.Limit()
 		b := storedBudget{
 			Budget: name, Limit: storedLimit{limit.Epsilon, limit.Delta, budget.FormatPer(limit.Per)},
-			Continues: f.Books.continues[name], Watches: f.Books.storedWatches(name),
+			Continues: f.Books.continues[name], Steps: f.Books.lasting.stored(name),
 		}
 		for _, c := range a.Charges() {
 			b.Charges = append(b.Charges, storedCharges{c.Stream, storeCap(c.Cap), c.Items, runsOf(c.Ends)})
@@ -263,7 +271,7 @@ func (b *Books) restoreBudget(s storedBudget, windows *int64) error {
 			return err
 		}
 	}
-	return b.restoreWatches(s.Budget, s.Watches)
+	return b.lasting.restore(s.Budget, s.Steps, a)
 }
 
 func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {

@@ -57,7 +57,7 @@ type stored struct {
 	Groups       []Group         `json:"groups"`
 	Standing     Standing        `json:"books"`
 	Prior        *Prior          `json:"prior,omitempty"`
-	Watches      []Watch         `json:"watches,omitempty"`
+	Steps        []Step          `json:"steps,omitempty"`
 	Ended        []Instance      `json:"ended,omitempty"`
 }
 
@@ -138,7 +138,7 @@ func (e Entry) stored() (stored, error) {
 		Cap:        storeCap(e.Cap),
 		Incomplete: e.Incomplete, IncompleteIn: e.IncompleteIn,
 		Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
-		Watches: e.Watches, Ended: e.Ended,
+		Steps: e.Steps, Ended: e.Ended,
 	}
 	if !e.Until.IsZero() {
 		until := record.Whole(e.Until)
@@ -201,7 +201,7 @@ func (s stored) entry() (Entry, error) {
 		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
 		Continues: s.Continues, Before: s.Before, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn,
 		Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
-		Watches: s.Watches, Ended: s.Ended,
+		Steps: s.Steps, Ended: s.Ended,
 	}
 	if s.Until != nil {
 		e.Until = s.Until.UTC()

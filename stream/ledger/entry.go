@@ -59,10 +59,10 @@ type Entry struct {
 	// Prior says which earlier releases the adaptive base measure had learnt from. It is nil if no such measure was
 	// used.
 	Prior *Prior
-	// Watches are what the stream's watches did in the window, in the order of the definition. Ended are the instances
-	// of watches of any stream of the budget that end without having looked at this window.
-	Watches []Watch
-	Ended   []Instance
+	// Steps are what the stream's alarms and figures on change did in the window, in the order of the definition. Ended
+	// are the instances of any stream of the budget that end without having looked at this window.
+	Steps []Step
+	Ended []Instance
 }
 
 // Group holds what was released about one group of the window.
@@ -194,10 +194,10 @@ func (e Entry) group(name string) int {
 	return slices.IndexFunc(e.Groups, func(g Group) bool { return g.Name == name })
 }
 
-// Looks reports whether any instance of a watch looks at the window.
-func (e Entry) Looks() bool { return slices.ContainsFunc(e.Watches, Watch.Looks) }
+// Looks reports whether any instance looks at the window.
+func (e Entry) Looks() bool { return slices.ContainsFunc(e.Steps, Step.Looks) }
 
 // OnChange reports whether the entry has a figure that is published on change.
 func (e Entry) OnChange() bool {
-	return slices.ContainsFunc(e.Watches, func(w Watch) bool { return w.Release != nil })
+	return slices.ContainsFunc(e.Steps, func(s Step) bool { return s.Change != nil })
 }

@@ -23,9 +23,9 @@ func Join(parts []*Books) *Books {
 		for name, s := range b.streams {
 			streams[name] = append(streams[name], s)
 		}
-		maps.Copy(all.watches.of, b.watches.of)
-		maps.Copy(all.watches.going, b.watches.going)
-		maps.Copy(all.watches.withheld, b.watches.withheld)
+		maps.Copy(all.lasting.of, b.lasting.of)
+		maps.Copy(all.lasting.going, b.lasting.going)
+		maps.Copy(all.lasting.withheld, b.lasting.withheld)
 	}
 	for heir, old := range all.continues {
 		for _, name := range old {
