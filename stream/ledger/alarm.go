@@ -98,7 +98,7 @@ func (a *Alarm) unlike(want kind, s Step, _ Entry) string {
 	if s.Looks() || slices.Equal(a.repeats(), of.repeats()) {
 		return ""
 	}
-	return fmt.Sprintf("fired in %q; the entries before it give %q", a.repeats(), of.repeats())
+	return fmt.Sprintf("has fired in %q; the entries before it give %q", a.repeats(), of.repeats())
 }
 
 // repeats is what an alarm repeats, as text.

@@ -199,5 +199,5 @@ func (e Entry) Looks() bool { return slices.ContainsFunc(e.Steps, Step.Looks) }
 
 // OnChange reports whether the entry has a figure that is published on change.
 func (e Entry) OnChange() bool {
-	return slices.ContainsFunc(e.Steps, func(s Step) bool { return s.Change != nil })
+	return slices.ContainsFunc(e.Steps, func(s Step) bool { return s.OnChange != nil })
 }

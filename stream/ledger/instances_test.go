@@ -39,7 +39,7 @@ func livesOf(t *rapid.T, entries []ledger.Entry) map[ledger.Instance]*life {
 				for _, item := range w.Cost {
 					sum = sum.Add(item.Epsilon.Mul(decimal.NewFromInt(item.Times)))
 				}
-				if c := w.Change; c != nil && c.Begins {
+				if c := w.OnChange; c != nil && c.Begins {
 					for _, item := range c.First {
 						sum = sum.Add(item.Epsilon.Mul(decimal.NewFromInt(item.Times)))
 					}

@@ -65,14 +65,14 @@ func TestOnChangeGoesOn(t *testing.T) {
 		}
 		w := e.Steps[0]
 		var values []string
-		for _, v := range w.Change.Values {
+		for _, v := range w.OnChange.Values {
 			if v.Figure.Value == nil {
 				values = append(values, "nil")
 				continue
 			}
 			values = append(values, v.Figure.Value.String())
 		}
-		if !w.Arms || w.Instance != 3 || w.Change.Begins != c.begins || fmt.Sprint(values) != c.values {
+		if !w.Arms || w.Instance != 3 || w.OnChange.Begins != c.begins || fmt.Sprint(values) != c.values {
 			t.Errorf("definition %s: %+v with %v, want a third instance that begins: %v, with %s", c.definition, w, values, c.begins, c.values)
 		}
 	}
@@ -91,7 +91,7 @@ func TestValuesOnlyChangeWhereOneFires(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, w := range e.Steps {
-				c := w.Change
+				c := w.OnChange
 				if c == nil || !w.Looks() {
 					continue
 				}
@@ -133,16 +133,16 @@ func TestEntriesThatContradictOnChange(t *testing.T) {
 		change func(w *ledger.Step)
 		says   string
 	}{
-		"no values":        {func(w *ledger.Step) { w.Change.Values = nil }, "0 values; want 3"},
-		"a value missing":  {func(w *ledger.Step) { w.Change.Values[1].Figure.Value = nil }, `group "us" has no value`},
-		"a later value":    {func(w *ledger.Step) { w.Change.Values[1].Since = w.Change.Values[1].Since.Add(time.Hour) }, `group "us" has no value, or one of`},
-		"drawn before":     {func(w *ledger.Step) { w.Change.Values[0].Since = w.Change.Values[0].Since.Add(-time.Minute) }, `group "eu" has no value, or one of`},
-		"an alarm":         {func(w *ledger.Step) { w.Change, w.Alarm = nil, ledgertest.Alarm("calm", "d", "1", 1, 0).Alarm }, "0 releases and 3 groups"},
-		"another's":        {func(w *ledger.Step) { w.Change.Release.Name = "p50" }, `describes release "p50"`},
-		"free first draws": {func(w *ledger.Step) { w.Change.First = nil }, "want its own, with the cost of its first values"},
-		"fires at once":    {func(w *ledger.Step) { w.Change.Fired = new("eu") }, "in which its values are drawn first"},
+		"no values":        {func(w *ledger.Step) { w.OnChange.Values = nil }, "0 values; want 3"},
+		"a value missing":  {func(w *ledger.Step) { w.OnChange.Values[1].Figure.Value = nil }, `group "us" has no value`},
+		"a later value":    {func(w *ledger.Step) { w.OnChange.Values[1].Since = w.OnChange.Values[1].Since.Add(time.Hour) }, `group "us" has no value, or one of`},
+		"drawn before":     {func(w *ledger.Step) { w.OnChange.Values[0].Since = w.OnChange.Values[0].Since.Add(-time.Minute) }, `group "eu" has no value, or one of`},
+		"an alarm":         {func(w *ledger.Step) { w.OnChange, w.Alarm = nil, ledgertest.Alarm("calm", "d", "1", 1, 0).Alarm }, "0 releases and 3 groups"},
+		"another's":        {func(w *ledger.Step) { w.OnChange.Release.Name = "p50" }, `describes release "p50"`},
+		"free first draws": {func(w *ledger.Step) { w.OnChange.First = nil }, "want its own, with the cost of its first values"},
+		"fires at once":    {func(w *ledger.Step) { w.OnChange.Fired = new("eu") }, "in which its values are drawn first"},
 		"two kinds":        {func(w *ledger.Step) { w.Alarm = &ledger.Alarm{} }, "no known kind"},
-		"costs nothing":    {func(w *ledger.Step) { w.Change.First[0].Epsilon = ledgertest.Dec("0") }, "epsilon"},
+		"costs nothing":    {func(w *ledger.Step) { w.OnChange.First[0].Epsilon = ledgertest.Dec("0") }, "epsilon"},
 	} {
 		e := ledgertest.Changing(t, 1)[0]
 		c.change(&e.Steps[0])
@@ -156,7 +156,7 @@ func TestEntriesThatContradictOnChange(t *testing.T) {
 		t.Error("an entry with neither releases nor watches is taken")
 	}
 	all := ledgertest.Changing(t, 2) // the second entry says that the instance has drawn nothing at first, so that it cost less
-	all[1].Steps[0].Change.Begins = false
+	all[1].Steps[0].OnChange.Begins = false
 	b := ledger.NewBooks()
 	if err := b.Add(all[0]); err != nil {
 		t.Fatal(err)

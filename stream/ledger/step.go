@@ -14,7 +14,7 @@ import (
 // is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an instance looks at
 // the window, and whether this is a new one. The caller then has it look, and fills in what it found.
 //
-// There are kinds of steps: an [Alarm] and a [Change]. Exactly one of them is there.
+// There are kinds of steps: an [Alarm] and a [OnChange]. Exactly one of them is there.
 type Step struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the same.
@@ -36,8 +36,8 @@ type Step struct {
 	// instance has looked at a window that ends later. It is BudgetExhausted if AtMost or the budget allows no other one.
 	Reason string `json:"reason,omitempty"`
 
-	Alarm  *Alarm  `json:"alarm,omitempty"`
-	Change *Change `json:"on_change,omitempty"`
+	Alarm    *Alarm    `json:"alarm,omitempty"`
+	OnChange *OnChange `json:"on_change,omitempty"`
 }
 
 // kind is what differs between kinds of steps. Everything else is the same for all: the book of instances, what they are
@@ -69,10 +69,10 @@ type kind interface {
 // kind returns the kind of the step, or nil for an entry that nobody writes.
 func (s Step) kind() kind {
 	switch {
-	case s.Alarm != nil && s.Change == nil:
+	case s.Alarm != nil && s.OnChange == nil:
 		return s.Alarm
-	case s.Change != nil && s.Alarm == nil:
-		return s.Change
+	case s.OnChange != nil && s.Alarm == nil:
+		return s.OnChange
 	}
 	return nil
 }
@@ -83,8 +83,8 @@ func (s *Step) forget() {
 	switch k := s.kind().fresh().(type) {
 	case *Alarm:
 		s.Alarm = k
-	case *Change:
-		s.Change = k
+	case *OnChange:
+		s.OnChange = k
 	}
 }
 
@@ -135,7 +135,7 @@ func (s Step) check(e Entry) error {
 // instance is charged once and ends once, the books see to: they refuse an entry that contradicts them.
 func (s Step) Unlike(want Step, e Entry) string {
 	if s.Instance != want.Instance || s.Arms != want.Arms || s.Reason != want.Reason {
-		return fmt.Sprintf("instance %d (%s); the entries before it give %d (%s)",
+		return fmt.Sprintf("has instance %d (%s); the entries before it give %d (%s)",
 			s.Instance, s.doing(), want.Instance, want.doing())
 	}
 	return s.kind().unlike(want.kind(), s, e)

@@ -156,7 +156,7 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 	if t := d.caps.turns[program]; t != nil {
 		e.Cap = t.of
 	}
-	e.Watches = d.lookout.watches(p, window)
+	e.Steps = d.lookout.steps(p, window)
 	open, ended := d.lookout.resume(p)
 	e.Ended = ended
 	if err := d.charges.own.fold.Books.Settle(&e); err != nil {

@@ -253,9 +253,9 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 				p.draws[i].mechanism = counter{p.draws[i].mechanism}
 			}
 		}
-		for i := range p.alarms {
-			p.alarms[i] = scriptedAlarm{random, leaks}
-			if f := &p.figures[i]; f.release != nil {
+		for i := range p.steps {
+			p.steps[i].tester = scriptedTester{random, leaks}
+			if f, ok := p.steps[i].kind.(*onChange); ok {
 				f.mechanism = scripted{f.mechanism, f.query, random}
 			}
 		}

@@ -198,7 +198,7 @@ func (s *streamNode) makeWatches() {
 		if w.sound {
 			w.watch(&s.Stream)
 		}
-		s.Watches = append(s.Watches, w.Watch)
+		s.Alarms = append(s.Alarms, w.Alarm)
 	}
 	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
 		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or publish: %s",
@@ -206,7 +206,7 @@ func (s *streamNode) makeWatches() {
 	}
 	for i := range s.changes {
 		if r := &s.changes[i]; r.sound {
-			s.Watches = append(s.Watches, r.change(&s.Stream))
+			s.OnChange = append(s.OnChange, r.change(&s.Stream))
 		}
 	}
 }
@@ -221,12 +221,10 @@ func (s *streamNode) sumRho() {
 		r.draw(&s.Stream)
 		s.Releases[i] = r.Release
 	}
-	for _, w := range s.OnChange() { // these share their releases with the nodes
-		for i := range s.changes {
-			if r := &s.changes[i]; w.Release == &r.Release && r.Mechanism != nil {
-				r.Query.ZCDP = true
-				r.draw(&s.Stream)
-			}
+	for i := range s.changes { // the changes of the stream share these releases
+		if r := &s.changes[i]; r.sound && r.Mechanism != nil {
+			r.Query.ZCDP = true
+			r.draw(&s.Stream)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func OnChange(definition, test, draw string, atMost int64) ledger.Step {
 	first.Times = 2
 	return ledger.Step{
 		Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(test)), Times: 1}, drawn},
-		AtMost: atMost, Change: &ledger.Change{First: []budget.Item{first}, Release: record.Series{
+		AtMost: atMost, OnChange: &ledger.OnChange{First: []budget.Item{first}, Release: record.Series{
 			Name: name, Statistic: "median", P: Some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: Dec(draw),
 		}},
 	}
@@ -41,10 +41,10 @@ func Look(e *ledger.Entry, fires func(s ledger.Step) bool) {
 		if s.Arms {
 			s.Sealed = fmt.Appendf(nil, "%s/%s/%d", e.Stream, s.Name, s.Instance)
 		}
-		if s.Looks() && (s.Change == nil || !s.Change.DrawsAll(*s)) && fires(*s) {
+		if s.Looks() && (s.OnChange == nil || !s.OnChange.DrawsAll(*s)) && fires(*s) {
 			s.Fire(*e, e.Groups[len(e.Groups)/2].Name)
 		}
-		if c := s.Change; c != nil {
+		if c := s.OnChange; c != nil {
 			for g := range c.Values {
 				if c.Draws(*s, e.Groups[g].Name) {
 					c.Redraw(*e, g, ledger.Value{Value: Some(fmt.Sprint(e.WindowEnd.Unix()%1000 + int64(g))), Quality: "useful"})

@@ -42,7 +42,7 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 		if e.Watches, e.OnChange, err = examineBesides(s, publicOf(s)); err != nil {
 			return nil, err
 		}
-		if len(s.Watches) > 0 {
+		if len(s.Steps()) > 0 {
 			e.Besides = config.Besides(s)
 			e.watches = cost.Of(s.Budget.Limit, of.Watches)
 			e.WatchEpsilon = inspect.EpsilonOf(e.watches)
@@ -75,10 +75,10 @@ func examineRelease(s *config.Stream, r config.Release) (x examinedRelease, err 
 
 // examineBesides describes what tells of windows beside the releases of each: watches, and releases on change.
 func examineBesides(s *config.Stream, public forecast.Public) (watches []examinedWatch, changes []examinedChange, err error) {
-	for _, w := range s.Alarms() {
+	for _, w := range s.Alarms {
 		watches = append(watches, examineWatch(s, w, public.Users))
 	}
-	for _, w := range s.OnChange() {
+	for _, w := range s.OnChange {
 		x, err := examineChange(s, w, public)
 		if err != nil {
 			return nil, nil, err

@@ -33,12 +33,12 @@ type examinedChange struct {
 	Draw   examinedValue `json:"draw"`
 }
 
-func examineChange(s *config.Stream, w config.Watch, public forecast.Public) (examinedChange, error) {
+func examineChange(s *config.Stream, w config.OnChange, public forecast.Public) (examinedChange, error) {
 	q := w.Release.Query
 	p := q.Probabilities()[0]
 	x := examinedChange{Release: w.Name, Statistic: string(q.Statistic), Mechanism: w.Release.Mechanism.Name(), Low: cli.NewFigure(p.Sub(w.Tolerance)), High: cli.NewFigure(p.Add(w.Tolerance)),
 		WatchEpsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost, Excess: w.Mechanism.Excess95(),
-		each: cost.Of(s.Budget.Limit, w.Price()), draw: cost.Of(s.Budget.Limit, w.Redraw()), worst: cost.Of(s.Budget.Limit, w.Most())}
+		each: cost.Of(s.Budget.Limit, w.Price()), draw: cost.Of(s.Budget.Limit, w.Redraw()), worst: cost.Of(s.Budget.Limit, w.Step().Most())}
 	x.Epsilon, x.Worst = cli.NewFigure(x.draw.Epsilon), cli.NewFigure(x.worst.Epsilon)
 	public.CountEpsilon = 0 // it is drawn without the count
 	figures, err := forecast.Of(q, w.Release.Mechanism, public)

@@ -41,9 +41,9 @@ func warnings(file *config.File, found *examination) []string {
 			}
 		}
 		for j, x := range e.Watches {
-			w.watch(s, s.Alarms()[j], x)
+			w.watch(s, s.Alarms[j], x)
 		}
-		for _, of := range s.OnChange() {
+		for _, of := range s.OnChange {
 			w.change(s, of)
 		}
 		w.window(s, e)
@@ -107,7 +107,7 @@ func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
 }
 
 // change warns of a release on change that protects hardly anyone.
-func (w *warner) change(s *config.Stream, of config.Watch) {
+func (w *warner) change(s *config.Stream, of config.OnChange) {
 	for _, c := range []struct {
 		key     string
 		epsilon decimal.Decimal
@@ -132,7 +132,7 @@ func everybody(s *config.Stream) string {
 }
 
 // watch warns of a watch that protects hardly anyone, or sees nothing.
-func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
+func (w *warner) watch(s *config.Stream, of config.Alarm, x examinedWatch) {
 	if of.Query.Epsilon.Cmp(tooMuch) > 0 {
 		w.warn(of.Where, "streams[%s].watches[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, of.Query.Epsilon)
 	}
@@ -157,7 +157,7 @@ func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
 }
 
 // mostAlarms is how many false alarms in 30 days a watch allows. Its promise is for whole windows.
-func mostAlarms(of config.Watch, every time.Duration) float64 {
+func mostAlarms(of config.Alarm, every time.Duration) float64 {
 	return of.Query.FalseAlarms.InexactFloat64() * float64(30*24*time.Hour) / float64(max(of.FalseAlarmsPer, every))
 }
 

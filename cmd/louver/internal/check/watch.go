@@ -48,7 +48,7 @@ func sees(w *mechanisms.Watch, users int64) sight {
 	return s
 }
 
-func examineWatch(s *config.Stream, w config.Watch, users int64) examinedWatch {
+func examineWatch(s *config.Stream, w config.Alarm, users int64) examinedWatch {
 	condition := w.Query.Conditions[0]
 	return examinedWatch{Watch: w.Name, Condition: condition.String(), words: condition.Words(s.Unit), capped: s.MaxWindows != nil,
 		Epsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost, FalseAlarms: cli.NewFigure(w.Query.FalseAlarms),
@@ -74,7 +74,7 @@ func (x examinedWatch) print(w *bytes.Buffer, indent string, users int64) {
 func blind(file *config.File) error {
 	var all []error
 	for _, s := range file.Streams {
-		for _, w := range s.Alarms() {
+		for _, w := range s.Alarms {
 			m := w.Query.Conditions[0].UsersBelow
 			if m == nil {
 				continue

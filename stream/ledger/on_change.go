@@ -13,9 +13,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Change is a figure that is published on change. In every window it repeats the value that was last drawn for each
-// group, until its instance fires in one group, whose value is drawn anew. See config.Change.Price for what this costs.
-type Change struct {
+// OnChange is a figure that is published on change. In every window it repeats the value that was last drawn for each
+// group, until its instance fires in one group, whose value is drawn anew. See config.OnChange.Price for what this costs.
+type OnChange struct {
 	// Release describes the figure. First is what the first instance costs beside the step's Cost.
 	Release record.Series `json:"release"`
 	First   []budget.Item `json:"first"`
@@ -43,21 +43,21 @@ func (d Drawn) Equal(o Drawn) bool {
 }
 
 // DrawsAll says that the value of every group is drawn in the window of the step.
-func (c *Change) DrawsAll(s Step) bool { return s.Arms && c.Begins }
+func (c *OnChange) DrawsAll(s Step) bool { return s.Arms && c.Begins }
 
 // Draws says that the value of a group is drawn in the window of the step.
-func (c *Change) Draws(s Step, group string) bool {
+func (c *OnChange) Draws(s Step, group string) bool {
 	return s.Looks() && (c.DrawsAll(s) || c.Fired != nil && *c.Fired == group)
 }
 
 // Redraw records the value of a group that is drawn in the entry's window.
-func (c *Change) Redraw(e Entry, group int, v Value) {
+func (c *OnChange) Redraw(e Entry, group int, v Value) {
 	c.Values[group] = Drawn{v, record.Whole(e.WindowEnd).Time}
 }
 
-func (c *Change) fresh() kind { return &Change{Release: c.Release, First: c.First} }
+func (c *OnChange) fresh() kind { return &OnChange{Release: c.Release, First: c.First} }
 
-func (c *Change) check(s Step, e Entry) error {
+func (c *OnChange) check(s Step, e Entry) error {
 	want := 0
 	if s.Looks() {
 		want = len(e.Groups)
@@ -87,7 +87,7 @@ func (c *Change) check(s Step, e Entry) error {
 
 // may goes on with the values that were last drawn under the definition. They are public, so it makes no difference what
 // became of the instances that drew them.
-func (c *Change) may(past iter.Seq[*instance], last *instance, e Entry) bool {
+func (c *OnChange) may(past iter.Seq[*instance], last *instance, e Entry) bool {
 	if last != nil && last.Looked > e.WindowEnd.UnixNano() {
 		return false
 	}
@@ -104,7 +104,7 @@ func (c *Change) may(past iter.Seq[*instance], last *instance, e Entry) bool {
 	return true
 }
 
-func (c *Change) more() []budget.Item {
+func (c *OnChange) more() []budget.Item {
 	if c.Begins {
 		return c.First
 	}
@@ -112,7 +112,7 @@ func (c *Change) more() []budget.Item {
 }
 
 // fold keeps the values with the instance that looked, and with no earlier one.
-func (c *Change) fold(of *instance, past iter.Seq[*instance]) (over bool) {
+func (c *OnChange) fold(of *instance, past iter.Seq[*instance]) (over bool) {
 	for a := range past {
 		a.Values = nil
 	}
@@ -120,12 +120,12 @@ func (c *Change) fold(of *instance, past iter.Seq[*instance]) (over bool) {
 	return c.Fired != nil
 }
 
-func (c *Change) fired() *string { return c.Fired }
+func (c *OnChange) fired() *string { return c.Fired }
 
-func (c *Change) fire(_ Entry, group string) { c.Fired = &group }
+func (c *OnChange) fire(_ Entry, group string) { c.Fired = &group }
 
 // figure is the value that was last drawn for the group.
-func (c *Change) figure(s Step, e Entry, g Group) record.Figure {
+func (c *OnChange) figure(s Step, e Entry, g Group) record.Figure {
 	cost, _ := e.costs(s) // Records has checked the entry
 	r := c.Release
 	r.Epsilon, r.Delta = cost.Epsilon, cost.Delta
@@ -141,14 +141,14 @@ func (c *Change) figure(s Step, e Entry, g Group) record.Figure {
 }
 
 // unlike says which of the values that an entry repeats are not those before it.
-func (c *Change) unlike(want kind, s Step, e Entry) string {
-	of := want.(*Change)
+func (c *OnChange) unlike(want kind, s Step, e Entry) string {
+	of := want.(*OnChange)
 	if c.Begins != of.Begins {
-		return fmt.Sprintf("first values: %v; the entries before it give %v", c.Begins, of.Begins)
+		return fmt.Sprintf("begins its values: %v; the entries before it give %v", c.Begins, of.Begins)
 	}
 	for g, v := range c.Values {
 		if name := e.Groups[g].Name; !c.Draws(s, name) && (g >= len(of.Values) || !v.Equal(of.Values[g])) {
-			return fmt.Sprintf("group %q has another value than before, and none was drawn", name)
+			return fmt.Sprintf("has another value for group %q than before, and none was drawn", name)
 		}
 	}
 	return ""
