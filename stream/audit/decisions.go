@@ -49,7 +49,7 @@ func names(e ledger.Entry) (all []ledger.Group) {
 // book checks an entry against the books so far and adds it to them.
 func (d *decisions) book(b booking) {
 	e := b.entry
-	if d.books.Has(e.Stream, e.Epoch, e.WindowEnd) {
+	if d.books.Has(e) {
 		d.found.fault(ChargedTwice, b.at, "%s: already has an entry", e.Name())
 	}
 	if before, right := rightCap(d.books, e); !right {

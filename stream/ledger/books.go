@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,16 +29,37 @@ type Books struct {
 }
 
 type streamBook struct {
-	ends   map[uint32][]int64    // of the windows decided, by epoch, Unix nanoseconds, sorted
-	caps   map[uint32]budget.Cap // of the latest window of each epoch that has one
-	latest Entry                 // the last entry, without its groups
+	rows   map[row]*decided
+	latest Entry // the last window's entry, without its groups
 	// unpaid is the end of the first window in the current run of withheld ones. It is zero if the last window was
 	// paid.
 	unpaid time.Time
 }
 
-func newStreamBook() *streamBook {
-	return &streamBook{ends: map[uint32][]int64{}, caps: map[uint32]budget.Cap{}}
+func newStreamBook() *streamBook { return &streamBook{rows: map[row]*decided{}} }
+
+// row is a row of a stream under one definition.
+type row struct {
+	epoch uint32
+	name  string
+}
+
+func (r row) compare(o row) int {
+	return cmp.Or(cmp.Compare(r.epoch, o.epoch), cmp.Compare(r.name, o.name))
+}
+
+// decided is what a row has decided.
+type decided struct {
+	ends []int64    // of its windows, Unix nanoseconds, sorted
+	cap  budget.Cap // of the latest one, if it has one
+}
+
+// of returns what a row has decided; it is empty if that is nothing.
+func (b *Books) of(stream string, at row) decided {
+	if s := b.streams[stream]; s != nil && s.rows[at] != nil {
+		return *s.rows[at]
+	}
+	return decided{}
 }
 
 // NewBooks opens empty books.
@@ -75,15 +97,19 @@ func (b *Books) Add(e Entry) error {
 		s = newStreamBook()
 		b.streams[e.Stream] = s
 	}
-	ends := s.ends[e.Epoch]
-	if at, found := slices.BinarySearch(ends, charge.End); !found {
-		s.ends[e.Epoch] = slices.Insert(ends, at, charge.End)
-		if at == len(ends) && charge.Cap != (budget.Cap{}) {
-			s.caps[e.Epoch] = charge.Cap
+	d := s.rows[e.row()]
+	if d == nil {
+		d = &decided{}
+		s.rows[e.row()] = d
+	}
+	if at, found := slices.BinarySearch(d.ends, charge.End); !found {
+		if at == len(d.ends) && charge.Cap != (budget.Cap{}) {
+			d.cap = charge.Cap
 		}
+		d.ends = slices.Insert(d.ends, at, charge.End)
 	}
 	e.Groups, e.Steps, e.Ended = nil, nil, nil
-	if !e.WindowEnd.Before(s.latest.WindowEnd) {
+	if e.Row == "" && !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
 		switch {
 		case e.Reason == "":
@@ -182,23 +208,18 @@ func epsilon(s budget.Spending) *decimal.Decimal {
 	return &s.Epsilon
 }
 
-// Has reports whether the stream's window with this end is decided: released or withheld.
-func (b *Books) Has(stream string, epoch uint32, end time.Time) bool {
-	s := b.streams[stream]
-	if s == nil {
-		return false
-	}
-	_, found := slices.BinarySearch(s.ends[epoch], end.UnixNano())
+// Has reports whether the window of an entry, in the entry's row, is decided: released or withheld.
+func (b *Books) Has(e Entry) bool {
+	_, found := slices.BinarySearch(b.of(e.Stream, e.row()).ends, e.WindowEnd.UnixNano())
 	return found
 }
 
 // Last returns the end of the latest decided window of a stream's epoch, or false if there is none.
 func (b *Books) Last(stream string, epoch uint32) (time.Time, bool) {
-	s := b.streams[stream]
-	if s == nil || len(s.ends[epoch]) == 0 {
+	ends := b.of(stream, row{epoch: epoch}).ends
+	if len(ends) == 0 {
 		return time.Time{}, false
 	}
-	ends := s.ends[epoch]
 	return time.Unix(0, ends[len(ends)-1]).UTC(), true
 }
 

@@ -220,7 +220,7 @@ func (d *decisions) progressed() {
 // window is recorded as it was first drawn, byte for byte. This session owns the transactional id, so nobody adds more.
 func (d *decisions) adopt(ctx context.Context, aborted []drawn) error {
 	for _, of := range aborted {
-		if d.charges.own.fold.Books.Has(of.entry.Stream, of.entry.Epoch, of.entry.WindowEnd) {
+		if d.charges.own.fold.Books.Has(of.entry) {
 			continue
 		}
 		if err := d.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{d.record(of.entry, of.value)}}); err != nil {

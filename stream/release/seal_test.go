@@ -99,7 +99,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			committed = nil
 			for _, value := range all {
 				e, err := ledger.Decode(value)
-				if err == nil && !d.charges.own.fold.Books.Has(e.Stream, e.Epoch, e.WindowEnd) {
+				if err == nil && !d.charges.own.fold.Books.Has(e) {
 					committed, err = append(committed, value), d.charges.learn(e, value)
 				}
 				if err != nil {
