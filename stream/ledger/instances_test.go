@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,6 +131,24 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 		}
 		if diff := cmp.Diff(whole.Books.Open("b"), restored.Books.Open("b")); diff != "" {
 			t.Fatal(diff)
+		}
+		// What the next window arms and repeats is the same, too.
+		var next [2]string
+		for i, books := range []*ledger.Books{whole.Books, restored.Books} {
+			e := p.Entries[len(p.Entries)-1]
+			e.WindowStart, e.WindowEnd = e.WindowStart.Add(time.Hour), e.WindowEnd.Add(time.Hour)
+			e.Steps, e.Ended = slices.Clone(e.Steps), nil
+			if err := books.Settle(&e); err != nil {
+				t.Fatal(err)
+			}
+			steps, err := json.Marshal(e.Steps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next[i] = string(steps)
+		}
+		if next[0] != next[1] {
+			t.Fatalf("from the first entry:\n%s\nfrom the checkpoint:\n%s", next[0], next[1])
 		}
 	})
 }

@@ -33,7 +33,7 @@ const (
 
 // entryFields classes every field of an entry. A slice has a line for its length.
 var entryFields = map[string]class{
-	"App": public, "Stream": public, "Budget": public, "Input": public, "Output": public, "Epoch": public,
+	"App": public, "Stream": public, "Row": public, "Budget": public, "Input": public, "Output": public, "Epoch": public,
 	"WindowStart": public, "WindowEnd": public, "DueAt": public, "ReleasedAt": public, "Every": public, "Until": public,
 	"Limit.Epsilon": public, "Limit.Delta": public, "Limit.Per": public,
 	"Continues": public, "Continues.": public, "Before": public,
@@ -63,9 +63,9 @@ var figureFields = map[string]class{
 	"MaxWindows.Count": public, "MaxWindows.Per": public, "StreamSpent": public, "Budget": public, "BudgetSpent": public, "BudgetLimit": public, "BudgetLeft": public,
 }
 
-// neverFilled are fields that no entry of this format has: format 0 wrote the first, and the other one is of records in
-// Avro, which hold the same.
-var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true}
+// neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same, and
+// what a stream decides beside its windows.
+var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true}
 
 const everything = `
 version: 1
