@@ -33,7 +33,7 @@ const (
 
 // entryFields classes every field of an entry. A slice has a line for its length.
 var entryFields = map[string]class{
-	"App": public, "Stream": public, "Row": public, "Budget": public, "Input": public, "Output": public, "Epoch": public,
+	"App": public, "Stream": public, "Budget": public, "Input": public, "Output": public, "Epoch": public,
 	"WindowStart": public, "WindowEnd": public, "DueAt": public, "ReleasedAt": public, "Every": public, "Until": public,
 	"Limit.Epsilon": public, "Limit.Delta": public, "Limit.Per": public,
 	"Continues": public, "Continues.": public, "Before": public,
