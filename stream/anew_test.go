@@ -16,7 +16,7 @@ import (
 // TestPartialsMadeAnewUnseen deletes parts while nobody decides windows. When somebody does, the new topic is longer than what
 // was read of the old one. The window is incomplete all the same.
 func TestPartialsMadeAnewUnseen(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(30 * time.Second)
 		start := end.Add(-time.Hour)

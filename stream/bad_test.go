@@ -37,7 +37,7 @@ func with(old, new string) string { return strings.Replace(good, old, new, 1) }
 // TestBadRecordsHarmNobody puts every kind of bad record between good ones: the figures are those of the good ones, each
 // bad one is counted by its reason and copied, and the service goes on.
 func TestBadRecordsHarmNobody(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		rejects := b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
 		w := newWorld(t, b, 1, exactly)
 		w.streams[0].Rejects = rejects

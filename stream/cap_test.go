@@ -114,7 +114,7 @@ func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration)
 // TestTheSameUsersCountAfterAnyStop stops the service without notice again and again, sometimes after another one has joined,
 // while it decides, deletes and rebuilds. The same users count as if it had never been stopped.
 func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n, overlap = 28, 2
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
 		w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 12s, parts: 1}", "SIZE", fmt.Sprintf("%ds", overlap), "EVERY", "1s", "LIMIT", "1000000000",

@@ -199,7 +199,7 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 // TestCheckpointOfALostLedgerIsAPrivacyStop makes the ledger anew, and also forgets how far it was published: the
 // checkpoint still tells of entries that are gone.
 func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours = 150
 		w := newWorld(t, b, 1, long(hours, hours))
 		names, at := topics.Names{App: w.app}, topics.Place("users", topics.Partitions)

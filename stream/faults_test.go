@@ -93,7 +93,7 @@ func TestTransactionsOfTheInput(t *testing.T) {
 }
 
 func TestBudgetIsNeverExceeded(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withBudget("2000000")) // two windows
 		for hour := range 3 {
 			b.Produce(t, w.input, hour%2, in(hour, 4, "u")...)

@@ -39,12 +39,12 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 		run  func(*testing.T, func(*testing.T, *kafkatest.Broker))
 	}{
 		"partials": {topics.Names.Partials, kafkatest.BubbleAndReal}, // written without transactions
-		"progress": {topics.Names.Progress, kafkatest.BubbleAndReal}, // with transactions
+		"progress": {topics.Names.Progress, kafkatest.Bubble},        // with transactions
 		"state":    {topics.Names.State, kafkatest.Bubble},           // as the progress is
 	} {
 		t.Run(kind, func(t *testing.T) {
 			c.run(t, func(t *testing.T, b *kafkatest.Broker) {
-				const count = 25
+				const count = 10
 				w := newWorld(t, b, 1, everyTwoSeconds(count))
 				lines, log := told()
 				s := w.start(log)
@@ -87,12 +87,13 @@ func TestTopicThatMustStayIsDeleted(t *testing.T) {
 	for kind, c := range map[string]struct {
 		name func(topics.Names) string
 		want error
+		run  func(*testing.T, func(*testing.T, *kafkatest.Broker))
 	}{
-		"ledger":  {topics.Names.Ledger, ledger.ErrUnreadable},
-		"control": {topics.Names.Control, control.ErrForgotten},
+		"ledger":  {topics.Names.Ledger, ledger.ErrUnreadable, kafkatest.BubbleAndReal},
+		"control": {topics.Names.Control, control.ErrForgotten, kafkatest.Bubble},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+			c.run(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 1, withBudget("1000000000"))
 				s := w.start()
 				w.await(3)

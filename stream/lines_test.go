@@ -71,13 +71,14 @@ func TestLinesOfSituations(t *testing.T) {
 		do           func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option)
 		// The log, INPUT and so on replaced, besides the lines about partitions assigned.
 		want []string
+		run  func(*testing.T, func(*testing.T, *kafkatest.Broker))
 	}{
 		{"nothing is wrong", "1000000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
 			w.broker.Produce(t, w.input, 0, records(at(0, "a", 1), at(1, "b", 2))...)
 			s := w.start(observe)
 			w.await(3)
 			s.end(t)
-		}, nil},
+		}, nil, kafkatest.Bubble},
 		{"no value in any event", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.streams[0].Input.Value = "bytes"
 			for i := range 1010 {
@@ -87,18 +88,19 @@ func TestLinesOfSituations(t *testing.T) {
 			w.await(3)
 			kafkatest.Await(t, "the line", func() bool { return len(unusual(logs)) > 0 })
 			s.end(t)
-		}, []string{`WARN stream users: all events rejected in the last minute (bad_value: no field "bytes")`}},
+		}, []string{`WARN stream users: all events rejected in the last minute (bad_value: no field "bytes")`}, kafkatest.Bubble},
 		{"the budget pays for two windows", "2000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
 			s := w.start(observe)
 			w.await(3)
 			s.end(t)
-		}, []string{"WARN stream users: budget users exhausted until the stream ends; windows are withheld"}},
+		}, []string{"WARN stream users: budget users exhausted until the stream ends; windows are withheld"}, kafkatest.Bubble},
 		{"the budget pays for a window in two hours", "1000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
 			w.streams[0].Budget.Per = 2 * time.Hour
 			s := w.start(observe)
 			w.await(3)
 			s.end(t)
-		}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld", "INFO stream users: budget users can pay again"}},
+		}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld",
+			"INFO stream users: budget users can pay again"}, kafkatest.Bubble},
 		{"an open transaction", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.broker.Produce(t, w.input, 1, records(at(0, "a", 1))...)
 			hung := w.broker.Begin(t, kafkatest.Name(t))
@@ -113,7 +115,8 @@ func TestLinesOfSituations(t *testing.T) {
 					t.Errorf("the line says %v, want producer %d at offset 1", e.ContextMap(), hung.ProducerID())
 				}
 			}
-		}, []string{"WARN windows are waiting for an open transaction on INPUT/1", "INFO windows no longer wait for the end of INPUT/1"}},
+		}, []string{"WARN windows are waiting for an open transaction on INPUT/1",
+			"INFO windows no longer wait for the end of INPUT/1"}, kafkatest.BubbleAndReal},
 		{"no input topic", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.streams[0].Input.Topic = w.input + "-later"
 			s := w.start(observe)
@@ -125,10 +128,10 @@ func TestLinesOfSituations(t *testing.T) {
 			w.await(3)
 			s.end(t)
 		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist, or you may not describe it; create it or grant Read",
-			"INFO all topics are ready"}},
+			"INFO all topics are ready"}, kafkatest.BubbleAndReal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+			c.run(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 2, strings.ReplaceAll(yaml, "BUDGET", c.budget))
 				observe, logs := observed()
 				c.do(t, w, logs, observe)
@@ -144,7 +147,7 @@ func TestLinesOfSituations(t *testing.T) {
 	}
 }
 
-// TestKafkaIsLost kills the broker under load for half a minute. The log says so once, and says once that it is over;
+// TestKafkaIsLost kills the broker under load, for two windows. The log says so once, and says once that it is over;
 // readiness goes off and comes back.
 func TestKafkaIsLost(t *testing.T) {
 	t.Parallel() // it waits most of the time
@@ -175,7 +178,7 @@ streams:
 	lost := time.Now()
 	kafkatest.Await(t, "readiness goes off", func() bool { return !s.Ready() })
 	t.Logf("not ready after %s: %s", time.Since(lost), s.Health.Report())
-	kafkatest.Await(t, "half a minute without Kafka", func() bool { return time.Since(lost) >= 30*time.Second })
+	kafkatest.Await(t, "two windows without Kafka", func() bool { return time.Since(lost) >= 10*time.Second })
 	if s.Ready() {
 		t.Error("ready without Kafka")
 	}

@@ -26,7 +26,7 @@ func (r *running) refused(t *testing.T) error {
 // TestUnreadableLedgerIsAPrivacyStop puts something into the ledger that nobody can read: what it charged is not known,
 // so nothing is released any more.
 func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()
 		w.await(3)
@@ -66,7 +66,7 @@ func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
 // does not begin with empty books unless it is told to, and then it says what it forgets. That holds until the ledger is gone
 // once more. Another app that shares the output begins as ever.
 func TestOwnTopicsAreGone(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()
 		w.await(3)
@@ -138,7 +138,7 @@ func TestForgetfulTopicsAreRefused(t *testing.T) {
 
 // TestMissingInputIsWaitedFor starts before the input topic exists.
 func TestMissingInputIsWaitedFor(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		w.streams[0].Input.Topic += "-later"
 		s := w.start()

@@ -173,7 +173,7 @@ func TestLittleMemoryIsExact(t *testing.T) {
 	t.Parallel()
 	for _, memory := range []int64{1, 20_000} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
-			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 3, exactly)
 				random := rand.New(rand.NewPCG(3, 4))
 				events := history(random, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 3000)
@@ -194,7 +194,7 @@ func TestLittleMemoryIsExact(t *testing.T) {
 }
 
 func TestWindowsCloseOnTimeWithoutTraffic(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
 		w := newWorld(t, b, 3, fmt.Sprintf(`
 version: 1
@@ -229,7 +229,7 @@ streams:
 }
 
 func TestRestartDrawsNothingTwice(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		random := rand.New(rand.NewPCG(3, 4))

@@ -42,7 +42,7 @@ streams:
 // stage away at each step of its transactions. In the whole log of the ledger, with what was aborted, every window has one
 // outcome, every instance one secret and at most one firing, and the charges are those of the instances.
 func TestWatchesFireOncePerInstance(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, watchful)
 		random := rand.New(rand.NewPCG(9, 1))
 		for minute := 5; minute < 60; minute += 7 {

@@ -17,7 +17,8 @@ const admin = "admin"
 // broker also takes OAUTHBEARER, with unsigned tokens.
 func Guarded(t testing.TB, users ...string) *Broker {
 	t.Helper()
-	s := &server{id: 1, libs: jars(t), dir: t.TempDir(), users: append([]string{admin}, users...)}
+	s := newServer(t, 1, t.TempDir())
+	s.users = append([]string{admin}, users...)
 	t.Cleanup(s.kill)
 	boot(t, []*server{s})
 	b := &Broker{nodes: []*server{s}}
