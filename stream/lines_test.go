@@ -185,7 +185,7 @@ streams:
 	b.Start(t)
 	back := time.Now()
 	before := len(w.published())
-	kafkatest.Await(t, "readiness and figures again", func() bool { return s.Ready() && len(w.published()) > before+6 })
+	kafkatest.Await(t, "readiness and figures again", func() bool { return s.Ready() && len(w.published()) > before+3 })
 	t.Logf("ready and at work again after %s: %s", time.Since(back), s.Health.Report())
 	for i, line := range messages(logs)[quiet:] {
 		t.Logf("%s %s", logs.All()[quiet+i].Time.Format(time.TimeOnly), line)

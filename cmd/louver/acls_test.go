@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +25,7 @@ type guarded struct {
 	start         time.Time // of the first window
 	lines         []string
 	missing       int // the line that is not granted; −1: all are
-	process       *process
+	process       *clitest.Process
 	name, right   string // of the missing line
 }
 
@@ -92,7 +91,7 @@ func (g *guarded) grant() {
 		}
 		g.name, g.right = acl.ResourceName, acl.Operation.String()
 	}
-	createACLs(g.t, g.broker, acls...)
+	g.broker.CreateACLs(g.t, acls...)
 	kafkatest.Await(g.t, "the broker knows the rights of user "+g.user, func() bool {
 		res, err := g.broker.Conn.Client.DescribeACLs(kafkatest.Context(g.t), &kafka.DescribeACLsRequest{Filter: kafka.ACLFilter{ResourceTypeFilter: kafka.ResourceTypeAny,
 			ResourcePatternTypeFilter: kafka.PatternTypeAny, PrincipalFilter: "User:" + g.user, Operation: kafka.ACLOperationTypeAny, PermissionType: kafka.ACLPermissionTypeAny}})
@@ -107,40 +106,15 @@ func (g *guarded) grant() {
 	})
 }
 
-func createACLs(t *testing.T, b *kafkatest.Broker, acls ...kafka.ACLEntry) {
-	t.Helper()
-	kafkatest.Await(t, "rights are made", func() bool {
-		res, err := b.Conn.Client.CreateACLs(kafkatest.Context(t), &kafka.CreateACLsRequest{ACLs: acls})
-		return err == nil && !slices.ContainsFunc(res.Errors, func(err error) bool { return err != nil })
-	})
-}
-
-// takeAway takes a right on a topic from a user, and returns what gives it back.
-func takeAway(t *testing.T, b *kafkatest.Broker, user string, operation kafka.ACLOperationType, topic string) (giveBack func()) {
-	t.Helper()
-	denied := kafka.ACLEntry{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ResourcePatternType: kafka.PatternTypeLiteral, Principal: "User:" + user,
-		Host: "*", Operation: operation, PermissionType: kafka.ACLPermissionTypeDeny}
-	createACLs(t, b, denied)
-	return func() {
-		t.Helper()
-		kafkatest.Await(t, "the right is given back", func() bool {
-			res, err := b.Conn.Client.DeleteACLs(kafkatest.Context(t), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{
-				ResourceTypeFilter: denied.ResourceType, ResourceNameFilter: denied.ResourceName, ResourcePatternTypeFilter: denied.ResourcePatternType,
-				PrincipalFilter: denied.Principal, HostFilter: denied.Host, Operation: denied.Operation, PermissionType: denied.PermissionType}}})
-			return err == nil && res.Results[0].Error == nil
-		})
-	}
-}
-
 func (g *guarded) run() {
 	g.t.Helper()
 	g.t.Cleanup(func() {
 		if g.t.Failed() {
-			log := g.process.log.String()
+			log := g.process.Log.String()
 			g.t.Logf("user %s, without %s on %s: %s", g.user, g.right, g.name, log[:min(len(log), 2000)])
 		}
 	})
-	g.process = louver(g.t, g.broker, "run", "--streams", g.file, "--app-id", g.user,
+	g.process = clitest.Louver(g.t, g.broker, "run", "--streams", g.file, "--app-id", g.user,
 		"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", g.user, "--kafka-sasl-password-file", clitest.File(g.t, "password", g.user))
 }
 
@@ -208,7 +182,7 @@ func TestEveryRightIsNeeded(t *testing.T) {
 			if g.missing < 0 {
 				return g.works()
 			}
-			log := g.process.log.String()
+			log := g.process.Log.String()
 			named := strings.Contains(log, "the right "+g.right+" on") || strings.Contains(log, "grant "+g.right)
 			return named && strings.Contains(log, g.name)
 		})

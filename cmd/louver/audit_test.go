@@ -33,12 +33,12 @@ streams:
     budget: {epsilon: 1000, per: 24h}
 `, input, start.Format(time.RFC3339), start.Add(count*time.Second).Format(time.RFC3339), output))
 	brokers := strings.Join(b.Conn.Brokers, ",")
-	run := louver(t, b, "run", "--streams", path, "--app-id", app)
+	run := clitest.Louver(t, b, "run", "--streams", path, "--app-id", app)
 	kafkatest.Await(t, "all windows are published", func() bool {
 		ends, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), output, []int{0})
 		return err == nil && ends[0] >= count && len(b.Consume(t, output, 0)) == count // the end counts markers of transactions, too
 	})
-	run.kill(t)
+	run.Kill(t)
 	audit := func(args ...string) (found audit.Findings) {
 		got := commandLine(t, "", append(args, "--json", "--app-id", app, "--kafka-brokers", brokers)...)
 		if err := json.Unmarshal([]byte(got.out), &found); err != nil || got.code != cli.ExitDone || !found.OK {

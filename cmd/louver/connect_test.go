@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
 // What stands in the way to Kafka and which setting to look at is one line, at once.
@@ -80,15 +83,12 @@ func TestNoLedger(t *testing.T) {
 // An output topic that is gone is told at once: nobody would create it while the audit waits.
 func TestAuditOfDeletedOutput(t *testing.T) {
 	b := kafkatest.Fake(t)
-	ledger, output := topics.Names{App: "shop"}.Ledger(), "shop.out"
-	b.CreateTopic(t, ledger, topics.Partitions, nil)
-	e := newStory().entries[0]
+	name, output := topics.Names{App: "shop"}.Ledger(), "shop.out"
+	b.CreateTopic(t, name, topics.Partitions, nil)
+	e := ledgertest.Plan{Stream: "s", Budget: "s", Epsilon: "1", Limit: ledgertest.Limit("10", time.Hour)}.Entry(0)
 	e.App, e.Output = "shop", output
-	text, err := e.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Produce(t, ledger, 0, txn.Record{Key: e.Key(), Value: text})
+	e = ledgertest.Settle(t, ledger.NewBooks(), e)
+	b.Produce(t, name, 0, txn.Record{Key: e.Key(), Value: ledgertest.Encode(t, e)})
 	audit := func() outcome {
 		return commandLine(t, "", "audit", "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","))
 	}

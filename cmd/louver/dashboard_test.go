@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"net/http"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,14 +21,6 @@ func figureOf(quarter, value string) string {
 		`"p_low":null,"p_high":null,"interval":null,"smoothed":null,"stream_epsilon_spent":0.1,"budget":"b","budget_epsilon_spent":0.1,"budget_epsilon_limit":4,"budget_windows_left":39}`)
 }
 
-// address is the public address, from the line that says where the process listens.
-func (p *process) address(t *testing.T) string {
-	t.Helper()
-	line := regexp.MustCompile(`"http": \["([^"]+)"\]`)
-	kafkatest.Await(t, "the line that says where it listens", func() bool { return line.MatchString(p.log.String()) })
-	return line.FindStringSubmatch(p.log.String())[1]
-}
-
 // shows waits until the newest figure is one.
 func shows(t *testing.T, address, value string) {
 	t.Helper()
@@ -44,8 +35,8 @@ func TestDashboard(t *testing.T) {
 	b := kafkatest.Fake(t)
 	topic := b.Topic(t, 1, nil)
 	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"), "a record of somebody else", figureOf("30", "813"))...)
-	p := louver(t, b, "dashboard", "--topic", topic)
-	address := p.address(t)
+	p := clitest.Louver(t, b, "dashboard", "--topic", topic)
+	address := p.Address(t)
 	shows(t, address, "813")
 	if code, body := clitest.Get(address, "/"); code != http.StatusOK || !strings.Contains(body, "<!doctype html>") {
 		t.Errorf("the page: %d %s", code, body)
@@ -70,9 +61,9 @@ func TestDashboard(t *testing.T) {
 	later := strings.ReplaceAll(figureOf("59", "816"), "T08:", "T09:")
 	b.Produce(t, topic, 0, kafkatest.Values(later)...)
 	events.wants(`"value":816`)
-	p.signal(t, syscall.SIGTERM)
+	p.Signal(t, syscall.SIGTERM)
 	if err := p.Wait(); err != nil {
-		t.Errorf("SIGTERM, while somebody listens: %v\n%s", err, p.log.String())
+		t.Errorf("SIGTERM, while somebody listens: %v\n%s", err, p.Log.String())
 	}
 }
 
@@ -118,15 +109,15 @@ func TestDashboardNeedsReadAlone(t *testing.T) {
 	g := &guarded{t: t, broker: b, user: "reader", missing: -1, lines: []string{"--allow-principal User:reader --operation Read --topic " + topic}}
 	g.grant()
 	t.Setenv("LOUVER_KAFKA_SASL_MECHANISM", "PLAIN")
-	start := func(user string) *process {
+	start := func(user string) *clitest.Process {
 		t.Setenv("LOUVER_KAFKA_SASL_USERNAME", user)
 		t.Setenv("LOUVER_KAFKA_SASL_PASSWORD", user)
-		return louver(t, b, "dashboard", "--topic", topic)
+		return clitest.Louver(t, b, "dashboard", "--topic", topic)
 	}
-	shows(t, start("reader").address(t), "812")
+	shows(t, start("reader").Address(t), "812")
 	stranger := start("stranger")
-	kafkatest.Await(t, "it says that the topic is not to be seen", func() bool { return strings.Contains(stranger.log.String(), topic) })
-	if _, body := clitest.Get(stranger.address(t), "/api/v1/releases/latest"); body != `{"releases":[]}`+"\n" {
+	kafkatest.Await(t, "it says that the topic is not to be seen", func() bool { return strings.Contains(stranger.Log.String(), topic) })
+	if _, body := clitest.Get(stranger.Address(t), "/api/v1/releases/latest"); body != `{"releases":[]}`+"\n" {
 		t.Errorf("without the right: %s", body)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -31,7 +32,7 @@ func TestKillAtFirings(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(11, 12))
-	members := []*process{l.run(), l.run()}
+	members := []*clitest.Process{l.run(), l.run()}
 	before := map[string]string{}
 	for round := range 9 {
 		next := time.Now().Truncate(liveSize).Add(liveSize + liveGrace)
@@ -39,14 +40,14 @@ func TestKillAtFirings(t *testing.T) {
 		p := members[round%2]
 		if round == 4 {
 			for _, p := range members {
-				p.signal(t, syscall.SIGSTOP)
+				p.Signal(t, syscall.SIGSTOP)
 			}
 			l.traffic(random, time.Now().Add(11*time.Second))
 			for _, p := range members {
-				p.signal(t, syscall.SIGCONT)
+				p.Signal(t, syscall.SIGCONT)
 			}
 		} else {
-			p.kill(t)
+			p.Kill(t)
 			members[round%2] = l.run()
 		}
 		now := l.published()
@@ -105,9 +106,9 @@ func TestKillAtFirings(t *testing.T) {
 	}
 	t.Logf("%d windows: %d instances, %d of them fired; %d aborted entries in the log", len(outcomes), charged, len(fired), aborted)
 	for _, p := range members {
-		p.signal(t, syscall.SIGTERM)
+		p.Signal(t, syscall.SIGTERM)
 		if err := p.Wait(); err != nil {
-			t.Errorf("SIGTERM: %v\n%s", err, p.log.String())
+			t.Errorf("SIGTERM: %v\n%s", err, p.Log.String())
 		}
 	}
 }

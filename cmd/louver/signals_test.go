@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 func TestSignalsEndAServiceInGoodOrder(t *testing.T) {
@@ -21,7 +23,7 @@ func TestSignalsEndAServiceInGoodOrder(t *testing.T) {
 			signal.Notify(caught, s)
 			defer signal.Stop(caught)
 			c := exec.Command(self, "broker", "--listen", "127.0.0.1:0")
-			c.Env = append(os.Environ(), asLouver+"=1")
+			c.Env = append(os.Environ(), clitest.AsLouver+"=1")
 			out, err := c.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

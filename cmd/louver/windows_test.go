@@ -85,10 +85,10 @@ func TestWindowsCommand(t *testing.T) {
 
 	hung := b.Begin(t, kafkatest.Name(t))
 	hung.Produce(t, held, 1, kafkatest.Values(`{"user":"u","value":1}`)...)
-	p := louver(t, b, "run", "--streams", streams, "--app-id", app, "--stages", "ingest")
+	p := clitest.Louver(t, b, "run", "--streams", streams, "--app-id", app, "--stages", "ingest")
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(p.log.String(), commandLine(t, "", "windows", "--app-id", app))
+			t.Log(p.Log.String(), commandLine(t, "", "windows", "--app-id", app))
 		}
 	})
 	var runs []timeline.Run
@@ -108,7 +108,7 @@ func TestWindowsCommand(t *testing.T) {
 		!strings.Contains(why, "kafka-transactions.sh abort --topic "+held+" --partition 1 --start-offset 0") {
 		t.Errorf("held: %+v", is)
 	}
-	p.signal(t, syscall.SIGTERM)
+	p.Signal(t, syscall.SIGTERM)
 	_ = p.Wait()
 	hung.Abort(t)
 	nobody := "partition 1 of " + held + ": not read: consumer group " + app + ".ingest has no members"
@@ -117,7 +117,7 @@ func TestWindowsCommand(t *testing.T) {
 		return len(only) == 1 && strings.Join(only[0].Why, "") == nobody
 	})
 
-	louver(t, b, "run", "--streams", streams, "--app-id", app)
+	clitest.Louver(t, b, "run", "--streams", streams, "--app-id", app)
 	kafkatest.Await(t, "all windows of the past are decided", func() bool {
 		runs = standing(t, app)
 		return brief(runs, "past") == "2 released, 1 withheld" && brief(runs, "held") == "3 released"

@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"errors"
@@ -15,11 +15,11 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// chaosOutputs is the number of partitions of the output.
-const chaosOutputs = 2
+// outputPartitions is the number of partitions of the output.
+const outputPartitions = 2
 
 func (c *chaos) createOutput() {
-	c.broker.CreateTopic(c.t, c.output, chaosOutputs, map[string]string{"retention.ms": "-1"})
+	c.broker.CreateTopic(c.t, c.output, outputPartitions, map[string]string{"retention.ms": "-1"})
 }
 
 // losePartials deletes the parts of all open windows. The service makes the topic anew.
@@ -53,8 +53,8 @@ func (c *chaos) loseInput() bool {
 // meanwhile.
 func (c *chaos) loseOutput() bool {
 	giveBack := c.takeAway(kafka.ACLOperationTypeWrite, c.output)
-	c.settle(c.output, chaosOutputs)
-	for p := range chaosOutputs {
+	c.settle(c.output, outputPartitions)
+	for p := range outputPartitions {
 		c.gone = append(c.gone, c.read(c.output, p)...)
 	}
 	c.broker.DeleteTopic(c.t, c.output)
@@ -73,7 +73,7 @@ func (c *chaos) heal(kind string, at time.Time, streams []promised) {
 	for _, s := range streams {
 		of = append(of, s.name)
 		c.until("a whole window of "+s.name+" after "+kind, func() bool {
-			for p := range chaosOutputs {
+			for p := range outputPartitions {
 				if slices.ContainsFunc(c.read(c.output, p), func(l logged) bool {
 					r, _, err := outputs.Decode(l.value)
 					return err == nil && !l.aborted && r.Stream == s.name && r.WindowStart.After(after) && !r.Incomplete
@@ -86,7 +86,7 @@ func (c *chaos) heal(kind string, at time.Time, streams []promised) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.harms = append(c.harms, harm{kind, at, time.Now().Add(chaosFuture), of})
+	c.harms = append(c.harms, harm{kind, at, time.Now().Add(maxFuture), of})
 }
 
 // settle waits until nothing more is written to a topic that may not be written to, and nothing in it is undecided.
@@ -166,13 +166,13 @@ func (c *chaos) deleteOwn() {
 // what the app leaves behind is read. Every process must end by itself, with the exit code of a privacy stop, and so must each
 // that starts again after ended has returned. Then another app begins, or the same one again.
 func (c *chaos) stop(do func(settled func()), ended func(), again bool) bool {
-	if time.Since(c.from) < 4*2*chaosSize {
+	if time.Since(c.from) < 4*2*shortest {
 		return false // the app has hardly begun
 	}
 	c.repair()
 	giveBack := func() {}
 	do(func() {
-		to := time.Now().UTC().Truncate(chaosSize)
+		to := time.Now().UTC().Truncate(shortest)
 		c.await(to)
 		giveBack = c.takeAway(kafka.ACLOperationTypeWrite, c.names.Ledger())
 		c.settle(c.names.Ledger(), topics.Partitions)
@@ -197,7 +197,7 @@ func (c *chaos) stopped(m *member) {
 	c.remove(m)
 	var exit *exec.ExitError
 	if err := kafkatest.Receive(c.t, m.name+" ends", m.ended); !errors.As(err, &exit) || exit.ExitCode() != cli.ExitPrivacyStop {
-		c.t.Errorf("%s has ended with %v, want exit code %d\n%s", m.name, err, cli.ExitPrivacyStop, tail(m.log.String()))
+		c.t.Errorf("%s has ended with %v, want exit code %d\n%s", m.name, err, cli.ExitPrivacyStop, tail(m.Log.String()))
 	}
 }
 
@@ -219,7 +219,7 @@ func (c *chaos) begin(processes int, again bool) {
 	} else {
 		processes--
 		m := c.start("--begin-again")
-		c.until("the app begins again", func() bool { return strings.Contains(m.log.String(), "the app begins again") })
+		c.until("the app begins again", func() bool { return strings.Contains(m.Log.String(), "the app begins again") })
 		c.until("the app has begun", func() bool { return c.end(c.names.Control(), 0) > 0 })
 	}
 	c.t.Logf("app %s begins; again: %v", c.names.App, again)

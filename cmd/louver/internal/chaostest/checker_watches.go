@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 
 // The period of caps, and into how many parts it is divided.
 const (
-	chaosCapPer   = time.Minute
-	chaosCapParts = 3
+	capPer   = time.Minute
+	capParts = 3
 )
 
 // watches are the names of the definition's watches. They say how many users it takes.
@@ -44,7 +44,7 @@ func (c *checker) checkCaps() {
 		}
 		for limit, users := range eras {
 			v := s.newest()
-			rule, err := windows.CapSpec{Count: limit.Count, Per: limit.Per, Parts: chaosCapParts}.Rule(windows.Schedule{Size: v.size, Every: v.every})
+			rule, err := windows.CapSpec{Count: limit.Count, Per: limit.Per, Parts: capParts}.Rule(windows.Schedule{Size: v.size, Every: v.every})
 			if err != nil {
 				c.complain(&c.different, "%s has an impossible cap: %v", s.name, err)
 				continue

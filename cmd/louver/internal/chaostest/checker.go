@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"bytes"
@@ -33,8 +33,8 @@ type definition struct {
 	epsilon          decimal.Decimal // of a release
 	limit            budget.Limit
 	exact            bool   // ε is so large that figures are those of the truth
-	cap              int64  // in how many windows of chaosCapPer a user counts; 0: in all
-	alarm            int    // how many users above chaosSlow its watch tells of; 0: it has none
+	cap              int64  // in how many windows of capPer a user counts; 0: in all
+	alarm            int    // how many users above slowAbove its watch tells of; 0: it has none
 	continues        string // the budget whose spending this one takes over
 	given            time.Time
 }

@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"slices"
@@ -11,23 +11,23 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// chaosUser is the user as whom the processes log in. All that the test does itself, another one does, who may do everything.
-const chaosUser = "louver"
+// processUser is the user as whom the processes log in. All that the test does itself, another one does, who may do everything.
+const processUser = "louver"
 
 // logIn gives the processes all rights.
 func (c *chaos) logIn() {
-	c.login = []string{"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", chaosUser, "--kafka-sasl-password-file", clitest.File(c.t, "password", chaosUser)}
+	c.login = []string{"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", processUser, "--kafka-sasl-password-file", clitest.File(c.t, "password", processUser)}
 	var acls []kafka.ACLEntry
 	for _, of := range []kafka.ResourceType{kafka.ResourceTypeTopic, kafka.ResourceTypeGroup, kafka.ResourceTypeTransactionalID} {
-		acls = append(acls, kafka.ACLEntry{ResourceType: of, ResourceName: "*", ResourcePatternType: kafka.PatternTypeLiteral, Principal: "User:" + chaosUser,
+		acls = append(acls, kafka.ACLEntry{ResourceType: of, ResourceName: "*", ResourcePatternType: kafka.PatternTypeLiteral, Principal: "User:" + processUser,
 			Host: "*", Operation: kafka.ACLOperationTypeAll, PermissionType: kafka.ACLPermissionTypeAllow})
 	}
-	createACLs(c.t, c.broker, acls...)
+	c.broker.CreateACLs(c.t, acls...)
 }
 
 // takeAway takes a right on a topic from the processes, and returns what gives it back.
 func (c *chaos) takeAway(operation kafka.ACLOperationType, topic string) (giveBack func()) {
-	return takeAway(c.t, c.broker, chaosUser, operation, topic)
+	return c.broker.TakeAway(c.t, processUser, operation, topic)
 }
 
 // deny takes one right away for a while. What does not need it goes on meanwhile, and all comes back by itself.

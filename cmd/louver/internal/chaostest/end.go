@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
@@ -17,8 +18,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// chaosPatience is how long the service may take for what it must do some time.
-const chaosPatience = 3 * time.Minute
+// patience is how long the service may take for what it must do some time.
+const patience = 3 * time.Minute
 
 // finish waits for the last windows with events, ends all processes, and judges what they and earlier apps leave.
 func (c *chaos) finish(deeds []deed) {
@@ -30,7 +31,7 @@ func (c *chaos) finish(deeds []deed) {
 	}
 	c.leave(to)
 	published := slices.Clone(c.gone)
-	for p := range chaosOutputs {
+	for p := range outputPartitions {
 		published = append(published, c.read(c.output, p)...)
 	}
 	v, entries := c.judge(deeds, published)
@@ -59,9 +60,9 @@ func (c *chaos) finish(deeds []deed) {
 	}
 	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a cap counted %d times; %d apps; %d processes; %s",
 		events, certain, aborted, v.firings, v.counted, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
-	run := louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
+	run := clitest.Louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
 	err := run.Wait()
-	lines := slices.Collect(strings.Lines(run.log.String()))
+	lines := slices.Collect(strings.Lines(run.Log.String()))
 	if len(c.earlier) > 1 { // their figures are in the output, too
 		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, ": "+audit.OutputUnknown+": ") })
 	}
@@ -115,12 +116,12 @@ func (c *chaos) judge(deeds []deed, published []logged) (all verdict, entries []
 // await returns when every stream has published a window that ends at a moment or later, or when nothing more comes for
 // so long that it will not.
 func (c *chaos) await(end time.Time) {
-	for last, since := -1, time.Now(); time.Since(since) < chaosPatience; c.wait(time.Second) {
+	for last, since := -1, time.Now(); time.Since(since) < patience; c.wait(time.Second) {
 		waiting, n := map[string]bool{}, 0
 		for _, s := range c.streams {
 			waiting[s.name] = true
 		}
-		for p := range chaosOutputs {
+		for p := range outputPartitions {
 			for _, l := range c.read(c.output, p) {
 				if r, _, err := outputs.Decode(l.value); err == nil && !l.aborted && !r.WindowEnd.Before(end) {
 					delete(waiting, r.Stream)

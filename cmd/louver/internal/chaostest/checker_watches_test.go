@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func probed(counted []int, restart int) *checker {
 	c := &checker{evidence: evidence{streams: []promised{{name: "s", definitions: []definition{v}}}}, entries: map[string]ledger.Entry{}}
 	for i := range 30 {
 		start := storyStart.Add(time.Duration(i) * v.every)
-		e := ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(v.size), Every: v.every, Cap: budget.Cap{Count: v.cap, Per: chaosCapPer},
+		e := ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(v.size), Every: v.every, Cap: budget.Cap{Count: v.cap, Per: capPer},
 			Groups: []ledger.Group{{Name: "probe", Values: []ledger.Value{drawnAs(0)}}}}
 		if i >= restart {
 			e.Cap.Era = int64(restart)

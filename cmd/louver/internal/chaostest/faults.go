@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"context"
@@ -29,8 +29,8 @@ const (
 	sessionTimeout                 = 10 * time.Second
 )
 
-// chaosFaults are drawn from.
-var chaosFaults = []fault{
+// kinds are drawn from.
+var kinds = []fault{
 	{"kill -9", 5, func(c *chaos) bool {
 		m := c.anyone()
 		c.kill(m)
@@ -44,7 +44,7 @@ var chaosFaults = []fault{
 	}},
 	{"SIGSTOP", 3, func(c *chaos) bool {
 		m := c.anyone()
-		m.signal(c.t, syscall.SIGSTOP)
+		m.Signal(c.t, syscall.SIGSTOP)
 		m.stopped = true
 		c.later(sessionTimeout+c.between(1, 5), func() { c.resume(m) })
 		return true
@@ -167,11 +167,11 @@ var chaosFaults = []fault{
 func (c *chaos) draw() {
 	for {
 		total := 0
-		for _, f := range chaosFaults {
+		for _, f := range kinds {
 			total += f.weight
 		}
 		i := c.random.IntN(total)
-		for _, f := range chaosFaults {
+		for _, f := range kinds {
 			if i -= f.weight; i >= 0 {
 				continue
 			}
@@ -200,7 +200,7 @@ func (c *chaos) loses(kind string, at time.Time, streams []string, on func() boo
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.harms = append(c.harms, harm{kind, at, time.Now().Add(chaosFuture), streams})
+		c.harms = append(c.harms, harm{kind, at, time.Now().Add(maxFuture), streams})
 	})
 }
 
