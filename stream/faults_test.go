@@ -40,7 +40,8 @@ func withBudget(epsilon string) string { return strings.ReplaceAll(users, "BUDGE
 func in(hour, n int, prefix string) []txn.Record {
 	var events []event
 	for i := range n {
-		events = append(events, event{User: fmt.Sprint(prefix, i), Value: i, Time: midnight.Add(time.Duration(hour)*time.Hour + time.Duration(i)*time.Second)})
+		events = append(events, event{User: fmt.Sprint(prefix, i), Value: i,
+			Time: midnight.Add(time.Duration(hour)*time.Hour + time.Duration(i)*time.Second)})
 	}
 	return records(events...)
 }

@@ -64,8 +64,8 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 	}
 }
 
-// TestControlTopicGoesBack makes the control topic anew under a running service, before it is missed: it ends below what
-// the service has read. The service ends as if the topic were gone.
+// TestControlTopicGoesBack makes the control topic anew under a running service, before it is missed: it ends below
+// what the service has read. The service ends as if the topic were gone.
 func TestControlTopicGoesBack(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
@@ -80,8 +80,8 @@ func TestControlTopicGoesBack(t *testing.T) {
 	})
 }
 
-// TestTopicThatMustStayIsDeleted: without the ledger it is unknown what was charged, and without the control topic who is
-// who. The service ends, and none can start.
+// TestTopicThatMustStayIsDeleted: without the ledger it is unknown what was charged, and without the control topic who
+// is who. The service ends, and none can start.
 func TestTopicThatMustStayIsDeleted(t *testing.T) {
 	t.Parallel()
 	for kind, c := range map[string]struct {
@@ -98,7 +98,8 @@ func TestTopicThatMustStayIsDeleted(t *testing.T) {
 				s := w.start()
 				w.await(3)
 				b.DeleteTopic(t, c.name(topics.Names{App: w.app}))
-				if err := s.refused(t); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "was deleted or made anew while louver ran") {
+				if err := s.refused(t); !errors.Is(err, c.want) ||
+					!strings.Contains(err.Error(), "was deleted or made anew while louver ran") {
 					t.Errorf("the service ended with %v", err)
 				}
 				if err := w.start().refused(t); !errors.Is(err, c.want) {

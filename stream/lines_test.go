@@ -49,7 +49,8 @@ func unusual(logs *observer.ObservedLogs) []string {
 
 var shareOfEvents = regexp.MustCompile(`([\d,]+) of ([\d,]+) events`)
 
-// everyEvent says "all events" for so many of as many: a look at the rejected ones may come while a busy machine still reads.
+// everyEvent says "all events" for so many of as many: a look at the rejected ones may come while a busy machine still
+// reads.
 func everyEvent(line string) string {
 	if m := shareOfEvents.FindStringSubmatch(line); m != nil && m[1] == m[2] {
 		return strings.Replace(line, m[0], "all events", 1)
@@ -62,7 +63,8 @@ func TestLinesOfSituations(t *testing.T) {
 	t.Parallel()
 	start := time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)
 	hour := func(n int) string { return start.Add(time.Duration(n) * time.Hour).Format(time.TimeOnly) }
-	yaml := strings.NewReplacer("2026-01-01T00:00:00Z", start.Format(time.RFC3339), "2026-01-01T03:00:00Z", start.Add(3*time.Hour).Format(time.RFC3339)).Replace(users)
+	yaml := strings.NewReplacer("2026-01-01T00:00:00Z", start.Format(time.RFC3339), "2026-01-01T03:00:00Z",
+		start.Add(3*time.Hour).Format(time.RFC3339)).Replace(users)
 	at := func(n int, user string, value any) event {
 		return event{User: user, Value: value, Time: start.Add(time.Duration(n) * time.Hour)}
 	}
@@ -82,25 +84,30 @@ func TestLinesOfSituations(t *testing.T) {
 		{"no value in any event", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.streams[0].Input.Value = "bytes"
 			for i := range 1010 {
-				w.broker.Produce(t, w.input, i%2, records(at(0, fmt.Sprint(i), 1), at(1, fmt.Sprint(i), 2), at(2, fmt.Sprint(i), 2))...)
+				w.broker.Produce(t, w.input, i%2, records(at(0, fmt.Sprint(i), 1), at(1, fmt.Sprint(i), 2),
+					at(2, fmt.Sprint(i), 2))...)
 			}
 			s := w.start(observe)
 			w.await(3)
 			kafkatest.Await(t, "the line", func() bool { return len(unusual(logs)) > 0 })
 			s.end(t)
-		}, []string{`WARN stream users: all events rejected in the last minute (bad_value: no field "bytes")`}, kafkatest.Bubble},
-		{"the budget pays for two windows", "2000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
-			s := w.start(observe)
-			w.await(3)
-			s.end(t)
-		}, []string{"WARN stream users: budget users exhausted until the stream ends; windows are withheld"}, kafkatest.Bubble},
-		{"the budget pays for a window in two hours", "1000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
-			w.streams[0].Budget.Per = 2 * time.Hour
-			s := w.start(observe)
-			w.await(3)
-			s.end(t)
-		}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld",
-			"INFO stream users: budget users can pay again"}, kafkatest.Bubble},
+		}, []string{`WARN stream users: all events rejected in the last minute (bad_value: no field "bytes")`},
+			kafkatest.Bubble},
+		{"the budget pays for two windows", "2000000",
+			func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
+				s := w.start(observe)
+				w.await(3)
+				s.end(t)
+			}, []string{"WARN stream users: budget users exhausted until the stream ends; windows are withheld"},
+			kafkatest.Bubble},
+		{"the budget pays for a window in two hours", "1000000",
+			func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
+				w.streams[0].Budget.Per = 2 * time.Hour
+				s := w.start(observe)
+				w.await(3)
+				s.end(t)
+			}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld",
+				"INFO stream users: budget users can pay again"}, kafkatest.Bubble},
 		{"an open transaction", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.broker.Produce(t, w.input, 1, records(at(0, "a", 1))...)
 			hung := w.broker.Begin(t, kafkatest.Name(t))
@@ -111,7 +118,8 @@ func TestLinesOfSituations(t *testing.T) {
 			kafkatest.Await(t, "the end of it", func() bool { return len(unusual(logs)) > 1 })
 			s.end(t)
 			for _, e := range logs.FilterMessageSnippet("windows wait").All() {
-				if id, ok := e.ContextMap()["producer_id"].(int64); !ok || id != hung.ProducerID() || e.ContextMap()["offset"] != int64(1) {
+				if id, ok := e.ContextMap()["producer_id"].(int64); !ok || id != hung.ProducerID() ||
+					e.ContextMap()["offset"] != int64(1) {
 					t.Errorf("the line says %v, want producer %d at offset 1", e.ContextMap(), hung.ProducerID())
 				}
 			}
@@ -127,7 +135,8 @@ func TestLinesOfSituations(t *testing.T) {
 			w.broker.CreateTopic(t, w.input+"-later", 1, map[string]string{"retention.ms": "-1"})
 			w.await(3)
 			s.end(t)
-		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist, or you may not describe it; create it or grant Read",
+		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist, or you may not describe it; create " +
+			"it or grant Read",
 			"INFO all topics are ready"}, kafkatest.BubbleAndReal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -199,7 +208,9 @@ streams:
 		lines = slices.Delete(lines, i, i+1)
 	}
 	got := strings.Join(lines, "\n")
-	want := fmt.Sprintf(`^(WARN Kafka lost: .*connection refused\n){1,%d}INFO Kafka back after (\d+m)?\d+s, \d+ windows were late$`, 1+minutes)
+	want := fmt.Sprintf(
+		`^(WARN Kafka lost: .*connection refused\n){1,%d}INFO Kafka back after (\d+m)?\d+s, \d+ windows were late$`,
+		1+minutes)
 	if !regexp.MustCompile(want).MatchString(got) {
 		t.Errorf("the log says\n%s\nwant\n%s", got, want)
 	}

@@ -15,13 +15,14 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
-// TestLedgerThatGoesBackEndsTheProcess cuts the ledger below what was published from it: each process ends with the code of
-// a privacy stop and says why, whichever stage notices first.
+// TestLedgerThatGoesBackEndsTheProcess cuts the ledger below what was published from it: each process ends with the
+// code of a privacy stop and says why, whichever stage notices first.
 func TestLedgerThatGoesBackEndsTheProcess(t *testing.T) {
 	b := kafkatest.Fake(t)
 	l := newLive(t, b, 100)
 	p := l.run()
-	kafkatest.Await(t, "the first figures", func() bool { l.send(rand.New(rand.NewPCG(1, 2))); return len(l.published()) > 0 })
+	kafkatest.Await(t, "the first figures",
+		func() bool { l.send(rand.New(rand.NewPCG(1, 2))); return len(l.published()) > 0 })
 	p.Signal(t, syscall.SIGTERM)
 	if code := p.Exit(t); code != cli.ExitDone {
 		t.Fatalf("exit code %d\n%s", code, p.Log.String())
@@ -29,14 +30,15 @@ func TestLedgerThatGoesBackEndsTheProcess(t *testing.T) {
 	b.DeleteTopic(t, topics.Names{App: l.app}.Ledger())
 	for _, stages := range []string{"publish", "release", "ingest,release,publish"} {
 		p := clitest.Louver(t, b, "run", "--streams", l.file, "--app-id", l.app, "--stages", stages)
-		if code := p.Exit(t); code != cli.ExitPrivacyStop || !strings.Contains(p.Log.String(), "louver: ledger entry unreadable: ") {
+		if code := p.Exit(t); code != cli.ExitPrivacyStop ||
+			!strings.Contains(p.Log.String(), "louver: ledger entry unreadable: ") {
 			t.Errorf("stages %s: exit code %d, and the log says\n%s", stages, code, p.Log.String())
 		}
 	}
 }
 
-// TestRightOnAnOutputIsLost takes the right to read its output from a service that runs, and gives it back: meanwhile the
-// figures go on, and only the page does not show them.
+// TestRightOnAnOutputIsLost takes the right to read its output from a service that runs, and gives it back: meanwhile
+// the figures go on, and only the page does not show them.
 func TestRightOnAnOutputIsLost(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Guarded(t, "reader")
@@ -47,7 +49,8 @@ func TestRightOnAnOutputIsLost(t *testing.T) {
 	giveBack := b.TakeAway(t, "reader", kafka.ACLOperationTypeRead, g.output)
 	kafkatest.Await(t, "the service says that it may not read the output", func() bool {
 		log := g.process.Log.String()
-		return strings.Contains(log, "cannot read topic "+g.output) && strings.Contains(log, "the right Read on topic "+g.output)
+		return strings.Contains(log, "cannot read topic "+g.output) &&
+			strings.Contains(log, "the right Read on topic "+g.output)
 	})
 	before := g.end()
 	kafkatest.Await(t, "figures that come without the right", func() bool { return g.end() > before+2 })
@@ -61,13 +64,14 @@ func TestRightOnAnOutputIsLost(t *testing.T) {
 	}
 }
 
-// TestRightOnAnInputIsLost takes the right to read its input from a service that runs, and gives it back: the log says so once
-// for all partitions, and /readyz while it lasts.
+// TestRightOnAnInputIsLost takes the right to read its input from a service that runs, and gives it back: the log says
+// so once for all partitions, and /readyz while it lasts.
 func TestRightOnAnInputIsLost(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Guarded(t, "reader")
 	g := newGuarded(t, b, "reader", -1)
-	grown, err := b.Conn.Client.CreatePartitions(kafkatest.Context(t), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: g.input, Count: 3}}})
+	grown, err := b.Conn.Client.CreatePartitions(kafkatest.Context(t),
+		&kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: g.input, Count: 3}}})
 	if err != nil || grown.Errors[g.input] != nil {
 		t.Fatal(err, grown)
 	}

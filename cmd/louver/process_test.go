@@ -75,7 +75,8 @@ func (l *live) send(random *rand.Rand) {
 	now := time.Now().UTC()
 	user := fmt.Sprint("u", random.IntN(500))
 	group := []string{"eu", "us"}[len(user)%2]
-	value, err := json.Marshal(map[string]any{"user": user, "value": random.IntN(1000), "time": now.Format(time.RFC3339Nano), "group": group})
+	value, err := json.Marshal(map[string]any{"user": user, "value": random.IntN(1000),
+		"time": now.Format(time.RFC3339Nano), "group": group})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ streams:
 			t.Errorf("alive without Kafka: %d %s", code, body)
 		}
 	}
-	if code, body := clitest.Get(operators, "/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(body, "service: not ready: connecting to Kafka at 127.0.0.1:1\n") {
+	if code, body := clitest.Get(operators, "/readyz"); code != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(body, "service: not ready: connecting to Kafka at 127.0.0.1:1\n") {
 		t.Errorf("ready without Kafka: %d %s", code, body)
 	}
 	for _, path := range []string{"/readyz", "/readyz?verbose"} { // the public is told no more
@@ -59,7 +60,8 @@ streams:
 		})
 	}
 	_, body := clitest.Get(operators, "/readyz?verbose")
-	for _, fact := range []string{"service: ok\n", "kafka: ok\n", "broker " + b.Conn.Brokers[0] + ": ", "ingest: 2 partitions\n", "release: 8 partitions\n", "publish: 8 partitions\n", "stream web: ok\n"} {
+	for _, fact := range []string{"service: ok\n", "kafka: ok\n", "broker " + b.Conn.Brokers[0] + ": ",
+		"ingest: 2 partitions\n", "release: 8 partitions\n", "publish: 8 partitions\n", "stream web: ok\n"} {
 		if !strings.Contains(body, fact) {
 			t.Errorf("no %q in\n%s", fact, body)
 		}
@@ -85,7 +87,8 @@ streams:
 	if err := p.Wait(); err != nil {
 		t.Errorf("SIGTERM: %v\n%s", err, p.Log.String())
 	}
-	if log := p.Log.String(); strings.Count(log, "WARN") > 1 || strings.Contains(log, "ERROR") { // the missing topic, if it took long
+	// the missing topic, if it took long
+	if log := p.Log.String(); strings.Count(log, "WARN") > 1 || strings.Contains(log, "ERROR") {
 		t.Errorf("the log:\n%s", log)
 	}
 }

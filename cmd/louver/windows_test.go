@@ -15,7 +15,8 @@ import (
 	"github.com/louver/louver/stream/timeline"
 )
 
-// threeStreams: past has three windows and money for two; held reads a topic with an open transaction; present is endless.
+// threeStreams: past has three windows and money for two; held reads a topic with an open transaction; present is
+// endless.
 const threeStreams = `
 version: 1
 streams:
@@ -78,7 +79,8 @@ func TestWindowsCommand(t *testing.T) {
 	forEver := map[string]string{"retention.ms": "-1"}
 	app, plain, held := kafkatest.Name(t), b.Topic(t, 2, forEver), b.Topic(t, 2, forEver)
 	const long = 240 * 60 * 60 // seconds
-	yaml := strings.NewReplacer("PLAIN", plain, "PRESENT", b.Topic(t, 2, forEver), "HELD", held, "OUTPUT", b.Topic(t, 1, forEver),
+	yaml := strings.NewReplacer("PLAIN", plain, "PRESENT", b.Topic(t, 2, forEver), "HELD", held, "OUTPUT",
+		b.Topic(t, 1, forEver),
 		"START", time.Unix(time.Now().Unix()/long*long, 0).UTC().Format(time.RFC3339)).Replace(threeStreams)
 	streams := clitest.File(t, "streams.yaml", yaml)
 	commandLine(t, "", "windows", "--app-id", app).wants(t, cli.ExitBroker, "louver: app "+app+" has no streams yet")
@@ -97,14 +99,16 @@ func TestWindowsCommand(t *testing.T) {
 		held := slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "held" })
 		return brief(runs, "past") == "3 cut, overdue" && held >= 0 && slices.Equal(runs[held].Partitions, []int{1})
 	})
-	if why := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "past" })].Why; len(why) != 1 || why[0] != "nobody draws: consumer group "+app+".release has no members" {
+	if why := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "past" })].Why; len(why) != 1 ||
+		why[0] != "nobody draws: consumer group "+app+".release has no members" {
 		t.Errorf("past: %q", why)
 	}
 	if brief(runs, "present") != "1 open" || brief(runs, "held") != "3 waiting, overdue" {
 		t.Errorf("%+v", runs)
 	}
 	is := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "held" })]
-	if why := strings.Join(is.Why, ""); !strings.Contains(why, "partition 1 of "+held+": a transaction is open from offset 0 (producer id ") ||
+	if why := strings.Join(is.Why, ""); !strings.Contains(why,
+		"partition 1 of "+held+": a transaction is open from offset 0 (producer id ") ||
 		!strings.Contains(why, "kafka-transactions.sh abort --topic "+held+" --partition 1 --start-offset 0") {
 		t.Errorf("held: %+v", is)
 	}
@@ -124,10 +128,12 @@ func TestWindowsCommand(t *testing.T) {
 	})
 	t.Setenv("COLUMNS", "200")
 	table := commandLine(t, "", "windows", "--app-id", app)
-	for _, want := range []string{"│ past    │ 2026-01-01 01:00:00Z to 2026-01-01 02:00:00Z │ 2       │ released │", "│ 1       │ withheld │ budget past is exhausted", "│ 1       │ open     │ due "} {
+	for _, want := range []string{"│ past    │ 2026-01-01 01:00:00Z to 2026-01-01 02:00:00Z │ 2       │ released │",
+		"│ 1       │ withheld │ budget past is exhausted", "│ 1       │ open     │ due "} {
 		if !strings.Contains(table.out, want) {
 			t.Errorf("%q is not in\n%s%s", want, table.out, table.err)
 		}
 	}
-	commandLine(t, "", "windows", "--app-id", app, "--stream", "nope").wants(t, cli.ExitInvalid, "louver: --stream=nope: app "+app+" has no such stream")
+	commandLine(t, "", "windows", "--app-id", app, "--stream", "nope").wants(t, cli.ExitInvalid,
+		"louver: --stream=nope: app "+app+" has no such stream")
 }

@@ -15,8 +15,8 @@ import (
 const admin = "admin"
 
 // Guarded is an Apache Kafka for this test alone. Clients log in by SASL PLAIN and may do only what they have been
-// granted. Conn belongs to a user who may do everything; the others may do nothing yet. A user's password is its name. The
-// broker also takes OAUTHBEARER, with unsigned tokens.
+// granted. Conn belongs to a user who may do everything; the others may do nothing yet. A user's password is its name.
+// The broker also takes OAUTHBEARER, with unsigned tokens.
 func Guarded(t testing.TB, users ...string) *Broker {
 	t.Helper()
 	s := newServer(t, 1, t.TempDir())

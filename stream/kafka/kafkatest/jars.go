@@ -64,8 +64,9 @@ func Jars(t testing.TB, name, pom string) string {
 	})
 }
 
-// cached returns a folder below one of the user's cache, and has it made if it is not there. Test binaries that run at the
-// same time wait for one another. The folder gets its name when it is complete, so what is interrupted does not count.
+// cached returns a folder below one of the user's cache, and has it made if it is not there. Test binaries that run at
+// the same time wait for one another. The folder gets its name when it is complete, so what is interrupted does not
+// count.
 func cached(t testing.TB, of, name string, make func(partial string)) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A template is a folder with what every broker of a version begins with. It saves more than half of the work of a start.
+// A template is a folder with what every broker of a version begins with. It saves more than half of the work of a
+// start.
 const (
 	checkpoint = "bootstrap.checkpoint" // what formatting writes, the same for all clusters
 	classes    = "classes.jsa"          // Java's archive of the classes that a broker loads
@@ -44,7 +45,8 @@ func (s *server) java(program string, args ...string) []string {
 	command := []string{"java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"}
 	switch {
 	case s.template != "":
-		command = append(command, "-XX:SharedArchiveFile="+filepath.Join(s.template, classes)) // Java ignores one that does not fit
+		// Java ignores one that does not fit
+		command = append(command, "-XX:SharedArchiveFile="+filepath.Join(s.template, classes))
 	case program == broker:
 		command = append(command, "-XX:ArchiveClassesAtExit="+s.archive)
 	}

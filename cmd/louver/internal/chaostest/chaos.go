@@ -104,7 +104,8 @@ func Run(t *testing.T, faults int, seed uint64) {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	t.Helper()
-	c := &chaos{t: t, broker: kafkatest.Cluster(t, 3, processUser), random: rand.New(rand.NewPCG(seed, 0)), began: time.Now(), revision: 1, over: make(chan struct{})}
+	c := &chaos{t: t, broker: kafkatest.Cluster(t, 3, processUser), random: rand.New(rand.NewPCG(seed, 0)),
+		began: time.Now(), revision: 1, over: make(chan struct{})}
 	c.names = topics.Names{App: kafkatest.Name(t)}
 	c.logIn()
 	input, other, third := c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil)
@@ -114,8 +115,9 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	c.from = soon()
 	plenty := budget.Limit{Epsilon: decimal.New(1, 15), Per: 24 * time.Hour}
 	scarce := budget.Limit{Epsilon: decimal.NewFromInt(2), Per: time.Minute}
-	figures := definition{budget: "plenty", size: size, every: size, grace: grace, groups: []string{"eu", "us"}, releases: []string{"users", "slow", "p50"},
-		epsilon: decimal.NewFromInt(1_000_000), limit: plenty, exact: true}
+	figures := definition{budget: "plenty", size: size, every: size, grace: grace, groups: []string{"eu", "us"},
+		releases: []string{"users", "slow", "p50"},
+		epsilon:  decimal.NewFromInt(1_000_000), limit: plenty, exact: true}
 	hopping := figures
 	hopping.size, hopping.groups = 2*size, []string{""}
 	capped, alarmed := figures, figures
@@ -125,8 +127,9 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		{name: "tumbling", account: "plenty", input: input, policy: "last", definitions: []definition{figures}},
 		{name: "hopping", account: "plenty", input: input, policy: "max", definitions: []definition{hopping}},
 		// Its figures are all but noise: two draws of one window would differ.
-		{name: "scarce", account: "scarce", input: other, policy: "last", definitions: []definition{{budget: "scarce", size: size, every: size, grace: grace,
-			groups: []string{"eu", "us"}, releases: []string{"p50"}, epsilon: decimal.New(2, -1), limit: scarce}}},
+		{name: "scarce", account: "scarce", input: other, policy: "last",
+			definitions: []definition{{budget: "scarce", size: size, every: size, grace: grace,
+				groups: []string{"eu", "us"}, releases: []string{"p50"}, epsilon: decimal.New(2, -1), limit: scarce}}},
 		{name: "capped", account: "plenty", input: third, policy: "last", definitions: []definition{capped}},
 		{name: "alarmed", account: "plenty", input: third, policy: "last", definitions: []definition{alarmed}},
 	}
@@ -145,7 +148,8 @@ func (c *chaos) configure() {
 		yaml += c.stream(s.name, s.input, s.policy, v)
 		if !seen[v.budget] {
 			seen[v.budget] = true
-			budgets += fmt.Sprintf("  - {name: %s, epsilon: %s, per: %s}\n", v.budget, v.limit.Epsilon, budget.FormatPer(v.limit.Per))
+			budgets += fmt.Sprintf("  - {name: %s, epsilon: %s, per: %s}\n", v.budget, v.limit.Epsilon,
+				budget.FormatPer(v.limit.Per))
 		}
 	}
 	if err := os.WriteFile(c.file, []byte(budgets+yaml), 0o600); err != nil {
@@ -164,7 +168,8 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 	releases := ""
 	for _, r := range v.releases {
 		releases += fmt.Sprintf("      - {name: %s, %s, epsilon: %s}\n", r, map[string]string{
-			"users": "statistic: count", "slow": fmt.Sprint("statistic: count, above: ", slowAbove), "p50": "statistic: median"}[r], v.epsilon)
+			"users": "statistic: count", "slow": fmt.Sprint("statistic: count, above: ", slowAbove),
+			"p50": "statistic: median"}[r], v.epsilon)
 	}
 	text := fmt.Sprintf(`  - name: %s
     input: {topic: %s, user: user, value: value, time: time%s, max_future: %s}
@@ -175,12 +180,14 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 %s    output: {topic: %s}
     budget: %s
     on_exhausted: withhold
-`, name, input, group, maxFuture, groups, upper, v.size, v.every, v.grace, c.from.Format(time.RFC3339), policy, releases, c.output, v.budget)
+`, name, input, group, maxFuture, groups, upper, v.size, v.every, v.grace, c.from.Format(time.RFC3339), policy, releases,
+		c.output, v.budget)
 	if v.cap > 0 {
 		text += fmt.Sprintf("    max_windows: {count: %d, per: %s, parts: %d}\n", v.cap, budget.FormatPer(capPer), capParts)
 	}
 	for _, name := range v.watches() {
-		text += fmt.Sprintf("    watches: [{name: %s, above: %d, users: %d, epsilon: 1000000, false_alarms: {at_most: 0.05, per: 30d}, hold: 6s, at_most: 1000}]\n", name, slowAbove, v.alarm)
+		text += fmt.Sprintf("    watches: [{name: %s, above: %d, users: %d, epsilon: 1000000, hold: 6s, at_most: 1000,\n"+
+			"      false_alarms: {at_most: 0.05, per: 30d}}]\n", name, slowAbove, v.alarm)
 	}
 	if v.continues != "" {
 		text += "    continues: " + v.continues + "\n"
@@ -190,8 +197,10 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 
 // start starts a process.
 func (c *chaos) start(flags ...string) *member {
-	flags = slices.Concat([]string{"run", "--streams", c.file, "--app-id", c.names.App, "--shutdown-timeout", "2m", "--checkpoint-every", "8"}, c.login, flags)
-	m := &member{name: fmt.Sprint("process ", len(c.all)+1), ended: make(chan error, 1), Process: clitest.Louver(c.t, c.broker, flags...)}
+	flags = slices.Concat([]string{"run", "--streams", c.file, "--app-id", c.names.App, "--shutdown-timeout", "2m",
+		"--checkpoint-every", "8"}, c.login, flags)
+	m := &member{name: fmt.Sprint("process ", len(c.all)+1), ended: make(chan error, 1),
+		Process: clitest.Louver(c.t, c.broker, flags...)}
 	go func() { m.ended <- m.Wait() }()
 	c.members, c.all = append(c.members, m), append(c.all, m)
 	return m
@@ -345,7 +354,8 @@ func (c *chaos) keepLogs(seed uint64) {
 		return
 	}
 	for _, m := range c.all {
-		if err := os.WriteFile(filepath.Join(dir, strings.ReplaceAll(m.name, " ", "-")+".log"), []byte(m.Log.String()), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, strings.ReplaceAll(m.name, " ", "-")+".log"), []byte(m.Log.String()),
+			0o600); err != nil {
 			c.t.Error(err)
 		}
 	}

@@ -58,13 +58,15 @@ func (c *chaos) finish(deeds []deed) {
 	if v.firings == 0 || v.counted == 0 {
 		c.t.Errorf("watches fired %d times, and users under a cap counted %d times; want some of each", v.firings, v.counted)
 	}
-	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a cap counted %d times; %d apps; %d processes; %s",
+	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a "+
+		"cap counted %d times; %d apps; %d processes; %s",
 		events, certain, aborted, v.firings, v.counted, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
 	run := clitest.Louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
 	err := run.Wait()
 	lines := slices.Collect(strings.Lines(run.Log.String()))
 	if len(c.earlier) > 1 { // their figures are in the output, too
-		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, ": "+audit.OutputUnknown+": ") })
+		lines = slices.DeleteFunc(lines,
+			func(line string) bool { return strings.Contains(line, ": "+audit.OutputUnknown+": ") })
 	}
 	if err != nil && (len(c.earlier) == 1 || strings.Contains(strings.Join(lines, ""), "@")) {
 		c.t.Errorf("audit: %v", err)
@@ -73,11 +75,13 @@ func (c *chaos) finish(deeds []deed) {
 	fmt.Println(v)
 }
 
-// leave keeps what the app leaves behind, which must have published its windows up to a time. Its outputs are read at the end.
+// leave keeps what the app leaves behind, which must have published its windows up to a time. Its outputs are read at
+// the end.
 func (c *chaos) leave(to time.Time) {
 	close(c.over)
 	c.watching.Wait()
-	e := evidence{from: c.from, to: to, streams: slices.Clone(c.streams), harms: c.harms, steps: c.steps(), ledger: c.entries()}
+	e := evidence{from: c.from, to: to, streams: slices.Clone(c.streams), harms: c.harms, steps: c.steps(),
+		ledger: c.entries()}
 	c.earlier = append(c.earlier, e)
 	c.harms, c.over = nil, make(chan struct{})
 }
@@ -90,8 +94,8 @@ func (c *chaos) entries() (all []logged) {
 	return all
 }
 
-// judge adds up the verdicts on all apps, and returns what is in their ledgers. The windows of an app begin before the next
-// app does.
+// judge adds up the verdicts on all apps, and returns what is in their ledgers. The windows of an app begin before the
+// next app does.
 func (c *chaos) judge(deeds []deed, published []logged) (all verdict, entries []logged) {
 	all.faults = c.faults
 	for i, e := range c.earlier {
@@ -140,10 +144,11 @@ func (c *chaos) await(end time.Time) {
 
 // read reads a partition with what was aborted.
 func (c *chaos) read(topic string, partition int) (all []logged) {
-	_, err := c.broker.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(c.t), topic, partition, kafka.FirstOffset, func(r *fetch.Record) error {
-		all = append(all, logged{slices.Clone(r.Value), r.Aborted})
-		return nil
-	})
+	_, err := c.broker.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(c.t), topic, partition,
+		kafka.FirstOffset, func(r *fetch.Record) error {
+			all = append(all, logged{slices.Clone(r.Value), r.Aborted})
+			return nil
+		})
 	if err != nil {
 		c.t.Fatalf("read %s/%d: %v", topic, partition, err)
 	}

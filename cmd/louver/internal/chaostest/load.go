@@ -113,7 +113,8 @@ func (l *load) run(ctx context.Context, random *rand.Rand) {
 }
 
 func (d deed) record() txn.Record {
-	value, err := json.Marshal(map[string]any{"user": d.user, "group": d.group, "value": d.value, "time": d.at.Format(time.RFC3339Nano)})
+	value, err := json.Marshal(map[string]any{"user": d.user, "group": d.group, "value": d.value,
+		"time": d.at.Format(time.RFC3339Nano)})
 	if err != nil {
 		panic(err) // strings and numbers
 	}

@@ -41,8 +41,8 @@ func (o *Output) String() string {
 	return o.text.String()
 }
 
-// Louver starts the program, which is this test binary. It listens on free ports and connects to the broker. It is killed
-// at the end of the test.
+// Louver starts the program, which is this test binary. It listens on free ports and connects to the broker. It is
+// killed at the end of the test.
 func Louver(t *testing.T, b *kafkatest.Broker, args ...string) *Process {
 	t.Helper()
 	self, err := os.Executable()
