@@ -71,8 +71,11 @@ func metricsReference(t *testing.T) string {
 	public.MustRegister(outputs.NewGauges())
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
-	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators only. Go's own `go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
-	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n", public.table(t))
+	fmt.Fprintf(&b,
+		"## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators only. Go's own "+
+			"`go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
+	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n",
+		public.table(t))
 	codes := table.NewWriter()
 	codes.AppendHeader(table.Row{"code", "meaning"})
 	for code, meaning := range cli.ExitMeanings {
@@ -89,7 +92,8 @@ func (r *registered) MustRegister(cs ...prometheus.Collector)     { *r = append(
 func (r *registered) Register(c prometheus.Collector) error       { r.MustRegister(c); return nil }
 func (r *registered) Unregister(prometheus.Collector) (gone bool) { return false }
 
-var descText = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
+var descText = regexp.MustCompile(
+	`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 
 // table lists louver's own metrics by name.
 func (r registered) table(t *testing.T) string {
@@ -157,21 +161,27 @@ func TestSchemaCommand(t *testing.T) {
 		if _, err := c.Compile(of); err != nil {
 			t.Errorf("%s: %v", of, err)
 		}
-		if got := commandLine(t, "", "schema", of, "--format", "markdown"); got.code != cli.ExitDone || !strings.HasPrefix(got.out, "# The ") {
+		if got := commandLine(t, "", "schema", of, "--format", "markdown"); got.code != cli.ExitDone ||
+			!strings.HasPrefix(got.out, "# The ") {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
 	for _, of := range []string{"openapi", "asyncapi"} {
-		if got := commandLine(t, "", "schema", of); got.code != cli.ExitDone || !strings.Contains(got.out, `"`+of+`": "3.`) || !strings.Contains(got.out, `"rank_error_95"`) {
+		if got := commandLine(t, "", "schema", of); got.code != cli.ExitDone || !strings.Contains(got.out, `"`+of+`": "3.`) ||
+			!strings.Contains(got.out, `"rank_error_95"`) {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
-	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, cli.ExitUsage, "louver: --format markdown: there is no reference of openapi; want json")
-	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != cli.ExitDone || !strings.Contains(got.out, `"timestamp-millis"`) {
+	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, cli.ExitUsage,
+		"louver: --format markdown: there is no reference of openapi; want json")
+	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != cli.ExitDone ||
+		!strings.Contains(got.out, `"timestamp-millis"`) {
 		t.Errorf("%+v", got)
 	}
-	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, cli.ExitUsage, "louver: --format avro: there is no schema of streams in Avro; want release, or json")
-	commandLine(t, "", "schema", "avro").wants(t, cli.ExitUsage, "louver: schema avro; want streams, release, openapi or asyncapi")
+	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, cli.ExitUsage,
+		"louver: --format avro: there is no schema of streams in Avro; want release, or json")
+	commandLine(t, "", "schema", "avro").wants(t, cli.ExitUsage,
+		"louver: schema avro; want streams, release, openapi or asyncapi")
 }
 
 func TestExitCodesAreInHelp(t *testing.T) {
