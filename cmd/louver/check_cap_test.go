@@ -47,6 +47,7 @@ func TestCheckUnderACap(t *testing.T) {
 	uneven := strings.NewReplacer("per: 24h}\n    bounds", "per: 10h}\n    bounds", "epsilon: 2, per", "epsilon: 6, per").Replace(cappedFile)
 	if got, want := commandLine(t, "", "check", clitest.File(t, "uneven.yaml", uneven)), "the schedule needs ε 6\n"+ // three periods of 10 h
 		"  one person loses at most ε 4.5 in any 24 h, counting the windows that end in it\n"+ // nine blocks of a third of it
+		"    of 100 guesses whether you were there, at most 99 are right\n"+
 		"  what one user does in any 24h falls into up to 1441 windows, with later ones in which that user counts instead, costing at most ε 5\n"+
 		"  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds up\n"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in %+v", want, got)
@@ -102,7 +103,7 @@ func TestCheckWhoIsExpected(t *testing.T) {
 
 func TestPlanUnderACap(t *testing.T) {
 	got := commandLine(t, "", "plan", clitest.File(t, "s.yaml", cappedFile))
-	if want := "A user counts in at most 8 windows of a day, and then loses at most ε 2: at most 88.1 % sure"; !strings.Contains(got.out, want) {
+	if want := "one person loses at most ε 2 in any 24 h, counting the windows that end in it\n    of 100 guesses whether you were there, at most 89 are right\n"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in %+v", want, got)
 	}
 }

@@ -145,35 +145,47 @@ func TestPlanFile(t *testing.T) {
 
 func TestPlanText(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
-	got := commandLine(t, "", "plan", clitest.File(t, "s.yaml", clitest.StreamsFile), "--error", "5%")
-	for _, want := range []string{
-		"stream checkout, 5000 users in a window and group\n",
-		"│ p50     │ margin    │ 0.05 │ p41.4–p55.7 (± 398.1 ranks) │ ",
-		"│ users   │ geometric │ 0.02 │ ± 150 users ",
-		"p50: an error of 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n",
-		"One window costs a user ε 0.14, in 2 groups. Somebody who gave it a 50:50 chance that the user took part can become at most 53.5 % sure.\n",
-		"A user in every window of a day (96 windows, one every 15m) loses at most ε 13.44: at most 99.9999 % sure. With delta: 0.000000001 in the budget it is ε 2.7: at most 93.7 % sure, except with a probability of about δ.\n",
-	} {
-		if !strings.Contains(got.out, want) || got.code != cli.ExitDone {
-			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
+	planText := func(args ...string) func(want ...string) {
+		got := commandLine(t, "", args...)
+		return func(want ...string) {
+			t.Helper()
+			for _, w := range want {
+				if !strings.Contains(got.out, w) || got.code != cli.ExitDone {
+					t.Errorf("%q is not in\n%s%s", w, got.out, got.err)
+				}
+			}
 		}
 	}
+	planText("plan", clitest.File(t, "s.yaml", clitest.StreamsFile), "--error", "5%")(
+		"  5000 users expected in a window and group\n",
+		"│ p50     │ median    │ margin    │ 0.05 │ 0.1               │ percentiles 41.4 to 55.7 │ ",
+		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users ",
+		"  p50: an error of 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n")
+	planText(planOf("--epsilon", "0.1", "--max-groups", "3", "--every", "15m")...)(
+		"windows of 15m\n  one user counts in 3 groups and can lose ε 0.3 in a window\n"+
+			"    of 100 guesses whether you were in that window, at most 58 are right\n",
+		" users above or below │\n",
+		"\none person loses at most ε 28.8 in any 24 h, counting the windows that end in it\n"+
+			"  of 100 guesses whether you were there, all may be right\n"+
+			"with delta: 0.000000001 in a budget that would be ε ")
 	// What is promised in ρ alone has an ε for a δ only.
-	got = commandLine(t, "", planOf("--statistic", "mean", "--mechanism", "smooth_lln", "--epsilon", "0.1", "--users", "100")...)
-	if !strings.Contains(got.out, ", δ 0.000000001. Somebody who") || !strings.Contains(got.out, ", except with a probability of about δ.\n") {
-		t.Errorf("%+v", got)
-	}
-	got = commandLine(t, "", planOf("--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1")...)
-	if !strings.Contains(got.out, "permute_and_flip or above_threshold") || !strings.Contains(got.out, "depends on the number of users") {
-		t.Errorf("%+v", got)
-	}
-	got = commandLine(t, "", planOf("--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1", "--users", "100")...)
-	if !strings.Contains(got.out, "│ above_threshold │") || !strings.Contains(got.out, "depends on the data") {
-		t.Errorf("%+v", got)
-	}
-	got = commandLine(t, "", planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every", "24h")...)
-	if !strings.Contains(got.out, "depends on the data") || strings.Contains(got.out, "of a day") {
-		t.Errorf("%+v", got)
+	planText(planOf("--statistic", "mean", "--mechanism", "smooth_lln", "--epsilon", "0.1", "--users", "100")...)(
+		", δ 0.000000001 in a window\n", ", δ 0.000000001 in any 24 h, ")
+	tail := []string{"--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1"}
+	planText(planOf(tail...)...)("permute_and_flip or above_threshold", "depends on the number of users")
+	planText(planOf(append(tail, "--users", "100")...)...)("│ above_threshold │", "depends on the data")
+	planText(planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every", "24h")...)("depends on the data")
+}
+
+// Check and plan say the same of a file whose streams share a budget.
+func TestCheckAndPlanAgree(t *testing.T) {
+	_, second, _ := strings.Cut(clitest.StreamsFile, "streams:\n")
+	both := clitest.StreamsFile + strings.NewReplacer("name: checkout\n", "name: again\n", "size: 15m", "size: 20m").Replace(second)
+	path := clitest.File(t, "s.yaml", both)
+	checked, planned := commandLine(t, "", "check", path), commandLine(t, "", "plan", path)
+	if planned.code != cli.ExitDone || !strings.HasPrefix(checked.out, planned.out) ||
+		!strings.Contains(planned.out, "one person loses at most ε 23.52 in any 24 h") { // 96 · 0.14 + 72 · 0.14
+		t.Errorf("check says\n%s\nand plan\n%s%s", checked.out, planned.out, planned.err)
 	}
 }
 
@@ -194,7 +206,7 @@ func TestPlanMistakes(t *testing.T) {
 		{planOf("--epsilon", "1", "--shape", "gamma:1,2"), `louver: --shape: shape "gamma:1,2"; want lognormal:MEDIAN,SIGMA`},
 		{planOf("--epsilon", "1", "--spread", "0"), "louver: --spread 0; want a number greater than 0"},
 		{planOf("--epsilon", "1", "--spread", "1", "--shape", "uniform"), "louver: --spread 1 with --shape uniform; use one or the other"},
-		{planOf("--epsilon", "1", "--users", "2000000", "--shape", "uniform"), `louver: shape "uniform" with 2000000 users; want at most 1048576`},
+		{planOf("--epsilon", "1", "--users", "2000000", "--shape", "uniform"), `louver: release median: shape "uniform" with 2000000 users; want at most 1048576`},
 		{planOf("--error", "x"), `louver: --error "x"; want a number greater than 0, or a percentage such as 2%`},
 		{planOf("--error", "-1"), `louver: --error "-1"; want a number greater than 0`},
 		{planOf("--epsilon", "1", "--error", "0%"), `louver: --error "0%"; want a number greater than 0`},

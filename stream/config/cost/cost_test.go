@@ -46,9 +46,23 @@ func TestWhatADeltaSaves(t *testing.T) {
 		if got := less.Epsilon.InexactFloat64(); !ok || math.Abs(got/c.withDelta-1) > 0.01 || !less.Delta.Equal(Suggested) || less.Sum.String() != c.sum {
 			t.Errorf("every %s: with a δ %s, want about %v", c.every, less, c.withDelta)
 		}
-		p.Limit = budget.Limit{Epsilon: less.Epsilon.Mul(dec("1.001")), Delta: Suggested, Per: 24 * time.Hour} // its order is a little off
+		p.Limit = budget.Limit{Epsilon: less.Epsilon, Delta: Suggested, Per: 24 * time.Hour}
 		if day := p.InAnyDay(); !p.Runway().Pays || day.Epsilon.GreaterThan(p.Epsilon) || day.Sum.String() != c.sum {
 			t.Errorf("every %s: with a budget of %s a day costs %s", c.every, p.Epsilon, day)
+		}
+	}
+}
+
+// A budget of what is needed pays for everything, and one of a little less does not. Its books have one order for windows and
+// watches, which is not the best one for both.
+func TestNeedsAreEnough(t *testing.T) {
+	s := dashboard(15 * time.Minute)
+	s.Watches = []budget.Item{pure("1", 3), pure("0.5", 2)}
+	p := Payer{Limit: budget.Limit{Delta: Suggested, Per: 24 * time.Hour}, Streams: []Stream{s}}
+	needs := p.Needs().Epsilon
+	for share, want := range map[string]bool{"1": true, "0.9999": false} {
+		if p.Epsilon = needs.Mul(dec(share)); p.Runway().Pays != want {
+			t.Errorf("ε %s is needed; a budget of %s pays: %v, want %v", needs, p.Epsilon, !want, want)
 		}
 	}
 }

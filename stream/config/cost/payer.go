@@ -22,8 +22,9 @@ type Payer struct {
 // Lost returns what this many windows of one of the streams cost a person who counts in all of them.
 func (p Payer) Lost(s Stream, windows int64) Loss { return Of(p.Limit, s.window(windows)) }
 
-// Needs returns what the schedules and the watches cost in any period if nothing is withheld: about the least ε that a budget
-// with this δ must have to pay for everything. It is Unbounded if the budget is for ever and a schedule is endless.
+// Needs returns what the schedules and the watches cost in any period if nothing is withheld, as the books of a budget of just
+// that ε and this δ add it up: such a budget pays for everything. It is Unbounded if the budget is for ever and a schedule is
+// endless.
 func (p Payer) Needs() Loss {
 	var items []budget.Item
 	for _, s := range p.Streams {
@@ -33,7 +34,31 @@ func (p Payer) Needs() Loss {
 		}
 		items = append(append(items, s.window(n)...), s.Watches...)
 	}
-	return Loss{budget.Limit{Delta: p.Delta}.Compose(items), sum(items)}
+	return Loss{leastLimit(p.Delta, items), sum(items)}
+}
+
+// leastLimit returns what items cost by the books of the least ε that admits them all, about. These books have an order of their
+// own, so that may be a little more than what the items cost alone.
+func leastLimit(delta decimal.Decimal, items []budget.Item) budget.Spending {
+	alone := budget.Limit{Delta: delta}.Compose(items)
+	admits := func(epsilon decimal.Decimal) bool {
+		counted := budget.Limit{Epsilon: epsilon, Delta: delta}.Compose(items)
+		return !counted.Unbounded && counted.Epsilon.LessThanOrEqual(epsilon)
+	}
+	two := decimal.NewFromInt(2)
+	low, high := alone.Epsilon, alone.Epsilon.Mul(two)
+	if alone.Unbounded || admits(low) || !admits(high) {
+		return alone
+	}
+	for range 20 {
+		if middle := low.Add(high).Div(two).RoundUp(6); admits(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	alone.Epsilon = high
+	return alone
 }
 
 // Saved returns what Needs would be if the budget were one with a δ. ok is false if it has a δ already, or if that would save
@@ -52,17 +77,34 @@ func (p Payer) Watching() Loss {
 	return Of(p.Limit, items)
 }
 
+// Event returns into how many windows of one of the streams an event falls at most, of how many windows it changes the
+// figures, and what these cost its person. The last two are more under max_windows: see [Stream.Changed].
+func (p Payer) Event(s Stream) (windows, changed int64, lost Loss) {
+	windows = s.Overlapping(0)
+	changed = s.Changed(windows)
+	return windows, changed, p.Lost(s, changed)
+}
+
 // InAnyDay bounds what the windows that end in any 24 hours cost one person, with the watches at their most. If that is the
 // period of the budget, it is as its books count.
-func (p Payer) InAnyDay() Loss {
-	const day = 24 * time.Hour
-	periods := p.Periods(day)
+func (p Payer) InAnyDay() Loss { return p.inAny(24 * time.Hour) }
+
+// InAnyPeriod is InAnyDay for any period of the budget: for all time, if the budget is for ever.
+func (p Payer) InAnyPeriod() Loss {
+	if p.Per == 0 {
+		return p.paid(p.Needs(), 1)
+	}
+	return p.inAny(p.Per)
+}
+
+func (p Payer) inAny(stretch time.Duration) Loss {
+	periods := p.Periods(stretch)
 	var items []budget.Item
 	for _, s := range p.Streams {
-		items = append(append(items, s.window(s.Counts(day))...), budget.Times(s.Watches, periods)...)
+		items = append(append(items, s.window(s.Counts(stretch))...), budget.Times(s.Watches, periods)...)
 	}
 	add := Of
-	if p.Per == day {
+	if p.Per == stretch {
 		add = Counted
 	}
 	return p.paid(add(p.Limit, items), periods)

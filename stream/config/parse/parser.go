@@ -32,7 +32,7 @@ func (p *parser) read(name string, data []byte, getenv func(string) (string, boo
 		return
 	}
 	d, _ := form.MappingOf[document](fileForm, nil).Read(root)
-	if s.FaultsOutside("streams[") {
+	if s.MistakesOutside("streams[") {
 		p.incomplete = true
 	}
 	p.revision = max(p.revision, d.revision)

@@ -44,7 +44,7 @@ func (c *RulesCommand) Run(app *cli.App) error {
 	}
 	file, err := parse.LoadAll(c.Files, os.LookupEnv)
 	if err != nil {
-		return cli.Refuse(app, err, false)
+		return cli.Refuse(app, err, "text")
 	}
 	var thresholds []rules.Threshold
 	for _, side := range []struct {

@@ -1,0 +1,138 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/forecast"
+	"github.com/louver/louver/stream/config"
+)
+
+// forecastFlags are what is wanted, and known in public. The zero value knows what the streams file says.
+type forecastFlags struct {
+	Users        int64         `group:"Forecast:" placeholder:"N" help:"Users expected in a window and group. Absent: as many as --error needs, or the file's expected_users."`
+	Error        string        `group:"Forecast:" placeholder:"X" help:"Error that you accept: a share of the users such as 2%, or a number. Means and sums take it in the values' unit, and so do quantiles with a --shape. All others take a number of users."`
+	Shape        string        `group:"Forecast:" placeholder:"SHAPE" help:"Public guess of the values: lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform."`
+	Spread       *cli.Number   `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation, instead of a shape. They are taken as normal, around the middle of the bounds."`
+	CountEpsilon *cli.Number   `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released too."`
+	Every        time.Duration `default:"1h" group:"Forecast:" placeholder:"D" help:"Time from one window to the next."`
+
+	found *needsReport // what was computed from the wanted error
+}
+
+// needsReport says what the wanted error needs: this ε with the expected users, or these users with the planned ε.
+type needsReport struct {
+	Error   string      `json:"error"`
+	Epsilon *cli.Figure `json:"epsilon"`
+	Users   *int64      `json:"users"`
+}
+
+// public returns what is known about a window and group of a stream.
+func (c *forecastFlags) public(s *config.Stream, grid *mechanisms.Grid) (forecast.Public, error) {
+	public := forecast.Public{Users: s.ExpectedUsers}
+	for _, r := range s.Releases {
+		if r.Query.CountsUsers() {
+			public.CountEpsilon, public.CountMechanism = r.Query.Epsilon.InexactFloat64(), r.Mechanism.Name()
+			break
+		}
+	}
+	if c.Users > 0 {
+		public.Users = c.Users
+	}
+	if c.CountEpsilon != nil {
+		public.CountEpsilon = c.CountEpsilon.InexactFloat64()
+	}
+	shape := c.Shape
+	if c.Spread != nil {
+		middle := grid.Lower().Add(grid.Upper()).Div(decimal.NewFromInt(2))
+		shape = fmt.Sprintf("normal:%s,%s", middle, c.Spread)
+	}
+	if shape == "" {
+		return public, nil
+	}
+	var err error
+	if public.Shape, err = forecast.ParseShape(shape, grid); err != nil {
+		return public, fmt.Errorf("--shape: %w", err)
+	}
+	return public, nil
+}
+
+// needs adds what the wanted error needs to the releases of a stream.
+func (c *forecastFlags) needs(x *streamReport, s *config.Stream, public forecast.Public) (err error) {
+	for i, r := range s.Releases {
+		if x.Releases[i].Needs = c.found; c.Error == "" || c.found != nil {
+			continue
+		}
+		if x.Releases[i].Needs, err = c.needsOf(r, public); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needsOf finds what the wanted error needs. It leaves out what is unknown or out of reach.
+func (c *forecastFlags) needsOf(r config.Release, public forecast.Public) (*needsReport, error) {
+	wanted, err := c.wanted(r.Query)
+	if err != nil {
+		return nil, err
+	}
+	open := func(err error) bool {
+		return errors.Is(err, forecast.ErrUnknown) || errors.Is(err, forecast.ErrUnreachable)
+	}
+	n := &needsReport{Error: c.Error}
+	epsilon, err := forecast.Epsilon(r.Query, public, wanted)
+	switch {
+	case err == nil:
+		n.Epsilon = new(cli.NewFigure(epsilon))
+	case !open(err):
+		return nil, err
+	}
+	if wanted.In == forecast.Ranks {
+		return n, nil
+	}
+	users, err := forecast.Users(r.Query, public, wanted)
+	switch {
+	case err == nil:
+		n.Users = &users
+	case !open(err):
+		return nil, err
+	}
+	return n, nil
+}
+
+// wanted reads --error for a release.
+func (c *forecastFlags) wanted(q mechanisms.Query) (forecast.Wanted, error) {
+	text, isShare := strings.CutSuffix(strings.TrimSpace(c.Error), "%")
+	size, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !(size > 0) || math.IsInf(size, 0) {
+		return forecast.Wanted{}, fmt.Errorf("--error %q; want a number greater than 0, or a percentage such as 2%%", c.Error)
+	}
+	w := forecast.Wanted{Size: size}
+	family := q.Statistic.Family()
+	if family == mechanisms.OfAmounts || family == mechanisms.OfRanks && (c.Shape != "" || c.Spread != nil) {
+		w.In = forecast.Value
+	}
+	if isShare {
+		w = forecast.Wanted{Size: size / 100, In: forecast.Share}
+	}
+	return w, nil
+}
+
+// unsolved says why an error cannot be reached.
+func (c *forecastFlags) unsolved(err error, users int64) error {
+	switch {
+	case errors.Is(err, forecast.ErrUnknown) && users == 0:
+		return fmt.Errorf("--error %s: %w without the number of users; want --users or --epsilon as well", c.Error, err)
+	case errors.Is(err, forecast.ErrUnknown):
+		return fmt.Errorf("--error %s: %w; want --shape or --spread as well", c.Error, err)
+	}
+	return fmt.Errorf("--error %s: %w; want a greater error", c.Error, err)
+}
