@@ -51,6 +51,8 @@ func TestMistakes(t *testing.T) {
 		{"a streams file without its flag", []string{"run", "s.yaml"}, cli.ExitUsage, "unexpected argument s.yaml; want --streams s.yaml"},
 		{"a flag without its text", []string{"demo", "--csv"}, cli.ExitUsage, "--csv without a value; want --csv=FILE"},
 		{"a flag without its number", []string{"plan", "--users"}, cli.ExitUsage, "--users without a value; want --users=N"},
+		{"a demo of a file that is missing", []string{"demo", "--csv", missing}, cli.ExitInvalid,
+			"--csv " + missing + ": no such file; want a CSV or JSON-lines file"},
 		{"a word for a whole number", []string{"plan", "--users", "many"}, cli.ExitUsage, "--users many; want a whole number"},
 		{"an unknown shell", []string{"completion", "tcsh"}, cli.ExitUsage, "completion tcsh; want bash, zsh or fish"},
 		{"a percentile", []string{"plan", "--statistic", "p95"}, cli.ExitUsage, "--statistic p95 is not a statistic; did you mean quantile with p 0.95?"},
