@@ -26,7 +26,8 @@ func TestCheckText(t *testing.T) {
 		"│ p50     │ median    │ margin    │ 0.05 │ 0.1               │ percentiles 41.4 to 55.7 │ useful",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users              │ useful",
 		"  5000 users expected in a window and group\n",
-		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule needs ε 13.44\n" +
+		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule needs ε " +
+			"13.44\n" +
 			"  with delta: 0.000000001 in the budget, the schedule would need ε 2.700069\n" +
 			"  one person loses at most ε 13.44 in any 24 h, counting the windows that end in it\n" +
 			"    of 100 guesses whether you were there, all may be right\n" +
@@ -59,8 +60,8 @@ func withoutDays(warnings string) (others string) {
 	return others
 }
 
-// A day in which all of 100 guesses may be right is warned of, and one in which only 99 may be is not. ln 99 is 4.5951, and
-// an hour costs each of two groups ε and 0.02.
+// A day in which all of 100 guesses may be right is warned of, and one in which only 99 may be is not. ln 99 is 4.5951,
+// and an hour costs each of two groups ε and 0.02.
 func TestCheckWarnsOfADay(t *testing.T) {
 	const limit = "epsilon: 24, per: 24h"
 	for _, c := range []struct{ name, size, epsilon, budget, want string }{
@@ -70,7 +71,8 @@ func TestCheckWarnsOfADay(t *testing.T) {
 		{"a δ with room", "15m", "0.05", "epsilon: 24, delta: 0.000000001, per: 24h", ", or epsilon: 2."},
 		{"a δ", "15m", "0.05", "epsilon: 3, delta: 0.000000001, per: 24h", ""},
 	} {
-		text := strings.NewReplacer("size: 15m", "size: "+c.size, "epsilon: 0.05", "epsilon: "+c.epsilon, limit, c.budget).Replace(alone)
+		text := strings.NewReplacer("size: 15m", "size: "+c.size, "epsilon: 0.05", "epsilon: "+c.epsilon, limit,
+			c.budget).Replace(alone)
 		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
 		if got.code != cli.ExitDone || !strings.Contains(got.err, c.want) || (c.want == "") != (got.err == "") {
 			t.Errorf("%s: %d, %q, want %q", c.name, got.code, got.err, c.want)
@@ -82,11 +84,13 @@ func TestCheckWarnsOfADay(t *testing.T) {
 func TestCheckOverlap(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	for window, want := range map[string][2]string{
-		"size: 24h":             {"", "2 windows, costing at most ε 0.28\n"},
-		"size: 24h, every: 1h":  {"24 windows, which cost its user at most ε 3.36\n", "48 windows, costing at most ε 6.72\n"},
-		"size: 20h, every: 10m": {"120 windows, which cost its user at most ε 16.8\n", "264 windows, costing at most ε 36.96\n"},
-		"size: 1h, every: 5m":   {"12 windows, which cost its user at most ε 1.68\n", "300 windows, costing at most ε 42\n"},
-		"size: 1h, every: 4m":   {"15 windows, which cost its user at most ε 2.1\n", "375 windows, costing at most ε 48\n"}, // twice the limit
+		"size: 24h":            {"", "2 windows, costing at most ε 0.28\n"},
+		"size: 24h, every: 1h": {"24 windows, which cost its user at most ε 3.36\n", "48 windows, costing at most ε 6.72\n"},
+		"size: 20h, every: 10m": {"120 windows, which cost its user at most ε 16.8\n",
+			"264 windows, costing at most ε 36.96\n"},
+		"size: 1h, every: 5m": {"12 windows, which cost its user at most ε 1.68\n", "300 windows, costing at most ε 42\n"},
+		// twice the limit
+		"size: 1h, every: 4m": {"15 windows, which cost its user at most ε 2.1\n", "375 windows, costing at most ε 48\n"},
 	} {
 		text := strings.Replace(clitest.StreamsFile, "size: 15m", window, 1) + "    on_exhausted: withhold\n"
 		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
@@ -134,17 +138,20 @@ func TestCheckJSON(t *testing.T) {
 		t.Fatalf("%v in %+v", err, got)
 	}
 	s := report.Streams[0]
-	if r := s.Releases[0]; s.Stream != "checkout" || s.Epsilon != 0.14 || r.Charge != 0.1 || r.Epsilon != 0.05 || r.Mechanism != "margin" {
+	if r := s.Releases[0]; s.Stream != "checkout" || s.Epsilon != 0.14 || r.Charge != 0.1 || r.Epsilon != 0.05 ||
+		r.Mechanism != "margin" {
 		t.Errorf("%+v", s)
 	}
-	if v := s.Releases[0].Values[0]; v.RankError == nil || *v.RankError < 10 || *v.RankError > 2500 || v.CountError != nil {
+	if v := s.Releases[0].Values[0]; v.RankError == nil || *v.RankError < 10 || *v.RankError > 2500 ||
+		v.CountError != nil {
 		t.Errorf("error of a median: %+v", v)
 	}
 	if v := s.Releases[1].Values[0]; v.RankError != nil || v.CountError == nil || *v.CountError != 150 {
 		t.Errorf("error of a count: %+v", v)
 	}
 	b := report.Budgets[2]
-	if b.Budget != "checkout" || b.Limit != 0.3 || b.Pays || b.Windows != 2 || b.Per != "forever" || b.Lasts == "for ever" ||
+	if b.Budget != "checkout" || b.Limit != 0.3 || b.Pays || b.Windows != 2 || b.Per != "forever" ||
+		b.Lasts == "for ever" ||
 		b.Period.Epsilon != 0.3 || b.Period.Right != 58 || b.Day.Epsilon != 0.3 {
 		t.Errorf("%+v", b)
 	}
@@ -173,7 +180,8 @@ func TestCheckMistakes(t *testing.T) {
 		} `json:"error_details"`
 	}
 	err := json.Unmarshal([]byte(got.out), &report)
-	if err != nil || got.code != cli.ExitInvalid || got.err != "" || !slices.Equal(report.Errors, want) || len(report.Details) != 2 {
+	if err != nil || got.code != cli.ExitInvalid || got.err != "" || !slices.Equal(report.Errors, want) ||
+		len(report.Details) != 2 {
 		t.Fatalf("%v in %+v", err, got)
 	}
 	for i, d := range report.Details {
@@ -188,9 +196,11 @@ func TestCheckMistakes(t *testing.T) {
 // GitHub shows errors and warnings beside the lines of a file, and a workflow stops at warnings if it wants to.
 func TestCheckForGitHub(t *testing.T) {
 	broken := clitest.File(t, "a,b.yaml", strings.Replace(alone, "epsilon: 0.05", "epsilon: 100%", 1))
-	want := "::error file=" + strings.Replace(broken, ",", "%2C", 1) + ",line=13::streams[checkout].releases[p50].epsilon: " +
+	want := "::error file=" + strings.Replace(broken, ",", "%2C", 1) +
+		",line=13::streams[checkout].releases[p50].epsilon: " +
 		"100%25 is not a number; write 1\n"
-	if got := commandLine(t, "", "check", "--format", "github", broken); got != (outcome{code: cli.ExitInvalid, out: want}) {
+	if got := commandLine(t, "", "check", "--format", "github",
+		broken); got != (outcome{code: cli.ExitInvalid, out: want}) {
 		t.Errorf("%+v, want %s", got, want)
 	}
 	calm := strings.Replace(clitest.StreamsFile, "size: 15m", "size: 1h", 1)
@@ -200,11 +210,13 @@ func TestCheckForGitHub(t *testing.T) {
 		t.Errorf("%+v, want %s", got, want)
 	}
 	for _, format := range []string{"text", "json", "github"} {
-		if got := commandLine(t, "", "check", "--strict", "--format", format, path); got.code != cli.ExitInvalid || got.out == "" {
+		if got := commandLine(t, "", "check", "--strict", "--format", format, path); got.code != cli.ExitInvalid ||
+			got.out == "" {
 			t.Errorf("%s: %+v", format, got)
 		}
 		fine := clitest.File(t, "s.yaml", strings.Replace(alone, "size: 15m", "size: 1h", 1))
-		if got := commandLine(t, "", "check", "--strict", "--format", format, fine); got.code != cli.ExitDone || got.err != "" {
+		if got := commandLine(t, "", "check", "--strict", "--format", format, fine); got.code != cli.ExitDone ||
+			got.err != "" {
 			t.Errorf("%s: %+v", format, got)
 		}
 	}
@@ -213,7 +225,8 @@ func TestCheckForGitHub(t *testing.T) {
 		Details  []struct{ Key, Message string } `json:"warning_details"`
 	}
 	got := commandLine(t, "", "check", "--json", path)
-	if err := json.Unmarshal([]byte(got.out), &report); err != nil || len(report.Warnings) != 1 || len(report.Details) != 1 ||
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || len(report.Warnings) != 1 ||
+		len(report.Details) != 1 ||
 		report.Details[0].Key != "budgets[spare]" || report.Details[0].Message != "no stream uses it" {
 		t.Errorf("%v in %+v", err, report)
 	}
@@ -242,10 +255,13 @@ func TestCheckWarningsOfKeys(t *testing.T) {
 		"false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}\n"
 	const calm = "      - {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, " +
 		"watch_epsilon: 0.1, at_most: 24}\n"
-	const drawn = "      - {name: p50, statistic: median, epsilon: 0.05}\n      - {name: users, statistic: count, epsilon: 0.02}\n"
-	text := strings.NewReplacer(drawn, drawn+calm, "    output:", watch+"    max_windows: {count: 8, per: 24h}\n    output:").Replace(alone)
+	const drawn = "      - {name: p50, statistic: median, epsilon: 0.05}\n      - {name: users, statistic: count, " +
+		"epsilon: 0.02}\n"
+	text := strings.NewReplacer(drawn, drawn+calm, "    output:",
+		watch+"    max_windows: {count: 8, per: 24h}\n    output:").Replace(alone)
 	const condition = "above: 2000, more_than: 0.01"
-	const own = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only those who still count"
+	const own = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only " +
+		"those who still count"
 	for _, c := range []struct{ old, edit, key, want string }{
 		{"", "", "", ""},
 		{condition, "users_below: 5001", "watches[slow].users_below",
@@ -255,13 +271,16 @@ func TestCheckWarningsOfKeys(t *testing.T) {
 		{"per: 30d}, hold", "per: 30s}, hold", "watches[slow].false_alarms",
 			"noise alone may raise this alarm 144 times in 30 days, and each time costs ε 1; want a longer per, " +
 				"for example 30d, or a smaller at_most"},
-		{"hold: 15m", "hold: 5m", "watches[slow].hold", "5m is less than the 15m from one window to the next, so a cause that " +
-			"lasts soon uses up at_most (3); want 15m or more"},
+		{"hold: 15m", "hold: 5m", "watches[slow].hold",
+			"5m is less than the 15m from one window to the next, so a cause that " +
+				"lasts soon uses up at_most (3); want 15m or more"},
 		{"tolerance: 0.03", "tolerance: 0.3", "releases[calm].tolerance",
 			"with 0.3 a value holds from the quantile 0.2 to 0.8, so hardly any change is seen; want at most 0.25"},
-		{"{count: 8,", "{count: 400,", "max_windows", "has no effect, because a user counts in every window of a part of 8h15m; " +
-			"want a smaller count, or a longer per"},
-		{drawn, "", "max_windows", "has no effect, because watches and releases on change count everybody, and no release is " +
+		{"{count: 8,", "{count: 400,", "max_windows",
+			"has no effect, because a user counts in every window of a part of 8h15m; " +
+				"want a smaller count, or a longer per"},
+		{drawn, "", "max_windows", "has no effect, because watches and releases on change count everybody, and no release " +
+			"is " +
 			"drawn in every window; leave it out"},
 	} {
 		if !strings.Contains(text, c.old) {
@@ -287,7 +306,8 @@ func TestCheckOnChange(t *testing.T) {
 	for _, want := range []string{
 		"one user counts in 2 of 3 groups; budget shoppers pays\n",
 		"its releases on change cost one user at most ε 3.7 in a period of the budget, beside the windows\n",
-		"release calm (median) is drawn anew in a group once its last value is not between the quantiles 0.47 and 0.53 any more\n",
+		"release calm (median) is drawn anew in a group once its last value is not between the quantiles 0.47 and 0.53 any " +
+			"more\n",
 		"costs one user ε 0.15 until then: ε 0.1 for the test, ε 0.05 for the draw by margin\n",
 		"this happens at most 24 times in a period of the budget: at most ε 3.7, with the first values\n",
 		"error of a draw, 95 %: percentiles 41.7 to 55.5\n",
@@ -299,7 +319,8 @@ func TestCheckOnChange(t *testing.T) {
 		}
 	}
 	if got := commandLine(t, "", "plan", path); got.code != cli.ExitDone ||
-		!strings.Contains(got.out, "release calm (median) is drawn anew") || strings.Contains(got.out, "you were in that window") {
+		!strings.Contains(got.out, "release calm (median) is drawn anew") ||
+		strings.Contains(got.out, "you were in that window") {
 		t.Errorf("plan says %s%s", got.out, got.err)
 	}
 	got = commandLine(t, "", "rules", path, "--above", "checkout/calm=5")
@@ -316,7 +337,8 @@ func TestCheckOnChange(t *testing.T) {
 // TestCheckWatches: what watches cost and see, and a warning of one that sees nothing.
 func TestCheckWatches(t *testing.T) {
 	const rarely = "false_alarms: {at_most: 0.05, per: 30d}, hold: 15m"
-	watches := "    watches:\n      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, " + rarely + ", at_most: 3}\n" +
+	watches := "    watches:\n      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, " + rarely +
+		", at_most: 3}\n" +
 		"      - {name: blind, below: 10, less_than: 0.005, epsilon: 0.5, " + rarely + ", at_most: 2}\n    output:"
 	path := clitest.File(t, "s.yaml", strings.Replace(alone, "    output:", watches, 1))
 	got := commandLine(t, "", "check", path)
@@ -327,7 +349,8 @@ func TestCheckWatches(t *testing.T) {
 		"    its margin of ", " keeps the probability of a false alarm in 30d at 5 % or less\n",
 		" more users than that in one group, it fires in the first window with a probability of 95 %\n",
 		" fewer users than that in one group, it fires in the first window with a probability of 95 %\n",
-		"    of 5000 expected users at most 4950 can be too many: it misses even that with a probability of less than 0.1 %\n",
+		"    of 5000 expected users at most 4950 can be too many: it misses even that with a probability of less than 0.1 " +
+			"%\n",
 		"the schedule needs ε 17.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 7.67774\n" +
 			"  one person loses at most ε 17.44 in any 24 h",
 		"falls into up to 97 windows, costing at most ε 21.58, with the watches of two periods\n",
@@ -354,7 +377,8 @@ func TestCheckWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := found.Streams[0]
-	if w := s.Watches[0]; s.Epsilon != "4" || len(s.Watches) != 2 || w.Watch != "slow" || w.Excess < 20 || w.Missed == nil {
+	if w := s.Watches[0]; s.Epsilon != "4" || len(s.Watches) != 2 || w.Watch != "slow" || w.Excess < 20 ||
+		w.Missed == nil {
 		t.Errorf("%+v", s)
 	}
 }
@@ -362,7 +386,8 @@ func TestCheckWatches(t *testing.T) {
 func TestCheckTellsOfAKeyWithoutEffect(t *testing.T) {
 	path := clitest.File(t, "s.yaml", strings.Replace(alone, "user: user_id", "user: user_id, user_partitioned: true", 1))
 	got := commandLine(t, "", "check", path)
-	want := path + ":5: warning: streams[checkout].input.user_partitioned: has no effect: users are always compared across " +
+	want := path + ":5: warning: streams[checkout].input.user_partitioned: has no effect: users are always compared " +
+		"across " +
 		"partitions, because adding partitions moves users; leave it out\n"
 	if got.code != cli.ExitDone || withoutDays(got.err) != want {
 		t.Errorf("exit code %d, warnings %q; want %q", got.code, got.err, want)
@@ -373,24 +398,30 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 	const median = "{name: p50, statistic: median, epsilon: 0.05}"
 	const smooth = "statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: "
 	for _, c := range []struct{ release, edit, want string }{
-		{"statistic: count, above: 800, epsilon: 0.0003", "", "[x]: the noise can reach 6533 users, but only 5000 are expected; want"},
+		{"statistic: count, above: 800, epsilon: 0.0003", "",
+			"[x]: the noise can reach 6533 users, but only 5000 are expected; want"},
 		{"statistic: count, above: 800, mechanism: geometric, epsilon: 0.0005", "",
 			"[x]: the noise can reach 5991 users, but only 5000 are expected; want"},
-		{"statistic: mode, epsilon: 0.002", "", "[x]: the mode is found only if it leads by 6974 users, but only 5000 are expected; want"},
-		{"statistic: mode, epsilon: 0.00000000000000001", "", "[x]: the mode is found only if it leads by more users than can be counted, "},
+		{"statistic: mode, epsilon: 0.002", "",
+			"[x]: the mode is found only if it leads by 6974 users, but only 5000 are expected; want"},
+		{"statistic: mode, epsilon: 0.00000000000000001", "",
+			"[x]: the mode is found only if it leads by more users than can be counted, "},
 		{"statistic: mode, epsilon: 0.1", "", ""},
 		{"statistic: quantiles, p: [0.5, 0.99], epsilon: 0.1", "", "[x.p99]: the error can reach "},
 		{"statistic: quantiles, p: [0.5, 0.75], epsilon: 0.1", "", ""},
 		{"statistic: mean, clip: none, epsilon: 0.0007", "", "[x]: the error can reach "},
 		{"statistic: mean, clip: none, epsilon: 0.1", "", ""},
 		{"statistic: mean, epsilon: 0.0079", "",
-			"[x]: ε 0.0079 times 5000 expected users is 39.5, too little to find an interval to clip values to; want at least 40"},
+			"[x]: ε 0.0079 times 5000 expected users is 39.5, too little to find an interval to clip values to; want at least " +
+				"40"},
 		{"statistic: mean, epsilon: 0.008", "", ""},
 		{"statistic: sum, epsilon: 0.0079", "", "too little to find an interval"},
-		{smooth + "0.0002", "", "[x].delta: with δ 0.0002, every window may reveal one of the 5000 expected users; want far less than 1/5000"},
+		{smooth + "0.0002", "", "[x].delta: with δ 0.0002, every window may reveal one of the 5000 expected users; want " +
+			"far less than 1/5000"},
 		{smooth + "0.00000001", "", ""},
-		{"statistic: mode, epsilon: 0.1", "min_users: {count: 98, release: users}", "min_users.count: 98 is within the noise of " +
-			"release users (± 98 users), so even an empty window may pass; want more than 98, or a larger epsilon"},
+		{"statistic: mode, epsilon: 0.1", "min_users: {count: 98, release: users}",
+			"min_users.count: 98 is within the noise of " +
+				"release users (± 98 users), so even an empty window may pass; want more than 98, or a larger epsilon"},
 		{"statistic: mode, epsilon: 0.1", "min_users: {count: 99, release: users}", ""},
 	} {
 		limit := "epsilon: 24, delta: 0.00001, per: 2h"
@@ -410,10 +441,13 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 // Two budgets for one topic do not bound what its users lose.
 func TestCheckWarnsOfTwoBudgets(t *testing.T) {
 	_, second, _ := strings.Cut(clitest.StreamsFile, "streams:\n")
-	edits := strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers", "budget: {epsilon: 20, per: 24h}")
+	edits := strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers",
+		"budget: {epsilon: 20, per: 24h}")
 	path := clitest.File(t, "s.yaml", alone+edits.Replace(second))
-	want := path + ":17: warning: streams[again]: reads topic checkout.events, as stream checkout does, but another budget pays, " +
-		"so users of the topic can lose the sum of both; louver run refuses it; want one budget for both, or fresh: true if " +
+	want := path + ":17: warning: streams[again]: reads topic checkout.events, as stream checkout does, but another " +
+		"budget pays, " +
+		"so users of the topic can lose the sum of both; louver run refuses it; want one budget for both, or fresh: true " +
+		"if " +
 		"that is intended\n"
 	if got := commandLine(t, "", "check", path); got.code != cli.ExitDone || withoutDays(got.err) != want {
 		t.Errorf("%+v\nwant %s", got, want)

@@ -9,8 +9,8 @@ import (
 // [Loss.Hides].
 const MostThatHides = "4.59"
 
-// Right is how many of 100 guesses about whether one person is in the data can be right, at most: 50 to 100, rounded up.
-// See [budget.Spending.Guess].
+// Right is how many of 100 guesses about whether one person is in the data can be right, at most: 50 to 100, rounded
+// up. See [budget.Spending.Guess].
 func (l Loss) Right() int64 { return int64(math.Ceil(100*l.Guess() - 1e-9)) }
 
 // Hides reports whether a loss leaves a person any doubt to hide in: at least one of 100 guesses has to be wrong, by

@@ -42,7 +42,8 @@ var streamForm = form.Form{
 		Meaning: "the public list of groups. Every group of every window is published, even if nobody is in it. " +
 			"Needs `input.group`",
 		Value: form.Into(
-			form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200), "names of groups", 1, form.Most),
+			form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200), "names of groups", 1,
+				form.Most),
 			func(s *streamNode, v []string) { s.Groups = v })},
 	{Name: "max_groups", Fallback: "1", Example: "2",
 		Meaning: "the number of groups of a window in which one user counts. The cost of a window is multiplied by " +
@@ -52,7 +53,10 @@ var streamForm = form.Form{
 		Meaning: "the number of windows of a period in which one user counts. However many windows there are, a " +
 			"user then loses no more than so many of them cost. Figures describe the users who still count, mostly " +
 			"those who come rarely",
-		Value: form.Into(maxWindows(), func(s *streamNode, v maxWindowsNode) { s.maxWindows, s.MaxWindows = &v, &v.MaxWindows })},
+		Value: form.Into(maxWindows(), func(s *streamNode, v maxWindowsNode) {
+			s.maxWindows, s.MaxWindows = &v,
+				&v.MaxWindows
+		})},
 	{Name: "bounds", Required: true, Example: "{lower: 0, upper: 60000, step: 1}",
 		Meaning: "the public range of values. Never take it from the data: there are no default bounds",
 		Value:   form.Into(bounds(), func(s *streamNode, v boundary) { s.Grid, s.Prior = v.grid, v.prior })},

@@ -13,11 +13,9 @@ import (
 
 // backlogReport describes the windows that are over before the stream first runs.
 type backlogReport struct {
-	Since   time.Time `json:"since"`
-	Windows int64     `json:"windows"`
-	// Paid is how many of them the budget pays for; nil if they are too many to count. Epsilon is what these cost a
-	// user in total.
-	Paid    *int64      `json:"paid"`
+	Since   time.Time   `json:"since"`
+	Windows int64       `json:"windows"`
+	Paid    *int64      `json:"paid"` // nil if they are too many to count
 	Epsilon *cli.Figure `json:"epsilon"`
 
 	lost cost.Loss

@@ -15,36 +15,27 @@ import (
 
 // budgetReport says how long a budget pays for its streams, and what all of them cost one person.
 type budgetReport struct {
-	Budget  string     `json:"budget"`
-	Where   string     `json:"where"`
-	Epsilon cli.Figure `json:"epsilon_limit"`
-	Delta   cli.Figure `json:"delta_limit"`
-	Per     string     `json:"per"`
-	Streams []string   `json:"streams"`
-	// Pays says that every window of the streams' schedules is paid. If not, Windows of them are, and the next one ends
-	// at ExhaustedAt.
-	Pays        bool       `json:"pays"`
-	Windows     int64      `json:"windows"`
-	Lasts       string     `json:"lasts"`
-	ExhaustedAt *time.Time `json:"exhausted_at"`
-	// Wanted is the least ε that pays for the schedules in a period; nil if they are endless. WantedSum is their plain sum,
-	// where that is more.
-	Wanted    *cli.Figure `json:"epsilon_wanted"`
-	WantedSum *cli.Figure `json:"epsilon_wanted_sum,omitempty"`
-	// WithDelta is what would be wanted if the budget had a δ; nil if it has one, or if that saves nothing.
-	WithDelta *deltaReport `json:"with_delta,omitempty"`
-	// Day is what the windows that end in any 24 hours cost one person at most, and Period those that end in any period. Both
-	// are nil if no stream uses the budget. The figures that follow say the same of the day.
-	Period     *lossReport `json:"period,omitempty"`
-	Day        *lossReport `json:"day,omitempty"`
-	DayEpsilon cli.Figure  `json:"epsilon_per_day"`
-	DayDelta   cli.Figure  `json:"delta_per_day"`
-	DaySum     *cli.Figure `json:"epsilon_per_day_sum,omitempty"`
-	// Touched is the greatest number of windows of the streams that overlap a stretch of time as long as the period.
-	// StretchEpsilon and StretchDelta are what these cost a user together. They are nil if there is no period.
-	Touched        *int64      `json:"windows_per_stretch"`
-	StretchEpsilon *cli.Figure `json:"epsilon_per_stretch"`
-	StretchDelta   *cli.Figure `json:"delta_per_stretch"`
+	Budget         string       `json:"budget"`
+	Where          string       `json:"where"`
+	Epsilon        cli.Figure   `json:"epsilon_limit"`
+	Delta          cli.Figure   `json:"delta_limit"`
+	Per            string       `json:"per"`
+	Streams        []string     `json:"streams"`
+	Pays           bool         `json:"pays"`
+	Windows        int64        `json:"windows"`
+	Lasts          string       `json:"lasts"`
+	ExhaustedAt    *time.Time   `json:"exhausted_at"`
+	Wanted         *cli.Figure  `json:"epsilon_wanted"` // nil if the schedules are endless
+	WantedSum      *cli.Figure  `json:"epsilon_wanted_sum,omitempty"`
+	WithDelta      *deltaReport `json:"with_delta,omitempty"` // nil if there is a δ, or if one saves nothing
+	Period         *lossReport  `json:"period,omitempty"`     // nil if no stream uses the budget
+	Day            *lossReport  `json:"day,omitempty"`        // the same
+	DayEpsilon     cli.Figure   `json:"epsilon_per_day"`
+	DayDelta       cli.Figure   `json:"delta_per_day"`
+	DaySum         *cli.Figure  `json:"epsilon_per_day_sum,omitempty"`
+	Touched        *int64       `json:"windows_per_stretch"` // nil if there is no period
+	StretchEpsilon *cli.Figure  `json:"epsilon_per_stretch"`
+	StretchDelta   *cli.Figure  `json:"delta_per_stretch"`
 
 	besides        string // names the watches and the releases on change
 	later          bool   // a stretch changes later windows beside those that overlap it
@@ -125,7 +116,8 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 	if b.Per == config.Period(0) {
 		which = "all windows together"
 	}
-	fmt.Fprintf(w, "budget %s (%s)\n  %s cost one user at most ε %s", b.Budget, b.Where, which, epsilons(b.Epsilon, b.Delta))
+	fmt.Fprintf(w, "budget %s (%s)\n  %s cost one user at most ε %s", b.Budget, b.Where, which,
+		epsilons(b.Epsilon, b.Delta))
 	if b.Wanted != nil {
 		fmt.Fprintf(w, "; the schedule needs %s", b.needs)
 	}
@@ -135,7 +127,8 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 		return
 	}
 	if b.WithDelta != nil {
-		fmt.Fprintf(w, "  with delta: %s in the budget, the schedule would need ε %s\n", b.WithDelta.Delta, b.WithDelta.Epsilon)
+		fmt.Fprintf(w, "  with delta: %s in the budget, the schedule would need ε %s\n", b.WithDelta.Delta,
+			b.WithDelta.Epsilon)
 	}
 	switch b.Per {
 	case config.Period(day): // the next line says it
@@ -185,6 +178,7 @@ func (b *budgetReport) printStretch(w *bytes.Buffer) {
 	fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n",
 		b.Per, cli.Plural(*b.Touched, "window"), later, b.stretch, twice)
 	if b.Pays && b.Wanted != nil && b.Wanted.GreaterThan(b.StretchEpsilon.Decimal) {
-		fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds up")
+		fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole "+
+			"periods, and rounds up")
 	}
 }

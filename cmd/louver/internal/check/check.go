@@ -1,5 +1,5 @@
-// Package check says what streams files and single releases will cost and how accurate they will be, from public figures
-// alone: the commands check and plan. Both print the same findings, and check adds warnings, topics and rights.
+// Package check says what streams files and single releases will cost and how accurate they will be, from public
+// figures alone: the commands check and plan. Both print the same findings, and check adds warnings, topics and rights.
 package check
 
 import (
@@ -30,9 +30,9 @@ type Command struct {
 
 // Help is the long help.
 func (Command) Help() string {
-	return `Checks all streams files together. For every stream it prints what one user can lose in a window, and the mechanism,
-charge and error of each release. For every budget it prints what one person can lose in its period and in any 24
-hours, as odds, and how long it lasts. Then come the topics and rights that the streams need.
+	return `Checks all streams files together. For every stream it prints what one user can lose in a window, and the
+mechanism, charge and error of each release. For every budget it prints what one person can lose in its period and in
+any 24 hours, as odds, and how long it lasts. Then come the topics and rights that the streams need.
 
 All mistakes go to standard error, each on a line "file:line: …", and the exit code is 1. So do warnings, with exit
 code 0, or 1 with --strict. In a workflow of GitHub, --format github shows both beside the lines of the file:

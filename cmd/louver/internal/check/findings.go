@@ -6,13 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 )
 
-// findings say what streams files cost and how good their figures will be, from public figures only. Both commands print
-// them. Their JSON names are public.
+// findings say what streams files cost and how good their figures will be, from public figures only. Both commands
+// print them. Their JSON names, and those of all that is in them, are public: schema_check.md says what each of them
+// means.
 type findings struct {
 	Streams []*streamReport `json:"streams"`
 	Budgets []budgetReport  `json:"budgets"`
@@ -30,7 +33,7 @@ func find(file *config.File, known *forecastFlags, now time.Time) (found finding
 		if err != nil {
 			return found, err
 		}
-		if err := known.needs(x, s, public); err != nil {
+		if err := known.needs(x.Releases, s.Releases, public); err != nil {
 			return found, err
 		}
 		found.Streams = append(found.Streams, x)
@@ -62,4 +65,21 @@ func (f findings) print(app *cli.App) error {
 	}
 	_, err := io.WriteString(app.Out, app.Fold(out.String()))
 	return err
+}
+
+// lossReport says how much one person can lose through some windows.
+type lossReport struct {
+	Windows int64       `json:"windows"`
+	Epsilon cli.Figure  `json:"epsilon"`
+	Delta   cli.Figure  `json:"delta"`
+	Sum     *cli.Figure `json:"epsilon_sum,omitempty"`
+	Belief  float64     `json:"belief"` // except with a probability of about δ
+	Right   int64       `json:"right_of_100"`
+
+	lost cost.Loss
+}
+
+func newLossReport(lost cost.Loss, windows int64) lossReport {
+	return lossReport{windows, cli.NewFigure(lost.Epsilon), cli.NewFigure(lost.Delta), inspect.SumOf(lost),
+		budget.Spending{Epsilon: lost.Epsilon}.Guess(), lost.Right(), lost}
 }

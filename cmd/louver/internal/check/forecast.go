@@ -33,6 +33,24 @@ type needsReport struct {
 	Error   string      `json:"error"`
 	Epsilon *cli.Figure `json:"epsilon"`
 	Users   *int64      `json:"users"`
+
+	noEpsilon, noUsers error // why these are not known
+}
+
+func (n *needsReport) text(epsilon cli.Figure, expected int64) string {
+	var ways []string
+	if n.Epsilon != nil && expected > 0 {
+		ways = append(ways, fmt.Sprintf("ε %s with %s", n.Epsilon, users(expected)))
+	} else if n.Epsilon != nil {
+		ways = append(ways, "ε "+n.Epsilon.String())
+	}
+	if n.Users != nil {
+		ways = append(ways, fmt.Sprintf("%s with ε %s", users(*n.Users), epsilon))
+	}
+	if ways == nil {
+		return n.Error + " is out of reach, or cannot be forecast"
+	}
+	return n.Error + " needs " + strings.Join(ways, ", or ")
 }
 
 // public returns what is known about a window and group of a stream.
@@ -65,13 +83,14 @@ func (c *forecastFlags) public(s *config.Stream, grid *mechanisms.Grid) (forecas
 	return public, nil
 }
 
-// needs adds what the wanted error needs to the releases of a stream.
-func (c *forecastFlags) needs(x *streamReport, s *config.Stream, public forecast.Public) (err error) {
-	for i, r := range s.Releases {
-		if x.Releases[i].Needs = c.found; c.Error == "" || c.found != nil {
+// needs adds to releases what the wanted error needs.
+func (c *forecastFlags) needs(described []releaseReport, releases []config.Release,
+	public forecast.Public) (err error) {
+	for i, r := range releases {
+		if described[i].Needs = c.found; c.Error == "" || c.found != nil {
 			continue
 		}
-		if x.Releases[i].Needs, err = c.needsOf(r, public); err != nil {
+		if described[i].Needs, err = c.needsOf(r.Query, public); err != nil {
 			return err
 		}
 	}
@@ -79,31 +98,26 @@ func (c *forecastFlags) needs(x *streamReport, s *config.Stream, public forecast
 }
 
 // needsOf finds what the wanted error needs. It leaves out what is unknown or out of reach.
-func (c *forecastFlags) needsOf(r config.Release, public forecast.Public) (*needsReport, error) {
-	wanted, err := c.wanted(r.Query)
+func (c *forecastFlags) needsOf(q mechanisms.Query, public forecast.Public) (*needsReport, error) {
+	wanted, err := c.wanted(q)
 	if err != nil {
 		return nil, err
 	}
-	open := func(err error) bool {
-		return errors.Is(err, forecast.ErrUnknown) || errors.Is(err, forecast.ErrUnreachable)
-	}
 	n := &needsReport{Error: c.Error}
-	epsilon, err := forecast.Epsilon(r.Query, public, wanted)
-	switch {
-	case err == nil:
+	var epsilon decimal.Decimal
+	if epsilon, n.noEpsilon = forecast.Epsilon(q, public, wanted); n.noEpsilon == nil {
 		n.Epsilon = new(cli.NewFigure(epsilon))
-	case !open(err):
-		return nil, err
 	}
-	if wanted.In == forecast.Ranks {
-		return n, nil
+	if wanted.In != forecast.Ranks {
+		var users int64
+		if users, n.noUsers = forecast.Users(q, public, wanted); n.noUsers == nil {
+			n.Users = &users
+		}
 	}
-	users, err := forecast.Users(r.Query, public, wanted)
-	switch {
-	case err == nil:
-		n.Users = &users
-	case !open(err):
-		return nil, err
+	for _, err := range []error{n.noEpsilon, n.noUsers} {
+		if err != nil && !errors.Is(err, forecast.ErrUnknown) && !errors.Is(err, forecast.ErrUnreachable) {
+			return nil, err
+		}
 	}
 	return n, nil
 }

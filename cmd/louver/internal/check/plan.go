@@ -13,7 +13,6 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/config/parse"
@@ -39,8 +38,8 @@ type PlanCommand struct {
 
 // Help is the long help.
 func (PlanCommand) Help() string {
-	return `Says what errors to expect, from public figures alone, before anything is spent. With --error it works the other way
-round: it says which ε, or how many users, an error needs.
+	return `Says what errors to expect, from public figures alone, before anything is spent. With --error it works the
+other way round: it says which ε, or how many users, an error needs.
 
   louver plan streams.yaml --users 2000
   louver plan --statistic median --epsilon 0.1 --users 5000 \
@@ -141,24 +140,20 @@ func (c *PlanCommand) described() (*config.Stream, error) {
 	s := &config.Stream{Grid: q.Grid, MaxGroups: c.MaxGroups, ExpectedUsers: c.Users,
 		Window: config.Window{Size: c.Every, Every: c.Every, StartNow: true},
 		Budget: &config.Budget{Limit: budget.Limit{Per: day}}} // of any ε
-	switch {
+	switch q.Epsilon = decimal.NewFromInt(1); {
 	case c.Epsilon != nil:
 		q.Epsilon = c.Epsilon.Decimal
 	case c.Error == "":
 		return nil, errors.New("missing flag --epsilon; want it, or --error to learn which ε you need")
-	default:
-		if q.Epsilon, err = c.neededEpsilon(s, q); err != nil {
+	}
+	if c.Error != "" && (c.Epsilon == nil || c.Users == 0) {
+		if err := c.solve(s, &q); err != nil {
 			return nil, err
 		}
 	}
 	m, err := mechanisms.New(q)
 	if err != nil {
 		return nil, err
-	}
-	if c.Users == 0 && c.Epsilon != nil && c.Error != "" {
-		if err := c.needUsers(s, q); err != nil {
-			return nil, err
-		}
 	}
 	s.Releases = []config.Release{{Name: string(q.Statistic), Query: q, Mechanism: m}}
 	if cost.Of(s.Budget.Limit, s.Price()).Unbounded {
@@ -189,40 +184,26 @@ func (c *PlanCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
 	return mechanisms.NewGrid(bounds[0].value.Decimal, bounds[1].value.Decimal, bounds[2].value.Decimal)
 }
 
-// neededEpsilon returns the ε with which the error is as wanted.
-func (c *PlanCommand) neededEpsilon(s *config.Stream, q mechanisms.Query) (decimal.Decimal, error) {
-	q.Epsilon = decimal.NewFromInt(1)
-	public, wanted, err := c.asked(s, q)
+// solve sets the ε, or else the number of users, with which the error is as wanted. An error in ranks does not depend
+// on the number of users, which stays unknown.
+func (c *PlanCommand) solve(s *config.Stream, q *mechanisms.Query) error {
+	public, err := c.public(s, q.Grid)
 	if err != nil {
-		return decimal.Decimal{}, err
-	}
-	epsilon, err := forecast.Epsilon(q, public, wanted)
-	if err != nil {
-		return decimal.Decimal{}, c.unsolved(err, s.ExpectedUsers)
-	}
-	c.found = &needsReport{Error: c.Error, Epsilon: new(cli.NewFigure(epsilon))}
-	return epsilon, nil
-}
-
-// needUsers sets the number of users with which the error is as wanted. An error in ranks does not depend on that number,
-// which stays unknown.
-func (c *PlanCommand) needUsers(s *config.Stream, q mechanisms.Query) error {
-	public, wanted, err := c.asked(s, q)
-	if err != nil || wanted.In == forecast.Ranks {
 		return err
 	}
-	if s.ExpectedUsers, err = forecast.Users(q, public, wanted); err != nil {
-		return c.unsolved(err, 1)
+	n, err := c.needsOf(*q, public)
+	switch {
+	case err != nil:
+		return err
+	case c.Epsilon == nil && n.Epsilon == nil:
+		return c.unsolved(n.noEpsilon, s.ExpectedUsers)
+	case c.Epsilon == nil:
+		q.Epsilon, n.Users = n.Epsilon.Decimal, nil
+	case n.noUsers != nil:
+		return c.unsolved(n.noUsers, 1)
+	case n.Users != nil:
+		s.ExpectedUsers, n.Epsilon = *n.Users, nil
 	}
-	c.found = &needsReport{Error: c.Error, Users: &s.ExpectedUsers}
+	c.found = n
 	return nil
-}
-
-// asked is what the flags say of the users and of the error.
-func (c *PlanCommand) asked(s *config.Stream, q mechanisms.Query) (public forecast.Public, wanted forecast.Wanted, err error) {
-	if wanted, err = c.wanted(q); err != nil {
-		return public, wanted, err
-	}
-	public, err = c.public(s, q.Grid)
-	return public, wanted, err
 }

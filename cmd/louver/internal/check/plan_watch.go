@@ -40,7 +40,8 @@ func (c *PlanCommand) planWatch(app *cli.App) error {
 		return cli.UsageError(fmt.Errorf("--every %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at least "+
 			"--every, at least 1, and a number of users", c.Every, c.Per, c.WatchGroups, c.Users))
 	}
-	q := mechanisms.WatchQuery{FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1, Groups: c.WatchGroups}
+	q := mechanisms.WatchQuery{FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1,
+		Groups: c.WatchGroups}
 	if c.Lower != nil && c.Upper != nil && c.Step != nil {
 		var err error
 		if q.Grid, err = mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal); err != nil {

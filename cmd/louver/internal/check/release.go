@@ -1,8 +1,9 @@
 package check
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -16,16 +17,16 @@ import (
 
 // releaseReport describes a release of every window: how it is drawn, and what one draw costs.
 type releaseReport struct {
-	Release   string     `json:"release"`
-	Statistic string     `json:"statistic"`
-	Mechanism string     `json:"mechanism"`
-	Epsilon   cli.Figure `json:"epsilon"`
-	Delta     cli.Figure `json:"delta"`
-	// Charge is ε times the number of groups that a user may be in.
-	Charge cli.Figure    `json:"epsilon_per_window"`
-	Values []valueReport `json:"values"`
-	Needs  *needsReport  `json:"needs,omitempty"`
-	charge string        // in words: a mechanism with a ρ has no ε of its own
+	Release   string        `json:"release"`
+	Statistic string        `json:"statistic"`
+	Mechanism string        `json:"mechanism"`
+	Epsilon   cli.Figure    `json:"epsilon"`
+	Delta     cli.Figure    `json:"delta"`
+	Charge    cli.Figure    `json:"epsilon_per_window"`
+	Values    []valueReport `json:"values"`
+	Needs     *needsReport  `json:"needs,omitempty"`
+
+	charge string // in words: a mechanism with a ρ has no ε of its own
 }
 
 // valueReport is one released figure and its error.
@@ -58,73 +59,89 @@ func describeValues(r config.Release, public forecast.Public) (all []valueReport
 	return all, nil
 }
 
-// printReleases writes the table of what is drawn in every window, if anything is.
-func (s *streamReport) printReleases(w *bytes.Buffer, width int) error {
-	if len(s.Releases) == 0 {
-		return nil
-	}
-	head := []string{"release", "statistic", "mechanism", "ε"}
-	if s.MaxGroups > 1 {
-		head = append(head, "charge per window")
-	}
-	head = append(head, "error, 95 %")
-	if s.Shape != "" {
-		head = append(head, "typical error", "19 of 20 within")
-	}
-	if s.Users > 0 {
-		head = append(head, "quality")
-	}
-	var rows [][]string
-	for _, r := range s.Releases {
-		drawn := []string{r.Statistic, mechanismText(r.Mechanism, r.Values[0].Figure), epsilons(r.Epsilon, r.Delta)}
-		if s.MaxGroups > 1 {
-			drawn = append(drawn, r.charge)
-		}
-		unit := mechanisms.Statistic(r.Statistic).Unit(s.Unit)
+// tableOf has a row for each value of the releases of a stream with this unit. The columns that depend on what is known
+// are there if charged (a user may be in several groups), shaped (the values are guessed) or counted (so are the
+// users).
+func tableOf(all []releaseReport, unit string, charged, shaped, counted bool) (head []string, rows [][]string) {
+	for _, r := range all {
+		unit := mechanisms.Statistic(r.Statistic).Unit(unit)
 		for i, v := range r.Values {
-			if i > 0 {
-				drawn = make([]string, len(drawn))
+			columns := []struct {
+				head, cell string
+				shown      bool
+			}{
+				{"release", v.Release, true}, {"statistic", r.Statistic, true},
+				{"mechanism", mechanismText(r.Mechanism, r.Values[0].Figure), true},
+				{"ε", epsilons(r.Epsilon, r.Delta), true}, {"charge per window", r.charge, charged},
+				{"error, 95 %", errorText(r.Mechanism, v.Figure, unit), true},
+				{"typical error", valueText(v.TypicalError, unit), shaped},
+				{"19 of 20 within", valueText(v.Error95, unit), shaped},
+				{"quality", cmp.Or(string(v.Quality), "unknown"), counted},
 			}
-			row := append(append([]string{v.Release}, drawn...), errorText(r.Mechanism, v.Figure, unit))
-			if s.Shape != "" {
-				row = append(row, valueText(v.TypicalError, unit), valueText(v.Error95, unit))
+			head = nil
+			var row []string
+			for at, c := range columns {
+				if i > 0 && at > 0 && at < 5 {
+					c.cell = "" // as in the row above
+				}
+				if c.shown {
+					head, row = append(head, c.head), append(row, c.cell)
+				}
 			}
-			quality := string(v.Quality)
-			if quality == "" {
-				quality = "unknown"
-			}
-			rows = append(rows, append(row, quality)[:len(head)])
+			rows = append(rows, row)
 		}
 	}
-	fmt.Fprintln(w)
-	if err := cli.WriteTable(w, width, head, rows); err != nil {
-		return err
-	}
-	if s.Shape != "" && s.Users > 0 {
-		fmt.Fprintln(w, "  The errors are distances from the statistic of the users who took part, not from that of the shape.")
-	}
-	for _, r := range s.Releases {
-		if r.Needs != nil {
-			fmt.Fprintln(w, "  "+r.needsText(s.Users))
-		}
-	}
-	return nil
+	return head, rows
 }
 
-func (r releaseReport) needsText(expected int64) string {
-	var ways []string
-	if n := r.Needs; n.Epsilon != nil {
-		way := "ε " + n.Epsilon.String()
-		if expected > 0 {
-			way += " with " + users(expected)
-		}
-		ways = append(ways, way)
+// epsilons writes an ε, and the δ that goes with it if there is one.
+func epsilons(epsilon, delta cli.Figure) string {
+	if delta.IsZero() {
+		return epsilon.String()
 	}
-	if n := r.Needs; n.Users != nil {
-		ways = append(ways, fmt.Sprintf("%s with ε %s", users(*n.Users), r.Epsilon))
+	return fmt.Sprintf("%s, δ %s", epsilon, delta)
+}
+
+// errorText says how far off a value may be for any data.
+func errorText(mechanism string, f forecast.Figure, unit string) string {
+	tenths := func(share float64, to func(float64) float64) string { return cli.Tenths(to(1000*share) / 10) }
+	switch {
+	case f.CountError != nil:
+		return "± " + users(*f.CountError)
+	case f.Lead != nil:
+		return "none if it leads by " + users(*f.Lead)
+	case f.ValueError != nil:
+		return "± " + valueText(f.ValueError, unit)
+	case strings.Contains(mechanism, "/") && f.Mechanism == "": // each draw chooses one of two
+		return "depends on the number of users"
+	case f.RankError == nil:
+		return "depends on the data: see plan --shape"
+	case f.Low != nil && f.High != nil:
+		return fmt.Sprintf("percentiles %s to %s", tenths(*f.Low, math.Floor), tenths(*f.High, math.Ceil))
 	}
-	if ways == nil {
-		return fmt.Sprintf("%s: an error of %s is out of reach, or cannot be forecast.", r.Release, r.Needs.Error)
+	return "up to " + rankText(f) + " above or below"
+}
+
+// rankText is how many users lie between a value and the true one, at most.
+func rankText(f forecast.Figure) string { return users(int64(math.Ceil(*f.RankError))) }
+
+// users writes a number of users. Figures of 2⁵³ and more stand for no bound.
+func users(n int64) string {
+	if n >= 1<<53 {
+		return "more users than can be counted"
 	}
-	return fmt.Sprintf("%s: an error of %s needs %s.", r.Release, r.Needs.Error, strings.Join(ways, ", or "))
+	return cli.Plural(n, "user")
+}
+
+// mechanismText names the mechanism. If the draw chooses one, it names the likely choice or, if that is unknown, all of
+// them.
+func mechanismText(mechanism string, f forecast.Figure) string {
+	return strings.ReplaceAll(cmp.Or(f.Mechanism, mechanism), "/", " or ")
+}
+
+func valueText(x *float64, unit string) string {
+	if x == nil {
+		return ""
+	}
+	return strings.TrimSpace(cli.Short(*x) + " " + unit)
 }

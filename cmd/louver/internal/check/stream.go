@@ -20,56 +20,44 @@ const day = 24 * time.Hour
 
 // streamReport says what a stream costs and how good its figures will be.
 type streamReport struct {
-	Stream    string `json:"stream"`
-	Unit      string `json:"unit"`
-	Where     string `json:"where"`
-	Size      string `json:"size"`
-	Every     string `json:"every"`
-	Grace     string `json:"grace"`
-	Groups    int    `json:"groups"`
-	MaxGroups int    `json:"max_groups"`
-	// MaxWindows says in which windows one user counts; nil: in all.
-	MaxWindows *capReport `json:"max_windows"`
-	Budget     string     `json:"budget"`
-	// Expected and Users are how many users are expected in a window and group; 0 if unknown.
-	Expected int64  `json:"expected_users"`
-	Users    int64  `json:"users"`
-	Shape    string `json:"shape,omitempty"`
-	// Epsilon and Delta are what one user can lose in one window, as Window says with more.
-	Epsilon cli.Figure `json:"epsilon_per_window"`
-	Delta   cli.Figure `json:"delta_per_window"`
-	// Overlap is the greatest number of windows that hold one event. EventEpsilon and EventDelta are what it costs its user
-	// together: under max_windows with the later windows that it changes.
-	Overlap      int64      `json:"windows_per_event"`
-	EventEpsilon cli.Figure `json:"epsilon_per_event"`
-	EventDelta   cli.Figure `json:"delta_per_event"`
-	Window       lossReport `json:"window"`
-	// Day is what the windows that end in any 24 hours cost, with watches and releases on change, whatever else the budget pays
-	// for; nil if windows are further apart. Advanced is what it would be if the budget had a δ; nil if it has one, or if
-	// that is not less.
-	Day      *lossReport     `json:"day"`
-	Advanced *lossReport     `json:"day_with_delta"`
-	Releases []releaseReport `json:"releases"`
-	Watches  []watchReport   `json:"watches,omitempty"`
-	OnChange []changeReport  `json:"on_change,omitempty"`
-	// WatchEpsilon is what the watches and the releases on change cost one user in a period of the budget at most.
-	WatchEpsilon *cli.Figure `json:"epsilon_of_watches,omitempty"`
-	// Backlog are windows of the past; nil if there are none.
-	Backlog *backlogReport `json:"backlog"`
+	Stream       string          `json:"stream"`
+	Unit         string          `json:"unit"`
+	Where        string          `json:"where"`
+	Size         string          `json:"size"`
+	Every        string          `json:"every"`
+	Grace        string          `json:"grace"`
+	Groups       int             `json:"groups"`
+	MaxGroups    int             `json:"max_groups"`
+	MaxWindows   *capReport      `json:"max_windows"`
+	Budget       string          `json:"budget"`
+	Expected     int64           `json:"expected_users"`
+	Users        int64           `json:"users"` // the same
+	Shape        string          `json:"shape,omitempty"`
+	Epsilon      cli.Figure      `json:"epsilon_per_window"`
+	Delta        cli.Figure      `json:"delta_per_window"`
+	Overlap      int64           `json:"windows_per_event"`
+	EventEpsilon cli.Figure      `json:"epsilon_per_event"`
+	EventDelta   cli.Figure      `json:"delta_per_event"`
+	Window       lossReport      `json:"window"`
+	Day          *lossReport     `json:"day"`            // nil if windows are further apart
+	Advanced     *lossReport     `json:"day_with_delta"` // nil if the budget has a δ, or if one saves nothing
+	Releases     []releaseReport `json:"releases"`
+	Watches      []watchReport   `json:"watches,omitempty"`
+	OnChange     []changeReport  `json:"on_change,omitempty"`
+	WatchEpsilon *cli.Figure     `json:"epsilon_of_watches,omitempty"`
+	Backlog      *backlogReport  `json:"backlog"`
 
 	besides        string // names the watches and the releases on change
 	changed        int64  // how many windows an event changes
 	event, watches cost.Loss
 }
 
-// capReport limits the windows in which one user counts: Count in any stretch of time of length Per, of which Each in a row of
-// windows of length Block. These rows begin at other times for other users.
+// capReport limits the windows in which one user counts. Stretches begin at other times for other users.
 type capReport struct {
-	Count int64  `json:"count"`
-	Per   string `json:"per"`
-	Each  int64  `json:"each"`
-	Block string `json:"block"`
-	// Share is how many of the users with something in every window count in one.
+	Count int64   `json:"count"`
+	Per   string  `json:"per"`
+	Each  int64   `json:"each"`
+	Block string  `json:"block"`
 	Share float64 `json:"share"`
 }
 
@@ -138,8 +126,20 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 	s.printWindows(w)
 	s.printLosses(w)
 	s.Backlog.print(w)
-	if err := s.printReleases(w, width); err != nil {
-		return err
+	if len(s.Releases) > 0 {
+		head, rows := tableOf(s.Releases, s.Unit, s.MaxGroups > 1, s.Shape != "", s.Users > 0)
+		fmt.Fprintln(w)
+		if err := cli.WriteTable(w, width, head, rows); err != nil {
+			return err
+		}
+	}
+	if s.Shape != "" && s.Users > 0 {
+		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the shape.")
+	}
+	for _, r := range s.Releases {
+		if r.Needs != nil {
+			fmt.Fprintf(w, "  %s: an error of %s.\n", r.Release, r.Needs.text(r.Epsilon, s.Users))
+		}
 	}
 	for _, x := range s.OnChange {
 		fmt.Fprintln(w)
@@ -201,10 +201,12 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 		if m.Each > 1 {
 			first = fmt.Sprint(m.Each)
 		}
-		fmt.Fprintf(w, "  one user counts in at most %s of any %s: in each stretch of %s, the first %s in which they appear\n",
+		fmt.Fprintf(w, "  one user counts in at most %s of any %s: in each stretch of %s, "+
+			"the first %s in which they appear\n",
 			cli.Plural(m.Count, "window"), m.Per, m.Block, first)
 		if m.Share < 1 {
-			fmt.Fprintf(w, "  of users with something in every window, one in %.0f counts in each; those who come rarely all count\n",
+			fmt.Fprintf(w, "  of users with something in every window, one in %.0f counts in each; "+
+				"those who come rarely all count\n",
 				math.Ceil(1/m.Share))
 		}
 	}
@@ -213,9 +215,11 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 		if s.changed > s.Overlap {
 			later = " with later ones in which that user counts instead,"
 		}
-		fmt.Fprintf(w, "  one event falls into up to %d windows,%s which cost its user at most %s\n", s.Overlap, later, s.event)
+		fmt.Fprintf(w, "  one event falls into up to %d windows,%s which cost its user at most %s\n",
+			s.Overlap, later, s.event)
 	}
 	if s.besides != "" {
-		fmt.Fprintf(w, "  its %s cost one user at most %s in a period of the budget, beside the windows\n", s.besides, s.watches)
+		fmt.Fprintf(w, "  its %s cost one user at most %s in a period of the budget, beside the windows\n",
+			s.besides, s.watches)
 	}
 }

@@ -106,7 +106,8 @@ func (w *warner) noise(s *config.Stream, r config.Release, v valueReport) {
 	information := r.Query.Epsilon.Mul(decimal.NewFromInt(expected))
 	if mechanisms.Clips(r.Mechanism) && information.LessThan(leastInformation) {
 		warn("ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s (more "+
-			"users, longer windows or a larger epsilon), or clip: none", r.Query.Epsilon, expected, information, leastInformation)
+			"users, longer windows or a larger epsilon), or clip: none", r.Query.Epsilon, expected, information,
+			leastInformation)
 	}
 	switch {
 	case v.RankError != nil && v.Quality == mechanisms.Noise:
@@ -159,8 +160,8 @@ func (w *warner) watch(s *config.Stream, of config.Watch, x watchReport) {
 		w.at(of.Where, key, "it can never fire, because %d users are expected; want a condition that fewer users can meet%s",
 			expected, everybody)
 	case x.Most != nil && *x.Most < x.Excess:
-		w.at(of.Where, key, "at most %s of %d expected users can be %s, but %s are needed for it to fire in the first window "+
-			"with a probability of 95 %%; want more users, a larger epsilon or more false alarms%s",
+		w.at(of.Where, key, "at most %s of %d expected users can be %s, but %s are needed for it to fire in "+
+			"the first window with a probability of 95 %%; want more users, a larger epsilon or more false alarms%s",
 			cli.Tenths(*x.Most), expected, cli.Direction(x.Condition), cli.Tenths(x.Excess), everybody)
 	}
 }
@@ -180,8 +181,8 @@ func (w *warner) window(s *config.Stream, x *streamReport) {
 	if s.MaxGroups > 1 {
 		want += fmt.Sprintf(", or max_groups below %d, which multiplies their cost", s.MaxGroups)
 	}
-	w.at(s.Where, fmt.Sprintf("streams[%s]", s.Name), "one window costs a user ε %s, which hardly protects anyone; want %s",
-		x.Epsilon, want)
+	w.at(s.Where, fmt.Sprintf("streams[%s]", s.Name),
+		"one window costs a user ε %s, which hardly protects anyone; want %s", x.Epsilon, want)
 }
 
 // minUsers warns of a threshold that noise alone can pass.
@@ -242,23 +243,27 @@ func (w *warner) budget(file *config.File, b *config.Budget, x budgetReport, now
 	}
 }
 
-// day warns of a budget whose windows of any 24 hours hide nobody. Whatever a window costs, people are there for a day, and
-// the day's total is what an attacker has. The threshold is where the odds leave no doubt at all: of 100 guesses whether
-// somebody was there, not even one has to be wrong ([cost.Loss.Hides]). The page's statement says the same of it.
+// day warns of a budget whose windows of any 24 hours hide nobody. Whatever a window costs, people are there for a day,
+// and the day's total is what an attacker has. The threshold is where the odds leave no doubt at all: of 100 guesses
+// whether somebody was there, not even one has to be wrong ([cost.Loss.Hides]). The page's statement says the same of
+// it.
 func (w *warner) day(file *config.File, b *config.Budget, x budgetReport, key string, now time.Time) {
 	want := fmt.Sprintf("want ε %s or less: fewer or cheaper windows, or max_windows", cost.MostThatHides)
 	with := file.PayerWithDelta(b, now)
 	with.Epsilon = with.Needs().Epsilon // with more room, costs add up to more
-	if less := with.InAnyDay(); less.Hides() && b.Delta.IsPositive() {
-		want += fmt.Sprintf(", or epsilon: %s in the budget, which makes it ε %s", with.Epsilon, cli.Short(less.Epsilon.InexactFloat64()))
-	} else if less.Hides() {
-		want += fmt.Sprintf(", or delta: %s in the budget, which makes it ε %s", with.Delta, cli.Short(less.Epsilon.InexactFloat64()))
+	if less := with.InAnyDay(); less.Hides() {
+		other := fmt.Sprintf("delta: %s", with.Delta)
+		if b.Delta.IsPositive() {
+			other = fmt.Sprintf("epsilon: %s", with.Epsilon)
+		}
+		want += fmt.Sprintf(", or %s in the budget, which makes it ε %s", other, cli.Short(less.Epsilon.InexactFloat64()))
 	}
-	w.at(b.Where, key, "one person can lose %s in any 24 h: %s; %s", x.Day.lost, x.Day.lost.Odds("somebody was there"), want)
+	w.at(b.Where, key, "one person can lose %s in any 24 h: %s; %s",
+		x.Day.lost, x.Day.lost.Odds("somebody was there"), want)
 }
 
-// blind refuses watches for few users whose margin is larger than the number: even with nobody there they stay silent. A
-// service goes on with one that it has.
+// blind refuses watches for few users whose margin is larger than the number: even with nobody there they stay silent.
+// A service goes on with one that it has.
 func blind(file *config.File) error {
 	var all []error
 	for _, s := range file.Streams {

@@ -7,33 +7,29 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 )
 
 // watchReport describes a watch before it is armed, from public figures only.
 type watchReport struct {
-	Watch     string `json:"watch"`
-	Condition string `json:"condition"`
-	words     string // the condition, as a clause
-	capped    bool   // the stream has max_windows, so more users are there than are expected to count
-	// Epsilon is the cost to one user from arming to firing. The watch is armed at most AtMost times in a period of the
-	// budget.
-	Epsilon cli.Figure `json:"epsilon"`
-	AtMost  int64      `json:"at_most"`
-	// FalseAlarms is the probability of any false alarm in a time of FalseAlarmsPer.
+	Watch          string     `json:"watch"`
+	Condition      string     `json:"condition"`
+	Epsilon        cli.Figure `json:"epsilon"`
+	AtMost         int64      `json:"at_most"`
 	FalseAlarms    cli.Figure `json:"false_alarms"`
 	FalseAlarmsPer string     `json:"false_alarms_per"`
 	sight
+
+	words  string // the condition, as a clause
+	capped bool   // the stream has max_windows, so more users are there than are expected to count
 }
 
-// sight is what a watch sees.
+// sight is what a watch sees. Most and Missed are nil if no number of users is expected.
 type sight struct {
-	// Margin is how many users the watch adds to its target. Excess is how many users too many, or too few, it sees with
-	// 95 % in the first window.
-	Margin float64 `json:"margin"`
-	Excess float64 `json:"excess_95"`
-	// Most is how many of the expected users can be too many, or too few, and Missed the probability that even then the
-	// first window stays silent; nil if no number of users is expected.
+	Margin float64  `json:"margin"`
+	Excess float64  `json:"excess_95"`
 	Most   *float64 `json:"most"`
 	Missed *float64 `json:"missed"`
 }
@@ -67,8 +63,8 @@ func (x watchReport) print(w *bytes.Buffer, expected int64) {
 		x.Epsilon, cli.Plural(x.AtMost, "time"))
 	fmt.Fprintf(w, "    its margin of %s keeps the probability of a false alarm in %s at %s %% or less\n",
 		cli.WithUnit(cli.Tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
-	fmt.Fprintf(w, "    with %.0f %s users than that in one group, it fires in the first window with a probability of 95 %%\n",
-		math.Ceil(x.Excess), more)
+	fmt.Fprintf(w, "    with %.0f %s users than that in one group, it fires in the first window with a "+
+		"probability of 95 %%\n", math.Ceil(x.Excess), more)
 	if x.Most != nil {
 		fmt.Fprintf(w, "    of %d expected users at most %s can be %s: it misses even that with a probability of %s\n",
 			expected, cli.Tenths(*x.Most), many, missed(*x.Missed))
@@ -84,4 +80,55 @@ func missed(p float64) string {
 		return "less than 0.1 %"
 	}
 	return cli.Tenths(100*p) + " %"
+}
+
+// changeReport describes a release that is published on change, from public figures only.
+type changeReport struct {
+	Release      string      `json:"release"`
+	Statistic    string      `json:"statistic"`
+	Mechanism    string      `json:"mechanism"`
+	Low          cli.Figure  `json:"low"`
+	High         cli.Figure  `json:"high"`
+	WatchEpsilon cli.Figure  `json:"watch_epsilon"`
+	Epsilon      cli.Figure  `json:"epsilon"`
+	AtMost       int64       `json:"at_most"`
+	Worst        cli.Figure  `json:"epsilon_at_most"`
+	Excess       float64     `json:"excess_95"`
+	Draw         valueReport `json:"draw"`
+
+	each, draw, worst cost.Loss // of a test with its draw, of one draw, and of a period
+}
+
+func describeChange(s *config.Stream, w config.Watch, public forecast.Public) (changeReport, error) {
+	limit, q := s.Budget.Limit, w.Release.Query
+	p := q.Probabilities()[0]
+	x := changeReport{Release: w.Name, Statistic: string(q.Statistic), Mechanism: w.Release.Mechanism.Name(),
+		Low: cli.NewFigure(p.Sub(w.Tolerance)), High: cli.NewFigure(p.Add(w.Tolerance)),
+		WatchEpsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost, Excess: w.Mechanism.Excess95(),
+		each: cost.Of(limit, w.Price()), draw: cost.Of(limit, w.Redraw()), worst: cost.Of(limit, w.Most())}
+	x.Epsilon, x.Worst = cli.NewFigure(x.draw.Epsilon), cli.NewFigure(x.worst.Epsilon)
+	public.CountEpsilon = 0 // it is drawn without the count
+	values, err := describeValues(*w.Release, public)
+	if err == nil {
+		x.Draw = values[0]
+	}
+	return x, err
+}
+
+// print writes what the release costs and sees.
+func (x changeReport) print(w *bytes.Buffer, unit string, expected int64) {
+	of := ""
+	if expected > 0 {
+		of = fmt.Sprintf(" of %d expected", expected)
+	}
+	fmt.Fprintf(w, "  release %s (%s) is drawn anew in a group once its last value is not between the quantiles "+
+		"%s and %s any more\n", x.Release, x.Statistic, x.Low, x.High)
+	fmt.Fprintf(w, "    costs one user %s until then: ε %s for the test, %s for the draw by %s\n",
+		x.each, x.WatchEpsilon, x.draw, mechanismText(x.Mechanism, x.Draw.Figure))
+	fmt.Fprintf(w, "    this happens at most %s in a period of the budget: at most %s, with the first values\n",
+		cli.Plural(x.AtMost, "time"), x.worst)
+	fmt.Fprintf(w, "    error of a draw, 95 %%: %s\n",
+		errorText(x.Mechanism, x.Draw.Figure, mechanisms.Statistic(x.Statistic).Unit(unit)))
+	fmt.Fprintf(w, "    once %s%s are beyond the tolerance, that is seen in the first window with a probability of "+
+		"95 %%\n", users(int64(math.Ceil(x.Excess))), of)
 }

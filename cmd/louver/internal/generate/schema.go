@@ -1,5 +1,5 @@
-// Package generate has the commands that write files for others: a first streams file, alert rules, and the schemas of what
-// louver reads and publishes.
+// Package generate has the commands that write files for others: a first streams file, alert rules, and the schemas of
+// what louver reads and publishes.
 package generate
 
 import (
