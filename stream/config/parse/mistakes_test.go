@@ -117,6 +117,8 @@ func TestMistakes(t *testing.T) {
 			`20: streams[checkout].window.size: 15 minutes is not a duration; write 15m`},
 		{"an ISO duration", "size: 15m,", "size: PT15M,",
 			`20: streams[checkout].window.size: "PT15M" is not a duration; write 15m`},
+		{"a key that is cut short", "statistic: median, epsilon: 0.05", "statistic: median, eps: 0.05",
+			`23: streams[checkout].releases[p50].eps: unknown key; did you mean "epsilon"?`},
 		{"a week", "epsilon: 24, per: 24h", "epsilon: 24, per: 1w",
 			`3: budgets[shoppers].per: 1w is not a duration; write 7d`},
 		{"days and hours", "epsilon: 24, per: 24h", "epsilon: 24, per: 1d12h",

@@ -70,7 +70,7 @@ func tableOf(all []releaseReport, unit string, charged, shaped, counted bool) (h
 				head, cell string
 				shown      bool
 			}{
-				{"release", v.Release, true}, {"statistic", r.Statistic, true},
+				{"release", v.Release, true}, {"statistic", r.Statistic, !shaped}, // no room
 				{"mechanism", mechanismText(r.Mechanism, r.Values[0].Figure), true},
 				{"ε", epsilons(r.Epsilon, r.Delta), true}, {"charge per window", r.charge, charged},
 				{"error, 95 %", errorText(r.Mechanism, v.Figure, unit), true},
