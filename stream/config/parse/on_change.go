@@ -13,9 +13,9 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// A release that is published on change is no part of a window's price. It is a watch: its test looks at every window and
-// costs watch_epsilon once, until it finds that the last value of some group does not hold any more. Only then that value is
-// drawn anew, which costs epsilon.
+// A release that is published on change is no part of a window's price. It is a watch: its test looks at every window
+// and costs watch_epsilon once, until it finds that the last value of some group does not hold any more. Only then that
+// value is drawn anew, which costs epsilon.
 
 // When a release is drawn.
 const (

@@ -116,8 +116,8 @@ func (w *watchNode) watch(s *config.Stream) {
 	w.Definition = w.fingerprint(s)
 }
 
-// fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on with
-// the same instance.
+// fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on
+// with the same instance.
 func (w *watchNode) fingerprint(s *config.Stream) string {
 	text := fmt.Sprintf("%s|%s|%s|%d|%q|%s|%s|%s", w.condition, w.Query.Epsilon, w.Query.FalseAlarms,
 		w.Query.Windows, s.Groups, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step())
