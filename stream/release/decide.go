@@ -153,7 +153,7 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 		e.Continues = line[1:]
 	}
 	e.Before = before
-	if t := d.caps.turns[program]; t != nil {
+	if t := d.caps.states[program]; t != nil {
 		e.Cap = t.of
 	}
 	e.Steps = d.lookout.steps(p, window)
@@ -169,7 +169,7 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 		d.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete", zap.String("stream", p.stream.Name),
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
-	if e.Reason != "" && d.caps.turns[program] == nil && !e.Looks() {
+	if e.Reason != "" && d.caps.states[program] == nil && !e.Looks() {
 		return e, nil
 	}
 	merged, lost, err := d.caps.counting(ctx, program, window)
