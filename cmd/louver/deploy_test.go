@@ -13,6 +13,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/cmd/louver/internal/generate"
 	"github.com/louver/louver/stream/config/parse"
 )
 
@@ -77,7 +78,8 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 		for _, r := range g.Rules {
 			alerts = append(alerts, r.Alert)
 			if r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" ||
-				r.Annotations["runbook"] != "deploy/RUNBOOK.md#"+strings.ToLower(r.Alert) {
+				r.Annotations["description"] == "" || r.Annotations["runbook"] != "deploy/RUNBOOK.md#"+strings.ToLower(r.Alert) ||
+				r.Annotations["runbook_url"] != generate.Runbook+"#"+strings.ToLower(r.Alert) {
 				t.Errorf("%s: %+v", r.Alert, r)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/cmd/louver/internal/service"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/web"
 )
 
 //go:generate go test -run "^Test(Documents|Readme)" -update .
@@ -96,7 +97,7 @@ Louver serves Prometheus metrics on two addresses. This document is generated fr
 func metricsReference(t *testing.T) string {
 	var operators, public registered
 	service.OperatorMetrics(&operators, nil, "")
-	public.MustRegister(outputs.NewGauges())
+	public.MustRegister(outputs.NewGauges(), web.NewExhausts(web.Config{}))
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
 	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators only. Go's own `go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
@@ -160,7 +161,7 @@ func kindOf(t *testing.T, c prometheus.Collector) string {
 	switch c.(type) {
 	case *prometheus.CounterVec:
 		return "counter"
-	case *prometheus.GaugeVec, prometheus.Gauge, *outputs.Gauges:
+	case *prometheus.GaugeVec, prometheus.Gauge, *outputs.Gauges, *web.Exhausts:
 		return "gauge"
 	case *prometheus.HistogramVec, prometheus.Histogram:
 		return "histogram"
