@@ -80,9 +80,16 @@ func TestBadRecordsHarmNobody(t *testing.T) {
 			}
 			s.expect(t, want, "louver_events_rejected_total", reason.String())
 		}
-		copied := map[string]int{}
+		copied, sent := map[string]int{}, map[string]string{}
+		for _, m := range b.Consume(t, w.input, 0) {
+			sent[fmt.Sprintf("%s/0/%d", w.input, m.Offset)] = m.Value
+		}
 		for _, m := range b.Consume(t, rejects, 0) {
 			copied[m.Headers["louver-reason"]]++
+			of := m.Headers["louver-topic"] + "/" + m.Headers["louver-partition"] + "/" + m.Headers["louver-offset"]
+			if value, known := sent[of]; !known || value != m.Value {
+				t.Errorf("a copy says that it is of %s, where there is another record, or none", of)
+			}
 		}
 		want := map[string]int{}
 		for reason, values := range bad {
