@@ -36,8 +36,8 @@ type Turn interface {
 // Record is one record of the control topic.
 type Record struct{ Key, Value []byte }
 
-// inTurn writes, in a turn, what is missing then, if anything is. If another writer ends the turn, or nobody knows whether
-// the records were written, it takes another one.
+// inTurn writes, in a turn, what is missing then, if anything is. If another writer ends the turn, or nobody knows
+// whether the records were written, it takes another one.
 func inTurn(ctx context.Context, log Log, missing func() ([]Record, error)) error {
 	for wait := kafkaconn.NewBackOff(); ; {
 		turn, err := log.Turn(ctx)
