@@ -138,10 +138,10 @@ func TestProcessesAgree(t *testing.T) {
 		b.CreateTopic(t, names.Control(), 1, map[string]string{"cleanup.policy": "compact"})
 		b.CreateTopic(t, names.Ledger(), topics.Partitions, nil)
 		b.CreateTopic(t, names.Partials(), topics.Partitions, nil)
-		open := func(ctx context.Context, id string) (*txn.Producer, error) {
+		log := Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer,
+			error) {
 			return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
-		}
-		log := Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: open}
+		}}
 		first := agree(t, log)
 		if again := agree(t, log); again.HashKey != first.HashKey || begins(t, again, "b") != begins(t, first, "b") {
 			t.Error("a restart has another key or start")
@@ -165,24 +165,23 @@ func TestTheKeyOfWatches(t *testing.T) {
 		t.Errorf("a key of %d bytes, and no stream has a watch", len(s.WatchKey))
 	}
 	watched := slices.Clone(plain)
-	const watch = "watches: [{name: few, users_below: 50, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, " +
-		"hold: 0s, at_most: 2}], window: "
-	definition := strings.Replace(string(plain[0].Definition), "window: ", watch, 1)
-	file, err := parse.File("streams.yaml", []byte(definition), os.LookupEnv)
+	file, err := parse.File("streams.yaml", []byte(strings.Replace(string(plain[0].Definition), "window: ",
+		"watches: [{name: few, users_below: 50, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 0s, at_most: "+
+			"2}], window: ", 1)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	watched[0] = file.Streams[0]
 	key := load(watched).WatchKey
-	// Of random bytes, so many are 0 with a probability below 10^-30.
+	// of random bytes, so many are 0 with a probability below 10^-30
 	if len(key) != 32 || bytes.Count(key, []byte{0}) > 16 {
 		t.Fatalf("a key of %d bytes, of which %d are 0", len(key), bytes.Count(key, []byte{0}))
 	}
 	if again := load(watched).WatchKey; !bytes.Equal(again, key) {
 		t.Error("a restart has another key")
 	}
-	s, err := Load(t.Context(), &memory{}, Wanted{Streams: watched}, never)
-	if err != nil || bytes.Equal(s.WatchKey, key) {
+	if s, err := Load(t.Context(), &memory{}, Wanted{Streams: watched}, never); err != nil ||
+		bytes.Equal(s.WatchKey, key) {
 		t.Errorf("another app has the same key, or %v", err)
 	}
 }
@@ -199,8 +198,8 @@ func TestNewerFormatIsRefused(t *testing.T) {
 func TestALostControlTopicIsRefused(t *testing.T) {
 	w := Wanted{Streams: streams(t, "a")}
 	log := &memory{used: func() string { return "app.ledger" }}
-	_, err := Load(t.Context(), log, w, never)
-	if !errors.Is(err, ErrForgotten) || !strings.Contains(err.Error(), "topic app.ledger has records") {
+	if _, err := Load(t.Context(), log, w, never); !errors.Is(err, ErrForgotten) ||
+		!strings.Contains(err.Error(), "topic app.ledger has records") {
 		t.Errorf("an empty topic of an app with records gives %v", err)
 	}
 	if len(log.records) > 0 {
@@ -225,12 +224,11 @@ func TestALostControlTopicIsRefused(t *testing.T) {
 // TestADamagedControlTopicIsRefused: the key may be among what cannot be read.
 func TestADamagedControlTopicIsRefused(t *testing.T) {
 	w := Wanted{Streams: streams(t, "a")}
-	withKey := func(key string) *memory {
-		return &memory{records: []Record{{[]byte("format"), []byte("1")}, {[]byte("user-hash-key"), []byte(key)}}}
-	}
 	for name, log := range map[string]Log{
-		"a record that is cut":      withKey(`"AAA`),
-		"a key that is short":       withKey(`"AAAA"`),
+		"a record that is cut": &memory{records: []Record{{[]byte("format"), []byte("1")},
+			{[]byte("user-hash-key"), []byte(`"AAA`)}}},
+		"a key that is short": &memory{records: []Record{{[]byte("format"), []byte("1")},
+			{[]byte("user-hash-key"), []byte(`"AAAA"`)}}},
 		"a batch that is damaged":   broken{&memory{}, &fetch.BatchError{Topic: "app.control"}},
 		"records that were deleted": broken{&memory{}, &fetch.LostError{Topic: "app.control"}},
 		"an end that is gone":       broken{&memory{}, &fetch.TruncatedError{Topic: "app.control"}},

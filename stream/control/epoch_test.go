@@ -26,8 +26,8 @@ streams:
 // wanted is a file with replacements, in pairs.
 func wanted(t *testing.T, replace ...string) Wanted {
 	t.Helper()
-	unset := func(string) (string, bool) { return "", false }
-	f, err := parse.File("streams.yaml", []byte(strings.NewReplacer(replace...).Replace(hourly)), unset)
+	f, err := parse.File("streams.yaml", []byte(strings.NewReplacer(replace...).Replace(hourly)),
+		func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,20 +51,20 @@ func spans(t *testing.T, s *State) (all []string) {
 	return all
 }
 
-// removed are the replacements for a file in which another stream is in the place of s.
-var removed = []string{"name: s", "name: other", "version: 1", "version: 1\nremoved: [s]"}
-
 // TestDefinitionsFollowOneAnother changes the file at 10:20 on the first day.
 func TestDefinitionsFollowOneAnother(t *testing.T) {
-	const minutes, half, untilFive = "size: 15m", "size: 90m", "Z, end: 2026-01-01T05:00:00Z}"
+	const minutes, half = "size: 15m", "size: 90m"
 	for name, c := range map[string]struct {
 		files [][]string // one after the other, each a second later
 		want  string
 	}{
 		"nothing changes": {[][]string{nil, nil}, "1h0m0s 00:00:00–…"},
-		"shorter windows": {[][]string{nil, {"size: 1h", minutes}}, "1h0m0s 00:00:00–11:00:00, 15m0s 11:00:00–…"},
-		"longer windows":  {[][]string{{"size: 1h", minutes}, nil}, "15m0s 00:00:00–11:00:00, 1h0m0s 11:00:00–…"},
-		"no common step":  {[][]string{nil, {"size: 1h", half}}, "1h0m0s 00:00:00–12:00:00, 1h30m0s 12:00:00–…"},
+		"shorter windows": {[][]string{nil, {"size: 1h", minutes}},
+			"1h0m0s 00:00:00–11:00:00, 15m0s 11:00:00–…"},
+		"longer windows": {[][]string{{"size: 1h", minutes}, nil},
+			"15m0s 00:00:00–11:00:00, 1h0m0s 11:00:00–…"},
+		"no common step": {[][]string{nil, {"size: 1h", half}},
+			"1h0m0s 00:00:00–12:00:00, 1h30m0s 12:00:00–…"},
 		"hopping windows are finished": {[][]string{{"size: 1h", "size: 1h, every: 10m"}, nil},
 			"1h0m0s 00:00:00–11:50:00, 1h0m0s 11:00:00–…"},
 		"twice before the first begins": {[][]string{nil, {"size: 1h", minutes}, {"size: 1h", "size: 30m"}},
@@ -76,11 +76,12 @@ func TestDefinitionsFollowOneAnother(t *testing.T) {
 			"1h0m0s 00:00:00–11:00:00, 1h0m0s 11:00:00–…"},
 		"a lower revision follows": {[][]string{{"version: 1", "version: 1\nrevision: 3"}, {"size: 1h", minutes}},
 			"1h0m0s 00:00:00–…"},
-		"a stream is removed and let in": {[][]string{nil, removed}, "1h0m0s 00:00:00–…, 1h0m0s 00:00:00–11:00:00"},
-		"windows that ended go on": {[][]string{{"Z}", untilFive}, nil},
+		"a stream is removed and let in": {[][]string{nil, {"name: s", "name: other", "version: 1",
+			"version: 1\nremoved: [s]"}}, "1h0m0s 00:00:00–…, 1h0m0s 00:00:00–11:00:00"},
+		"windows that ended go on": {[][]string{{"Z}", "Z, end: 2026-01-01T05:00:00Z}"}, nil},
 			"1h0m0s 00:00:00–05:00:00, 1h0m0s 05:00:00–…"},
-		"what has ended stays": {[][]string{{"Z}", untilFive}, {"Z}", untilFive, "epsilon: 1}", "epsilon: 2}"}},
-			"1h0m0s 00:00:00–05:00:00"},
+		"what has ended stays": {[][]string{{"Z}", "Z, end: 2026-01-01T05:00:00Z}"},
+			{"Z}", "Z, end: 2026-01-01T05:00:00Z}", "epsilon: 1}", "epsilon: 2}"}}, "1h0m0s 00:00:00–05:00:00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -110,10 +111,12 @@ func TestDefinitionsBeginAfterTheirLead(t *testing.T) {
 		file   []string
 		want   string
 	}{
-		"in time":            {21, []string{"size: 1h", "size: 15m"}, "1h0m0s 00:00:00–11:00:00, 15m0s 11:00:00–…"},
-		"too late":           {19, []string{"size: 1h", "size: 15m"}, "1h0m0s 00:00:00–12:00:00, 15m0s 12:00:00–…"},
-		"an end in time":     {21, removed, "1h0m0s 00:00:00–…, 1h0m0s 00:00:00–11:00:00"},
-		"an end that is not": {19, removed, "1h0m0s 00:00:00–…, 1h0m0s 00:00:00–12:00:00"},
+		"in time":  {21, []string{"size: 1h", "size: 15m"}, "1h0m0s 00:00:00–11:00:00, 15m0s 11:00:00–…"},
+		"too late": {19, []string{"size: 1h", "size: 15m"}, "1h0m0s 00:00:00–12:00:00, 15m0s 12:00:00–…"},
+		"an end in time": {21, []string{"name: s", "name: other", "version: 1", "version: 1\nremoved: [s]"},
+			"1h0m0s 00:00:00–…, 1h0m0s 00:00:00–11:00:00"},
+		"an end that is not": {19, []string{"name: s", "name: other", "version: 1", "version: 1\nremoved: [s]"},
+			"1h0m0s 00:00:00–…, 1h0m0s 00:00:00–12:00:00"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(time.Date(2026, 1, 1, 10, 59, 60-c.second, 0, time.UTC)))
@@ -137,8 +140,9 @@ func TestEpochsRefuse(t *testing.T) {
 		file []string
 		want string
 	}{
-		"a stream is missing":   {[]string{"name: s", "name: other"}, "stream s is no longer in the streams files"},
-		"steps that never meet": {[]string{"size: 1h", "size: 86399s", "2026-01-01T00:00:00Z", "now"}, "no common boundary"},
+		"a stream is missing": {[]string{"name: s", "name: other"}, "stream s is no longer in the streams files"},
+		"steps that never meet": {[]string{"size: 1h", "size: 86399s", "2026-01-01T00:00:00Z", "now"},
+			"no common boundary"},
 		"another format": {[]string{"{topic: out}", "{topic: out, format: avro}"},
 			"output.format: avro, but topic out has figures in json; want json, or another topic"},
 		"an end before the start": {[]string{"Z}", "Z, end: 2026-01-01T11:00:00Z}", "epsilon: 1}", "epsilon: 2}"},
@@ -179,8 +183,8 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 func TestADefinitionIsReadOnce(t *testing.T) {
 	s := &State{}
 	definition := wanted(t).Streams[0].Definition
-	editions := []edition{{Definition: definition}, {Number: 1, Definition: definition}}
-	s.epochs = []*epoch{{Number: 1, Streams: map[string][]edition{"s": editions}}}
+	s.epochs = []*epoch{{Number: 1, Streams: map[string][]edition{"s": {{Definition: definition},
+		{Number: 1, Definition: definition}}}}}
 	first, err := s.Editions(Wanted{})
 	if err != nil {
 		t.Fatal(err)
