@@ -104,8 +104,8 @@ func readUnbegun(ctx context.Context, log Log) (*State, error) {
 	return s, err
 }
 
-// BeginAgain records that what the app charged is forgotten, on the word of whoever runs it: that of all figures before
-// these ends of the outputs' partitions.
+// BeginAgain records that the app begins again, because its operator says so: what it charged for the figures before
+// these ends of the outputs' partitions is forgotten.
 func BeginAgain(ctx context.Context, log Log, outputs map[string][]int64) error {
 	value, err := json.Marshal(outputs)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *State) complete(ctx context.Context, w Wanted, charged Charged, now tim
 	if s.version == 0 {
 		s.version = Version
 		missing.put(keyFormat, Version)
-		rand.Read(s.HashKey[:])
+		_, _ = rand.Read(s.HashKey[:]) // it never returns an error
 		missing.put(keyHash, s.HashKey[:])
 	}
 	if s.Older = s.older(w); s.Older {
@@ -208,7 +208,7 @@ func (s *State) complete(ctx context.Context, w Wanted, charged Charged, now tim
 	}
 	if s.WatchKey == nil && w.watches() {
 		s.WatchKey = make([]byte, watchKeySize)
-		rand.Read(s.WatchKey)
+		_, _ = rand.Read(s.WatchKey)
 		missing.put(keyWatch, s.WatchKey)
 	}
 	if err := s.judge(ctx, w.Streams, charged, &missing); err != nil {

@@ -95,5 +95,5 @@ type knownSchema struct {
 	until  time.Time // when to ask again; zero: never, because a schema never changes
 }
 
-// mostKnown bounds the memory for schemas: whoever makes numbers up gets no more.
+// mostKnown bounds the memory for schemas, also if somebody writes records with invented numbers.
 const mostKnown = 1000

@@ -108,8 +108,8 @@ func (s *topicSink) Write(ctx context.Context, entries []ledger.Entry, p Progres
 	return &BlockedError{at.Topic, at.Err}
 }
 
-// limit returns a context for one transaction. It ends after writeTimeout, or as soon as deleted, which is asked once
-// after askAfter, says that an output does not exist. Then that is its cause.
+// limit returns a context for one transaction, which ends after writeTimeout. After askAfter it asks deleted once, and
+// ends the context if an output does not exist, with that error as its cause.
 func limit(ctx context.Context, deleted func(context.Context) *BlockedError) (context.Context, context.CancelFunc) {
 	timed, cancel := context.WithTimeout(ctx, writeTimeout)
 	limited, end := context.WithCancelCause(timed)
