@@ -17,8 +17,8 @@ func TestWritesAreBoundedByRecords(t *testing.T) {
 	for _, c := range []struct {
 		groups, watches, want int
 	}{
-		{1, 0, together},
-		{64, 1, together}, // 64 × 128 records are the most
+		{1, 0, mostEntries},
+		{64, 1, mostEntries}, // 64 × 128 records are the most
 		{64, 2, mostRecords / (64 * 3)},
 		{1000, 1, 4},
 		{1000, 100, 1},
