@@ -207,7 +207,7 @@ func (s *streamNode) makeWatches() {
 		if w.sound {
 			w.watch(&s.Stream)
 		}
-		s.Watches = append(s.Watches, w.Watch)
+		s.Alarms = append(s.Alarms, w.Alarm)
 	}
 	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
 		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or publish: %s",
@@ -215,7 +215,7 @@ func (s *streamNode) makeWatches() {
 	}
 	for i := range s.changes {
 		if r := &s.changes[i]; r.sound {
-			s.Watches = append(s.Watches, r.change(&s.Stream))
+			s.OnChange = append(s.OnChange, r.change(&s.Stream))
 		}
 	}
 }

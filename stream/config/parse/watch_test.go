@@ -32,29 +32,29 @@ func withWatches(watches ...string) string {
 
 func TestWatches(t *testing.T) {
 	s := parse(t, withWatches(fire, gone)).Streams[0]
-	if len(s.Watches) != 2 {
-		t.Fatalf("%d watches, want 2", len(s.Watches))
+	if len(s.Alarms) != 2 {
+		t.Fatalf("%d watches, want 2", len(s.Alarms))
 	}
-	w := s.Watches[0]
+	w := s.Alarms[0]
 	if w.Name != "fire" || w.Query.Conditions[0].String() != "above: 2000, more_than: 0.01" || w.Hold != 15*time.Minute ||
 		w.AtMost != 3 ||
 		w.Query.Windows != 2880 || w.Query.Groups != 3 || w.Mechanism.Promise().Epsilon.String() != "1" ||
 		len(w.Definition) != 16 {
 		t.Errorf("%+v", w)
 	}
-	if price := s.WatchPrice(); len(price) != 2 || price[0].Times != 3 || price[1].Times != 2 ||
+	if price := s.StepPrice(); len(price) != 2 || price[0].Times != 3 || price[1].Times != 2 ||
 		price[1].Epsilon.String() != "0.5" {
 		t.Errorf("a period costs %+v, want 3 × 1 and 2 × 0.5", price)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(again.Watches) != 2 || again.Watches[0].Definition != w.Definition {
+	if err != nil || len(again.Alarms) != 2 || again.Alarms[0].Definition != w.Definition {
 		t.Errorf("%+v, %v, want the same watches from the stream's definition", again, err)
 	}
 }
 
 // An instance goes on while its definition is the same. Anything that it depends on changes the definition.
 func TestDefinitionsOfWatches(t *testing.T) {
-	before := parse(t, withWatches(fire)).Streams[0].Watches[0].Definition
+	before := parse(t, withWatches(fire)).Streams[0].Alarms[0].Definition
 	for _, edit := range []struct {
 		old, new string
 		same     bool
@@ -74,7 +74,7 @@ func TestDefinitionsOfWatches(t *testing.T) {
 		{"contribution: last", "contribution: max", true},
 	} {
 		if after := parse(t, strings.Replace(withWatches(fire), edit.old, edit.new,
-			1)).Streams[0].Watches[0].Definition; (after == before) != edit.same {
+			1)).Streams[0].Alarms[0].Definition; (after == before) != edit.same {
 			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
 		}
 	}

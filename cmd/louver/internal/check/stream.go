@@ -86,17 +86,17 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		}
 		x.Releases = append(x.Releases, described)
 	}
-	for _, w := range s.Alarms() {
+	for _, w := range s.Alarms {
 		x.Watches = append(x.Watches, describeWatch(s, w, public.Users))
 	}
-	for _, w := range s.OnChange() {
+	for _, w := range s.OnChange {
 		described, err := describeChange(s, w, public)
 		if err != nil {
 			return nil, err
 		}
 		x.OnChange = append(x.OnChange, described)
 	}
-	if len(s.Watches) > 0 {
+	if len(s.Steps()) > 0 {
 		x.watches = cost.Of(pays.Limit, of.Watches)
 		x.WatchEpsilon = inspect.EpsilonOf(x.watches)
 	}

@@ -45,9 +45,9 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 			}
 		}
 		for j, described := range x.Watches {
-			w.watch(s, s.Alarms()[j], described)
+			w.watch(s, s.Alarms[j], described)
 		}
-		for _, of := range s.OnChange() {
+		for _, of := range s.OnChange {
 			w.change(s, of)
 		}
 		w.window(s, x)
@@ -122,7 +122,7 @@ func (w *warner) noise(s *config.Stream, r config.Release, v valueReport) {
 }
 
 // change warns of a release on change that protects hardly anyone, or hardly ever changes.
-func (w *warner) change(s *config.Stream, of config.Watch) {
+func (w *warner) change(s *config.Stream, of config.OnChange) {
 	key := keyOf(s, "releases[%s]", of.Name)
 	w.hardlyAnyone(of.Where, key+".epsilon", of.Release.Query.Epsilon)
 	w.hardlyAnyone(of.Where, key+".watch_epsilon", of.Query.Epsilon)
@@ -135,7 +135,7 @@ func (w *warner) change(s *config.Stream, of config.Watch) {
 }
 
 // watch warns of a watch that protects hardly anyone, or sees nothing.
-func (w *warner) watch(s *config.Stream, of config.Watch, x watchReport) {
+func (w *warner) watch(s *config.Stream, of config.Alarm, x watchReport) {
 	key, expected, everybody := keyOf(s, "watches[%s]", of.Name), s.ExpectedUsers, ""
 	if s.MaxWindows != nil {
 		everybody = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only " +
@@ -167,7 +167,7 @@ func (w *warner) watch(s *config.Stream, of config.Watch, x watchReport) {
 }
 
 // mostAlarms is how many false alarms in 30 days a watch allows. Its promise is for whole windows.
-func mostAlarms(of config.Watch, every time.Duration) float64 {
+func mostAlarms(of config.Alarm, every time.Duration) float64 {
 	return of.Query.FalseAlarms.InexactFloat64() * float64(30*day) / float64(max(of.FalseAlarmsPer, every))
 }
 
@@ -267,7 +267,7 @@ func (w *warner) day(file *config.File, b *config.Budget, x budgetReport, key st
 func blind(file *config.File) error {
 	var all []error
 	for _, s := range file.Streams {
-		for _, of := range s.Alarms() {
+		for _, of := range s.Alarms {
 			m := of.Query.Conditions[0].UsersBelow
 			if m == nil {
 				continue
