@@ -46,8 +46,12 @@ func TestUsage(t *testing.T) {
 	commandLine(t, "", "help", "chek").wants(t, cli.ExitUsage, `louver: chek is not a command; did you mean "check"?`)
 	commandLine(t, "", "version", "extra").wants(t, cli.ExitUsage, "louver: unexpected argument extra")
 	commandLine(t, "", "check", "--frobnicate").wants(t, cli.ExitUsage, "louver: unknown flag --frobnicate")
+<<<<<<< HEAD
 	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, cli.ExitUsage,
 		"louver: --format xml; want text or json")
+=======
+	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, cli.ExitUsage, "louver: --format xml; want text, json or github")
+>>>>>>> 34ab5d9
 	commandLine(t, "", "check").wants(t, cli.ExitUsage, "louver: no streams file: name one, or set LOUVER_STREAMS")
 }
 
