@@ -26,8 +26,8 @@ const format = 1
 
 // stored is the form of an entry in the ledger. Decimals are text, times RFC 3339 in whole seconds.
 type stored struct {
-	Version int `json:"v"`
-	Format  int `json:"format"`
+	Version     int            `json:"v"`
+	Format      int            `json:"format"`
 	WindowStart record.Second  `json:"window_start"`
 	WindowEnd   record.Second  `json:"window_end"`
 	DueAt       record.Second  `json:"due_at"`

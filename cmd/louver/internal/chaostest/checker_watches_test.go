@@ -73,8 +73,8 @@ func alarmedStory(slow ...int) *checker {
 		}
 		key := windowKey("s", start)
 		c.entries[key] = ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(storySize), Every: storySize,
-			Groups:  []ledger.Group{{Name: "x"}, {Name: "y"}},
-			Steps:   []ledger.Step{{Name: "slow-2", Instance: 1, Alarm: &ledger.Alarm{Excess95: &excess}}}}
+			Groups: []ledger.Group{{Name: "x"}, {Name: "y"}},
+			Steps:  []ledger.Step{{Name: "slow-2", Instance: 1, Alarm: &ledger.Alarm{Excess95: &excess}}}}
 		c.follows[key] = v
 	}
 	return c
