@@ -105,7 +105,7 @@ func TestWrongWatches(t *testing.T) {
 		{strings.Replace(fire, "hold: 15m", "hold: 400d", 1), "watches[fire].hold: 400d; want at most 366d"},
 		{strings.Replace(fire, "at_most: 3", "at_most: 0", 1),
 			"watches[fire].at_most: 0; want a whole number of times of at least 1"},
-		{strings.Replace(fire, "at_most: 3", "at_most: 1001", 1), "watches[fire].at_most: 1001; want at most 1000"},
+		{strings.Replace(fire, "at_most: 3", "at_most: 1001", 1), "watches[fire].at_most: 1001 is too many; want at most 1000"},
 		{strings.Replace(fire, "hold", "holds", 1), `watches[fire].holds: unknown key; did you mean "hold"?`},
 		{strings.Replace(fire, "epsilon: 1,", "epsilon: 40,", 1),
 			`cannot pay for even one window with its watches, which costs ε 40.13; want a larger budget`},
