@@ -95,7 +95,7 @@ func (r *releaseNode) change(s *config.Stream) config.OnChange {
 	if !r.informed(q.P, s) {
 		return w
 	}
-	w.Definition = fingerprint("on_change|%s|%s|%s|%s|%d|%q|%d|%s|%s|%s|%s|%s", 
+	w.Definition = fingerprint("on_change|%s|%s|%s|%s|%d|%q|%d|%s|%s|%s|%s|%s",
 		w.Release.Query.Statistic, q.P, w.Tolerance, w.Query.Epsilon, w.Query.Windows, s.Groups, s.MaxGroups,
 		s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Release.Query.Epsilon, w.Release.Query.Mechanism)
 	return w
