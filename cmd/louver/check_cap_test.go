@@ -35,6 +35,9 @@ func TestCheckUnderACap(t *testing.T) {
 	}
 	for _, want := range []string{
 		"400 users expected to count in a window and group\n",
+		"  one user counts in the one group and can lose ε 0.25 in a window; budget visits pays\n" +
+			"  what one user has in one window changes up to 2, because who does not count in it may count in a later one: " +
+			"at most ε 0.5\n    of 100 guesses whether you were in that window, at most 63 are right\n",
 		"one user counts in at most 8 windows of any 24h: in each stretch of 8h1m, the first 2 in which they appear\n",
 		"of users with something in every window, one in 241 counts in each; those who come rarely all count\n",
 		"cost one user at most ε 2; the schedule needs ε 2\n",

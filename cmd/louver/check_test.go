@@ -220,6 +220,11 @@ func TestCheckForGitHub(t *testing.T) {
 			t.Errorf("%s: %+v", format, got)
 		}
 	}
+	// A warning hides no error of the cluster.
+	lost := commandLine(t, "", "check", "--strict", "--connect", "--kafka-brokers", "a:99999", path)
+	if lost.code != cli.ExitInvalid || !strings.Contains(lost.err, "99999 is not a port") {
+		t.Errorf("%+v", lost)
+	}
 	var report struct {
 		Warnings []string
 		Details  []struct{ Key, Message string } `json:"warning_details"`

@@ -12,7 +12,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-const requests = "time,client,section,bytes\n2015-05-17T10:05:00Z,SECRET1,blog,25230\n2015-05-17T10:05:03Z,SECRET2,assets,1015\n"
+const requests = "time,client,section,bytes\n2015-05-17T10:05:00Z,SECRET1,blog,25230\n" +
+	"2015-05-17T10:05:03Z,SECRET2,assets,1015\n"
 
 // What people get wrong and the one line that answers it: what, where, what would be right. Mistakes in streams files
 // are in stream/config/parse, those in reaching Kafka in connect_test.go.

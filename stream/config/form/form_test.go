@@ -58,12 +58,14 @@ func TestFormRefuses(t *testing.T) {
 		"name: a\ncrop: [beans]": `2: crop: unknown key; did you mean "crops"?`,
 		"name: South plot": `1: name: "South plot" has other characters than a–z, 0–9 and -; write ` +
 			`south-plot`,
-		"name: a\ncrops: beans":                          `2: crops: "beans" is not a list; write [beans]`,
-		"name: a\ncrops: [beans, beans]":                 `2: crops[1]: "beans" is in the list twice; remove one`,
-		"name: a\ncrops: [bean]":                         `2: crops[0]: "bean" is unknown; did you mean "beans"?`,
-		"name: a\nevery: 1h":                             "2: every: it means nothing without water: hose; add that, or remove it",
-		"name: a\nwater: rain\nevery: 1h":                "3: every: rain has no every; remove it, or use water: hose",
-		"name: a\nwater: hose":                           "1: every: missing; add it, for example every: 2d (how often it is watered)",
+		"name: a\ncrops: beans":          `2: crops: "beans" is not a list; write [beans]`,
+		"name: a\ncrops: [beans, beans]": `2: crops[1]: "beans" is in the list twice; remove one`,
+		"name: a\ncrops: [bean]":         `2: crops[0]: "bean" is unknown; did you mean "beans"?`,
+		"name: a\nevery: 1h": "2: every: it means nothing without water: hose; " +
+			"add that, or remove it",
+		"name: a\nwater: rain\nevery: 1h": "3: every: rain has no every; remove it, or use water: hose",
+		"name: a\nwater: hose": "1: every: missing; add it, for example every: 2d " +
+			"(how often it is watered)",
 		"{name: a, water: hose, every: 2}":               "1: every: 2 has no unit; write 2s, 2m, 2h or 2d",
 		"{name: a, water: hose, every: 1h, litres: 2,5}": "1: litres: 2,5 is not a number; write 2.5",
 		"name: ${NOBODY}": "1: name: the environment variable NOBODY is not set; set it, or write the " +

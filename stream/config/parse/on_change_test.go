@@ -34,7 +34,8 @@ func TestOnChange(t *testing.T) {
 	}
 	w := s.OnChange[0]
 	// Each instance costs 0.15. The first one also draws all groups, of which a user may be in two.
-	cost, first, most := f.Budgets[0].Compose(w.Price()), f.Budgets[0].Compose(w.First()), f.Budgets[0].Compose(w.Step().Most())
+	cost, first, most := f.Budgets[0].Compose(w.Price()), f.Budgets[0].Compose(w.First()),
+		f.Budgets[0].Compose(w.Step().Most())
 	if cost.Epsilon.String() != "0.15" || first.Epsilon.String() != "0.1" || most.Epsilon.String() != "0.7" {
 		t.Errorf("an instance costs ε %s, the first one %s more, and all %s; want 0.15, 0.1 and 0.7", cost.Epsilon,
 			first.Epsilon, most.Epsilon)
@@ -111,7 +112,7 @@ func TestWrongOnChange(t *testing.T) {
 		{"watch_epsilon: 0.1, ", "", "releases[steady].watch_epsilon: missing; "},
 		{", at_most: 4", "", "releases[steady].at_most: missing; "},
 		{"at_most: 4", "at_most: 0", "releases[steady].at_most: 0; want a whole number of times of at least 1"},
-		{"at_most: 4", "at_most: 1001", "releases[steady].at_most: 1001; want at most 1000"},
+		{"at_most: 4", "at_most: 1001", "releases[steady].at_most: 1001 is too many; want at most 1000"},
 		{"publish: on_change", "publish: sometimes", `releases[steady].publish: "sometimes"; want every_window or on_change`},
 		{"publish: on_change, tolerance: 0.03, watch_epsilon: 0.1,", "",
 			"releases[steady].at_most: it means nothing without publish: on_change; add that, or remove it"},

@@ -22,7 +22,8 @@ const rest = `version: 1
 budgets: [{name: spare, epsilon: 1, delta: 0.000001, per: 1d}]
 streams:
   - name: rest
-    input: {topic: in, format: csv, delimiter: ";", columns: [at, who, how_much], user: who, value: how_much, time: at, user_partitioned: true}
+    input: {topic: in, format: csv, delimiter: ";", columns: [at, who, how_much], user: who, value: how_much, time: at,
+            user_partitioned: true}
     bounds: {lower: -1.5, upper: 1.5, step: 0.1}
     window: {size: 1d, grace: 0s}
     releases:
@@ -37,14 +38,16 @@ streams:
     on_exhausted: withhold
     fresh: true
   - name: typed
-    input: {topic: typed, format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: user_id, value: timing.latency_ms, time: timing.at}
+    input: {topic: typed, format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout},
+            user: user_id, value: timing.latency_ms, time: timing.at}
     bounds: {lower: 0, upper: 1, step: 0.1}
     window: {size: 1d, grace: 0s}
     releases: [{name: all, statistic: sum, epsilon: 0.1}]
     output: {topic: out-typed}
     budget: {epsilon: 20, per: 1d}
   - name: inline
-    input: {topic: inline, format: avro, schema: {text: '{"type": "record", "name": "r", "fields": [{"name": "v", "type": "long"}]}'}, user: $key, value: v}
+    input: {topic: inline, format: avro, user: $key, value: v,
+            schema: {text: '{"type": "record", "name": "r", "fields": [{"name": "v", "type": "long"}]}'}}
     bounds: {lower: 0, upper: 1, step: 0.1}
     window: {size: 1d, grace: 0s}
     releases: [{name: all, statistic: sum, epsilon: 0.1}]
@@ -225,7 +228,8 @@ func TestReferenceIsComplete(t *testing.T) {
 		} else if name, ok := strings.CutPrefix(line, "| `"); ok {
 			name, _, _ = strings.Cut(name, "`")
 			referenced[heading+name] = true
-			if cells := strings.Split(strings.ReplaceAll(strings.Trim(line, "| \n"), `\|`, ""), " | "); len(cells) != 5 || slices.Contains(cells, "") || slices.Contains(cells, "``") {
+			cells := strings.Split(strings.ReplaceAll(strings.Trim(line, "| \n"), `\|`, ""), " | ")
+			if len(cells) != 5 || slices.Contains(cells, "") || slices.Contains(cells, "``") {
 				t.Errorf("%s%s: a cell is empty: %q", heading, name, cells)
 			}
 		}

@@ -150,8 +150,8 @@ func streamName() form.Kind[string] {
 	return form.Name("name", "a name of the characters a–z, 0–9 and -", form.PlainName, 200)
 }
 
-// drawReleases makes the mechanisms of the releases, and sets those apart that are published on change. Where the budget
-// adds up ρ, other mechanisms are better by default.
+// drawReleases makes the mechanisms of the releases, and sets those apart that are published on change. Where the
+// budget adds up ρ, other mechanisms are better by default.
 func (s *streamNode) drawReleases() {
 	seen := map[string]bool{}
 	for _, r := range s.releases {

@@ -74,7 +74,10 @@ func (c *Command) Run(app *cli.App) error {
 	if c.Connect {
 		err = c.onCluster(app, file, found)
 	}
-	return errors.Join(c.finish(app, found), err)
+	if finished := c.finish(app, found); err == nil { // what is wrong with the cluster matters more
+		err = finished
+	}
+	return err
 }
 
 // finish prints what the text does not have, and says whether the warnings are too many.

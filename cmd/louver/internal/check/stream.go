@@ -47,9 +47,9 @@ type streamReport struct {
 	WatchEpsilon *cli.Figure     `json:"epsilon_of_watches,omitempty"`
 	Backlog      *backlogReport  `json:"backlog"`
 
-	besides        string // names the watches and the releases on change
-	changed        int64  // how many windows an event changes
-	event, watches cost.Loss
+	besides                string // names the watches and the releases on change
+	changed                int64  // how many windows an event changes
+	window, event, watches cost.Loss
 }
 
 // capReport limits the windows in which one user counts. Stretches begin at other times for other users.
@@ -64,11 +64,12 @@ type capReport struct {
 // describeStream describes a stream that pays pays for.
 func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, now time.Time) (*streamReport, error) {
 	of := s.Cost(now)
-	window := newLossReport(pays.Lost(of, 1), 1)
+	window, changed := pays.Lost(of, 1), of.Changed(1)
 	x := &streamReport{Stream: s.Name, Unit: s.Unit, Where: s.Where, Size: config.Duration(s.Window.Size),
 		Every: config.Duration(s.Window.Every), Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups),
 		MaxGroups: s.MaxGroups, Budget: s.Budget.Name, Expected: public.Users, Users: public.Users,
-		Epsilon: window.Epsilon, Delta: window.Delta, Window: window, besides: config.Besides(s)}
+		Epsilon: cli.NewFigure(window.Epsilon), Delta: cli.NewFigure(window.Delta), window: window,
+		Window: newLossReport(pays.Lost(of, changed), changed), besides: config.Besides(s)}
 	x.Overlap, x.changed, x.event = pays.Event(of)
 	x.EventEpsilon, x.EventDelta = cli.NewFigure(x.event.Epsilon), cli.NewFigure(x.event.Delta)
 	if m := s.MaxWindows; m != nil {
@@ -187,12 +188,16 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 	}
 	fmt.Fprintf(w, "  one user counts in %s", groups)
 	if len(s.Releases) > 0 {
-		fmt.Fprintf(w, " and can lose %s in a window", s.Window.lost)
+		fmt.Fprintf(w, " and can lose %s in a window", s.window)
 	}
 	if s.Budget != "" {
 		fmt.Fprintf(w, "; budget %s pays", s.Budget)
 	}
 	fmt.Fprintln(w)
+	if n := s.Window.Windows; n > 1 && len(s.Releases) > 0 {
+		fmt.Fprintf(w, "  what one user has in one window changes up to %d, because who does not count in it may count in a "+
+			"later one: at most %s\n", n, s.Window.lost)
+	}
 	if len(s.Releases) > 0 {
 		fmt.Fprintf(w, "    %s\n", s.Window.lost.Odds("you were in that window"))
 	}
