@@ -95,7 +95,7 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 					t.Errorf("the window ending %s has two outcomes in the log", e.WindowEnd)
 				}
 				outcomes[e.WindowEnd.String()] = string(r.Value)
-				for _, x := range e.Watches {
+				for _, x := range e.Steps {
 					if !x.Arms {
 						continue
 					}
@@ -115,14 +115,14 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 		}
 		armed, fired := 0, map[string]int{}
 		for _, e := range entries {
-			for _, x := range e.Watches {
+			for _, x := range e.Steps {
 				if x.Arms {
 					armed++
 				}
-				if x.Looks() && x.Fired != nil {
+				if group := x.Fires(); group != nil {
 					fired[fmt.Sprint(x.Name, x.Instance)]++
-					if x.Name != "slow" || *x.Fired != "us" || e.WindowStart.Minute()%7 != 5 {
-						t.Errorf("%s fires in group %s of the window of %s, where nobody is slow", x.Name, *x.Fired, e.WindowStart)
+					if x.Name != "slow" || *group != "us" || e.WindowStart.Minute()%7 != 5 {
+						t.Errorf("%s fires in group %s of the window of %s, where nobody is slow", x.Name, *group, e.WindowStart)
 					}
 				}
 			}

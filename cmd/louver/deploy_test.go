@@ -103,7 +103,7 @@ func TestExamplesAreSound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := file.Streams[0]; s.MaxWindows == nil || len(s.Alarms()) != 1 || len(s.OnChange()) != 1 {
+	if s := file.Streams[0]; s.MaxWindows == nil || len(s.Alarms) != 1 || len(s.OnChange) != 1 {
 		t.Errorf("%+v, want a stream with max_windows, a watch and a figure on change", s)
 	}
 }

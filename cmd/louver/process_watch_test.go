@@ -77,7 +77,7 @@ func TestKillAtFirings(t *testing.T) {
 			if r.Aborted {
 				aborted++
 			}
-			for _, w := range e.Watches {
+			for _, w := range e.Steps {
 				if w.Arms {
 					if name, known := secrets[string(w.Sealed)]; known && name != fmt.Sprint(w.Instance) {
 						t.Errorf("instances %s and %d have one secret", name, w.Instance)
@@ -91,7 +91,7 @@ func TestKillAtFirings(t *testing.T) {
 					charged++
 					committed[w.Instance] = true
 				}
-				if w.Looks() && w.Fired != nil {
+				if w.Fires() != nil {
 					fired[w.Instance]++
 				}
 			}

@@ -41,6 +41,8 @@ func TestTrafficLines(t *testing.T) {
 			return []tally{many(2000, verdict{}), many(1000, noValue), many(1, verdict{rejected: codec.BadValue}),
 				many(400, verdict{rejected: codec.Malformed}), many(1, verdict{rejected: codec.Future})}
 		}, []string{`10s WARN stream web: 1,402 of 3,402 events rejected in the last minute (400 malformed, 1,001 bad_value: field "bytes" is missing or unusable, 1 future)`}},
+		{"an unknown group", 3, 1, func(int) []tally { return []tally{many(90, verdict{rejected: codec.BadGroup})} },
+			[]string{`10s WARN stream web: 90 of 90 events rejected in the last minute (bad_group: field "section" is not in groups)`}},
 		{"a bad hour and a half", 3, 120, func(minute int) []tally {
 			if minute < 90 {
 				return []tally{many(10, verdict{}), many(10, verdict{rejected: codec.BadUser})}
@@ -90,7 +92,7 @@ func TestTrafficLines(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				core, logs := observer.New(zap.InfoLevel)
 				s := &config.Stream{Name: "web"}
-				s.Input.Topic, s.Input.Value, s.Input.User = "events", "bytes", "client"
+				s.Input.Topic, s.Input.Value, s.Input.User, s.Input.Group = "events", "bytes", "client", "section"
 				s.Window.Size = 10 * time.Second
 				began := time.Now()
 				web := newTraffic(s, episode.New(zap.New(core)))

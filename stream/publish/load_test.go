@@ -12,7 +12,7 @@ import (
 func TestWritesAreBoundedByRecords(t *testing.T) {
 	entry := func(groups, watches int) ledger.Entry {
 		return ledger.Entry{Groups: make([]ledger.Group, groups), Releases: make([]record.Series, 1),
-			Watches: make([]ledger.Watch, watches)}
+			Steps: make([]ledger.Step, watches)}
 	}
 	for _, c := range []struct {
 		groups, watches, want int

@@ -18,9 +18,8 @@ func affordable(streams []*streamNode) {
 		if besides := config.Besides(&s.Stream); besides != "" {
 			what = "one window with its " + besides
 		}
-		for _, w := range s.Watches {
-			items = append(items, w.Price()...)
-			items = append(items, w.First()...)
+		for _, x := range s.Steps() {
+			items = append(append(items, x.Price...), x.First...)
 		}
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue
@@ -72,7 +71,7 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 		want += ", a delta of " + cost.Suggested.String()
 	}
 	if besides := config.Besides(streams...); besides != "" {
-		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms()) > 0 }) {
+		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms) > 0 }) {
 			cheaper += " or watches"
 		}
 		cheaper += ", a smaller at_most"

@@ -60,7 +60,7 @@ func (v definition) fits(e ledger.Entry) bool {
 		releases = append(releases, r.Name)
 	}
 	var watches []string
-	for _, w := range e.Watches {
+	for _, w := range e.Steps {
 		watches = append(watches, w.Name)
 	}
 	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) &&

@@ -85,9 +85,9 @@ func (c *checker) checkWatches() {
 		open, used, secrets := map[string]int64{}, map[ledger.Instance]bool{}, map[string]bool{}
 		for _, e := range c.of(s.name) {
 			key := windowKey(s.name, e.WindowStart)
-			for _, w := range e.Watches {
+			for _, w := range e.Steps {
 				if w.Arms {
-					instance := ledger.Instance{Stream: e.Stream, Watch: w.Name, Number: w.Instance}
+					instance := ledger.Instance{Stream: e.Stream, Step: w.Name, Number: w.Instance}
 					if used[instance] || secrets[string(w.Sealed)] {
 						c.complain(&c.overspent, "%s arms instance %d of %s again", key, w.Instance, w.Name)
 					}
@@ -100,7 +100,7 @@ func (c *checker) checkWatches() {
 					c.complain(&c.overspent, "%s has instance %d of %s look, which has fired or was never armed", key,
 						w.Instance, w.Name)
 				}
-				if w.Fired != nil {
+				if w.Fires() != nil {
 					c.firings++
 					delete(open, w.Name)
 				}
@@ -113,16 +113,17 @@ func (c *checker) checkWatches() {
 }
 
 // checkLook compares what a watch saw in a window. Its ε is so large that it sees what there is, up to its margin.
-func (c *checker) checkLook(s promised, e ledger.Entry, w ledger.Watch, deeds []deed) {
+func (c *checker) checkLook(s promised, e ledger.Entry, w ledger.Step, deeds []deed) {
 	v := c.follows[windowKey(s.name, e.WindowStart)]
+	at := w.Fires()
 	for _, g := range e.Groups {
 		truth := c.truthIn(s, v, e, g.Name, deeds)
-		fired := w.Fired != nil && *w.Fired == g.Name
+		fired := at != nil && *at == g.Name
 		switch {
 		case fired && truth.high["slow"] <= float64(v.alarm):
 			c.complain(&c.different, "%s: %s fires in %s, but the events say %v", windowKey(s.name, e.WindowStart), w.Name,
 				g.Name, truth)
-		case !fired && truth.low["slow"] > float64(v.alarm)+w.Excess95.InexactFloat64()+1:
+		case !fired && truth.low["slow"] > float64(v.alarm)+w.Alarm.Excess95.InexactFloat64()+1:
 			c.complain(&c.missing, "%s: %s is silent in %s, but the events say %v", windowKey(s.name, e.WindowStart), w.Name,
 				g.Name, truth)
 		}
