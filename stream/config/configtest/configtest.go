@@ -26,7 +26,7 @@ func Stream(name string, options ...Option) string {
 	s := &stream{size: time.Hour, topics: strings.NewReplacer()}
 	for _, o := range []Option{
 		Set("input", "{topic: "+Input+", user: user, value: value, time: time}"),
-			Set("bounds", "{lower: 0, upper: 100, step: 1}"),
+		Set("bounds", "{lower: 0, upper: 100, step: 1}"),
 		Set("contribution", "last"), Releases("{name: users, statistic: count, epsilon: 1000000}"),
 		Set("output", "{topic: "+Output+"}"), Budget("1000000000000", "24h"),
 	} {
