@@ -47,7 +47,7 @@ func TestUsage(t *testing.T) {
 	commandLine(t, "", "version", "extra").wants(t, cli.ExitUsage, "louver: unexpected argument extra")
 	commandLine(t, "", "check", "--frobnicate").wants(t, cli.ExitUsage, "louver: unknown flag --frobnicate")
 	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, cli.ExitUsage,
-		"louver: --format xml; want text or json")
+		"louver: --format xml; want text, json or github")
 	commandLine(t, "", "check").wants(t, cli.ExitUsage, "louver: no streams file: name one, or set LOUVER_STREAMS")
 }
 

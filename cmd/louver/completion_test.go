@@ -22,7 +22,7 @@ func TestBashCompletes(t *testing.T) {
 		"louver ch":                       "check",
 		"louver --log-level debug re":     "release replay",
 		"louver check --form":             "--format",
-		"louver check --format ":          "text json",
+		"louver check --format ":          "text json github",
 		"louver check --format = j":       "json",
 		"louver check ":                   "", // files, which the shell completes itself
 		"louver completion ":              "bash zsh fish",

@@ -39,6 +39,11 @@ func Of(limit budget.Limit, items []budget.Item) Loss {
 	return counted
 }
 
+// Whole is all that a limit pays in a period.
+func Whole(limit budget.Limit) Loss {
+	return Loss{Spending: budget.Spending{Epsilon: limit.Epsilon, Delta: limit.Delta}}
+}
+
 func sum(items []budget.Item) *decimal.Decimal {
 	plain := budget.Limit{}.Compose(items)
 	if plain.Unbounded || plain.Delta.IsPositive() {

@@ -31,7 +31,7 @@ func affordable(streams []*streamNode) {
 			want = "a budget with a delta, for example 0.000001, or mechanisms that need none"
 		}
 		s.Values["budget"].Refuse("budget %q (%s) cannot pay for even %s, which %s; want %s",
-			b.Name, figures(b.Limit), what, costs, want)
+			b.Name, cost.Whole(b.Limit), what, costs, want)
 	}
 }
 
@@ -55,7 +55,7 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 	if b.Per == 0 {
 		per = "forever"
 	}
-	budgetOf := fmt.Sprintf("budget %q (%s %s)", b.Name, figures(b.Limit), per)
+	budgetOf := fmt.Sprintf("budget %q (%s %s)", b.Name, cost.Whole(b.Limit), per)
 	lasts := fmt.Sprintf("%s pays for only %s of the schedule", budgetOf, form.Plural(int(runway.Windows), "window"))
 	needs := pays.Needs()
 	if needs.Unbounded {
@@ -83,11 +83,4 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 		}
 	}
 	return fmt.Sprintf("%s; want %s, %s, or on_exhausted: withhold", lasts, want, cheaper)
-}
-
-func figures(l budget.Limit) string {
-	if l.Delta.IsZero() {
-		return "ε " + l.Epsilon.String()
-	}
-	return fmt.Sprintf("ε %s, δ %s", l.Epsilon, l.Delta)
 }

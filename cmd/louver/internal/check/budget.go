@@ -37,9 +37,9 @@ type budgetReport struct {
 	StretchEpsilon *cli.Figure  `json:"epsilon_per_stretch"`
 	StretchDelta   *cli.Figure  `json:"delta_per_stretch"`
 
-	besides        string // names the watches and the releases on change
-	later          bool   // a stretch changes later windows beside those that overlap it
-	needs, stretch cost.Loss
+	besides               string // names the watches and the releases on change
+	later                 bool   // a stretch changes later windows beside those that overlap it
+	limit, needs, stretch cost.Loss
 }
 
 // deltaReport is what the schedules of a budget would want with a δ.
@@ -53,7 +53,7 @@ type deltaReport struct {
 // describeBudget describes a budget. One without an ε is not chosen yet.
 func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetReport {
 	x := budgetReport{Budget: b.Name, Where: b.Where, Epsilon: cli.NewFigure(b.Epsilon), Delta: cli.NewFigure(b.Delta),
-		Per: config.Period(b.Per), Streams: []string{}}
+		Per: config.Period(b.Per), Streams: []string{}, limit: cost.Whole(b.Limit)}
 	streams, pays := file.StreamsOf(b), file.Payer(b, now)
 	if len(streams) == 0 {
 		x.Pays, x.Lasts = true, "unused"
@@ -116,8 +116,7 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 	if b.Per == config.Period(0) {
 		which = "all windows together"
 	}
-	fmt.Fprintf(w, "budget %s (%s)\n  %s cost one user at most ε %s", b.Budget, b.Where, which,
-		epsilons(b.Epsilon, b.Delta))
+	fmt.Fprintf(w, "budget %s (%s)\n  %s cost one user at most %s", b.Budget, b.Where, which, b.limit)
 	if b.Wanted != nil {
 		fmt.Fprintf(w, "; the schedule needs %s", b.needs)
 	}
