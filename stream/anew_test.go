@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -20,17 +21,8 @@ func TestPartialsMadeAnewUnseen(t *testing.T) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(30 * time.Second)
 		start := end.Add(-time.Hour)
-		w := newWorld(t, b, 1, fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 1h, every: 10s, grace: 1s, start: %s, end: %s}
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 24h}
-`, start.Format(time.RFC3339), end.Format(time.RFC3339)))
+		w := newWorld(t, b, 1, configtest.File(configtest.Stream("live", configtest.Window(time.Hour, time.Second),
+			configtest.Every(10*time.Second), configtest.Start(start), configtest.End(end))))
 		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start}, event{User: "b", Value: 1, Time: start})...)
 		partials, place := topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions)
 		s := w.start(only(stream.Ingest), func(s *stream.Service) { s.BagBytes = 1 })
@@ -70,17 +62,9 @@ func TestALossIsOfItsMoment(t *testing.T) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(20 * time.Second)
 		start := end.Add(-10 * time.Second)
-		w := newWorld(t, b, 1, fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time, max_future: 10s}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 10s, grace: 1s, start: %s, end: %s}
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 24h}
-`, start.Format(time.RFC3339), end.Add(10*time.Second).Format(time.RFC3339)))
+		w := newWorld(t, b, 1, configtest.File(configtest.Stream("live", configtest.Window(10*time.Second, time.Second),
+			configtest.Set("input", "{topic: INPUT, user: user, value: value, time: time, max_future: 10s}"),
+			configtest.Start(start), configtest.End(end.Add(10*time.Second)))))
 		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start}, event{User: "b", Value: 1, Time: end})...)
 		partials, place := topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions)
 		s := w.start(only(stream.Ingest), func(s *stream.Service) { s.BagBytes = 1 })

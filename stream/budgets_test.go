@@ -11,6 +11,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -23,31 +24,21 @@ const former, latter = "old", "new"
 
 // payers is a file of streams of an hour from midnight for six hours. A line is a stream's name, its budget and its
 // word.
-func payers(lines ...string) string {
-	const limit = "epsilon: 3000000, per: forever"
-	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nbudgets: [{name: %s, %s}, {name: %s, %s}]\nstreams:\n", former, limit, latter, limit)
+func payers(lines ...string) string { return payersUntil(midnight.Add(6*time.Hour), lines...) }
+
+func payersUntil(end time.Time, lines ...string) string {
+	var streams []string
 	for _, line := range lines {
 		line, word, _ := strings.Cut(line, "; ")
 		name, budget, _ := strings.Cut(line, " ")
-		fmt.Fprintf(&b, `  - name: %s
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 1h, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T06:00:00Z}
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
-    output: {topic: OUTPUT}
-    budget: %s
-    on_exhausted: withhold
-    %s
-`, name, budget, word)
+		key, value, _ := strings.Cut(word, ": ")
+		streams = append(streams, configtest.Stream(name, configtest.Window(time.Hour, 10*time.Second),
+			configtest.Start(midnight), configtest.End(end), configtest.Set("budget", budget),
+			configtest.Set("on_exhausted", "withhold"), configtest.Set(key, value)))
 	}
-	return b.String()
-}
-
-// reconfigure reads another file for the same topics.
-func (w *world) reconfigure(yaml string) {
-	w.t.Helper()
-	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(yaml))
+	const limit = "epsilon: 3000000, per: forever"
+	return configtest.File(streams...) + fmt.Sprintf("budgets: [{name: %s, %s}, {name: %s, %s}]\n", former, limit,
+		latter, limit)
 }
 
 // paid counts the windows that were paid.
@@ -114,7 +105,7 @@ func TestBudgetsForgetNothing(t *testing.T) {
 // charges from then on counts.
 func TestFormerBudgetIsStillCharged(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		w := newWorld(t, b, 1, strings.Replace(payers("s "+former), "T06:00", "T01:00", 1))
+		w := newWorld(t, b, 1, payersUntil(midnight.Add(time.Hour), "s "+former))
 		ledgerTopic := topics.Names{App: w.app}.Ledger()
 		from, to := topics.Place(former, topics.Partitions), topics.Place(latter, topics.Partitions)
 		if from == to {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -26,21 +26,11 @@ import (
 // capUsers have a group each, and counts are exact: so the records show who counts in which window.
 const capUsers = 6
 
-const cappedStream = `
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time, group: group}
-    groups: [u0, u1, u2, u3, u4, u5]
-    max_windows: CAP
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: SIZE, every: EVERY, grace: 1s, start: START, end: END}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: LIMIT, per: 24h}
-`
+// capped is a stream with a group for each user and a cap.
+func capped(name, rule string, size, every time.Duration, options ...configtest.Option) string {
+	return configtest.Stream(name, append([]configtest.Option{configtest.Groups("u0", "u1", "u2", "u3", "u4", "u5"),
+		configtest.Set("max_windows", rule), configtest.Window(size, time.Second), configtest.Every(every)}, options...)...)
+}
 
 // attendance says who has an event in which step.
 type attendance map[int64][capUsers]bool
@@ -119,10 +109,8 @@ func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n, overlap = 28, 2
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
-		w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 12s, parts: 1}", "SIZE",
-			fmt.Sprintf("%ds", overlap), "EVERY", "1s", "LIMIT", "1000000000",
-			"START", start.Format(time.RFC3339), "END", start.Add((n+overlap-1)*time.Second).Format(time.RFC3339)).Replace(
-			cappedStream))
+		w := newWorld(t, b, 2, configtest.File(capped("live", "{count: 8, per: 12s, parts: 1}", overlap*time.Second,
+			time.Second, configtest.Start(start), configtest.End(start.Add((n+overlap-1)*time.Second)))))
 		random, came := rand.New(rand.NewPCG(1, 2)), attendance{}
 		for second := range n + overlap - 1 {
 			for _, e := range came.came(random, start.Add(time.Duration(second)*time.Second)) {
@@ -175,9 +163,8 @@ func TestADayOfMinutes(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n = 30 * 60
 		start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
-		w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 24h}", "SIZE", "1m", "EVERY", "1m",
-			"LIMIT", "8000000",
-			"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream))
+		w := newWorld(t, b, 2, configtest.File(capped("live", "{count: 8, per: 24h}", time.Minute, time.Minute,
+			configtest.Budget("8000000", "24h"), configtest.Start(start), configtest.End(start.Add(n*time.Minute)))))
 		random, came := rand.New(rand.NewPCG(3, 4)), attendance{}
 		var events [2][]event
 		for minute := range n {
@@ -220,16 +207,12 @@ func TestCapsShareAWorker(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n = 10 * 60
 		start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
-		one := strings.NewReplacer("CAP", "{count: 3, per: 2h, parts: 2}", "SIZE", "1m", "EVERY", "1m",
-			"budget: {epsilon: LIMIT, per: 24h}", "budget: all",
-			"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream)
-		_, one, _ = strings.Cut(one, "streams:\n")
-		other := strings.NewReplacer("name: live", "name: other", "{count: 3, per: 2h, parts: 2}",
-			"{count: 8, per: 3h, parts: 1}", "size: 1m, every: 1m", "size: 10m, every: 5m").Replace(one)
-		plain := strings.NewReplacer("name: live", "name: plain", "    max_windows: {count: 3, per: 2h, parts: 2}\n", "",
-			"size: 1m, every: 1m", "size: 30m, every: 30m").Replace(one)
-		w := newWorld(t, b, 2,
-			"version: 1\nbudgets: [{name: all, epsilon: 1000000000, per: 24h}]\nstreams:\n"+one+other+plain)
+		from, until, all := configtest.Start(start), configtest.End(start.Add(n*time.Minute)), configtest.Set("budget", "all")
+		w := newWorld(t, b, 2, configtest.File(
+			capped("live", "{count: 3, per: 2h, parts: 2}", time.Minute, time.Minute, from, until, all),
+			capped("other", "{count: 8, per: 3h, parts: 1}", 10*time.Minute, 5*time.Minute, from, until, all),
+			capped("plain", "", 30*time.Minute, 30*time.Minute, from, until, all),
+		)+"budgets: [{name: all, epsilon: 1000000000, per: 24h}]\n")
 		random, came := rand.New(rand.NewPCG(7, 8)), attendance{}
 		var events [2][]event
 		for minute := range n {
@@ -273,9 +256,8 @@ func TestLostPartsBeginAnEra(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n = 40 // the first session has long ended when the last one begins, also on a busy machine
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
-		w := newWorld(t, b, 1, strings.NewReplacer("CAP", "{count: 2, per: 8s, parts: 1}", "SIZE", "1s", "EVERY", "1s",
-			"LIMIT", "1000000000",
-			"START", start.Format(time.RFC3339), "END", start.Add(n*time.Second).Format(time.RFC3339)).Replace(cappedStream))
+		w := newWorld(t, b, 1, configtest.File(capped("live", "{count: 2, per: 8s, parts: 1}", time.Second, time.Second,
+			configtest.Start(start), configtest.End(start.Add(n*time.Second)))))
 		random, came := rand.New(rand.NewPCG(5, 6)), attendance{}
 		for second := range n {
 			b.Produce(t, w.input, 0, records(came.came(random, start.Add(time.Duration(second)*time.Second))...)...)
@@ -331,9 +313,8 @@ func TestAChangedCapIsANewEra(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
 		text := func(count string) string {
-			return strings.NewReplacer("CAP", "{count: "+count+", per: 60s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT",
-				"1000000000",
-				"START", start.Format(time.RFC3339), "END", start.Add(time.Hour).Format(time.RFC3339)).Replace(cappedStream)
+			return configtest.File(capped("live", "{count: "+count+", per: 60s, parts: 1}", time.Second, time.Second,
+				configtest.Start(start), configtest.End(start.Add(time.Hour))))
 		}
 		w := newWorld(t, b, 1, text("2"))
 		one := w.start()
@@ -344,7 +325,7 @@ func TestAChangedCapIsANewEra(t *testing.T) {
 		}
 		b.Produce(t, w.input, 0, records(events...)...)
 		kafkatest.Await(t, "a window is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > 0 })
-		w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(text("4")))
+		w.reconfigure(text("4"))
 		two := w.start()
 		var last ledger.Entry
 		kafkatest.Await(t, "windows of the new definition are decided", func() bool {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -69,9 +70,9 @@ const (
 
 // long is the file of users with so many hours, of which the budget pays the first so many.
 func long(hours, paid int) string {
-	end := midnight.Add(time.Duration(hours) * time.Hour).Format("2006-01-02T15:04:05Z")
-	return strings.NewReplacer("2026-01-01T03:00:00Z", end, "per: 24h",
-		"per: forever").Replace(withBudget(fmt.Sprint(paid, "000000")))
+	paidFor := fmt.Sprint(paid, "000000")
+	return withBudget(paidFor, configtest.End(midnight.Add(time.Duration(hours)*time.Hour)),
+		configtest.Budget(paidFor, "forever"))
 }
 
 // TestReleaseGoesOnFromACheckpoint stops a service half-way and starts it again, which then reads no more than what
@@ -277,7 +278,7 @@ func TestContinuedBudgetHasACheckpoint(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const windows = 150
 		file := func(line, rest string) string {
-			return strings.Replace(payers(line), "end: 2026-01-01T06:00:00Z", "end: 2026-01-07T06:00:00Z", 1) + rest
+			return payersUntil(midnight.Add(windows*time.Hour), line) + rest
 		}
 		w := newWorld(t, b, 1, file("s "+former, ""))
 		s := w.start(often(2))

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -71,19 +72,8 @@ func TestPartsThatAWindowNeedsStay(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const seconds, size = 240, 4 // of events: more than a test may wait
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
-		w := newWorld(t, b, 2, fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: %ds, every: 1s, grace: 1s, start: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000000, per: 1h}
-`, size, start.Format(time.RFC3339)))
+		w := newWorld(t, b, 2, configtest.File(configtest.Stream("live", configtest.Window(size*time.Second, time.Second),
+			configtest.Every(time.Second), configtest.Start(start))))
 		var events [2][]event
 		for second := range seconds { // one user each second
 			events[second%2] = append(events[second%2], event{User: fmt.Sprint(second), Value: 1,

@@ -2,11 +2,11 @@ package stream_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -16,19 +16,10 @@ import (
 // everyTwoSeconds is a stream of so many windows that begin now.
 func everyTwoSeconds(count int) string {
 	start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
-	return fmt.Sprintf(`
-version: 1
-streams:
-  - name: users
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
-    contribution: last
-    max_windows: {count: 4, per: 40s, parts: 3}
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 24h}
-`, start.Format(time.RFC3339), start.Add(time.Duration(count)*2*time.Second).Format(time.RFC3339))
+	return configtest.File(configtest.Stream("users", configtest.Window(2*time.Second, time.Second),
+		configtest.Start(start),
+		configtest.End(start.Add(time.Duration(count)*2*time.Second)),
+		configtest.Set("max_windows", "{count: 4, per: 40s, parts: 3}")))
 }
 
 // TestOwnTopicIsDeleted deletes topics that the service can make anew while it runs: every window is released.

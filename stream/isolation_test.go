@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -163,21 +164,10 @@ func live(windows int) (yaml string, start time.Time) {
 }
 
 // liveOf is the same for windows of any size.
-func liveOf(size, grace time.Duration, windows int) (yaml string, start time.Time) {
+func liveOf(size, grace time.Duration, windows int, options ...configtest.Option) (yaml string, start time.Time) {
 	start = time.Now().UTC().Add(5 * time.Second).Truncate(size).Add(size)
-	return fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: %s, grace: %s, start: %s, end: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 1h}
-`, size, grace, start.Format(time.RFC3339), start.Add(time.Duration(windows)*size).Format(time.RFC3339)), start
+	return configtest.File(configtest.Stream("live", append([]configtest.Option{configtest.Window(size, grace),
+		configtest.Start(start), configtest.End(start.Add(time.Duration(windows) * size))}, options...)...)), start
 }
 
 // TestNoBrokerErrorEndsTheService answers each kind of request with each kind of error, once the service has worked.
@@ -338,8 +328,7 @@ func TestAClockThatStepsBurnsNoWindows(t *testing.T) {
 // TestARecordOfTheFutureIsRejected: nothing is held open for a window of the year 2099.
 func TestARecordOfTheFutureIsRejected(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		w := newWorld(t, b, 1, strings.ReplaceAll(withBudget("1000000000"), ", end: 2026-01-01T03:00:00Z",
-			", end: 2099-01-01T00:00:00Z"))
+		w := newWorld(t, b, 1, withBudget("1000000000", configtest.End(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))))
 		at := time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC)
 		b.Produce(t, w.input, 0, append(in(0, 3, "u"), event{User: "future", Value: 1, Time: at}.record())...)
 		s := w.start()

@@ -18,6 +18,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/rawproduce"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -67,9 +68,8 @@ func TestAllPartsAreDeleted(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 30 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(size)
-		w := newWorld(t, b, 1, strings.NewReplacer("size: 1h, every: 1h", "size: 30s, every: 30s", "2026-01-01T00:00:00Z",
-			start.Format(time.RFC3339),
-			"2026-01-01T03:00:00Z", start.Add(size).Format(time.RFC3339)).Replace(withBudget("1000000000")))
+		w := newWorld(t, b, 1, withBudget("1000000000", configtest.Window(size, 10*time.Second), configtest.Start(start),
+			configtest.End(start.Add(size))))
 		b.Produce(t, w.input, 0, recent([]event{{User: "lost", Value: 1, Time: start}})...)
 		names := topics.Names{App: w.app}
 		place := topics.Place("users", topics.Partitions)
@@ -131,19 +131,12 @@ func TestOutputIsDeleted(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 2 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(3 * size)
-		yaml := "version: 1\nbudgets: [{name: shared, epsilon: 1000000000, per: 24h}]\nstreams:\n"
+		var streams []string
 		for _, name := range []string{"first", "other"} {
-			yaml += fmt.Sprintf(`
-  - name: %s
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s}
-    contribution: last
-    releases: [{name: users, statistic: count, epsilon: 1}]
-    output: {topic: OUTPUT-%s}
-    budget: shared
-`, name, start.Format(time.RFC3339), name)
+			streams = append(streams, configtest.Stream(name, configtest.Window(size, time.Second), configtest.Start(start),
+				configtest.Topics("INPUT", "OUTPUT-"+name), configtest.Set("budget", "shared")))
 		}
+		yaml := configtest.File(streams...) + "budgets: [{name: shared, epsilon: 1000000000000, per: 24h}]\n"
 		w := newWorld(t, b, 1, yaml)
 		both := w.streams
 		first, other := w.streams[0].Output, w.streams[1].Output
@@ -235,9 +228,9 @@ func (w *world) takeovers(n, place int) func(*stream.Service) {
 func TestTakeoversDrawNothingTwice(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const count = 12
-		many := strings.NewReplacer("size: 1h, every: 1h", "size: 1m, every: 1m", "epsilon: 1000000}", "epsilon: 0.1}",
-			"T03:00", "T00:12").Replace(withBudget("1000"))
-		w := newWorld(t, b, 1, many)
+		w := newWorld(t, b, 1, withBudget("1000", configtest.Window(time.Minute, 10*time.Second),
+			configtest.End(midnight.Add(count*time.Minute)),
+			configtest.Releases("{name: users, statistic: count, epsilon: 0.1}")))
 		b.Produce(t, w.input, 0, in(0, 50, "a-")...)
 		place := topics.Place("users", topics.Partitions)
 		s := w.start(w.takeovers(4, place))
@@ -282,8 +275,9 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 // In fake time alone: it depends on offsets and times of events.
 func TestWorkersComeBeforeTheStart(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		yaml, start := liveOf(10*time.Second, 2*time.Second, 1)
-		w := newWorld(t, b, 1, strings.Replace(yaml, "time: time}", "time: time, max_future: 1s}", 1))
+		yaml, start := liveOf(10*time.Second, 2*time.Second, 1,
+			configtest.Set("input", "{topic: INPUT, user: user, value: value, time: time, max_future: 1s}"))
+		w := newWorld(t, b, 1, yaml)
 		names := topics.Names{App: w.app}
 		first := w.start(only(stream.Ingest))
 		kafkatest.Await(t, "the first worker's mark", func() bool { return w.records(names.Partials()) > 0 })

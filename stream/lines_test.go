@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -63,8 +64,6 @@ func TestLinesOfSituations(t *testing.T) {
 	t.Parallel()
 	start := time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)
 	hour := func(n int) string { return start.Add(time.Duration(n) * time.Hour).Format(time.TimeOnly) }
-	yaml := strings.NewReplacer("2026-01-01T00:00:00Z", start.Format(time.RFC3339), "2026-01-01T03:00:00Z",
-		start.Add(3*time.Hour).Format(time.RFC3339)).Replace(users)
 	at := func(n int, user string, value any) event {
 		return event{User: user, Value: value, Time: start.Add(time.Duration(n) * time.Hour)}
 	}
@@ -141,7 +140,8 @@ func TestLinesOfSituations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.run(t, func(t *testing.T, b *kafkatest.Broker) {
-				w := newWorld(t, b, 2, strings.ReplaceAll(yaml, "BUDGET", c.budget))
+				w := newWorld(t, b, 2,
+					withBudget(c.budget, configtest.Start(start), configtest.End(start.Add(3*time.Hour))))
 				observe, logs := observed()
 				c.do(t, w, logs, observe)
 				var got []string
@@ -162,19 +162,8 @@ func TestKafkaIsLost(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Own(t)
 	start := time.Now().UTC().Truncate(5 * time.Second).Add(5 * time.Second)
-	w := newWorld(t, b, 3, fmt.Sprintf(`
-version: 1
-streams:
-  - name: web
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 5s, every: 5s, grace: 2s, start: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000, per: 24h}
-`, start.Format(time.RFC3339)))
+	w := newWorld(t, b, 3, configtest.File(configtest.Stream("web", configtest.Window(5*time.Second, 2*time.Second),
+		configtest.Start(start), configtest.Releases("{name: users, statistic: count, epsilon: 1}"))))
 	observe, logs := observed()
 	s := w.start(observe)
 	kafkatest.Await(t, "figures", func() bool { return s.Ready() && len(w.published()) > 0 })

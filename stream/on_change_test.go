@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/record"
@@ -16,19 +16,13 @@ import (
 // calm has nothing but a release on change, with so large an ε that draws and tests follow the events: of 200 users
 // with one value, the median is another one with a probability of less than 1000·e^{−100}, and a change of all of them
 // is overlooked, or seen where there is none, with less than 1e-6.
-const calm = `
-version: 1
-streams:
-  - name: calm
-    input: {topic: INPUT, user: user, value: value, time: time, group: group}
-    groups: [eu, us]
-    bounds: {lower: 0, upper: 1000, step: 1}
-    window: {size: SIZE, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T00:30:00Z}
-    contribution: last
-    releases: [{name: p50, statistic: median, epsilon: 4, publish: on_change, tolerance: 0.1, watch_epsilon: 6, at_most: 5}]
-    output: {topic: OUTPUT}
-    budget: {epsilon: 54, per: 24h}
-`
+func calm(size time.Duration) string {
+	return configtest.File(configtest.Stream("calm", configtest.Groups("eu", "us"),
+		configtest.Set("bounds", "{lower: 0, upper: 1000, step: 1}"), configtest.Window(size, time.Second),
+		configtest.Every(time.Minute), configtest.Start(midnight), configtest.End(midnight.Add(30*time.Minute)),
+		configtest.Releases("{name: p50, statistic: median, epsilon: 4, "+
+			"publish: on_change, tolerance: 0.1, watch_epsilon: 6, at_most: 5}"), configtest.Budget("54", "24h")))
+}
 
 // TestFiguresOnChange crashes a service again and again, and takes the transactional id of the release stage away at
 // each step of its transactions. Every window still has the same figures: those of eu change in the 20th minute, those
@@ -47,7 +41,7 @@ func TestFiguresOnChangeOfHoppingWindows(t *testing.T) {
 
 // figuresOnChange has windows of so many minutes.
 func figuresOnChange(t *testing.T, b *kafkatest.Broker, minutes int) {
-	w := newWorld(t, b, 2, strings.Replace(calm, "SIZE", fmt.Sprintf("%dm", minutes), 1))
+	w := newWorld(t, b, 2, calm(time.Duration(minutes)*time.Minute))
 	random := rand.New(rand.NewPCG(10, 1))
 	right := func(group string, minute int) int {
 		if group == "eu" && minute >= 20 || group == "us" && minute >= 15 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -19,19 +20,9 @@ func TestRebalanceKeepsBags(t *testing.T) {
 		const size, partitions, perPartition = 20 * time.Second, 3, 50
 		// The window ends in 40 to 60 s: both workers have joined by then, also where the machine is busy.
 		start := time.Now().UTC().Truncate(size).Add(2 * size)
-		w := newWorld(t, b, partitions, fmt.Sprintf(`
-version: 1
-streams:
-  - name: shared
-    input: {topic: INPUT, user: user, value: value, time: time, max_future: 1m}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 20s, every: 20s, grace: 1s, start: %s, end: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 1h}
-`, start.Format(time.RFC3339), start.Add(size).Format(time.RFC3339)))
+		w := newWorld(t, b, partitions, configtest.File(configtest.Stream("shared", configtest.Window(size, time.Second),
+			configtest.Set("input", "{topic: INPUT, user: user, value: value, time: time, max_future: 1m}"),
+			configtest.Start(start), configtest.End(start.Add(size)))))
 		for p := range partitions {
 			var events []event
 			for i := range perPartition {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
@@ -196,19 +197,8 @@ func TestLittleMemoryIsExact(t *testing.T) {
 func TestWindowsCloseOnTimeWithoutTraffic(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
-		w := newWorld(t, b, 3, fmt.Sprintf(`
-version: 1
-streams:
-  - name: quiet
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 1h}
-`, start.Format(time.RFC3339), start.Add(6*time.Second).Format(time.RFC3339)))
+		w := newWorld(t, b, 3, configtest.File(configtest.Stream("quiet", configtest.Window(2*time.Second, time.Second),
+			configtest.Start(start), configtest.End(start.Add(6*time.Second)))))
 		s := w.start()
 		figures := w.await(3)
 		for _, r := range figures {

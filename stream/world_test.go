@@ -61,6 +61,12 @@ func newWorld(t *testing.T, b *kafkatest.Broker, partitions int, yaml string) *w
 	return w
 }
 
+// reconfigure reads another file for the same topics.
+func (w *world) reconfigure(yaml string) {
+	w.t.Helper()
+	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(yaml))
+}
+
 func (w *world) configure(yaml string) {
 	w.t.Helper()
 	file, err := parse.File("streams.yaml", []byte(yaml), func(string) (string, bool) { return "", false })

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
@@ -37,23 +36,10 @@ func newGuarded(t *testing.T, b *kafkatest.Broker, user string, missing int) *gu
 	b.CreateTopic(t, g.input, 1, nil)
 	b.Produce(t, g.input, 0, kafkatest.Values(fmt.Sprintf(`{"user":"u","value":1,"time":%q}`,
 		g.start.Format(time.RFC3339)), "bad")...)
-	g.file = filepath.Join(t.TempDir(), "streams.yaml")
-	err := os.WriteFile(g.file, fmt.Appendf(nil, `
-version: 1
-streams:
-  - name: guarded
-    input: {topic: %s, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 10, step: 1}
-    window: {size: 2s, every: 2s, grace: 0s, start: %s}
-    releases: [{name: users, statistic: count, epsilon: 0.001}]
-    rejects: {topic: %[3]s-bad}
-    late: {topic: %[3]s-late}
-    output: {topic: %[4]s}
-    budget: {epsilon: 1000, per: 1h}
-`, g.input, g.start.Format(time.RFC3339), user, g.output), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g.file = clitest.File(t, "streams.yaml", configtest.File(configtest.Stream("guarded",
+		configtest.Topics(g.input, g.output), configtest.Window(2*time.Second, 0), configtest.Start(g.start),
+		configtest.Releases("{name: users, statistic: count, epsilon: 0.001}"),
+		configtest.Set("rejects", "{topic: "+user+"-bad}"), configtest.Set("late", "{topic: "+user+"-late}"))))
 	got := commandLine(t, "", "topics", g.file, "--format", "acls", "--app-id", user, "--kafka-sasl-username", user)
 	if got.code != cli.ExitDone {
 		t.Fatalf("%+v", got)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/audit"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
@@ -23,16 +23,9 @@ func TestAuditBeginsAtTheCheckpoint(t *testing.T) {
 	const app, count = "audited", 1500
 	input, output := b.Topic(t, 1, nil), b.Topic(t, 1, nil)
 	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
-	path := clitest.File(t, "s.yaml", fmt.Sprintf(`version: 1
-streams:
-  - name: s
-    input: {topic: %s, user: user, value: value}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 1s, grace: 0s, start: %s, end: %s}
-    releases: [{name: users, statistic: count, epsilon: 0.25}]
-    output: {topic: %s}
-    budget: {epsilon: 1000, per: 24h}
-`, input, start.Format(time.RFC3339), start.Add(count*time.Second).Format(time.RFC3339), output))
+	path := clitest.File(t, "s.yaml", configtest.File(configtest.Stream("s", configtest.Topics(input, output),
+		configtest.Window(time.Second, 0), configtest.Start(start), configtest.End(start.Add(count*time.Second)),
+		configtest.Releases("{name: users, statistic: count, epsilon: 0.25}"), configtest.Budget("1000", "24h"))))
 	brokers := strings.Join(b.Conn.Brokers, ",")
 	run := clitest.Louver(t, b, "run", "--streams", path, "--app-id", app)
 	kafkatest.Await(t, "all windows are published", func() bool {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/outputs"
@@ -40,29 +40,17 @@ type live struct {
 
 const liveSize, liveGrace = 2 * time.Second, time.Second
 
-func newLive(t *testing.T, b *kafkatest.Broker, windows int) *live {
+func newLive(t *testing.T, b *kafkatest.Broker, windows int, options ...configtest.Option) *live {
 	t.Helper()
 	l := &live{t: t, broker: b, app: kafkatest.Name(t), windows: windows, sent: map[time.Time]map[string]bool{},
 		input: b.Topic(t, 3, nil), output: b.Topic(t, 2, nil), start: time.Now().UTC().Truncate(liveSize).Add(2 * liveSize)}
-	l.file = filepath.Join(t.TempDir(), "streams.yaml")
-	yaml := fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: %s, user: user, value: value, time: time, group: group}
-    groups: [eu, us]
-    bounds: {lower: 0, upper: 1000, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-      - {name: p50, statistic: median, epsilon: 0.5}
-    output: {topic: %s}
-    budget: {epsilon: 1000000000, per: 24h}
-`, l.input, l.start.Format(time.RFC3339), l.start.Add(time.Duration(windows)*liveSize).Format(time.RFC3339), l.output)
-	if err := os.WriteFile(l.file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	l.file = clitest.File(t, "streams.yaml", configtest.File(configtest.Stream("live", append([]configtest.Option{
+		configtest.Topics(l.input, l.output), configtest.Groups("eu", "us"),
+		configtest.Set("bounds", "{lower: 0, upper: 1000, step: 1}"), configtest.Window(liveSize, liveGrace),
+		configtest.Start(l.start), configtest.End(l.start.Add(time.Duration(windows) * liveSize)),
+		configtest.Releases("{name: users, statistic: count, epsilon: 1000000}",
+			"{name: p50, statistic: median, epsilon: 0.5}"),
+	}, options...)...)))
 	return l
 }
 

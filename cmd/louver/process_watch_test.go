@@ -3,13 +3,12 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -23,17 +22,8 @@ import (
 func TestKillAtFirings(t *testing.T) {
 	t.Parallel()
 	const windows = 16
-	l := newLive(t, kafkatest.Real(t), windows)
-	text, err := os.ReadFile(l.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	watched := strings.Replace(string(text), "    output:",
-		"    watches: [{name: busy, above: 300, more_than: 0.1, epsilon: 50, false_alarms: {at_most: 0.01, per: 1d}, hold: "+
-			"0s, at_most: 1000}]\n    output:", 1)
-	if err := os.WriteFile(l.file, []byte(watched), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	l := newLive(t, kafkatest.Real(t), windows, configtest.Set("watches", "[{name: busy, above: 300, more_than: 0.1, "+
+		"epsilon: 50, false_alarms: {at_most: 0.01, per: 1d}, hold: 0s, at_most: 1000}]"))
 	random := rand.New(rand.NewPCG(11, 12))
 	members := []*clitest.Process{l.run(), l.run()}
 	before := map[string]string{}
@@ -64,7 +54,7 @@ func TestKillAtFirings(t *testing.T) {
 	outcomes, secrets, fired, aborted := map[string]string{}, map[string]string{}, map[int64]int{}, 0
 	committed, charged := map[int64]bool{}, 0
 	place := topics.Place("live", topics.Partitions)
-	_, err = l.broker.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), topics.Names{App: l.app}.Ledger(),
+	_, err := l.broker.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), topics.Names{App: l.app}.Ledger(),
 		place, 0, func(r *fetch.Record) error {
 			e, err := ledger.Decode(r.Value)
 			if err != nil {

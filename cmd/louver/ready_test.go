@@ -5,10 +5,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -16,18 +18,8 @@ import (
 func TestProbes(t *testing.T) {
 	b := kafkatest.Fake(t)
 	input := kafkatest.Name(t)
-	path := clitest.File(t, "streams.yaml", strings.NewReplacer("INPUT", input).Replace(`
-version: 1
-streams:
-  - name: web
-    input: {topic: INPUT, user: user, value: value}
-    bounds: {lower: 0, upper: 10, step: 1}
-    window: {size: 1h, every: 1h, grace: 5s, start: now}
-    contribution: last
-    releases: [{name: users, statistic: count, epsilon: 1}]
-    output: {topic: INPUT-out}
-    budget: {epsilon: 100, per: 24h}
-`))
+	path := clitest.File(t, "streams.yaml", configtest.File(configtest.Stream("web",
+		configtest.Topics(input, input+"-out"), configtest.Window(time.Hour, 5*time.Second), configtest.StartNow)))
 	alone := clitest.Louver(t, b, "run", "--streams", path, "--kafka-brokers", "127.0.0.1:1")
 	public, operators := alone.Addresses(t)
 	for _, address := range []string{public, operators} {

@@ -343,28 +343,29 @@ func BenchmarkRealBroker(b *testing.B) {
 
 // TestPatience: a client with patience gives up on a partition without a leader, and says why.
 func TestPatience(t *testing.T) {
-	b := kafkatest.Fake(t)
-	topic := b.Topic(t, 1, nil)
-	b.Produce(t, topic, 0, kafkatest.Values("v")...)
-	o := quick
-	o.Patience = 200 * time.Millisecond
-	for name, f := range map[string]struct {
-		key kmsg.Key
-		ask func(*fetch.Client) error
-	}{
-		"poll": {kmsg.Fetch,
-			func(c *fetch.Client) error { _, err := c.Partition(topic, 0, 0).Poll(kafkatest.Context(t)); return err }},
-		"offsets": {kmsg.ListOffsets,
-			func(c *fetch.Client) error { _, err := c.Ends(kafkatest.Context(t), topic, []int{0}); return err }},
-	} {
-		fault := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{f.key}, Err: kerr.LeaderNotAvailable, Count: -1})
-		if err := f.ask(b.Fetch(o)); !errors.Is(err, kafka.LeaderNotAvailable) ||
-			!strings.Contains(err.Error(), "no success within 200ms") {
-			t.Errorf("%s: %v", name, err)
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 1, nil)
+		b.Produce(t, topic, 0, kafkatest.Values("v")...)
+		o := quick
+		o.Patience = 200 * time.Millisecond
+		for name, f := range map[string]struct {
+			key kmsg.Key
+			ask func(*fetch.Client) error
+		}{
+			"poll": {kmsg.Fetch,
+				func(c *fetch.Client) error { _, err := c.Partition(topic, 0, 0).Poll(kafkatest.Context(t)); return err }},
+			"offsets": {kmsg.ListOffsets,
+				func(c *fetch.Client) error { _, err := c.Ends(kafkatest.Context(t), topic, []int{0}); return err }},
+		} {
+			fault := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{f.key}, Err: kerr.LeaderNotAvailable, Count: -1})
+			if err := f.ask(b.Fetch(o)); !errors.Is(err, kafka.LeaderNotAvailable) ||
+				!strings.Contains(err.Error(), "no success within 200ms") {
+				t.Errorf("%s: %v", name, err)
+			}
+			fault.Remove()
 		}
-		fault.Remove()
-	}
-	if got := readTo(t, b.Fetch(o).Partition(topic, 0, 0), 1); !slices.Equal(got, []string{"v"}) {
-		t.Errorf("afterwards it reads %q", got)
-	}
+		if got := readTo(t, b.Fetch(o).Partition(topic, 0, 0), 1); !slices.Equal(got, []string{"v"}) {
+			t.Errorf("afterwards it reads %q", got)
+		}
+	})
 }

@@ -137,6 +137,9 @@ group.initial.rebalance.delay.ms=0
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
 broker.session.timeout.ms=%[9]d
 broker.heartbeat.interval.ms=300
+metadata.max.idle.interval.ms=5000
+num.io.threads=2
+num.network.threads=1
 `
 
 // boot configures, formats and starts the nodes of one Kafka. A free port may be taken before Kafka binds it; then boot
