@@ -345,3 +345,77 @@ func TestMissing(t *testing.T) {
 		}
 	}
 }
+
+// A record is read in place, whatever its size: nothing is copied but escaped texts, into a buffer that stays.
+func TestDecodeAllocatesNothing(t *testing.T) {
+	for _, c := range []struct{ name, record string }{
+		{"flat", value("12.3")},
+		{"another order", `{"ts":"2026-11-20T08:00:00.123456Z","latency_ms":12.3,"region":"eu","user_id":"u1"}`},
+		{"escapes", with("user_id", `"us\u0065r_id":"ren\u00e9 \ud83d\ude00\n"`)},
+		{"many members", `{"a":[1,{"user_id":2}],` + strings.Repeat(`"é\n":"ß",`, 1000) + value("12.3")[1:]},
+		{"ten times as many", `{"a":[1,{"user_id":2}],` + strings.Repeat(`"é\n":"ß",`, 10_000) + value("12.3")[1:]},
+		{"epoch", ts("1795161600.123")},
+	} {
+		d, record := decoder(t, jsonSpec()), codec.Record{Value: []byte(c.record), Time: recordTime}
+		var e codec.Event
+		if n := testing.AllocsPerRun(20, func() {
+			if r := d.Decode(record, &e); r != codec.OK {
+				t.Fatalf("%s: %v", c.name, r)
+			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations a record, want 0", c.name, n)
+		}
+	}
+}
+
+// Names that have to be escaped are found as they must be written, and no other way.
+func TestJSONNamesThatNeedEscapes(t *testing.T) {
+	s := jsonSpec()
+	s.User = "a\"b\\<\u2028"
+	d := decoder(t, s)
+	for range 2 { // the second time the name is expected
+		for _, name := range []string{`a\"b\\<` + "\u2028", `\u0061\"b\\\u003c\u2028`} {
+			check(t, d, nil, with("user_id", `"`+name+`":"u1"`), event{"u1", 0, at, 123})
+		}
+		checkRejected(t, d, nil, with("user_id", `"a"b\\<`+"\u2028\":\"u1\""), codec.Malformed)
+	}
+}
+
+// A decoder that has learned one order of the names reads all others.
+func TestJSONMembersInAnyOrder(t *testing.T) {
+	s := jsonSpec()
+	s.User, s.Group = "who.id", "who.region"
+	d := decoder(t, s)
+	for _, record := range []string{
+		`{"who":{"id":"u1","region":"eu"},"latency_ms":12.3,"ts":1795161600}`,
+		`{"ts":1795161600,"latency_ms":12.3,"who":{"region":"eu","id":"u1"}}`,
+		`{"x":1,"ts":1795161600,"who":{"region":"eu","x":1,"id":"u1"},"y":2,"latency_ms":12.3}`,
+		`{"who" :{"region": "eu","x":1,"id"  :"u1"},"latency_ms":12.3,"ts":1795161600}`,
+	} {
+		for range 2 {
+			check(t, d, nil, record, event{"u1", 0, at, 123})
+		}
+	}
+	for _, twice := range []string{`"ts":1`, `"who":{}`, `"latency_ms":null`} {
+		checkRejected(t, d, nil, `{"who":{"id":"u1","region":"eu"},"latency_ms":12.3,"ts":1795161600,`+twice+"}", codec.Malformed)
+	}
+	checkRejected(t, d, nil, `{"who":{"id":"u1","region":"eu","id":"u1"},"latency_ms":12.3,"ts":1795161600}`, codec.Malformed)
+	checkRejected(t, d, nil, `{"latency_ms":12.3,"ts":1795161600}`, codec.BadUser) // nothing of the last record is left
+}
+
+// The whole value is at depth 1; 300 is the deepest.
+func TestJSONDepth(t *testing.T) {
+	for _, c := range []struct {
+		depth int
+		want  codec.Reason
+	}{{299, codec.OK}, {300, codec.Malformed}} {
+		for _, pair := range [][2]string{{"[", "]"}, {`{"a":`, "}"}} {
+			deep := strings.Repeat(pair[0], c.depth-1) + "1" + strings.Repeat(pair[1], c.depth-1)
+			record := `{"deep":` + deep + "," + value("12.3")[1:]
+			var e codec.Event
+			if r := decoder(t, jsonSpec()).Decode(codec.Record{Value: []byte(record), Time: recordTime}, &e); r != c.want {
+				t.Errorf("%d of %s: got %v, want %v", c.depth-1, pair[0], r, c.want)
+			}
+		}
+	}
+}
