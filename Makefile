@@ -13,7 +13,7 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build test chaos mutate experiments pictures lint bench clean
+.PHONY: demo build test chaos mutate fuzz experiments pictures lint bench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
@@ -39,6 +39,22 @@ MUTATIONS ?=
 
 mutate: ## takes privacy away in some two hundred places, one at a time: a test must notice each
 	$(GO) run ./mechanisms/internal/mutate $(MUTATIONS)
+
+# How long each fuzz target runs, on how many cores, and which: those with this in their folder or name; all without.
+FUZZTIME ?= 1m
+FUZZCORES ?= 2
+FUZZ ?=
+
+fuzz: ## every decoder against made-up input, one target after another; what fails is kept in testdata/fuzz
+	@failed=; ran=; \
+	for at in $$(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' budget cmd mechanisms stream windows | \
+		sed 's|/[^/]*:func |:|' | sort | grep -e '$(FUZZ)'); do \
+		echo "$$at"; \
+		if $(GO) test -run '^$$' -fuzz "^$${at#*:}$$" -fuzztime $(FUZZTIME) -parallel $(FUZZCORES) "./$${at%:*}"; \
+		then ran="$$ran $$at"; else failed="$$failed $$at"; fi; \
+	done; \
+	echo; echo "found nothing, in $(FUZZTIME) each:"; printf '  %s\n' $$ran; \
+	if [ -n "$$failed" ]; then echo "failed:"; printf '  %s\n' $$failed; exit 1; fi
 
 # What to run of the experiments, such as -only means; all without.
 EXPERIMENTS ?=
