@@ -10,10 +10,10 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// TestWhatAStreamHasSpentNeverFalls moves a stream from one budget to another, with fresh: true, and back. Each window costs ε 1,
-// so the figures of the n-th say that n were spent, whoever paid.
+// TestWhatAStreamHasSpentNeverFalls moves a stream from one budget to another, with fresh: true, and back. Each window
+// costs ε 1, so the figures of the n-th say that n were spent, whoever paid.
 func TestWhatAStreamHasSpentNeverFalls(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		file := func(budget string, revision int) string {
 			return fmt.Sprintf(`
 version: 1

@@ -21,7 +21,8 @@ import (
 // former and latter are budgets in different partitions of the ledger, each for three windows of ε 10⁶.
 const former, latter = "old", "new"
 
-// payers is a file of streams of an hour from midnight for six hours. A line is a stream's name, its budget and its word.
+// payers is a file of streams of an hour from midnight for six hours. A line is a stream's name, its budget and its
+// word.
 func payers(lines ...string) string {
 	const limit = "epsilon: 3000000, per: forever"
 	var b strings.Builder
@@ -64,9 +65,12 @@ func paid(entries []ledger.Entry) (n int) {
 func TestBudgetsForgetNothing(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string][]string{
-		"there and back":                 {payers("s " + former), payers("s " + latter + "; continues: " + former), payers("s2 " + former)},
-		"a budget that is in use":        {payers("s "+former, "t "+former), payers("s "+latter+"; continues: "+former, "t "+former)},
-		"two budgets, then the other's":  {payers("s "+former, "t "+latter+"; fresh: true"), payers("s "+latter, "t "+latter)},
+		"there and back": {payers("s " + former), payers("s " + latter + "; continues: " + former),
+			payers("s2 " + former)},
+		"a budget that is in use": {payers("s "+former, "t "+former), payers("s "+latter+"; continues: "+former,
+			"t "+former)},
+		"two budgets, then the other's": {payers("s "+former, "t "+latter+"; fresh: true"),
+			payers("s "+latter, "t "+latter)},
 		"two budgets without a word":     {payers("s "+former, "t "+latter)},
 		"a budget that nobody paid from": {payers("s " + former), payers("s " + former + "; continues: typo")},
 		"a stream of a name of its own":  {payers("s " + former), payers("s2 " + latter)},
@@ -78,7 +82,8 @@ func TestBudgetsForgetNothing(t *testing.T) {
 					w.reconfigure(file)
 					s := w.start()
 					if i == len(files)-1 {
-						if err := s.refused(t); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "streams.yaml:") || strings.Contains(err.Error(), "\n") {
+						if err := s.refused(t); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "streams.yaml:") ||
+							strings.Contains(err.Error(), "\n") {
 							t.Errorf("the last file ends with %v, want it refused in one line", err)
 						}
 						return
@@ -129,7 +134,8 @@ func TestFormerBudgetIsStillCharged(t *testing.T) {
 			entry.WindowStart, entry.WindowEnd = entry.WindowEnd, entry.WindowEnd.Add(time.Hour)
 			entry.DueAt = entry.DueAt.Add(time.Hour)
 			spent := entry.Standing.BudgetSpent.Add(decimal.NewFromInt(1_000_000))
-			entry.Standing = ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent, WindowsLeft: entry.Standing.WindowsLeft - 1}
+			entry.Standing = ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent,
+				WindowsLeft: entry.Standing.WindowsLeft - 1}
 			value, err := entry.Encode()
 			if err != nil {
 				t.Fatal(err)

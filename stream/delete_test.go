@@ -62,9 +62,9 @@ func TestDecidedPartsAreDeleted(t *testing.T) {
 	})
 }
 
-// TestPartsThatAWindowNeedsStay lets windows overlap and stops the service without notice again and again, at any moment,
-// also while it deletes. Every figure is right and none is incomplete. In between, a worker that has lost its partition
-// writes how far it had come, which is not as far as what is deleted by then.
+// TestPartsThatAWindowNeedsStay lets windows overlap and stops the service without notice again and again, at any
+// moment, also while it deletes. Every figure is right and none is incomplete. In between, a worker that has lost its
+// partition writes how far it had come, which is not as far as what is deleted by then.
 //
 // In fake time alone: a service that is stopped while a real broker deletes is in TestTheSameUsersCountAfterAnyStop.
 func TestPartsThatAWindowNeedsStay(t *testing.T) {
@@ -86,7 +86,8 @@ streams:
 `, size, start.Format(time.RFC3339)))
 		var events [2][]event
 		for second := range seconds { // one user each second
-			events[second%2] = append(events[second%2], event{User: fmt.Sprint(second), Value: 1, Time: start.Add(time.Duration(second) * time.Second)})
+			events[second%2] = append(events[second%2], event{User: fmt.Sprint(second), Value: 1,
+				Time: start.Add(time.Duration(second) * time.Second)})
 		}
 		for p := range events {
 			b.Produce(t, w.input, p, records(events[p]...)...)
@@ -151,7 +152,8 @@ func TestPartsThatMayNotBeDeleted(t *testing.T) {
 		if n := logs.Len(); n != 1 {
 			t.Fatalf("%d warnings, want 1: %v", n, logs.All())
 		}
-		if text := fmt.Sprint(logs.All()[0].Message, logs.All()[0].ContextMap()); !strings.Contains(text, "it needs the right Delete on topic "+topics.Names{App: w.app}.Partials()) {
+		if text := fmt.Sprint(logs.All()[0].Message, logs.All()[0].ContextMap()); !strings.Contains(text,
+			"it needs the right Delete on topic "+topics.Names{App: w.app}.Partials()) {
 			t.Errorf("the warning does not name the right: %s", text)
 		}
 		if start, _ := w.parts(); start != 0 {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestFileChangesUnderRunningProcesses starts a process with another file beside one that runs: other windows, another
-// step, another budget. No event is lost or counts in two windows, and both processes follow. A third one with the first
-// file follows too.
+// step, another budget. No event is lost or counts in two windows, and both processes follow. A third one with the
+// first file follows too.
 //
 // In fake time alone: a definition is a record like others to a broker.
 func TestFileChangesUnderRunningProcesses(t *testing.T) {
@@ -90,7 +90,8 @@ budgets: [{name: another, epsilon: 1000000000000, per: 1h}]
 		})
 		for i, r := range []*running{one, two, three} {
 			want := []string{fmt.Sprintf(`epoch:"2" fingerprint:%q stream:"s"`, after)}
-			kafkatest.Await(t, fmt.Sprintf("process %d shows the definition that it works by", i), func() bool { return slices.Equal(r.definitions(t), want) })
+			kafkatest.Await(t, fmt.Sprintf("process %d shows the definition that it works by", i),
+				func() bool { return slices.Equal(r.definitions(t), want) })
 		}
 		one.end(t)
 		two.end(t)

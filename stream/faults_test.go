@@ -40,7 +40,8 @@ func withBudget(epsilon string) string { return strings.ReplaceAll(users, "BUDGE
 func in(hour, n int, prefix string) []txn.Record {
 	var events []event
 	for i := range n {
-		events = append(events, event{User: fmt.Sprint(prefix, i), Value: i, Time: midnight.Add(time.Duration(hour)*time.Hour + time.Duration(i)*time.Second)})
+		events = append(events, event{User: fmt.Sprint(prefix, i), Value: i,
+			Time: midnight.Add(time.Duration(hour)*time.Hour + time.Duration(i)*time.Second)})
 	}
 	return records(events...)
 }
@@ -93,7 +94,7 @@ func TestTransactionsOfTheInput(t *testing.T) {
 }
 
 func TestBudgetIsNeverExceeded(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withBudget("2000000")) // two windows
 		for hour := range 3 {
 			b.Produce(t, w.input, hour%2, in(hour, 4, "u")...)

@@ -8,8 +8,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// TestGraceIsLowered lowers a stream's grace, under the same budget and under others: its new windows are due before the last
-// ones of the former definition. All are released.
+// TestGraceIsLowered lowers a stream's grace, under the same budget and under others: its new windows are due before
+// the last ones of the former definition. All are released.
 func TestGraceIsLowered(t *testing.T) {
 	for name, budgets := range map[string][]string{"same": {"one", "one", "one"}, "fresh": {former, latter, former}} {
 		t.Run(name, func(t *testing.T) {

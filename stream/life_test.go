@@ -67,7 +67,8 @@ func TestAllPartsAreDeleted(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 30 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(size)
-		w := newWorld(t, b, 1, strings.NewReplacer("size: 1h, every: 1h", "size: 30s, every: 30s", "2026-01-01T00:00:00Z", start.Format(time.RFC3339),
+		w := newWorld(t, b, 1, strings.NewReplacer("size: 1h, every: 1h", "size: 30s, every: 30s", "2026-01-01T00:00:00Z",
+			start.Format(time.RFC3339),
 			"2026-01-01T03:00:00Z", start.Add(size).Format(time.RFC3339)).Replace(withBudget("1000000000")))
 		b.Produce(t, w.input, 0, recent([]event{{User: "lost", Value: 1, Time: start}})...)
 		names := topics.Names{App: w.app}
@@ -82,7 +83,8 @@ func TestAllPartsAreDeleted(t *testing.T) {
 		}
 		b.DeleteRecords(t, names.Partials(), place, end[place])
 		s = w.start(only(stream.Release))
-		kafkatest.Await(t, "the release stage has looked for parts", func() bool { return s.has(t, names.Group(stream.Release), fmt.Sprint(place)) })
+		kafkatest.Await(t, "the release stage has looked for parts",
+			func() bool { return s.has(t, names.Group(stream.Release), fmt.Sprint(place)) })
 		rest := w.start(only(stream.Ingest, stream.Publish))
 		for id, r := range w.await(1) {
 			if !r.Incomplete {
@@ -123,8 +125,8 @@ func TestOffsetsExpire(t *testing.T) {
 	})
 }
 
-// TestOutputIsDeleted deletes the output of one of two streams that share a budget, and so a partition of the ledger: the
-// other's figures go on, and the first's follow when its topic is there again.
+// TestOutputIsDeleted deletes the output of one of two streams that share a budget, and so a partition of the ledger:
+// the other's figures go on, and the first's follow when its topic is there again.
 func TestOutputIsDeleted(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 2 * time.Second
@@ -213,11 +215,13 @@ func (k *taker) RoundTrip(ctx context.Context, addr net.Addr, q kafka.Request) (
 
 // takeovers takes the transactional id of a partition's release away so many times at each step.
 func (w *world) takeovers(n, place int) func(*stream.Service) {
-	k := &taker{RoundTripper: w.broker.Conn.Transport, left: map[string]int{"add": n, "produce": n, "end": n}, take: func() {
-		if _, err := txn.Open(context.Background(), w.broker.Conn.Client, topics.Names{App: w.app}.ReleaseID(place), 30*time.Second); err != nil {
-			w.t.Error(err)
-		}
-	}}
+	k := &taker{RoundTripper: w.broker.Conn.Transport, left: map[string]int{"add": n, "produce": n, "end": n},
+		take: func() {
+			if _, err := txn.Open(context.Background(), w.broker.Conn.Client, topics.Names{App: w.app}.ReleaseID(place),
+				30*time.Second); err != nil {
+				w.t.Error(err)
+			}
+		}}
 	return func(s *stream.Service) {
 		conn, client := *s.Conn, *s.Conn.Client
 		client.Transport = k
@@ -226,12 +230,13 @@ func (w *world) takeovers(n, place int) func(*stream.Service) {
 	}
 }
 
-// TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions. Whoever
-// reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
+// TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions.
+// Whoever reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
 func TestTakeoversDrawNothingTwice(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const count = 12
-		many := strings.NewReplacer("size: 1h, every: 1h", "size: 1m, every: 1m", "epsilon: 1000000}", "epsilon: 0.1}", "T03:00", "T00:12").Replace(withBudget("1000"))
+		many := strings.NewReplacer("size: 1h, every: 1h", "size: 1m, every: 1m", "epsilon: 1000000}", "epsilon: 0.1}",
+			"T03:00", "T00:12").Replace(withBudget("1000"))
 		w := newWorld(t, b, 1, many)
 		b.Produce(t, w.input, 0, in(0, 50, "a-")...)
 		place := topics.Place("users", topics.Partitions)
@@ -241,21 +246,22 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 		w.audit()
 		values := map[string]map[string]bool{}
 		aborted := 0
-		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), topics.Names{App: w.app}.Ledger(), place, 0, func(r *fetch.Record) error {
-			e, err := ledger.Decode(r.Value)
-			if err != nil {
-				return err
-			}
-			id := e.WindowEnd.String()
-			if values[id] == nil {
-				values[id] = map[string]bool{}
-			}
-			values[id][fmt.Sprint(e.Groups[0].Values[0].Value)] = true
-			if r.Aborted {
-				aborted++
-			}
-			return nil
-		})
+		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), topics.Names{App: w.app}.Ledger(),
+			place, 0, func(r *fetch.Record) error {
+				e, err := ledger.Decode(r.Value)
+				if err != nil {
+					return err
+				}
+				id := e.WindowEnd.String()
+				if values[id] == nil {
+					values[id] = map[string]bool{}
+				}
+				values[id][fmt.Sprint(e.Groups[0].Values[0].Value)] = true
+				if r.Aborted {
+					aborted++
+				}
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,8 +276,8 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 	})
 }
 
-// TestWorkersComeBeforeTheStart has two workers one after the other that find a partition of different lengths before the
-// first window begins. The records between them belong to no window, so nothing is missing.
+// TestWorkersComeBeforeTheStart has two workers one after the other that find a partition of different lengths before
+// the first window begins. The records between them belong to no window, so nothing is missing.
 //
 // In fake time alone: it depends on offsets and times of events.
 func TestWorkersComeBeforeTheStart(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 // TestRebalanceKeepsBags lets a second worker join while windows are open: what the first one keeps it does not read
 // again, the windows close on time, and every event counts once.
 //
-// In fake time alone: groups of a real broker are in TestInputGrowsUnderTwoProcesses and TestTheSameUsersCountAfterAnyStop.
+// In fake time alone: groups of a real broker are in TestInputGrowsUnderTwoProcesses and
+// TestTheSameUsersCountAfterAnyStop.
 func TestRebalanceKeepsBags(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, partitions, perPartition = 20 * time.Second, 3, 50
@@ -39,7 +40,8 @@ streams:
 			b.Produce(t, w.input, p, recent(events)...)
 		}
 		one := w.start()
-		kafkatest.Await(t, "the first worker has read everything", func() bool { return one.count(t, "louver_events_total") == partitions*perPartition })
+		kafkatest.Await(t, "the first worker has read everything",
+			func() bool { return one.count(t, "louver_events_total") == partitions*perPartition })
 		two := w.start()
 		owned := func() (n int) {
 			for p := range partitions {
@@ -62,7 +64,8 @@ streams:
 			}
 		}
 		if n := one.count(t, "louver_events_total"); n != partitions*perPartition {
-			t.Errorf("the first worker has read %v records, want each of its %d once: what stayed was read again", n, partitions*perPartition)
+			t.Errorf("the first worker has read %v records, want each of its %d once: what stayed was read again", n,
+				partitions*perPartition)
 		}
 		one.end(t)
 		two.end(t)

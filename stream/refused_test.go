@@ -31,8 +31,8 @@ func (r *refuser) RoundTrip(ctx context.Context, addr net.Addr, q kafka.Request)
 	return r.RoundTripper.RoundTrip(ctx, addr, q)
 }
 
-// TestNewDefinitionsMeetAMissingRight gives a service that runs new definitions while it lacks a right: it waits for the
-// right, and does not end.
+// TestNewDefinitionsMeetAMissingRight gives a service that runs new definitions while it lacks a right: it waits for
+// the right, and does not end.
 func TestNewDefinitionsMeetAMissingRight(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const yaml = `
@@ -56,7 +56,8 @@ streams:
 		})
 		kafkatest.Await(t, "the service is ready", one.Ready)
 		r.left.Store(3)
-		w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output, "epsilon: 1}", "epsilon: 2}").Replace(yaml))
+		w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output, "epsilon: 1}",
+			"epsilon: 2}").Replace(yaml))
 		two := w.start()
 		kafkatest.Await(t, "the service follows the new definitions, or ends", func() bool {
 			return one.ended.Load() || strings.Contains(strings.Join(one.definitions(t), " "), `epoch:"2"`)
@@ -88,7 +89,8 @@ func TestAMissingRightHasOneLine(t *testing.T) {
 		lines, log := told()
 		s := w.start(log)
 		kafkatest.Await(t, "a line says what is missing, and all have failed again and again", func() bool {
-			return lines.FilterMessageSnippet("without the right Write on the transactional id").Len() > 0 && refused.Load() > 16*8
+			return lines.FilterMessageSnippet("without the right Write on the transactional id").Len() > 0 &&
+				refused.Load() > 16*8
 		})
 		s.end(t)
 		if n := lines.FilterMessageSnippet("keep").Len(); n != 1 {

@@ -16,8 +16,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// exactly asks for so much ε that every figure is the true one, except with a chance far below 1e-6: one more edit costs a
-// factor e^(−10⁶/2).
+// exactly asks for so much ε that every figure is the true one, except with a chance far below 1e-6: one more edit
+// costs a factor e^(−10⁶/2).
 const exactly = `
 version: 1
 streams:
@@ -167,13 +167,13 @@ func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
 	})
 }
 
-// TestLittleMemoryIsExact has memory for hardly anything: bags are written after every page, and parts are read again when
-// their window is decided, all of them or most.
+// TestLittleMemoryIsExact has memory for hardly anything: bags are written after every page, and parts are read again
+// when their window is decided, all of them or most.
 func TestLittleMemoryIsExact(t *testing.T) {
 	t.Parallel()
 	for _, memory := range []int64{1, 20_000} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
-			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 3, exactly)
 				random := rand.New(rand.NewPCG(3, 4))
 				events := history(random, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 3000)
@@ -194,7 +194,7 @@ func TestLittleMemoryIsExact(t *testing.T) {
 }
 
 func TestWindowsCloseOnTimeWithoutTraffic(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
 		w := newWorld(t, b, 3, fmt.Sprintf(`
 version: 1
@@ -217,7 +217,8 @@ streams:
 			}
 		}
 		// What comes now is late, for whatever window.
-		w.broker.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start.Add(time.Second)}, event{User: "b", Value: 1, Time: start.Add(-time.Second)})...)
+		w.broker.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start.Add(time.Second)},
+			event{User: "b", Value: 1, Time: start.Add(-time.Second)})...)
 		kafkatest.Await(t, "both late events are counted", func() bool { return s.count(t, "louver_events_late_total") == 2 })
 		s.end(t)
 		for _, e := range w.audit() {
@@ -229,7 +230,7 @@ streams:
 }
 
 func TestRestartDrawsNothingTwice(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		random := rand.New(rand.NewPCG(3, 4))

@@ -14,8 +14,9 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// TestAuditBeginsAtTheCheckpoint releases more windows than there are between two checkpoints. An audit then compares only the newest
-// of them, and with --full all. What the books say is the same from the checkpoint and from the first entry.
+// TestAuditBeginsAtTheCheckpoint releases more windows than there are between two checkpoints. An audit then compares
+// only the newest of them, and with --full all. What the books say is the same from the checkpoint and from the first
+// entry.
 func TestAuditBeginsAtTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
@@ -33,12 +34,13 @@ streams:
     budget: {epsilon: 1000, per: 24h}
 `, input, start.Format(time.RFC3339), start.Add(count*time.Second).Format(time.RFC3339), output))
 	brokers := strings.Join(b.Conn.Brokers, ",")
-	run := louver(t, b, "run", "--streams", path, "--app-id", app)
+	run := clitest.Louver(t, b, "run", "--streams", path, "--app-id", app)
 	kafkatest.Await(t, "all windows are published", func() bool {
 		ends, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), output, []int{0})
-		return err == nil && ends[0] >= count && len(b.Consume(t, output, 0)) == count // the end counts markers of transactions, too
+		// the end counts markers of transactions, too
+		return err == nil && ends[0] >= count && len(b.Consume(t, output, 0)) == count
 	})
-	run.kill(t)
+	run.Kill(t)
 	audit := func(args ...string) (found audit.Findings) {
 		got := commandLine(t, "", append(args, "--json", "--app-id", app, "--kafka-brokers", brokers)...)
 		if err := json.Unmarshal([]byte(got.out), &found); err != nil || got.code != cli.ExitDone || !found.OK {
@@ -53,10 +55,12 @@ streams:
 	if whole.Entries != count || whole.Matched != count || whole.Earlier != 0 || whole.Checkpoints != 1 {
 		t.Errorf("from the first entry: %+v", whole)
 	}
-	if got := commandLine(t, "", "budget", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone || !strings.Contains(got.out, "375 of ") {
+	if got := commandLine(t, "", "budget", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone ||
+		!strings.Contains(got.out, "375 of ") {
 		t.Errorf("%+v", got)
 	}
-	if got := commandLine(t, "", "windows", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone || !strings.Contains(got.out, "released") {
+	if got := commandLine(t, "", "windows", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone ||
+		!strings.Contains(got.out, "released") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/cmd/louver/internal/service"
 	"github.com/louver/louver/stream/outputs"
 )
@@ -30,6 +31,7 @@ var update = flag.Bool("update", false, "write the documents under deploy anew")
 // The documents say what the code says. After a change of the code, go generate ./cmd/louver makes them.
 func TestDocuments(t *testing.T) {
 	documents := map[string]string{"STREAMS.md": reference(t, "streams"), "RECORD.md": reference(t, "release"),
+		"CHECK.md":   reference(t, "check"),
 		"METRICS.md": metricsReference(t)}
 	for name, want := range documents {
 		path := filepath.Join("..", "..", "deploy", name)
@@ -56,6 +58,32 @@ func reference(t *testing.T, of string) string {
 		t.Fatalf("%+v", got)
 	}
 	return got.out
+}
+
+// Every field of the JSON of check and plan is in its reference.
+func TestReferenceOfCheckIsComplete(t *testing.T) {
+	const besides = "      - {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, " +
+		"watch_epsilon: 0.1, at_most: 4}\n" +
+		"    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, " +
+		"hold: 4h, at_most: 1}]\n    max_windows: {count: 8, per: 24h}\n    output:"
+	_, second, _ := strings.Cut(clitest.StreamsFile, "streams:\n")
+	text := strings.NewReplacer("    output:", besides, "grace: 30s", "grace: 30s, start: 2020-01-01T00:00:00Z").Replace(clitest.StreamsFile) +
+		strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers", "budget: {epsilon: 20, delta: 0.000000001, per: 24h}").Replace(second)
+	sound, broken := clitest.File(t, "s.yaml", text), clitest.File(t, "b.yaml", strings.Replace(text, "size: 15m", "size: 15x", 1))
+	known := reference(t, "check")
+	fields := 0
+	for _, args := range [][]string{{"check", "--json", sound}, {"check", "--json", broken},
+		{"plan", "--json", sound, "--shape", "uniform", "--error", "5%"}} {
+		got := commandLine(t, "", args...)
+		for _, m := range regexp.MustCompile(`(?m)^ +"([A-Za-z0-9_]+)":`).FindAllStringSubmatch(got.out, -1) {
+			if fields++; !strings.Contains(known, "`"+m[1]+"`") {
+				t.Errorf("%s prints %s, which the reference does not explain", args[0], m[1])
+			}
+		}
+	}
+	if fields < 200 {
+		t.Errorf("only %d fields were found", fields)
+	}
 }
 
 const metricsIntroduction = `# Metrics and exit codes
@@ -171,7 +199,7 @@ func TestSchemaCommand(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, cli.ExitUsage, "louver: --format avro: there is no schema of streams in Avro; want release, or json")
-	commandLine(t, "", "schema", "avro").wants(t, cli.ExitUsage, "louver: schema avro; want streams, release, openapi or asyncapi")
+	commandLine(t, "", "schema", "avro").wants(t, cli.ExitUsage, "louver: schema avro; want streams, release, check, openapi or asyncapi")
 }
 
 func TestExitCodesAreInHelp(t *testing.T) {

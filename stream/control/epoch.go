@@ -89,7 +89,7 @@ func (w Wanted) definitions() map[string]config.Definition {
 
 // watches reports whether any stream has a watch.
 func (w Wanted) watches() bool {
-	return slices.ContainsFunc(w.Streams, func(s *config.Stream) bool { return len(s.Watches) > 0 })
+	return slices.ContainsFunc(w.Streams, func(s *config.Stream) bool { return len(s.Steps()) > 0 })
 }
 
 // older reports whether the files belong to an earlier epoch or revision. A process with such files follows the app,

@@ -34,7 +34,8 @@ func TestPrefixes(t *testing.T) {
 	registry := &subjects{fail: errors.New("no route")}
 	p := prefixes{schemas: registry}
 	var blocked *BlockedError
-	if err := p.avro(t.Context(), some("a")); !errors.As(err, &blocked) || blocked.Output != "a" || !strings.Contains(err.Error(), "no route") {
+	if err := p.avro(t.Context(), some("a")); !errors.As(err, &blocked) || blocked.Output != "a" ||
+		!strings.Contains(err.Error(), "no route") {
 		t.Errorf("%v while the registry is away, want that output a is blocked", err)
 	}
 	registry.fail = nil
@@ -54,7 +55,8 @@ func TestPrefixes(t *testing.T) {
 		t.Errorf("the registry was asked for %s, want each subject once after it was away", got)
 	}
 	without := prefixes{}
-	if err := without.avro(t.Context(), some("a")); !errors.As(err, &blocked) || !strings.Contains(err.Error(), "LOUVER_SCHEMA_REGISTRY_URL") {
+	if err := without.avro(t.Context(), some("a")); !errors.As(err, &blocked) ||
+		!strings.Contains(err.Error(), "LOUVER_SCHEMA_REGISTRY_URL") {
 		t.Errorf("%v without a registry, want that output a is blocked", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -7,10 +7,12 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// A write holds few entries if each has many records: a stream with 1,000 groups and 100 watches has 100,000 in every window.
+// A write holds few entries if each has many records: a stream with 1,000 groups and 100 watches has 100,000 in every
+// window.
 func TestWritesAreBoundedByRecords(t *testing.T) {
 	entry := func(groups, watches int) ledger.Entry {
-		return ledger.Entry{Groups: make([]ledger.Group, groups), Releases: make([]record.Series, 1), Watches: make([]ledger.Watch, watches)}
+		return ledger.Entry{Groups: make([]ledger.Group, groups), Releases: make([]record.Series, 1),
+			Steps: make([]ledger.Step, watches)}
 	}
 	for _, c := range []struct {
 		groups, watches, want int

@@ -156,7 +156,7 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 	if t := d.caps.turns[program]; t != nil {
 		e.Cap = t.of
 	}
-	e.Watches = d.lookout.watches(p, window)
+	e.Steps = d.lookout.steps(p, window)
 	open, ended := d.lookout.resume(p)
 	e.Ended = ended
 	if err := d.charges.own.fold.Books.Settle(&e); err != nil {
@@ -220,7 +220,7 @@ func (d *decisions) progressed() {
 // window is recorded as it was first drawn, byte for byte. This session owns the transactional id, so nobody adds more.
 func (d *decisions) adopt(ctx context.Context, aborted []drawn) error {
 	for _, of := range aborted {
-		if d.charges.own.fold.Books.Has(of.entry.Stream, of.entry.Epoch, of.entry.WindowEnd) {
+		if d.charges.own.fold.Books.Has(of.entry) {
 			continue
 		}
 		if err := d.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{d.record(of.entry, of.value)}}); err != nil {

@@ -63,9 +63,9 @@ var figureFields = map[string]class{
 	"MaxWindows.Count": public, "MaxWindows.Per": public, "StreamSpent": public, "Budget": public, "BudgetSpent": public, "BudgetLimit": public, "BudgetLeft": public,
 }
 
-// neverFilled are fields that no entry of this format has: format 0 wrote the first, and the other one is of records in
-// Avro, which hold the same.
-var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true}
+// neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same, and
+// what a stream decides beside its windows.
+var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true}
 
 const everything = `
 version: 1
@@ -253,9 +253,9 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 				p.draws[i].mechanism = counter{p.draws[i].mechanism}
 			}
 		}
-		for i := range p.alarms {
-			p.alarms[i] = scriptedAlarm{random, leaks}
-			if f := &p.figures[i]; f.release != nil {
+		for i := range p.steps {
+			p.steps[i].tester = scriptedTester{random, leaks}
+			if f, ok := p.steps[i].kind.(*onChange); ok {
 				f.mechanism = scripted{f.mechanism, f.query, random}
 			}
 		}

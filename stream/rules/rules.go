@@ -96,7 +96,7 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) (warni
 			}
 			g.Rules = append(g.Rules, r)
 		}
-		for _, w := range s.Alarms() {
+		for _, w := range s.Alarms {
 			g.Rules = append(g.Rules, watchAlert(s, w), blindAlert(s, w))
 			alerts = true
 		}
@@ -215,7 +215,7 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 			names = append(names, name)
 		}
 	}
-	for _, w := range s.OnChange() {
+	for _, w := range s.OnChange {
 		if w.Name == t.Release {
 			return config.Release{}, fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or a watch in the streams file", t, t.Release)
 		}

@@ -171,7 +171,7 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 		}
 	}
-	for _, x := range s.WatchSeries() {
+	for _, x := range s.StepSeries() {
 		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta),
 			OnChange: x.Statistic != record.StatisticWatch})
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// A release that is published on change is no part of a window's price. It is a watch: its test looks at every window and
-// costs watch_epsilon once, until it finds that the last value of some group does not hold any more. Only then that value is
-// drawn anew, which costs epsilon.
+// A release that is published on change is no part of a window's price. It is a watch: its test looks at every window
+// and costs watch_epsilon once, until it finds that the last value of some group does not hold any more. Only then that
+// value is drawn anew, which costs epsilon.
 
 // When a release is drawn.
 const (
@@ -82,13 +82,14 @@ func (r *releaseNode) checkChange() {
 }
 
 // change makes the watch of a sound release on change.
-func (r *releaseNode) change(s *config.Stream) config.Watch {
+func (r *releaseNode) change(s *config.Stream) config.OnChange {
 	const day = 24 * time.Hour
 	q := mechanisms.ChangeQuery{Tolerance: r.tolerance, Epsilon: r.watchEpsilon, FalseAlarms: falseChanges,
 		Windows: int64((day-1)/s.Window.Every) + 1, Groups: int64(len(s.Groups))}
-	w := config.Watch{Name: r.Name, AtMost: r.atMost, FalseAlarmsPer: day, Where: r.Where, Release: &r.Release,
-		Tolerance: r.tolerance, MaxGroups: int64(s.MaxGroups), Query: mechanisms.WatchQuery{Epsilon: q.Epsilon,
-			FalseAlarms: q.FalseAlarms, Groups: q.Groups, Windows: q.Windows, Grid: s.Grid}}
+	w := config.OnChange{Release: &r.Release, Tolerance: r.tolerance, MaxGroups: int64(s.MaxGroups),
+		Lasting: config.Lasting{Name: r.Name, AtMost: r.atMost, FalseAlarmsPer: day, Where: r.Where,
+			Query: mechanisms.WatchQuery{Epsilon: q.Epsilon,
+				FalseAlarms: q.FalseAlarms, Groups: q.Groups, Windows: q.Windows, Grid: s.Grid}}}
 	if r.Mechanism == nil { // it was refused before
 		return w
 	}
@@ -124,7 +125,7 @@ func (r *releaseNode) informed(p decimal.Decimal, s *config.Stream) bool {
 }
 
 // changeFingerprint names everything that the values and the test depend on.
-func changeFingerprint(w *config.Watch, s *config.Stream, p decimal.Decimal) string {
+func changeFingerprint(w *config.OnChange, s *config.Stream, p decimal.Decimal) string {
 	text := fmt.Sprintf("on_change|%s|%s|%s|%s|%d|%q|%d|%s|%s|%s|%s|%s",
 		w.Release.Query.Statistic, p, w.Tolerance, w.Query.Epsilon, w.Query.Windows, s.Groups, s.MaxGroups,
 		s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Release.Query.Epsilon, w.Release.Query.Mechanism)

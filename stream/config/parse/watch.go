@@ -15,7 +15,7 @@ import (
 
 // watchNode is a watch and its place. Its mechanism is made later.
 type watchNode struct {
-	config.Watch
+	config.Alarm
 	condition mechanisms.Condition
 	form.Mapping
 	sound bool // it has no faults of its own
@@ -91,7 +91,7 @@ var falseAlarmsForm = form.Form{
 
 func watch() form.Kind[watchNode] {
 	return form.MappingOf(watchForm, func(m form.Mapping, w *watchNode, ok bool) {
-		w.Where, w.Mapping, w.sound = m.Where(), m, ok
+		w.Lasting.Where, w.Mapping, w.sound = m.Where(), m, ok
 		if v, given := m.Values["hold"]; given && w.Hold > farthestHold {
 			v.Refuse("%s; want at most %s", config.Duration(w.Hold), config.Duration(farthestHold))
 			w.sound = false
@@ -116,8 +116,8 @@ func (w *watchNode) watch(s *config.Stream) {
 	w.Definition = w.fingerprint(s)
 }
 
-// fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on with
-// the same instance.
+// fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on
+// with the same instance.
 func (w *watchNode) fingerprint(s *config.Stream) string {
 	text := fmt.Sprintf("%s|%s|%s|%d|%q|%s|%s|%s", w.condition, w.Query.Epsilon, w.Query.FalseAlarms,
 		w.Query.Windows, s.Groups, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step())

@@ -25,9 +25,9 @@ type RulesCommand struct {
 
 // Help is the long help.
 func (RulesCommand) Help() string {
-	return `Writes a rule file for Prometheus to standard output. An alert fires when the whole band of a figure lies beyond the
-value, not when the figure alone does. Its description says how many alarms the noise alone raises in 30 days. If
-there may be more than three, a warning says so. An alert with more than one a day is refused without --noisy.
+	return `Writes a rule file for Prometheus to standard output. An alert fires when the whole band of a figure lies
+beyond the value, not when the figure alone does. Its description says how many alarms the noise alone raises in 30
+days. If there may be more than three, a warning says so. An alert with more than one a day is refused without --noisy.
 
   louver rules streams.yaml --above checkout-latency/p99=800 \
     --below checkout-latency/users=500 > louver-rules.yaml
@@ -44,7 +44,7 @@ func (c *RulesCommand) Run(app *cli.App) error {
 	}
 	file, err := parse.LoadAll(c.Files, os.LookupEnv)
 	if err != nil {
-		return cli.Refuse(app, err, false)
+		return cli.Refuse(app, err, "text")
 	}
 	var thresholds []rules.Threshold
 	for _, side := range []struct {

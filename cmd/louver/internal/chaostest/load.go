@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"context"
@@ -47,21 +47,21 @@ type load struct {
 }
 
 const (
-	chaosSenders = 3
-	chaosUsers   = 300
-	chaosUpper   = 1000 // values lie between 0 and that
+	senders    = 3
+	userCount  = 300
+	upperBound = 1000 // values lie between 0 and that
 )
 
-// chaosProbes are users with a group each. They send to the topic of probes all the time, so that counts of their groups
+// probes are users with a group each. They send to the topic of probes all the time, so that counts of their groups
 // say in which windows they count.
-var chaosProbes = []string{"probe-0", "probe-1", "probe-2", "probe-3"}
+var probes = []string{"probe-0", "probe-1", "probe-2", "probe-3"}
 
 // startLoad sends to the topics, each of which has that many partitions. Probes send to the last.
 func startLoad(conn *kafkaconn.Conn, seed uint64, partitions int, topics ...string) *load {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &load{conn: conn, topics: topics, probed: topics[len(topics)-1], stop: stop}
 	l.partitions.Store(int32(partitions))
-	for i := range chaosSenders {
+	for i := range senders {
 		random := rand.New(rand.NewPCG(seed, uint64(i)+1))
 		l.senders.Go(func() { l.run(ctx, random) })
 	}
@@ -82,17 +82,17 @@ func (l *load) run(ctx context.Context, random *rand.Rand) {
 		deeds := make([]deed, 1+random.IntN(4))
 		topic, partition := l.topics[random.IntN(len(l.topics))], random.IntN(int(l.partitions.Load()))
 		if topic == l.probed {
-			deeds = append(deeds, make([]deed, len(chaosProbes))...)
+			deeds = append(deeds, make([]deed, len(probes))...)
 		}
 		var records []txn.Record
 		for i := range deeds {
-			user := random.IntN(chaosUsers)
+			user := random.IntN(userCount)
 			// Some events reach the broker later than they happened, but all before their windows are due.
 			at := time.Now().UTC().Add(-time.Duration(random.IntN(1000)) * time.Millisecond)
 			deeds[i] = deed{topic: topic, partition: partition, user: fmt.Sprint("u", user), group: []string{"eu", "us"}[user%2],
-				value: random.IntN(chaosUpper + 1), at: at}
-			if probe := len(deeds) - 1 - i; topic == l.probed && probe < len(chaosProbes) {
-				deeds[i].user, deeds[i].group = chaosProbes[probe], chaosProbes[probe]
+				value: random.IntN(upperBound + 1), at: at}
+			if probe := len(deeds) - 1 - i; topic == l.probed && probe < len(probes) {
+				deeds[i].user, deeds[i].group = probes[probe], probes[probe]
 			}
 			records = append(records, deeds[i].record())
 		}
@@ -113,7 +113,8 @@ func (l *load) run(ctx context.Context, random *rand.Rand) {
 }
 
 func (d deed) record() txn.Record {
-	value, err := json.Marshal(map[string]any{"user": d.user, "group": d.group, "value": d.value, "time": d.at.Format(time.RFC3339Nano)})
+	value, err := json.Marshal(map[string]any{"user": d.user, "group": d.group, "value": d.value,
+		"time": d.at.Format(time.RFC3339Nano)})
 	if err != nil {
 		panic(err) // strings and numbers
 	}
@@ -124,8 +125,8 @@ func (d deed) record() txn.Record {
 // unless events came so late that they may count or not.
 type truth struct{ low, high map[string]float64 }
 
-// chaosSlow is the value of the stream's release "slow": it counts users above.
-const chaosSlow = 500
+// slowAbove is the value of the stream's release "slow": it counts users above.
+const slowAbove = 500
 
 // truthOf computes the figures of a group of a window without any part of the service. certain tells whether an event
 // counts for sure; one that does not may.
@@ -150,7 +151,7 @@ func truthOf(deeds []deed, policy string, certain func(deed) bool) truth {
 				continue
 			}
 			open = open || sure == nil || d != *sure
-			if d.value > chaosSlow {
+			if d.value > slowAbove {
 				slow++
 			} else {
 				fast++
@@ -168,7 +169,7 @@ func truthOf(deeds []deed, policy string, certain func(deed) bool) truth {
 			}
 		}
 	}
-	t.low["p50"], t.high["p50"] = 0, chaosUpper
+	t.low["p50"], t.high["p50"] = 0, upperBound
 	if n := len(values); n > 0 && !open {
 		// The median of an even number is any value between the two in the middle.
 		slices.Sort(values)

@@ -6,8 +6,8 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// alarm makes the instances of a watch. [mechanisms.Watch] does, by way of alarmOf; tests have others.
-type alarm interface {
+// tester makes the instances of a step. [mechanisms.Watch] does, by way of testerOf; tests have others.
+type tester interface {
 	Arm(random io.Reader) (armed, error)
 	Resume(secret []byte) (armed, error)
 }
@@ -19,12 +19,12 @@ type armed interface {
 	MarshalText() ([]byte, error)
 }
 
-type alarmOf struct{ watch *mechanisms.Watch }
+type testerOf struct{ watch *mechanisms.Watch }
 
-func (a alarmOf) Arm(random io.Reader) (armed, error) { return a.watch.Arm(random) }
-func (a alarmOf) Resume(secret []byte) (armed, error) { return a.watch.Resume(secret) }
+func (a testerOf) Arm(random io.Reader) (armed, error) { return a.watch.Arm(random) }
+func (a testerOf) Resume(secret []byte) (armed, error) { return a.watch.Resume(secret) }
 
-// instance is an armed instance of a watch, and its number.
+// instance is an armed instance of a step, and its number.
 type instance struct {
 	number int64
 	armed

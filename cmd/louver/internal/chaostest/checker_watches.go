@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 
 // The period of caps, and into how many parts it is divided.
 const (
-	chaosCapPer   = time.Minute
-	chaosCapParts = 3
+	capPer   = time.Minute
+	capParts = 3
 )
 
 // watches are the names of the definition's watches. They say how many users it takes.
@@ -23,8 +23,9 @@ func (v definition) watches() []string {
 	return []string{fmt.Sprint("slow-", v.alarm)}
 }
 
-// checkCaps looks for users who count too often. Groups of streams with caps have one user each, so their counts say who
-// counts where. A user has blocks of windows that begin somewhere, and counts in so many of each. An era begins anew.
+// checkCaps looks for users who count too often. Groups of streams with caps have one user each, so their counts say
+// who counts where. A user has blocks of windows that begin somewhere, and counts in so many of each. An era begins
+// anew.
 func (c *checker) checkCaps() {
 	for _, s := range c.streams {
 		eras := map[budget.Cap]map[string][]int64{} // of users, the numbers of the windows in which they count
@@ -44,14 +45,16 @@ func (c *checker) checkCaps() {
 		}
 		for limit, users := range eras {
 			v := s.newest()
-			rule, err := windows.CapSpec{Count: limit.Count, Per: limit.Per, Parts: chaosCapParts}.Rule(windows.Schedule{Size: v.size, Every: v.every})
+			rule, err := windows.CapSpec{Count: limit.Count, Per: limit.Per, Parts: capParts}.Rule(windows.Schedule{Size: v.size,
+				Every: v.every})
 			if err != nil {
 				c.complain(&c.different, "%s has an impossible cap: %v", s.name, err)
 				continue
 			}
 			for user, counted := range users {
 				if !keepsTo(counted, rule) {
-					c.complain(&c.overspent, "%s of %s counts more than %d times in a block of %d windows of the era %d: %v", user, s.name, rule.Most, rule.Block, limit.Era, counted)
+					c.complain(&c.overspent, "%s of %s counts more than %d times in a block of %d windows of the era %d: %v", user,
+						s.name, rule.Most, rule.Block, limit.Era, counted)
 				}
 			}
 		}
@@ -82,9 +85,9 @@ func (c *checker) checkWatches() {
 		open, used, secrets := map[string]int64{}, map[ledger.Instance]bool{}, map[string]bool{}
 		for _, e := range c.of(s.name) {
 			key := windowKey(s.name, e.WindowStart)
-			for _, w := range e.Watches {
+			for _, w := range e.Steps {
 				if w.Arms {
-					instance := ledger.Instance{Stream: e.Stream, Watch: w.Name, Number: w.Instance}
+					instance := ledger.Instance{Stream: e.Stream, Step: w.Name, Number: w.Instance}
 					if used[instance] || secrets[string(w.Sealed)] {
 						c.complain(&c.overspent, "%s arms instance %d of %s again", key, w.Instance, w.Name)
 					}
@@ -94,9 +97,10 @@ func (c *checker) checkWatches() {
 					continue
 				}
 				if open[w.Name] != w.Instance {
-					c.complain(&c.overspent, "%s has instance %d of %s look, which has fired or was never armed", key, w.Instance, w.Name)
+					c.complain(&c.overspent, "%s has instance %d of %s look, which has fired or was never armed", key,
+						w.Instance, w.Name)
 				}
-				if w.Fired != nil {
+				if w.Fires() != nil {
 					c.firings++
 					delete(open, w.Name)
 				}
@@ -109,16 +113,19 @@ func (c *checker) checkWatches() {
 }
 
 // checkLook compares what a watch saw in a window. Its ε is so large that it sees what there is, up to its margin.
-func (c *checker) checkLook(s promised, e ledger.Entry, w ledger.Watch, deeds []deed) {
+func (c *checker) checkLook(s promised, e ledger.Entry, w ledger.Step, deeds []deed) {
 	v := c.follows[windowKey(s.name, e.WindowStart)]
+	at := w.Fires()
 	for _, g := range e.Groups {
 		truth := c.truthIn(s, v, e, g.Name, deeds)
-		fired := w.Fired != nil && *w.Fired == g.Name
+		fired := at != nil && *at == g.Name
 		switch {
 		case fired && truth.high["slow"] <= float64(v.alarm):
-			c.complain(&c.different, "%s: %s fires in %s, but the events say %v", windowKey(s.name, e.WindowStart), w.Name, g.Name, truth)
-		case !fired && truth.low["slow"] > float64(v.alarm)+w.Excess95.InexactFloat64()+1:
-			c.complain(&c.missing, "%s: %s is silent in %s, but the events say %v", windowKey(s.name, e.WindowStart), w.Name, g.Name, truth)
+			c.complain(&c.different, "%s: %s fires in %s, but the events say %v", windowKey(s.name, e.WindowStart), w.Name,
+				g.Name, truth)
+		case !fired && truth.low["slow"] > float64(v.alarm)+w.Alarm.Excess95.InexactFloat64()+1:
+			c.complain(&c.missing, "%s: %s is silent in %s, but the events say %v", windowKey(s.name, e.WindowStart), w.Name,
+				g.Name, truth)
 		}
 		if fired {
 			return // the groups after it are not looked at

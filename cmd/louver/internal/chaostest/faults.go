@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"context"
@@ -29,8 +29,8 @@ const (
 	sessionTimeout                 = 10 * time.Second
 )
 
-// chaosFaults are drawn from.
-var chaosFaults = []fault{
+// kinds are drawn from.
+var kinds = []fault{
 	{"kill -9", 5, func(c *chaos) bool {
 		m := c.anyone()
 		c.kill(m)
@@ -44,7 +44,7 @@ var chaosFaults = []fault{
 	}},
 	{"SIGSTOP", 3, func(c *chaos) bool {
 		m := c.anyone()
-		m.signal(c.t, syscall.SIGSTOP)
+		m.Signal(c.t, syscall.SIGSTOP)
 		m.stopped = true
 		c.later(sessionTimeout+c.between(1, 5), func() { c.resume(m) })
 		return true
@@ -64,7 +64,8 @@ var chaosFaults = []fault{
 		return true
 	}},
 	{"a leader is killed", 3, func(c *chaos) bool {
-		topic := []string{c.names.Ledger(), c.names.Partials(), c.names.Progress(), "__consumer_offsets", "__transaction_state"}[c.random.IntN(5)]
+		topic := []string{c.names.Ledger(), c.names.Partials(), c.names.Progress(), "__consumer_offsets",
+			"__transaction_state"}[c.random.IntN(5)]
 		c.broker.KillLeader(c.t, topic, c.random.IntN(2))
 		c.wait(c.between(2, 8))
 		c.broker.Start(c.t)
@@ -82,7 +83,8 @@ var chaosFaults = []fault{
 		return true
 	}},
 	{"transactions are aborted", 4, func(c *chaos) bool {
-		// As by a process that believes itself alone: it takes the transactional id while a draw is in the log and not committed.
+		// As by a process that believes itself alone: it takes the transactional id while a draw is in the log and not
+		// committed.
 		for until := time.Now().Add(2 * c.streams[0].definitions[0].every); time.Now().Before(until); c.wait(0) {
 			for _, s := range c.streams {
 				place := topics.Place(s.newest().budget, topics.Partitions)
@@ -114,7 +116,8 @@ var chaosFaults = []fault{
 		place := topics.Place(s.newest().budget, topics.Partitions)
 		var of []string
 		for _, o := range c.streams {
-			if slices.ContainsFunc(o.definitions, func(v definition) bool { return topics.Place(v.budget, topics.Partitions) == place }) {
+			if slices.ContainsFunc(o.definitions,
+				func(v definition) bool { return topics.Place(v.budget, topics.Partitions) == place }) {
 				of = append(of, o.name)
 			}
 		}
@@ -127,7 +130,8 @@ var chaosFaults = []fault{
 	}},
 	{"groups are deleted", 1, func(c *chaos) bool {
 		c.pause(func() {
-			for _, group := range []string{c.names.Group(stream.Ingest), c.names.Group(stream.Release), c.names.Group(stream.Publish)} {
+			for _, group := range []string{c.names.Group(stream.Ingest), c.names.Group(stream.Release),
+				c.names.Group(stream.Publish)} {
 				c.forget(group)
 			}
 		})
@@ -167,11 +171,11 @@ var chaosFaults = []fault{
 func (c *chaos) draw() {
 	for {
 		total := 0
-		for _, f := range chaosFaults {
+		for _, f := range kinds {
 			total += f.weight
 		}
 		i := c.random.IntN(total)
-		for _, f := range chaosFaults {
+		for _, f := range kinds {
 			if i -= f.weight; i >= 0 {
 				continue
 			}
@@ -200,7 +204,7 @@ func (c *chaos) loses(kind string, at time.Time, streams []string, on func() boo
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.harms = append(c.harms, harm{kind, at, time.Now().Add(chaosFuture), streams})
+		c.harms = append(c.harms, harm{kind, at, time.Now().Add(maxFuture), streams})
 	})
 }
 
@@ -215,8 +219,9 @@ func (c *chaos) end(topic string, partition int) int64 {
 
 // open says that a transaction has written to a partition and is not decided.
 func (c *chaos) open(topic string, partition int) bool {
-	res, err := c.broker.Conn.Client.ListOffsets(context.Background(), &kafka.ListOffsetsRequest{IsolationLevel: kafka.ReadCommitted,
-		Topics: map[string][]kafka.OffsetRequest{topic: {kafka.LastOffsetOf(partition)}}})
+	res, err := c.broker.Conn.Client.ListOffsets(context.Background(),
+		&kafka.ListOffsetsRequest{IsolationLevel: kafka.ReadCommitted,
+			Topics: map[string][]kafka.OffsetRequest{topic: {kafka.LastOffsetOf(partition)}}})
 	if err != nil || len(res.Topics[topic]) == 0 || res.Topics[topic][0].Error != nil {
 		return false
 	}
@@ -225,7 +230,8 @@ func (c *chaos) open(topic string, partition int) bool {
 
 // committed is the offset of the ingest group; −1 if it is not known now.
 func (c *chaos) committed(topic string, partition int) int64 {
-	res, err := c.broker.Conn.Client.OffsetFetch(context.Background(), &kafka.OffsetFetchRequest{GroupID: c.names.Group(stream.Ingest), Topics: map[string][]int{topic: {partition}}})
+	res, err := c.broker.Conn.Client.OffsetFetch(context.Background(),
+		&kafka.OffsetFetchRequest{GroupID: c.names.Group(stream.Ingest), Topics: map[string][]int{topic: {partition}}})
 	if err != nil || res.Error != nil || len(res.Topics[topic]) == 0 {
 		return -1
 	}
@@ -245,7 +251,8 @@ func (c *chaos) grow(topic string, partitions int) {
 // forget deletes a consumer group that has no members, or soon has none.
 func (c *chaos) forget(group string) {
 	kafkatest.Await(c.t, "group "+group+" is deleted", func() bool {
-		res, err := c.broker.Conn.Client.DeleteGroups(kafkatest.Context(c.t), &kafka.DeleteGroupsRequest{GroupIDs: []string{group}})
+		res, err := c.broker.Conn.Client.DeleteGroups(kafkatest.Context(c.t),
+			&kafka.DeleteGroupsRequest{GroupIDs: []string{group}})
 		return err == nil && (res.Errors[group] == nil || errors.Is(res.Errors[group], kafka.GroupIdNotFound))
 	})
 }

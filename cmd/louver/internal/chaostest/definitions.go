@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"fmt"
@@ -34,8 +34,8 @@ var redefinitions = []struct {
 
 func other(now, one, two time.Duration) time.Duration { return one + two - now }
 
-// redefine changes the definition of one stream in the file, and gives the file to one of the processes. The others have
-// the old one until they start again.
+// redefine changes the definition of one stream in the file, and gives the file to one of the processes. The others
+// have the old one until they start again.
 func (c *chaos) redefine() bool {
 	// A budget that another takes over has been paid from by then.
 	if time.Since(c.redefined) < time.Minute {

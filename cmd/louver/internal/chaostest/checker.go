@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"bytes"
@@ -33,8 +33,8 @@ type definition struct {
 	epsilon          decimal.Decimal // of a release
 	limit            budget.Limit
 	exact            bool   // ε is so large that figures are those of the truth
-	cap              int64  // in how many windows of chaosCapPer a user counts; 0: in all
-	alarm            int    // how many users above chaosSlow its watch tells of; 0: it has none
+	cap              int64  // in how many windows of capPer a user counts; 0: in all
+	alarm            int    // how many users above slowAbove its watch tells of; 0: it has none
 	continues        string // the budget whose spending this one takes over
 	given            time.Time
 }
@@ -60,10 +60,11 @@ func (v definition) fits(e ledger.Entry) bool {
 		releases = append(releases, r.Name)
 	}
 	var watches []string
-	for _, w := range e.Watches {
+	for _, w := range e.Steps {
 		watches = append(watches, w.Name)
 	}
-	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) && e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every &&
+	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) &&
+		e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every &&
 		e.Cap.Count == v.cap && slices.Equal(watches, v.watches())
 }
 
@@ -72,8 +73,8 @@ func (v definition) charges(e ledger.Entry) bool {
 	return priceOf(e).Equal(v.price()) && e.Budget == v.budget && e.Limit.Equal(v.limit)
 }
 
-// after finds the definition of an entry among those from one on; −1 if there is none. One with another charge is better
-// than none.
+// after finds the definition of an entry among those from one on; −1 if there is none. One with another charge is
+// better than none.
 func (p promised) after(now int, e ledger.Entry) int {
 	for _, strict := range []bool{true, false} {
 		for i := now; i < len(p.definitions); i++ {
@@ -98,7 +99,8 @@ type harm struct {
 
 // explains says that the window may be incomplete for that. Times of release have whole seconds.
 func (h harm) explains(e ledger.Entry) bool {
-	return slices.Contains(h.streams, e.Stream) && !e.ReleasedAt.Before(h.at.Truncate(time.Second)) && e.WindowStart.Before(h.until)
+	return slices.Contains(h.streams, e.Stream) && !e.ReleasedAt.Before(h.at.Truncate(time.Second)) &&
+		e.WindowStart.Before(h.until)
 }
 
 // logged is a record of the ledger or an output topic, also one whose transaction was aborted.
@@ -129,7 +131,8 @@ type checker struct {
 }
 
 func (e evidence) check() verdict {
-	c := &checker{evidence: e, entries: map[string]ledger.Entry{}, drawn: map[string][]byte{}, follows: map[string]definition{}}
+	c := &checker{evidence: e, entries: map[string]ledger.Entry{}, drawn: map[string][]byte{},
+		follows: map[string]definition{}}
 	c.verdict.faults = e.faults
 	c.checkLedger()
 	c.checkOutputs()
@@ -158,7 +161,8 @@ func (c *checker) checkLedger() {
 		if first, ok := c.drawn[key]; !ok {
 			c.drawn[key] = l.value
 		} else if !bytes.Equal(first, l.value) {
-			c.complain(&c.different, "%s stands in the ledger's log with two contents (aborted %v):\n%s\n%s", key, l.aborted, first, l.value)
+			c.complain(&c.different, "%s stands in the ledger's log with two contents (aborted %v):\n%s\n%s", key, l.aborted,
+				first, l.value)
 		}
 		if l.aborted {
 			continue
@@ -200,7 +204,8 @@ func (c *checker) checkOutputs() {
 		case !known:
 			c.complain(&c.overspent, "%s is in the output's log (aborted %v) but not in the ledger", r.ID, l.aborted)
 		case !bytes.Equal(value, l.value):
-			c.complain(&c.different, "%s is in the output's log (aborted %v) as\n%s\nand in the ledger as\n%s", r.ID, l.aborted, l.value, value)
+			c.complain(&c.different, "%s is in the output's log (aborted %v) as\n%s\nand in the ledger as\n%s", r.ID, l.aborted,
+				l.value, value)
 		}
 		if l.aborted {
 			continue
@@ -227,7 +232,8 @@ func (c *checker) checkSchedule() {
 			key := windowKey(s.name, e.WindowStart)
 			i := s.after(now, e)
 			if i < 0 {
-				c.complain(&c.different, "%s to %s follows no definition, or an old one: groups %v, releases %v, every %s", key, e.WindowEnd.Format(time.TimeOnly), e.Groups, e.Releases, e.Every)
+				c.complain(&c.different, "%s to %s follows no definition, or an old one: groups %v, releases %v, every %s", key,
+					e.WindowEnd.Format(time.TimeOnly), e.Groups, e.Releases, e.Every)
 				i = now
 			}
 			now = i
@@ -245,7 +251,8 @@ func (c *checker) checkSchedule() {
 			c.complain(&c.missing, "%s was never decided", windowKey(s.name, next))
 		}
 		if v := s.newest(); now < len(s.definitions)-1 && v.given.Add(tookEffect).Before(c.to) {
-			c.complain(&c.missing, "the definition of %s that was given at %s is not in force at %s", s.name, v.given.Format(time.TimeOnly), c.to.Format(time.TimeOnly))
+			c.complain(&c.missing, "the definition of %s that was given at %s is not in force at %s", s.name,
+				v.given.Format(time.TimeOnly), c.to.Format(time.TimeOnly))
 		}
 	}
 	for topic, steps := range c.steps {
@@ -288,7 +295,8 @@ func (c *checker) checkFigures() {
 			if e.Incomplete {
 				c.incomplete++
 				if !slices.ContainsFunc(c.harms, func(h harm) bool { return h.explains(e) }) {
-					c.complain(&c.unexplained, "%s, released at %s, is incomplete and no fault explains it", windowKey(s.name, e.WindowStart), e.ReleasedAt.Format(time.TimeOnly))
+					c.complain(&c.unexplained, "%s, released at %s, is incomplete and no fault explains it",
+						windowKey(s.name, e.WindowStart), e.ReleasedAt.Format(time.TimeOnly))
 				}
 			}
 			if v := c.follows[windowKey(s.name, e.WindowStart)]; !e.Incomplete && v.exact && e.Reason == "" {
@@ -307,7 +315,8 @@ func (c *checker) checkWindow(s promised, v definition, e ledger.Entry, deeds []
 			if figure.Value == nil {
 				c.complain(&c.missing, "%s/%s/%s has no value", windowKey(s.name, e.WindowStart), g.Name, name)
 			} else if x := figure.Value.InexactFloat64(); x < truth.low[name] || x > truth.high[name] {
-				c.complain(&c.different, "%s/%s/%s is %v, but the events say %v", windowKey(s.name, e.WindowStart), g.Name, name, x, truth)
+				c.complain(&c.different, "%s/%s/%s is %v, but the events say %v", windowKey(s.name, e.WindowStart), g.Name,
+					name, x, truth)
 			}
 		}
 	}
@@ -361,7 +370,8 @@ func (c *checker) checkBudgets() {
 			case e.Reason == "" && spent.Cmp(limit.Epsilon) > 0:
 				c.complain(&c.overspent, "with %s the account %s has spent %s of %s", key, name, spent, limit.Epsilon)
 			case e.Reason == record.BudgetExhausted && shared[name] == 1 && spent.Add(priceOf(e)).Cmp(limit.Epsilon) <= 0:
-				c.complain(&c.missing, "%s is withheld although the account %s has spent only %s of %s", key, name, spent, limit.Epsilon)
+				c.complain(&c.missing, "%s is withheld although the account %s has spent only %s of %s", key, name, spent,
+					limit.Epsilon)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"errors"
@@ -15,11 +15,11 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// chaosOutputs is the number of partitions of the output.
-const chaosOutputs = 2
+// outputPartitions is the number of partitions of the output.
+const outputPartitions = 2
 
 func (c *chaos) createOutput() {
-	c.broker.CreateTopic(c.t, c.output, chaosOutputs, map[string]string{"retention.ms": "-1"})
+	c.broker.CreateTopic(c.t, c.output, outputPartitions, map[string]string{"retention.ms": "-1"})
 }
 
 // losePartials deletes the parts of all open windows. The service makes the topic anew.
@@ -30,8 +30,8 @@ func (c *chaos) losePartials() bool {
 	return true
 }
 
-// loseProgress deletes how far the workers have come. Whoever takes over a partition then cannot tell parts that were deleted
-// because their windows are decided from lost ones, so windows that had begun may be incomplete.
+// loseProgress deletes how far the workers have come. Whoever takes over a partition then cannot tell parts that were
+// deleted because their windows are decided from lost ones, so windows that had begun may be incomplete.
 func (c *chaos) loseProgress() bool {
 	at := time.Now()
 	c.broker.DeleteTopic(c.t, c.names.Progress())
@@ -45,16 +45,17 @@ func (c *chaos) loseInput() bool {
 	c.broker.DeleteTopic(c.t, topic)
 	c.wait(c.between(0, 5))
 	c.broker.CreateTopic(c.t, topic, int(c.load.partitions.Load()), nil)
-	c.heal("an input is made anew", at, slices.DeleteFunc(slices.Clone(c.streams), func(s promised) bool { return s.input != topic }))
+	c.heal("an input is made anew", at, slices.DeleteFunc(slices.Clone(c.streams),
+		func(s promised) bool { return s.input != topic }))
 	return true
 }
 
-// loseOutput deletes the output, and makes it anew. What was in it is kept for the checker, so nothing may be written to it
-// meanwhile.
+// loseOutput deletes the output, and makes it anew. What was in it is kept for the checker, so nothing may be written
+// to it meanwhile.
 func (c *chaos) loseOutput() bool {
 	giveBack := c.takeAway(kafka.ACLOperationTypeWrite, c.output)
-	c.settle(c.output, chaosOutputs)
-	for p := range chaosOutputs {
+	c.settle(c.output, outputPartitions)
+	for p := range outputPartitions {
 		c.gone = append(c.gone, c.read(c.output, p)...)
 	}
 	c.broker.DeleteTopic(c.t, c.output)
@@ -73,7 +74,7 @@ func (c *chaos) heal(kind string, at time.Time, streams []promised) {
 	for _, s := range streams {
 		of = append(of, s.name)
 		c.until("a whole window of "+s.name+" after "+kind, func() bool {
-			for p := range chaosOutputs {
+			for p := range outputPartitions {
 				if slices.ContainsFunc(c.read(c.output, p), func(l logged) bool {
 					r, _, err := outputs.Decode(l.value)
 					return err == nil && !l.aborted && r.Stream == s.name && r.WindowStart.After(after) && !r.Incomplete
@@ -86,7 +87,7 @@ func (c *chaos) heal(kind string, at time.Time, streams []promised) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.harms = append(c.harms, harm{kind, at, time.Now().Add(chaosFuture), of})
+	c.harms = append(c.harms, harm{kind, at, time.Now().Add(maxFuture), of})
 }
 
 // settle waits until nothing more is written to a topic that may not be written to, and nothing in it is undecided.
@@ -123,8 +124,8 @@ func (c *chaos) loseControl() bool {
 	}, func() { c.earlier[len(c.earlier)-1].ledger = c.entries() }, false)
 }
 
-// rewindLedger takes the newest entries from the ledger, as an older disk does. It needs the broker's folders, so the embedded
-// broker cannot do it.
+// rewindLedger takes the newest entries from the ledger, as an older disk does. It needs the broker's folders, so the
+// embedded broker cannot do it.
 func (c *chaos) rewindLedger() bool {
 	var restore func()
 	return c.stop(func(settled func()) {
@@ -150,7 +151,8 @@ func (c *chaos) loseAll() bool {
 
 // deleteOwn deletes those of the app's own topics that are there.
 func (c *chaos) deleteOwn() {
-	for _, topic := range []string{c.names.Ledger(), c.names.Control(), c.names.Partials(), c.names.Progress(), c.names.State()} {
+	for _, topic := range []string{c.names.Ledger(), c.names.Control(), c.names.Partials(), c.names.Progress(),
+		c.names.State()} {
 		var err error
 		kafkatest.Await(c.t, "the brokers say whether there is a topic "+topic, func() bool {
 			_, err = topics.ID(kafkatest.Context(c.t), c.broker.Conn.Client, topic)
@@ -162,17 +164,17 @@ func (c *chaos) deleteOwn() {
 	}
 }
 
-// stop does something after which it is not known what was charged. do calls settled when nothing more may be charged: then
-// what the app leaves behind is read. Every process must end by itself, with the exit code of a privacy stop, and so must each
-// that starts again after ended has returned. Then another app begins, or the same one again.
+// stop does something after which it is not known what was charged. do calls settled when nothing more may be charged:
+// then what the app leaves behind is read. Every process must end by itself, with the exit code of a privacy stop, and
+// so must each that starts again after ended has returned. Then another app begins, or the same one again.
 func (c *chaos) stop(do func(settled func()), ended func(), again bool) bool {
-	if time.Since(c.from) < 4*2*chaosSize {
+	if time.Since(c.from) < 4*2*shortest {
 		return false // the app has hardly begun
 	}
 	c.repair()
 	giveBack := func() {}
 	do(func() {
-		to := time.Now().UTC().Truncate(chaosSize)
+		to := time.Now().UTC().Truncate(shortest)
 		c.await(to)
 		giveBack = c.takeAway(kafka.ACLOperationTypeWrite, c.names.Ledger())
 		c.settle(c.names.Ledger(), topics.Partitions)
@@ -196,8 +198,9 @@ func (c *chaos) stop(do func(settled func()), ended func(), again bool) bool {
 func (c *chaos) stopped(m *member) {
 	c.remove(m)
 	var exit *exec.ExitError
-	if err := kafkatest.Receive(c.t, m.name+" ends", m.ended); !errors.As(err, &exit) || exit.ExitCode() != cli.ExitPrivacyStop {
-		c.t.Errorf("%s has ended with %v, want exit code %d\n%s", m.name, err, cli.ExitPrivacyStop, tail(m.log.String()))
+	if err := kafkatest.Receive(c.t, m.name+" ends", m.ended); !errors.As(err, &exit) ||
+		exit.ExitCode() != cli.ExitPrivacyStop {
+		c.t.Errorf("%s has ended with %v, want exit code %d\n%s", m.name, err, cli.ExitPrivacyStop, tail(m.Log.String()))
 	}
 }
 
@@ -219,7 +222,7 @@ func (c *chaos) begin(processes int, again bool) {
 	} else {
 		processes--
 		m := c.start("--begin-again")
-		c.until("the app begins again", func() bool { return strings.Contains(m.log.String(), "the app begins again") })
+		c.until("the app begins again", func() bool { return strings.Contains(m.Log.String(), "the app begins again") })
 		c.until("the app has begun", func() bool { return c.end(c.names.Control(), 0) > 0 })
 	}
 	c.t.Logf("app %s begins; again: %v", c.names.App, again)

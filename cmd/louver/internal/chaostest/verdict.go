@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import "fmt"
 
@@ -6,7 +6,8 @@ import "fmt"
 type verdict struct {
 	faults, windows, missing, different, double, overspent, incomplete, unexplained int
 	complaints                                                                      []string
-	firings, counted                                                                int // of watches, and of users under a cap: without any, nothing was tested
+	// of watches, and of users under a cap: without any, nothing was tested
+	firings, counted int
 }
 
 func (v verdict) String() string {

@@ -1,4 +1,4 @@
-package main
+package chaostest
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
@@ -17,8 +18,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// chaosPatience is how long the service may take for what it must do some time.
-const chaosPatience = 3 * time.Minute
+// patience is how long the service may take for what it must do some time.
+const patience = 3 * time.Minute
 
 // finish waits for the last windows with events, ends all processes, and judges what they and earlier apps leave.
 func (c *chaos) finish(deeds []deed) {
@@ -30,7 +31,7 @@ func (c *chaos) finish(deeds []deed) {
 	}
 	c.leave(to)
 	published := slices.Clone(c.gone)
-	for p := range chaosOutputs {
+	for p := range outputPartitions {
 		published = append(published, c.read(c.output, p)...)
 	}
 	v, entries := c.judge(deeds, published)
@@ -57,13 +58,15 @@ func (c *chaos) finish(deeds []deed) {
 	if v.firings == 0 || v.counted == 0 {
 		c.t.Errorf("watches fired %d times, and users under a cap counted %d times; want some of each", v.firings, v.counted)
 	}
-	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a cap counted %d times; %d apps; %d processes; %s",
+	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a "+
+		"cap counted %d times; %d apps; %d processes; %s",
 		events, certain, aborted, v.firings, v.counted, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
-	run := louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
+	run := clitest.Louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
 	err := run.Wait()
-	lines := slices.Collect(strings.Lines(run.log.String()))
+	lines := slices.Collect(strings.Lines(run.Log.String()))
 	if len(c.earlier) > 1 { // their figures are in the output, too
-		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, ": "+audit.OutputUnknown+": ") })
+		lines = slices.DeleteFunc(lines,
+			func(line string) bool { return strings.Contains(line, ": "+audit.OutputUnknown+": ") })
 	}
 	if err != nil && (len(c.earlier) == 1 || strings.Contains(strings.Join(lines, ""), "@")) {
 		c.t.Errorf("audit: %v", err)
@@ -72,11 +75,13 @@ func (c *chaos) finish(deeds []deed) {
 	fmt.Println(v)
 }
 
-// leave keeps what the app leaves behind, which must have published its windows up to a time. Its outputs are read at the end.
+// leave keeps what the app leaves behind, which must have published its windows up to a time. Its outputs are read at
+// the end.
 func (c *chaos) leave(to time.Time) {
 	close(c.over)
 	c.watching.Wait()
-	e := evidence{from: c.from, to: to, streams: slices.Clone(c.streams), harms: c.harms, steps: c.steps(), ledger: c.entries()}
+	e := evidence{from: c.from, to: to, streams: slices.Clone(c.streams), harms: c.harms, steps: c.steps(),
+		ledger: c.entries()}
 	c.earlier = append(c.earlier, e)
 	c.harms, c.over = nil, make(chan struct{})
 }
@@ -89,8 +94,8 @@ func (c *chaos) entries() (all []logged) {
 	return all
 }
 
-// judge adds up the verdicts on all apps, and returns what is in their ledgers. The windows of an app begin before the next
-// app does.
+// judge adds up the verdicts on all apps, and returns what is in their ledgers. The windows of an app begin before the
+// next app does.
 func (c *chaos) judge(deeds []deed, published []logged) (all verdict, entries []logged) {
 	all.faults = c.faults
 	for i, e := range c.earlier {
@@ -115,12 +120,12 @@ func (c *chaos) judge(deeds []deed, published []logged) (all verdict, entries []
 // await returns when every stream has published a window that ends at a moment or later, or when nothing more comes for
 // so long that it will not.
 func (c *chaos) await(end time.Time) {
-	for last, since := -1, time.Now(); time.Since(since) < chaosPatience; c.wait(time.Second) {
+	for last, since := -1, time.Now(); time.Since(since) < patience; c.wait(time.Second) {
 		waiting, n := map[string]bool{}, 0
 		for _, s := range c.streams {
 			waiting[s.name] = true
 		}
-		for p := range chaosOutputs {
+		for p := range outputPartitions {
 			for _, l := range c.read(c.output, p) {
 				if r, _, err := outputs.Decode(l.value); err == nil && !l.aborted && !r.WindowEnd.Before(end) {
 					delete(waiting, r.Stream)
@@ -139,10 +144,11 @@ func (c *chaos) await(end time.Time) {
 
 // read reads a partition with what was aborted.
 func (c *chaos) read(topic string, partition int) (all []logged) {
-	_, err := c.broker.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(c.t), topic, partition, kafka.FirstOffset, func(r *fetch.Record) error {
-		all = append(all, logged{slices.Clone(r.Value), r.Aborted})
-		return nil
-	})
+	_, err := c.broker.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(c.t), topic, partition,
+		kafka.FirstOffset, func(r *fetch.Record) error {
+			all = append(all, logged{slices.Clone(r.Value), r.Aborted})
+			return nil
+		})
 	if err != nil {
 		c.t.Fatalf("read %s/%d: %v", topic, partition, err)
 	}
