@@ -57,12 +57,14 @@ func TestBench(t *testing.T) {
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "| row\t| events/s\t| CPU µs/event\t| peak RSS MiB\t| bytes/user\t| p50 due → published\t| p99\t|\n|---\t|---\t|---\t|---\t|---\t|---\t|---\t|\n")
+	fmt.Fprintln(w, "| row\t| events/s\t| CPU µs/event\t| peak RSS MiB\t| bytes/user\t| p50 due → published\t| p99\t|")
+	fmt.Fprintln(w, strings.Repeat("|---\t", 7)+"|")
 	for _, r := range chosen(words) {
 		t.Run(r.name, func(t *testing.T) {
 			got := r.measure(t, kafkatest.Real(t), binary, events, users)
-			fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", r.name, shown("%.0f", got.rate), shown("%.2f", got.cpu),
-				shown("%.0f", got.rss), shown("%.1f", got.user), shown("%.0f ms", ms(got.p50)), shown("%.0f ms", ms(got.p99)))
+			fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", r.name,
+				shown("%.0f", got.rate), shown("%.2f", got.cpu), shown("%.0f", got.rss), shown("%.1f", got.user),
+				shown("%.0f ms", ms(got.p50)), shown("%.0f ms", ms(got.p99)))
 			t.Logf("%+v", got)
 		})
 	}
@@ -111,7 +113,8 @@ func (r row) measure(t *testing.T, b *kafkatest.Broker, binary string, events, u
 	if r.kind != backlog {
 		what := map[kind]string{fetched: "fetch", parsed: "parse"}[r.kind]
 		self := exec.Command(os.Args[0])
-		self.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %d", floorVariable, what, strings.Join(b.Conn.Brokers, ","), input, events))
+		self.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %d", floorVariable, what, strings.Join(b.Conn.Brokers, ","),
+			input, events))
 		begin := time.Now()
 		if out, err := self.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -211,8 +214,10 @@ func (r row) start(t *testing.T, b *kafkatest.Broker, binary, input, output stri
 	if err := os.WriteFile(file, []byte(r.yaml(input, output, from)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &service{Cmd: exec.Command(binary, "run", "--streams", file, "--app-id", kafkatest.Name(t)), metrics: kafkatest.Address(t)}
-	s.Env = append(os.Environ(), "LOUVER_KAFKA_BROKERS="+strings.Join(b.Conn.Brokers, ","), "LOUVER_HTTP_ADDR=127.0.0.1:0", "LOUVER_METRICS_ADDR="+s.metrics)
+	s := &service{Cmd: exec.Command(binary, "run", "--streams", file, "--app-id", kafkatest.Name(t)),
+		metrics: kafkatest.Address(t)}
+	s.Env = append(os.Environ(), "LOUVER_KAFKA_BROKERS="+strings.Join(b.Conn.Brokers, ","), "LOUVER_HTTP_ADDR=127.0.0.1:0",
+		"LOUVER_METRICS_ADDR="+s.metrics)
 	s.Stdout, s.Stderr = &s.log, &s.log
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
@@ -261,8 +266,8 @@ func (s *service) end(t *testing.T, events int) result {
 // usage is what a process that has ended took.
 func usage(c *exec.Cmd, events int) result {
 	took := c.ProcessState.SysUsage().(*syscall.Rusage)
-	return result{cpu: float64(c.ProcessState.UserTime()+c.ProcessState.SystemTime()) / float64(time.Microsecond) / float64(events),
-		rss: float64(took.Maxrss) / 1024}
+	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	return result{cpu: float64(cpu) / float64(time.Microsecond) / float64(events), rss: float64(took.Maxrss) / 1024}
 }
 
 // sliceBytes is what a user takes in an open slice, as the heap grows.

@@ -11,7 +11,8 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// floorVariable makes the test binary a client that fetches a topic, and perhaps parses it: kind, brokers, topic, events.
+// floorVariable makes the test binary a client that fetches a topic, and perhaps parses it: kind, brokers, topic,
+// events.
 const floorVariable = "LOUVER_BENCH_FLOOR"
 
 // floor reads a topic's events and does nothing with them.
@@ -26,7 +27,8 @@ func floor(args string) error {
 	for p := range int32(partitions) {
 		from[p] = kgo.NewOffset().AtStart()
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(all[1], ",")...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{all[2]: from}))
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(all[1], ",")...),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{all[2]: from}))
 	if err != nil {
 		return err
 	}
@@ -47,7 +49,8 @@ func floor(args string) error {
 			if err != nil {
 				return
 			}
-			if len(v.GetStringBytes("user_id")) > 0 && len(v.GetStringBytes("region")) > 0 && len(v.GetStringBytes("ts")) > 0 && v.GetInt("latency_ms") > 0 {
+			if len(v.GetStringBytes("user_id")) > 0 && len(v.GetStringBytes("region")) > 0 && len(v.GetStringBytes("ts")) > 0 &&
+				v.GetInt("latency_ms") > 0 {
 				found++
 			}
 		})

@@ -108,9 +108,12 @@ func mistakenIn(schema *avro.Schema, p part) error {
 			at = within.Values
 			continue
 		}
-		var names []string
-		i := slices.IndexFunc(within.Fields, func(f avro.SchemaField) bool { names = append(names, f.Name); return f.Name == name })
+		i := slices.IndexFunc(within.Fields, func(f avro.SchemaField) bool { return f.Name == name })
 		if i < 0 {
+			var names []string
+			for _, f := range within.Fields {
+				names = append(names, f.Name)
+			}
 			return absent("the schema has no such field; want one of %s", strings.Join(names, ", "))
 		}
 		at = &within.Fields[i].Type
@@ -165,7 +168,8 @@ var avroWants = [numRoles]string{
 // avroTakes says whether a type can be that part of an event. A logical type that Avro does not know counts as none.
 func avroTakes(r role, n *avro.SchemaNode) bool {
 	switch n.LogicalType {
-	case "date", "time-millis", "time-micros", "duration", "local-timestamp-millis", "local-timestamp-micros", "local-timestamp-nanos":
+	case "date", "time-millis", "time-micros", "duration", "local-timestamp-millis", "local-timestamp-micros",
+		"local-timestamp-nanos":
 		return false // no moment in time, and no number that anybody means
 	case "timestamp-millis", "timestamp-micros", "timestamp-nanos":
 		return r == roleTime

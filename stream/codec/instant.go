@@ -40,7 +40,8 @@ type minute struct {
 func (m *minute) parse(text []byte) (ns int64, ok bool) {
 	const second = len("2006-01-02T15:04:")
 	last := len(text) - 1
-	if m.start == 0 || last < second+2 || string(text[:second-1]) != string(m.text[:]) || text[second-1] != ':' || text[last] != 'Z' {
+	if m.start == 0 || last < second+2 || string(text[:second-1]) != string(m.text[:]) ||
+		text[second-1] != ':' || text[last] != 'Z' {
 		return 0, false
 	}
 	tens, ones := text[second]-'0', text[second+1]-'0'

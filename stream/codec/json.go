@@ -37,7 +37,8 @@ func newJSON(s Spec, r rules) (Decoder, error) {
 	}
 	if d.bare {
 		if d.root != nil {
-			return nil, errors.New("value is $value, and a bare number has no fields; want user $key, time $timestamp and no group")
+			return nil, errors.New("value is $value, and a bare number has no fields; " +
+				"want user $key, time $timestamp and no group")
 		}
 		d.root = d.newNode("")
 		d.root.roles = []role{roleValue}

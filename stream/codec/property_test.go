@@ -20,7 +20,10 @@ import (
 // anyEvent draws an event that a record can say.
 func anyEvent(t *rapid.T) event {
 	return event{
-		user:  rapid.StringN(1, 20, -1).Filter(func(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\r") }).Draw(t, "user"),
+		user: rapid.StringN(1, 20, -1).Filter(func(s string) bool {
+			return utf8.ValidString(s) &&
+				!strings.Contains(s, "\r")
+		}).Draw(t, "user"),
 		group: rapid.IntRange(0, 2).Draw(t, "group"),
 		time:  rapid.Int64Range(0, recordTime).Draw(t, "time"),
 		value: rapid.Int64Range(-1, 600001).Draw(t, "value"),
@@ -49,7 +52,8 @@ func TestEncodeDecode(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		record := `{"user_id":` + string(user) + `,"region":"` + groups[want.group] + `","latency_ms":` + number(want.value) + `,"ts":` + at + `}`
+		record := `{"user_id":` + string(user) + `,"region":"` + groups[want.group] + `","latency_ms":` + number(want.value) +
+			`,"ts":` + at + `}`
 		check(t, asJSON, nil, record, want)
 
 		var line bytes.Buffer
@@ -102,8 +106,10 @@ var (
 
 // FuzzJSON: see checkJSON.
 func FuzzJSON(f *testing.F) {
-	for _, s := range []string{value("1"), user(`"\ud83d\ude00"`), user(`"\ud800"`), `{"a":[[[[[[[[[1]]]]]]]]]}`, "null", "", value("NaN"),
-		`{"user_id":1,"user_id":2}`, "{\"a\":\"\xff\"}", value("-1E+5") + "\n", `{"a":"\\ud800"}`, `[`, `{"":{}}`, "12", "\ufeff{}",
+	for _, s := range []string{value("1"), user(`"\ud83d\ude00"`), user(`"\ud800"`), `{"a":[[[[[[[[[1]]]]]]]]]}`, "null",
+		"", value("NaN"),
+		`{"user_id":1,"user_id":2}`, "{\"a\":\"\xff\"}", value("-1E+5") + "\n", `{"a":"\\ud800"}`, `[`, `{"":{}}`, "12",
+		"\ufeff{}",
 		value("1") + "x", `{"x":` + strings.Repeat("[", 299) + strings.Repeat("]", 299) + "}",
 		`{"x":` + strings.Repeat("[", 299) + "1" + strings.Repeat("]", 299) + "}",
 		user(`"\u00e9\"\\\/\b\f\n\r\t"`), user("-12345678901234567890123"),
@@ -117,7 +123,8 @@ func FuzzJSON(f *testing.F) {
 // Strings with anything in them, in every order, are valid exactly if encoding/json finds them so.
 func TestStringsAreThoseOfEncodingJSON(t *testing.T) {
 	d := decoder(t, jsonSpec())
-	pieces := []string{"u", "é", " ", "\x00", "\t", "\n", "\x1f", "\x7f", `"`, `\`, `\"`, `\\`, `\/`, `\n`, `\x`, `\u00e9`, `\u00E`, `\ud83d`, `\ude00`, "\xff", `","region":"eu`}
+	pieces := []string{"u", "é", " ", "\x00", "\t", "\n", "\x1f", "\x7f", `"`, `\`, `\"`, `\\`, `\/`, `\n`, `\x`, `\u00e9`,
+		`\u00E`, `\ud83d`, `\ude00`, "\xff", `","region":"eu`}
 	rapid.Check(t, func(t *rapid.T) {
 		text := `"` + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(t, "pieces"), "") + `"`
 		checkJSON(t, d, []byte(user(text)))
@@ -125,8 +132,8 @@ func TestStringsAreThoseOfEncodingJSON(t *testing.T) {
 	})
 }
 
-// checkJSON: no panic, and a record is malformed exactly if encoding/json finds it invalid, or it is no object, or breaks one
-// of the documented rules: Unicode, depth and names twice. The user is the one that encoding/json reads.
+// checkJSON: no panic, and a record is malformed exactly if encoding/json finds it invalid, or it is no object, or
+// breaks one of the documented rules: Unicode, depth and names twice. The user is the one that encoding/json reads.
 func checkJSON(t rapid.TB, d codec.Decoder, record []byte) {
 	kept := bytes.Clone(record)
 	var e codec.Event

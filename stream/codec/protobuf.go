@@ -36,13 +36,14 @@ var unmarshal = proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 100
 
 func newProtobuf(s Spec, r rules) (Decoder, error) {
 	if s.Schema.Registry {
-		return newRegistryDecoder(s, r, layouts{placed: true, of: func(ctx context.Context, registered Registered, place []int) (layout, error) {
+		of := func(ctx context.Context, registered Registered, place []int) (layout, error) {
 			message, err := registered.message(ctx, place)
 			if err != nil {
 				return nil, err
 			}
 			return newProtobufLayout(s, message), nil
-		}})
+		}
+		return newRegistryDecoder(s, r, layouts{placed: true, of: of})
 	}
 	message, err := s.Schema.descriptor()
 	if err != nil {
@@ -59,11 +60,13 @@ func (s Schema) descriptor() (protoreflect.MessageDescriptor, error) {
 	}
 	var set descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(raw, &set); err != nil || len(set.File) == 0 {
-		return nil, errors.New("not a set of file descriptors; want what protoc --include_imports --descriptor_set_out writes, or a .proto file")
+		return nil, errors.New("not a set of file descriptors; " +
+			"want what protoc --include_imports --descriptor_set_out writes, or a .proto file")
 	}
 	files, err := protodesc.NewFiles(&set)
 	if err != nil {
-		return nil, fmt.Errorf("not the whole set of file descriptors (%w); want one that protoc writes with --include_imports", err)
+		return nil, fmt.Errorf("not the whole set of file descriptors (%w); "+
+			"want one that protoc writes with --include_imports", err)
 	}
 	return findMessage(files, s.Message)
 }

@@ -9,7 +9,8 @@ import (
 
 // The functions of this file read JSON (RFC 8259) that is also I-JSON (RFC 7493, section 2.1), in one pass. Each gets a
 // text and the position at which something begins, and returns the position behind it, or −1 if the text is invalid
-// there. The time is linear in the text: a position never goes back, except that UTF-8 is checked at the end of a string.
+// there. The time is linear in the text: a position never goes back, and UTF-8 is checked once for each
+// string.
 
 // maxDepth is how deep a value may lie. The whole text is at depth 1, and a member of an object one deeper than it.
 const maxDepth = 300

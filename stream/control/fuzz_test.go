@@ -11,8 +11,8 @@ import (
 	"github.com/louver/louver/stream/config/parse"
 )
 
-// FuzzRead: whatever a record of the control topic says, the topic is refused, or its definitions, budgets and inputs can
-// be reported on, and a process with other files can foresee what they change.
+// FuzzRead: whatever a record of the control topic says, the topic is refused, or its definitions, budgets and inputs
+// can be reported on, and a process with other files can foresee what they change.
 func FuzzRead(f *testing.F) {
 	file := func(text string) Wanted {
 		parsed, err := parse.File("streams.yaml", []byte(text), func(string) (string, bool) { return "", false })

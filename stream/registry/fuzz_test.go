@@ -13,12 +13,15 @@ import (
 // FuzzAnswer: whatever a registry answers, with whatever status, is an error or a schema. Each schema that it builds
 // upon is there once, and the answer is remembered.
 func FuzzAnswer(f *testing.F) {
-	for _, text := range []string{`{"schema":"\"string\""}`, `{"schemaType":"PROTOBUF","schema":"x","references":[{"name":"a","subject":"b","version":1}]}`,
-		`{"schemaType":"JSON","schema":"{}"}`, `{"error_code":40403,"message":"Schema not found"}`, `{"schemaType":"?"}`, `{}`, `null`, `[`, ``, "<html>"} {
+	for _, text := range []string{`{"schema":"\"string\""}`,
+		`{"schemaType":"PROTOBUF","schema":"x","references":[{"name":"a","subject":"b","version":1}]}`,
+		`{"schemaType":"JSON","schema":"{}"}`, `{"error_code":40403,"message":"Schema not found"}`, `{"schemaType":"?"}`,
+		`{}`, `null`, `[`, ``, "<html>"} {
 		f.Add(uint8(0), []byte(text))
 		f.Add(uint8(4), []byte(text))
 	}
-	statuses := []int{http.StatusOK, http.StatusNoContent, http.StatusFound, http.StatusUnauthorized, http.StatusNotFound, http.StatusInternalServerError}
+	statuses := []int{http.StatusOK, http.StatusNoContent, http.StatusFound, http.StatusUnauthorized, http.StatusNotFound,
+		http.StatusInternalServerError}
 	var status atomic.Int32
 	var answer atomic.Pointer[[]byte]
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -50,7 +53,8 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatalf("%q: not remembered: %v", text, err)
 		}
 		// What a registry says may be no schema at all: the decoder must find out.
-		spec := codec.Spec{Format: got.Format, User: codec.KeyField, Value: "v", Schema: codec.Schema{Text: got.Text, Message: "m"}}
+		spec := codec.Spec{Format: got.Format, User: codec.KeyField, Value: "v", Schema: codec.Schema{Text: got.Text,
+			Message: "m"}}
 		_ = spec.Mistakes()
 	})
 }
