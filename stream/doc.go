@@ -166,6 +166,6 @@
 // keeps the log short while a fault lasts. Package registry reads schemas for codec, and takes those of outputs in
 // Avro. Package record is what an output record says, package outputs reads what was published, and package audit
 // compares it with the ledger. Packages replay, simulate and shape serve the demo and the command line, kafkatest the
-// tests, and embedded starts brokers for both. Outside stream, package windows knows nothing of Kafka, budget nothing of
-// mechanisms, and mechanisms nothing of either.
+// tests, and embedded starts brokers for both. Folder bench is a module of its own, which measures the service. Outside
+// stream, package windows knows nothing of Kafka, budget nothing of mechanisms, and mechanisms nothing of either.
 package stream

@@ -126,6 +126,11 @@ func (s *State) applyEpoch(into func(any) error) error {
 	if err := into(e); err != nil {
 		return err
 	}
+	for name, editions := range e.Streams {
+		if len(editions) == 0 {
+			return fmt.Errorf("epoch %d has no definition of stream %s; want at least one", e.Number, name)
+		}
+	}
 	s.epochs = append(s.epochs, e)
 	slices.SortFunc(s.epochs, func(a, b *epoch) int { return a.Number - b.Number })
 	return nil

@@ -31,7 +31,7 @@ streams:
 	}
 	plan := Plan("app", file.Streams)
 	i := slices.IndexFunc(plan, func(topic Topic) bool { return topic.Name == "out" })
-	return entries(plan[i])
+	return entries(Settings(plan[i], 0))
 }
 
 // TestBackfilledOutputsAreKept: a record's timestamp is its window's end, so that the broker's usual retention would
