@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -132,13 +131,12 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 	} else {
 		all = append(all, newLoss("window", 1, "", pays.Lost(of, 1), one+" one person at most %s.", "that person is in it"+alone))
 	}
-	if n := of.Overlapping(0); n > 1 {
+	if n, changed, lost := pays.Event(of); n > 1 {
 		sentence := fmt.Sprintf("One event falls into up to %d windows. Together %s cost its person at most %%s.", n, several)
-		changed := of.Changed(n)
 		if changed > n {
 			sentence = fmt.Sprintf("One event falls into up to %d windows and changes up to %d, for who does not count in them may count in later ones. Together %s cost its person at most %%s.", n, changed, several)
 		}
-		all = append(all, newLoss("event", changed, "", pays.Lost(of, changed), sentence, "that person is in any of them"+alone))
+		all = append(all, newLoss("event", changed, "", lost, sentence, "that person is in any of them"+alone))
 	}
 	return all
 }
@@ -170,7 +168,7 @@ func times(n int64) string {
 
 // newLoss puts a loss into words. sentence has a place for the ε; guess says what may be guessed.
 func newLoss(scope string, windows int64, per string, lost cost.Loss, sentence, guess string) loss {
-	l := loss{Scope: scope, Epsilon: exactly(lost.Epsilon), Delta: exactly(lost.Delta), Right: int64(math.Ceil(100*lost.Guess() - 1e-9))}
+	l := loss{Scope: scope, Epsilon: exactly(lost.Epsilon), Delta: exactly(lost.Delta), Right: lost.Right()}
 	if windows > 0 {
 		l.Windows = &windows
 	}
@@ -184,7 +182,7 @@ func newLoss(scope string, windows int64, per string, lost cost.Loss, sentence, 
 		l.Sum = exactly(*lost.Sum)
 	}
 	l.Sentence = fmt.Sprintf(sentence, lost) + fmt.Sprintf(" Of 100 guesses whether %s, at most %d are right.", guess, l.Right)
-	if l.Right >= 100 {
+	if !lost.Hides() {
 		l.Sentence = fmt.Sprintf(sentence, lost) + fmt.Sprintf(" That is too much to hide whether %s: somebody who knows all the others can nearly always tell.", guess)
 	}
 	return l
