@@ -67,9 +67,12 @@ func TestReferenceOfCheckIsComplete(t *testing.T) {
 		"    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, " +
 		"hold: 4h, at_most: 1}]\n    max_windows: {count: 8, per: 24h}\n    output:"
 	_, second, _ := strings.Cut(clitest.StreamsFile, "streams:\n")
-	text := strings.NewReplacer("    output:", besides, "grace: 30s", "grace: 30s, start: 2020-01-01T00:00:00Z").Replace(clitest.StreamsFile) +
-		strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers", "budget: {epsilon: 20, delta: 0.000000001, per: 24h}").Replace(second)
-	sound, broken := clitest.File(t, "s.yaml", text), clitest.File(t, "b.yaml", strings.Replace(text, "size: 15m", "size: 15x", 1))
+	text := strings.NewReplacer("    output:", besides, "grace: 30s", "grace: 30s, start: 2020-01-01T00:00:00Z").Replace(
+		clitest.StreamsFile) +
+		strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers",
+			"budget: {epsilon: 20, delta: 0.000000001, per: 24h}").Replace(second)
+	sound, broken := clitest.File(t, "s.yaml", text), clitest.File(t, "b.yaml", strings.Replace(text, "size: 15m",
+		"size: 15x", 1))
 	known := reference(t, "check")
 	fields := 0
 	for _, args := range [][]string{{"check", "--json", sound}, {"check", "--json", broken},
@@ -99,8 +102,11 @@ func metricsReference(t *testing.T) string {
 	public.MustRegister(outputs.NewGauges())
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
-	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators only. Go's own `go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
-	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n", public.table(t))
+	fmt.Fprintf(&b,
+		"## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators only. Go's own "+
+			"`go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
+	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n",
+		public.table(t))
 	codes := table.NewWriter()
 	codes.AppendHeader(table.Row{"code", "meaning"})
 	for code, meaning := range cli.ExitMeanings {
@@ -117,7 +123,8 @@ func (r *registered) MustRegister(cs ...prometheus.Collector)     { *r = append(
 func (r *registered) Register(c prometheus.Collector) error       { r.MustRegister(c); return nil }
 func (r *registered) Unregister(prometheus.Collector) (gone bool) { return false }
 
-var descText = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
+var descText = regexp.MustCompile(
+	`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 
 // table lists louver's own metrics by name.
 func (r registered) table(t *testing.T) string {
@@ -185,21 +192,27 @@ func TestSchemaCommand(t *testing.T) {
 		if _, err := c.Compile(of); err != nil {
 			t.Errorf("%s: %v", of, err)
 		}
-		if got := commandLine(t, "", "schema", of, "--format", "markdown"); got.code != cli.ExitDone || !strings.HasPrefix(got.out, "# The ") {
+		if got := commandLine(t, "", "schema", of, "--format", "markdown"); got.code != cli.ExitDone ||
+			!strings.HasPrefix(got.out, "# The ") {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
 	for _, of := range []string{"openapi", "asyncapi"} {
-		if got := commandLine(t, "", "schema", of); got.code != cli.ExitDone || !strings.Contains(got.out, `"`+of+`": "3.`) || !strings.Contains(got.out, `"rank_error_95"`) {
+		if got := commandLine(t, "", "schema", of); got.code != cli.ExitDone || !strings.Contains(got.out, `"`+of+`": "3.`) ||
+			!strings.Contains(got.out, `"rank_error_95"`) {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
-	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, cli.ExitUsage, "louver: --format markdown: there is no reference of openapi; want json")
-	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != cli.ExitDone || !strings.Contains(got.out, `"timestamp-millis"`) {
+	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, cli.ExitUsage,
+		"louver: --format markdown: there is no reference of openapi; want json")
+	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != cli.ExitDone ||
+		!strings.Contains(got.out, `"timestamp-millis"`) {
 		t.Errorf("%+v", got)
 	}
-	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, cli.ExitUsage, "louver: --format avro: there is no schema of streams in Avro; want release, or json")
-	commandLine(t, "", "schema", "avro").wants(t, cli.ExitUsage, "louver: schema avro; want streams, release, check, openapi or asyncapi")
+	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, cli.ExitUsage,
+		"louver: --format avro: there is no schema of streams in Avro; want release, or json")
+	commandLine(t, "", "schema", "avro").wants(t, cli.ExitUsage,
+		"louver: schema avro; want streams, release, check, openapi or asyncapi")
 }
 
 func TestExitCodesAreInHelp(t *testing.T) {

@@ -45,7 +45,8 @@ func TestReadmeListsTheCatalogue(t *testing.T) {
 	}
 }
 
-// mechanismTable has a row for the statistics that have the same mechanisms, and one for the smooth_* ones, which many have.
+// mechanismTable has a row for the statistics that have the same mechanisms, and one for the smooth_* ones, which many
+// have.
 func mechanismTable(t *testing.T) string {
 	w := table.NewWriter()
 	w.AppendHeader(table.Row{"statistic", "mechanisms, the default first"})
@@ -106,8 +107,8 @@ func promiseMark(t *testing.T, s mechanisms.Statistic, name string) string {
 	return map[privacy.Kind]string{privacy.ZCDP: " (zCDP)", privacy.Approximate: " (ε, δ)"}[m.Promise().Kind]
 }
 
-// The README's streams file is sound, also with each of the blocks that PRIVACY.md shows, and its budget has to be as large as
-// they say.
+// The README's streams file is sound, also with each of the blocks that PRIVACY.md shows, and its budget has to be as
+// large as they say.
 func TestReadmeBlocks(t *testing.T) {
 	text := readme(t) + privacyText(t)
 	block := func(begins string) string {
@@ -134,8 +135,10 @@ func TestReadmeBlocks(t *testing.T) {
 		{"watches", watches + output, of("4.41"), ""},
 		{"on_change", calm + output, of("4.3"), ""},
 	} {
-		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", strings.NewReplacer(output, c.more, budget, c.budget).Replace(whole)))
-		if (got.code == cli.ExitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" && got.err != "" {
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", strings.NewReplacer(output, c.more, budget,
+			c.budget).Replace(whole)))
+		if (got.code == cli.ExitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" &&
+			got.err != "" {
 			t.Errorf("%s: %d, %s", c.name, got.code, got.err)
 		}
 	}
@@ -146,7 +149,9 @@ func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
 	_, example, _ := strings.Cut(readme(t), "```yaml\nversion: 1\n")
 	example, _, _ = strings.Cut(example, "```")
 	for _, c := range []struct{ every, windows string }{{"1h", "24"}, {"15m", "96"}, {"1m", "1,440"}} {
-		got := commandLine(t, "", "check", "--json", clitest.File(t, "s.yaml", "version: 1\n"+strings.NewReplacer("size: 15m, every: 15m", "size: "+c.every, "epsilon: 3.7, delta: 0.000000001,", "epsilon: 300,").Replace(example)))
+		got := commandLine(t, "", "check", "--json",
+			clitest.File(t, "s.yaml", "version: 1\n"+strings.NewReplacer("size: 15m, every: 15m", "size: "+c.every,
+				"epsilon: 3.7, delta: 0.000000001,", "epsilon: 300,").Replace(example)))
 		var found struct {
 			Budgets []struct {
 				Wanted float64 `json:"epsilon_wanted"`
@@ -159,7 +164,8 @@ func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
 			t.Fatalf("%v: %+v", err, got)
 		}
 		b := found.Budgets[0]
-		if row := fmt.Sprintf("| `%s`, %s of them | ε %v | ε %s |", c.every, c.windows, b.Wanted, b.With.Wanted.RoundUp(2)); !strings.Contains(privacyText(t), row) {
+		if row := fmt.Sprintf("| `%s`, %s of them | ε %v | ε %s |", c.every, c.windows, b.Wanted,
+			b.With.Wanted.RoundUp(2)); !strings.Contains(privacyText(t), row) {
 			t.Errorf("PRIVACY.md does not have the row %s", row)
 		}
 	}

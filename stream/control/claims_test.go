@@ -91,7 +91,8 @@ func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
 			{file: []string{"s in b; continues: a"}, charged: charged, line: "b a"},
 			{file: []string{"s in a"}, charged: []string{"b: s in"}, refused: "budget \"b\" paid for input topic in before"},
 			{file: []string{"s in a; continues: b"},
-				refused: "but b has already taken over what a spent, and two budgets cannot continue each other; use a new budget " +
+				refused: "but b has already taken over what a spent, and two budgets cannot continue each other; use a " +
+					"new budget " +
 					"with `continues: b`"},
 			{file: []string{"s in c; continues: b"}, line: "c b a"}},
 		"there and back under another name": {first,

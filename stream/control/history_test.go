@@ -137,7 +137,8 @@ func TestDefinitionOfALaterRelease(t *testing.T) {
 // which never began costs nothing more.
 func TestPreviewSaysWhatAChangeCosts(t *testing.T) {
 	const cap = "    max_windows: {count: 4, per: 24h, parts: 1}\n    bounds:"
-	const want = "[stream s: max_windows counts anew: what a person loses by the new windows adds to what they lost by the " +
+	const want = "[stream s: max_windows counts anew: what a person loses by the new windows adds to what they lost by " +
+		"the " +
 		"old ones. " +
 		"In the first 24h a person may count in 4 windows of the old ones and in 4 of the new ones, for at most ε 12]"
 	for start, want := range map[string]string{"2026-01-01T00": want, "2026-01-01T12": "[]"} {

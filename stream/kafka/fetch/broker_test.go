@@ -72,7 +72,8 @@ func TestTransactions(t *testing.T) {
 				r.LogStart())
 		}
 		// In the middle of the aborted transaction, which began before.
-		if got, want := readTo(t, b.Fetch(quick).Partition(topic, 0, 3), 9), []string{"p5", "again7"}; !slices.Equal(got, want) {
+		if got, want := readTo(t, b.Fetch(quick).Partition(topic, 0, 3), 9),
+			[]string{"p5", "again7"}; !slices.Equal(got, want) {
 			t.Errorf("from 3: %v, want %v", got, want)
 		}
 		uncommitted := quick
@@ -183,7 +184,8 @@ func TestDeletedRecordsAreCounted(t *testing.T) {
 			t.Errorf("starts %v, %v", starts, err)
 		}
 		var lost *fetch.LostError
-		if _, err := client.ReadAll(kafkatest.Context(t), topic, 0, 0, func(*fetch.Record) error { return nil }); !errors.As(err, &lost) || lost.Start != 3 {
+		if _, err := client.ReadAll(kafkatest.Context(t), topic, 0, 0, func(*fetch.Record) error { return nil }); !errors.As(
+			err, &lost) || lost.Start != 3 {
 			t.Errorf("ReadAll from 0: %v", err)
 		}
 		// What is asked for as the first is not lost.
