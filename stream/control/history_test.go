@@ -138,9 +138,7 @@ func TestDefinitionOfALaterRelease(t *testing.T) {
 func TestPreviewSaysWhatAChangeCosts(t *testing.T) {
 	const cap = "    max_windows: {count: 4, per: 24h, parts: 1}\n    bounds:"
 	const want = "[stream s: max_windows counts anew: what a person loses by the new windows adds to what they lost by " +
-		"the " +
-		"old ones. " +
-		"In the first 24h a person may count in 4 windows of the old ones and in 4 of the new ones, for at most ε 12]"
+		"the old ones. In the first 24h a person may count in 4 windows of the old ones and in 4 of the new ones, for at most ε 12]"
 	for start, want := range map[string]string{"2026-01-01T00": want, "2026-01-01T12": "[]"} {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(time.Date(2026, 1, 1, 10, 20, 0, 0, time.UTC)))
