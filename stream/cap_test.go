@@ -69,7 +69,8 @@ func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration)
 			w.t.Fatalf("the window that ends %s has the cap %+v, is incomplete %v and withheld for %q", e.WindowEnd, e.Cap,
 				e.Incomplete, e.Reason)
 		}
-		if err := undisturbed.Begin(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}); err != nil {
+		if err := undisturbed.Begin(windows.Window{Start: e.WindowStart.UnixNano(),
+			End: e.WindowEnd.UnixNano()}); err != nil {
 			w.t.Fatal(err)
 		}
 		for u := range capUsers {

@@ -104,7 +104,8 @@ func TestPartsThatAWindowNeedsStay(t *testing.T) {
 				deletions, last = deletions+1, now
 			}
 			behind := map[string]int64{"offset": 0}
-			if err := log.Put(kafkatest.Context(t), fmt.Sprintf("release/%d", topics.Place("live", topics.Partitions)), behind); err != nil {
+			if err := log.Put(kafkatest.Context(t), fmt.Sprintf("release/%d", topics.Place("live", topics.Partitions)),
+				behind); err != nil {
 				t.Fatal(err)
 			}
 		}

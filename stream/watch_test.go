@@ -32,8 +32,10 @@ streams:
     contribution: last
     releases: [{name: users, statistic: count, epsilon: 0.1}]
     watches:
-      - {name: slow, above: 500, more_than: 0.1, epsilon: 2, false_alarms: {at_most: 0.0001, per: 30d}, hold: 2m, at_most: 6}
-      - {name: few, above: 500, users: 5000, epsilon: 1, false_alarms: {at_most: 0.000001, per: 30d}, hold: 1m, at_most: 2}
+      - {name: slow, above: 500, more_than: 0.1, epsilon: 2, false_alarms: {at_most: 0.0001, per: 30d}, hold: 2m,
+         at_most: 6}
+      - {name: few, above: 500, users: 5000, epsilon: 1, false_alarms: {at_most: 0.000001, per: 30d}, hold: 1m,
+         at_most: 2}
     output: {topic: OUTPUT}
     budget: {epsilon: 25, per: 24h}
 `

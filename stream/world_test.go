@@ -212,7 +212,8 @@ func (w *world) records(topic string) int {
 	}
 	n := 0
 	reader := w.reader()
-	if err := reader.All(kafkatest.Context(w.t), []string{topic}, func(outputs.Message) error { n++; return nil }); err != nil {
+	if err := reader.All(kafkatest.Context(w.t), []string{topic},
+		func(outputs.Message) error { n++; return nil }); err != nil {
 		w.t.Fatal(err)
 	}
 	return n

@@ -17,9 +17,9 @@ func TestDemoFileMistakes(t *testing.T) {
 		want string
 		args []string
 	}{
-		{cli.ExitUsage,
-			"louver: --csv " + people + " without --time; want the column of times, because a demo shows windows. For a file " +
-				"without times: louver release " + people + " ", []string{"--csv", people}},
+		{cli.ExitUsage, "louver: --csv " + people +
+			" without --time; want the column of times, because a demo shows windows. For a file without times: louver " +
+			"release " + people + " ", []string{"--csv", people}},
 		{cli.ExitUsage, "louver: --user, --value missing", []string{"--csv", people, "--time", "when"}},
 		{cli.ExitUsage, `louver: --user "who" without --csv`, []string{"--user", "who"}},
 		{cli.ExitUsage, "louver: --window 1.5s; want whole seconds", []string{"--csv", people, "--user", "who", "--value",
@@ -33,8 +33,8 @@ func TestDemoFileMistakes(t *testing.T) {
 			"--lower", "10", "--upper", "5")},
 		{cli.ExitUsage, "louver: --epsilon 0; want a number greater than 0", append(sound[:len(sound):len(sound)],
 			"--epsilon", "0")},
-		{cli.ExitInvalid, "louver: --csv none.csv: no such file", []string{"--csv", "none.csv", "--user", "who", "--value",
-			"what", "--time", "when"}},
+		{cli.ExitInvalid, "louver: --csv none.csv: no such file; want a CSV or JSON-lines file",
+			[]string{"--csv", "none.csv", "--user", "who", "--value", "what", "--time", "when"}},
 	} {
 		commandLine(t, "", append([]string{"demo"}, c.args...)...).wants(t, c.code, c.want)
 	}

@@ -164,7 +164,8 @@ func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
 			t.Fatalf("%v: %+v", err, got)
 		}
 		b := found.Budgets[0]
-		if row := fmt.Sprintf("| `%s`, %s of them | ε %v | ε %s |", c.every, c.windows, b.Wanted, b.With.Wanted.RoundUp(2)); !strings.Contains(privacyText(t), row) {
+		if row := fmt.Sprintf("| `%s`, %s of them | ε %v | ε %s |", c.every, c.windows, b.Wanted,
+			b.With.Wanted.RoundUp(2)); !strings.Contains(privacyText(t), row) {
 			t.Errorf("PRIVACY.md does not have the row %s", row)
 		}
 	}

@@ -18,7 +18,8 @@ func with(args ...string) []string { return append(append([]string{}, exactly...
 const rows = "\ufeffid, ms ,note\nann,10,\"a,b\"\nbob, 50,\nann,30,\neve,9999,\nann,20.4,\n"
 
 // Who has given no column of users is told what protects a row and not a person.
-const eachRow = "louver: stdin: each row counts as a user of its own; want --user COLUMN if somebody can have several rows\n"
+const eachRow = "louver: stdin: each row counts as a user of its own; " +
+	"want --user COLUMN if somebody can have several rows\n"
 
 func TestRelease(t *testing.T) {
 	numbers := "1 2 3\n4 5\n\n6 7e0 8.0 9\n"

@@ -52,7 +52,8 @@ func TestStreamsCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := topics.Create(kafkatest.Context(t), b.Conn.Client, topics.Plan(names.App, parsed.Streams), -1); err != nil {
+	if _, err := topics.Create(kafkatest.Context(t), b.Conn.Client, topics.Plan(names.App, parsed.Streams),
+		-1); err != nil {
 		t.Fatal(err)
 	}
 	log := control.Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names,
@@ -103,7 +104,8 @@ func TestStreamsCommand(t *testing.T) {
 			Begins, Ends []control.Dated
 		}
 	}
-	if err := json.Unmarshal([]byte(commandLine(t, "", "streams", "--streams", second, "--json").out), &listed); err != nil {
+	if err := json.Unmarshal([]byte(commandLine(t, "", "streams", "--streams", second, "--json").out),
+		&listed); err != nil {
 		t.Fatal(err)
 	}
 	if history, err := state.History(); err != nil || listed.Epoch != 1 || len(listed.Definitions) != 1 ||

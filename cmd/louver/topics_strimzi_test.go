@@ -99,7 +99,8 @@ func TestTopicsForStrimzi(t *testing.T) {
 			t.Errorf("kind %q", r.Kind)
 		}
 	}
-	if want := strings.Split(strings.TrimSpace(print(append(named, "--format", "acls")...)), "\n"); !slices.Equal(rights, want) {
+	if want := strings.Split(strings.TrimSpace(print(append(named, "--format", "acls")...)), "\n"); !slices.Equal(rights,
+		want) {
 		t.Errorf("the user may\n%s\nwant\n%s", strings.Join(rights, "\n"), strings.Join(want, "\n"))
 	}
 	var listed struct {

@@ -10,7 +10,8 @@ var changeFields = map[string]class{
 	"entry.Steps.OnChange.First.Promise.Epsilon": public,
 	"entry.Steps.OnChange.First.Promise.Delta":   public, "entry.Steps.OnChange.First.Promise.Rho": public,
 	"entry.Steps.OnChange.First.Times": public,
-	"entry.Steps.OnChange.Begins":      byDraws, "entry.Steps.OnChange.Fired": byDraws, "entry.Steps.OnChange.Values": byDraws,
+	"entry.Steps.OnChange.Begins":      byDraws, "entry.Steps.OnChange.Fired": byDraws,
+	"entry.Steps.OnChange.Values":                  byDraws,
 	"entry.Steps.OnChange.Values.Since":            byDraws,
 	"entry.Steps.OnChange.Values.Figure.Mechanism": byDraws, "entry.Steps.OnChange.Values.Figure.Value": byDraws,
 	"entry.Steps.OnChange.Values.Figure.RankError95": byDraws,
@@ -47,7 +48,8 @@ streams:
     contribution: last
     releases:
       - {name: calm, statistic: median, epsilon: 0.5, publish: on_change, tolerance: 0.1, watch_epsilon: 2, at_most: 4}
-      - {name: tail, statistic: quantile, p: 0.9, epsilon: 0.5, publish: on_change, tolerance: 0.05, watch_epsilon: 2, at_most: 3}
+      - {name: tail, statistic: quantile, p: 0.9, epsilon: 0.5, publish: on_change, tolerance: 0.05,
+         watch_epsilon: 2, at_most: 3}
     output: {topic: out}
     budget: {epsilon: 15, per: 24h}
     on_exhausted: withhold

@@ -40,7 +40,8 @@ streams:
     contribution: last
     releases: [{name: users, statistic: count, epsilon: 1}]
     watches:
-      - {name: slow, above: 500, more_than: 0.1, epsilon: 2, false_alarms: {at_most: 0.05, per: 30d}, hold: 2m, at_most: 20}
+      - {name: slow, above: 500, more_than: 0.1, epsilon: 2, false_alarms: {at_most: 0.05, per: 30d}, hold: 2m,
+         at_most: 20}
       - {name: gone, users_below: 50, epsilon: 3, false_alarms: {at_most: 0.05, per: 30d}, hold: 1m, at_most: 2}
     output: {topic: out}
     budget: {epsilon: 23, per: 24h}

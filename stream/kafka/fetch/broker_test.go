@@ -72,8 +72,8 @@ func TestTransactions(t *testing.T) {
 				r.LogStart())
 		}
 		// In the middle of the aborted transaction, which began before.
-		if got, want := readTo(t, b.Fetch(quick).Partition(topic, 0, 3), 9), []string{"p5", "again7"}; !slices.Equal(got,
-			want) {
+		if got, want := readTo(t, b.Fetch(quick).Partition(topic, 0, 3), 9),
+			[]string{"p5", "again7"}; !slices.Equal(got, want) {
 			t.Errorf("from 3: %v, want %v", got, want)
 		}
 		uncommitted := quick

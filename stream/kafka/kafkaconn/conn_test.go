@@ -273,10 +273,9 @@ func TestRetry(t *testing.T) {
 		t.Errorf("%v after %d tries", err, tries)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := kafkaconn.Retry(ctx, func(error) { cancel() }, func(context.Context) (int, error) {
-		return 0,
-			io.EOF
-	}); !errors.Is(err, context.Canceled) || !errors.Is(err, io.EOF) {
+	if _, err := kafkaconn.Retry(ctx, func(error) { cancel() },
+		func(context.Context) (int, error) { return 0, io.EOF }); !errors.Is(err, context.Canceled) ||
+		!errors.Is(err, io.EOF) {
 		t.Errorf("%v, want why it ended and what failed", err)
 	}
 }
