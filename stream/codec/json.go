@@ -86,7 +86,9 @@ func (d *jsonDecoder) find(value []byte, f *fields) bool {
 		return false
 	}
 	for _, n := range d.nodes {
-		n.field = field{}
+		if n.field = (field{}); cap(n.buffer) > hugeText {
+			n.buffer = nil
+		}
 	}
 	if i = scanValue(value, i, 1, d.root); i < 0 || skipSpace(value, i) < len(value) {
 		return false
@@ -124,9 +126,6 @@ const hugeText = 1 << 16
 func (n *node) text(text []byte, plain bool) []byte {
 	if plain {
 		return text
-	}
-	if cap(n.buffer) > hugeText {
-		n.buffer = nil
 	}
 	n.buffer = appendUnescaped(n.buffer[:0], text)
 	return n.buffer
