@@ -239,6 +239,7 @@ var pictures = []picture{
 	{name: "budget", serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3 && document.querySelector("summary")`, do: func(b *tab) {
 		b.run(chromedp.Click("summary"))
 	}},
+	{name: "statement", serve: steady, view: "api/v1/statement", ready: `document.querySelectorAll("section").length === 2`},
 	{name: "overview-6x7", serve: crowd, view: "#/", ready: card},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
 	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/", ready: `document.querySelector(".empty h2")`},
@@ -249,7 +250,7 @@ var pictures = []picture{
 }
 
 // telling names the pictures that differ in what they consist of.
-var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare", "detail-alarm", "detail-change", "budget-capped", "budget", "empty"}
+var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare", "detail-alarm", "detail-change", "budget-capped", "budget", "empty", "statement"}
 
 // Pictures of all views, for people to look at: on a phone, a desk and a wall, in both themes.
 func TestPictures(t *testing.T) {
