@@ -49,7 +49,8 @@ func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
 	}{found})
 }
 
-// alpha shares the false marks of a day out among the windows of a day.
+// alpha shares the false marks of a day out among its windows, and those that its first window is compared with: see
+// [history.signals].
 func (s signals) alpha(h history) float64 {
 	every := h.figures[0].end - h.figures[0].start
 	for _, of := range s.streams {
@@ -57,7 +58,7 @@ func (s signals) alpha(h history) float64 {
 			every = int64(of.Window.Every / time.Second)
 		}
 	}
-	return compare.FalseMarksPerDay * float64(every) / (24 * 60 * 60)
+	return compare.FalseMarksPerDay * float64(every) / float64(24*60*60+span(h.figures[0]))
 }
 
 // history is the wanted figures of a series, and those before that they are compared with.
@@ -76,7 +77,7 @@ func (s *Store) histories(want selection) (all []history) {
 		}
 		last := slices.Index(e.figures, wanted[len(wanted)-1])
 		first := last + 1 - len(wanted)
-		from := wanted[0].start - span(wanted[0])
+		from := wanted[0].start - 2*span(wanted[0])
 		begin, _ := slices.BinarySearchFunc(e.figures[:first], from, func(f *figure, from int64) int { return cmp.Compare(f.start, from) })
 		all = append(all, history{of: e, figures: slices.Clone(e.figures[begin : last+1]), wanted: len(wanted)})
 	})
@@ -86,7 +87,11 @@ func (s *Store) histories(want selection) (all []history) {
 // span is how far back a figure is compared with others, in seconds.
 func span(f *figure) int64 { return max(60*60, leastHistory*(f.end-f.start)) }
 
-// signals compares each wanted figure with those before it.
+// signals compares each wanted figure with those before it. Figures that are signals themselves, by all that is before them, are
+// left out of what others are compared with. Else a return to normal after an incident would be a signal too.
+//
+// This keeps the bound on false marks. Without a change, a figure is marked only if it differs from all before it, or if one of
+// these does from all before it. So a false mark of a day needs such a figure in the day, or in the stretch before it.
 func (h history) signals(alpha float64) (found []signal, err error) {
 	points := make([]*compare.Point, len(h.figures))
 	for i, f := range h.figures {
@@ -96,19 +101,28 @@ func (h history) signals(alpha float64) (found []signal, err error) {
 		}
 		points[i] = compare.PointOf(r)
 	}
-	for i := len(h.figures) - h.wanted; i < len(h.figures); i++ {
+	left := make([]bool, len(points)) // out
+	signalOf := func(i int) *compare.Signal {
 		f := h.figures[i]
-		if points[i] == nil {
-			continue
-		}
 		var before []*compare.Point
 		for j := i - 1; j >= 0 && h.figures[j].start >= f.start-span(f); j-- {
-			if points[j] != nil && h.figures[j].end <= f.start {
+			if points[j] != nil && !left[j] && h.figures[j].end <= f.start {
 				before = append(before, points[j])
 			}
 		}
-		if one := points[i].Signal(before, alpha); one != nil {
-			found = append(found, signal{h.of.stream, h.of.group, h.of.release, time.Unix(f.end, 0).UTC(), *one})
+		if points[i] == nil {
+			return nil
+		}
+		return points[i].Signal(before, alpha)
+	}
+	out := make([]bool, len(points))
+	for i := range points {
+		out[i] = signalOf(i) != nil
+	}
+	left = out
+	for i := len(points) - h.wanted; i < len(points); i++ {
+		if one := signalOf(i); one != nil {
+			found = append(found, signal{h.of.stream, h.of.group, h.of.release, time.Unix(h.figures[i].end, 0).UTC(), *one})
 		}
 	}
 	return found, nil
