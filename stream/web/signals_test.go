@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A figure that leaps is a signal, and those after it are not, though they differ from a mean that it is in. Who asks for some windows is answered as if for all.
+// A figure that leaps is a signal, and those after it are not, though they differ from a mean that it is in. Who asks for
+// some windows is answered as if for all.
 func TestSignals(t *testing.T) {
 	w := newWorld(t, 16<<20)
 	for window := range 90 {
@@ -35,7 +36,8 @@ func TestSignals(t *testing.T) {
 		return ends
 	}
 	const says = " is above 1002.9, the mean of the 40 windows before it, by more than noise explains."
-	first, second := "08:41 8000 users"+says, "09:21 8000 users is above 1003.0, the mean of the 41 windows before it, by more than noise explains."
+	first := "08:41 8000 users" + says
+	second := "09:21 8000 users is above 1003.0, the mean of the 41 windows before it, by more than noise explains."
 	want(t, "all", asked(""), []string{first, second})
 	want(t, "the newest ten", asked("last=10"), []string{second})
 	want(t, "until 09:00", asked("to=2026-11-20T09:00:00Z"), []string{first})
